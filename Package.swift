@@ -92,7 +92,9 @@ func tests(
 
 /// What the fuzz targets parse with.
 let fuzzed: [Target.Dependency] = [
-  "APNS", "Pipeline", "Delivery", "Faults", "Gateway", "Settings", "Telemetry", "Bytes", "JSON",
+  "APNS", "Pipeline", "Delivery", "Dispatch", "Random", "Faults", "Gateway", "Settings",
+  "Telemetry",
+  "Bytes", "JSON", "Compatibility",
   "Records", "EventLoop", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
   "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator",
   "HTTP2Server", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles", "PEMFiles",
@@ -148,7 +150,7 @@ let package = Package(
     io("EventLoop", ["Bytes", "Random", "CLinux"]),
     io("TLS", ["PEMFiles", "Bytes", "COpenSSL"]),
     io("HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2Engine", "CNghttp2"]),
-    io("Kafka", ["Pipeline", "EventLoop", "Telemetry", "CRdKafka"]),
+    io("Kafka", ["Pipeline", "EventLoop", "Telemetry", "CRdKafka", "CLinux"]),
     // C++, because simdjson is: reads requests and payloads in one pass (Sources/IO/CSimdjson/include/CSimdjson.h).
     .target(
       name: "CSimdjson", path: "Sources/IO/CSimdjson",

@@ -210,7 +210,9 @@ class Rig:
 
     def feedback(self, *flags):
         return self.start(
-            "martlet-feedback", *self.topics(), "--database", self.folder / "tokens.db", *flags)
+            "martlet-feedback", *self.topics(), "--database", self.folder / "tokens.db",
+            # A day's dead tokens in a minute are no wave here.
+            "--bad-token-limit", "10000000", *flags)
 
     def api(self, *flags, port=0):
         """The HTTP API, which takes the key "benchmark"."""

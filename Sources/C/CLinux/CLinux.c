@@ -75,3 +75,63 @@ int martlet_spawn(
 }
 
 void martlet_hide_memory(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
+_Thread_local struct martlet_hand martlet_hand;
+
+static const int crashes[] = {SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
+enum { crash_count = sizeof(crashes) / sizeof(crashes[0]) };
+static struct sigaction before[crash_count];
+static int note_file = -1;
+static struct martlet_record (*describe_message)(const void *message);
+
+/* Appends a number and a blank. */
+static size_t append_number(char *line, size_t at, int64_t number) {
+  char digits[20];
+  size_t count = 0;
+  uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+  if (number < 0) line[at++] = '-';
+  do {
+    digits[count++] = (char)('0' + rest % 10);
+    rest /= 10;
+  } while (rest > 0);
+  while (count > 0) line[at++] = digits[--count];
+  line[at++] = ' ';
+  return at;
+}
+
+/* Only async-signal-safe calls: the thread may hold any lock, and its memory may be broken. */
+static void note_crash(int signal) {
+  int code = errno;
+  struct martlet_hand hand = martlet_hand;
+  /* A crash in here is not noted. */
+  martlet_hand.message = NULL;
+  martlet_hand.record.topic = NULL;
+  for (int index = 0; index < crash_count; index++) sigaction(crashes[index], &before[index], NULL);
+  struct martlet_record record = hand.message ? describe_message(hand.message) : hand.record;
+  if (record.topic) {
+    char line[384];
+    size_t at = append_number(line, 0, signal);
+    at = append_number(line, at, record.partition);
+    at = append_number(line, at, record.offset);
+    at = append_number(line, at, record.timestamp);
+    /* A topic's name has 249 characters at most. */
+    for (size_t index = 0; index < 249 && record.topic[index]; index++) line[at++] = record.topic[index];
+    line[at++] = '\n';
+    ssize_t ignored = write(note_file, line, at);
+    (void)ignored;
+  }
+  errno = code;
+  /* Waits until this returns, and then takes its course; a fault would also happen again. */
+  raise(signal);
+}
+
+void martlet_note_crashes(int file, struct martlet_record (*describe)(const void *message)) {
+  note_file = file;
+  describe_message = describe;
+  struct sigaction action;
+  memset(&action, 0, sizeof(action));
+  action.sa_handler = note_crash;
+  /* An overflow of the stack leaves no room on it, where the thread has another one. */
+  action.sa_flags = SA_ONSTACK;
+  for (int index = 0; index < crash_count; index++) sigaction(crashes[index], &action, &before[index]);
+}

@@ -34,6 +34,11 @@ public struct GatewayResponse: Equatable, Sendable {
   /// Not an answer of APNs, or about another push.
   public var isForeign: Bool { kind == .foreign }
 
+  /// Whether it says that the token is dead: APNs' 410, with a reason to that effect or none that is known.
+  public var isAboutDeadToken: Bool {
+    status == 410 && !isForeign && (reason == nil || reason?.rule.kind == .token)
+  }
+
   /// What to do with the notification. A known reason decides with its row, another one (APNs may add reasons) by the
   /// class of the status.
   public var verdict: Verdict {

@@ -109,7 +109,7 @@ public struct Destinations: ~Copyable, Sendable {
   ) {
     switch credentials.tokens.apply(update, now: turn.wall) {
     case .stale, .quarantined: break
-    case .added(let index): renew(index, &turn)
+    case .added(let index), .lost(let index): renew(index, &turn)
     case .renewed(let index, let hasOtherApps):
       renew(index, &turn)
       // APNs knows the topics of a team as they were when a connection sent its first push.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Delivery
+internal import Pipeline
 
 /// What is kept about single devices: which are throttled, which APNs has just called dead, and whose turn it is where
 /// order is kept.
 struct Devices: Sendable {
   private var throttled = ThrottleTable()
   private var invalid = RecentInvalidations()
+  /// The newest timestamp of a record so far, milliseconds since the epoch: what other clocks say.
+  private var newestRecord: Int64 = 0
   /// Only where order is kept.
   private var order: DeviceOrder?
   /// Pushes whose device's turn has come.
@@ -38,9 +41,22 @@ struct Devices: Sendable {
 
   // MARK: Dead devices
 
-  /// APNs has called the device of a push dead.
+  /// A record was taken.
+  ///
+  /// - Parameters:
+  ///   - written: its timestamp, which somebody chose; −1 for none.
+  ///   - wall: milliseconds since the epoch.
+  mutating func noteRecord(written: Int64, wall: Int64) {
+    newestRecord = max(newestRecord, min(written, wall))
+  }
+
+  /// APNs has called the device of a push dead. If our clock is ahead of those that write records, it was sent no later
+  /// than they can know: what is requested afterwards is not suppressed.
   mutating func invalidated(_ push: borrowing PushState, now: UInt64) {
-    invalid.note(push.tokenKey, sentAt: push.sentAt, now: now)
+    let sentAt =
+      newestRecord > 0
+      ? OutsideTime.bounded(push.sentAt, received: newestRecord) : push.sentAt
+    invalid.note(push.tokenKey, sentAt: sentAt, now: now)
   }
 
   /// APNs has accepted a push: its device lives.

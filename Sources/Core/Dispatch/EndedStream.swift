@@ -68,7 +68,7 @@ struct EndedStream {
     switch verdict {
     case .delivered: work.finish(slot, .delivered, nil, isAnswered: true, &turn)
     case .rejected(aboutToken: true):
-      if response.status == 410 { work.devices.invalidated(work.pushes[slot], now: turn.now) }
+      if response.isAboutDeadToken { work.devices.invalidated(work.pushes[slot], now: turn.now) }
       work.rejectToken(slot, &turn)
     case .rejected(aboutToken: false): work.finish(slot, .rejected, nil, isAnswered: true, &turn)
     default:

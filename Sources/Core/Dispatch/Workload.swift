@@ -97,6 +97,7 @@ public struct Workload: Sendable {
   mutating func accept(
     _ facts: PushFacts, offset: Int64, from index: Int, written: Int64, _ turn: inout Turn
   ) -> (slot: UInt32, goesOn: Bool) {
+    devices.noteRecord(written: written, wall: turn.wall)
     let slot = pushes.take(partitions[index].sendClass, earlier: facts.attempt)
     pushes[slot].fill(
       facts, Origin(partition: Int32(index), epoch: partitions.epoch, offset: offset),

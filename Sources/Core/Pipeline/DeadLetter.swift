@@ -16,7 +16,7 @@ public struct DeadLetterOrigin: Hashable, Sendable, CustomStringConvertible {
   public init?(_ text: String) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 3, Self.isTopic(parts[0]), let partition = Int32(parts[1]),
-      let offset = Int64(parts[2])
+      let offset = Int64(parts[2]), partition >= 0, offset >= 0
     else { return nil }
     self.init(topic: String(parts[0]), partition: partition, offset: offset)
   }
@@ -68,6 +68,9 @@ public struct DeadLetter: Equatable, Sendable {
     self.at = at
   }
 
+  /// The detail of one that ends here because it ended the process.
+  public static let crashed = "the process crashed twice while it worked on this record"
+
   /// Reads the headers of a record.
   ///
   /// - Parameter header: the value of the last header with a name, or nil.
@@ -75,9 +78,13 @@ public struct DeadLetter: Equatable, Sendable {
     reason = header(DeadLetterHeader.reason) ?? ""
     detail = header(DeadLetterHeader.detail) ?? ""
     stage = header(DeadLetterHeader.stage) ?? ""
-    attempts = header(DeadLetterHeader.attempts).flatMap { Int($0) }
+    attempts = header(DeadLetterHeader.attempts).flatMap { text in
+      UInt16(text).map { Int($0) }
+    }
     origin = header(DeadLetterHeader.origin).flatMap { DeadLetterOrigin($0) }
-    at = header(DeadLetterHeader.at).flatMap { Int64($0) }
+    at = header(DeadLetterHeader.at).flatMap { text in
+      Int64(text).flatMap { OutsideTime.problem($0) == nil ? $0 : nil }
+    }
     token = header(DeadLetterHeader.token)
     requestID = header(DeadLetterHeader.requestID)
     apnsID = header(DeadLetterHeader.apnsID)

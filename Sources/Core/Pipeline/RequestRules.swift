@@ -143,12 +143,6 @@ public enum RequestRules {
     seconds == 0 ? 0 : created / 1_000 + (created % 1_000 == 0 ? 0 : 1) + seconds
   }
 
-  /// When a request was made, in milliseconds since the epoch: when its record was, unless that has no time or
-  /// one that is still to come. A clock that is ahead, or another unit, must not keep a notification young.
-  public static func created(recordTime: Int64, now: Int64) -> Int64 {
-    recordTime > 0 && recordTime <= now ? recordTime : now
-  }
-
   /// Checks the size of a payload against its type's limit, or the limit of broadcasts.
   public static func checkPayload(
     _ bytes: Int, type: PushType, isBroadcast: Bool = false

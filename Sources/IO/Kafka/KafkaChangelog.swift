@@ -15,6 +15,7 @@ public final class KafkaChangelog {
   /// until `begin`.
   public private(set) var lost: Int32?
   private var reader: LogReader?
+  private let isDeadly: (@Sendable (KafkaRecord) -> Bool)?
   private var lastError: KafkaError?
 
   /// Connects; reads nothing before `begin`, and no broker needs to be there.
@@ -22,6 +23,7 @@ public final class KafkaChangelog {
     _ configuration: KafkaConfiguration, topic: String, partitions: Int, wakeup: Wakeup
   ) throws(KafkaError) {
     self.topic = topic
+    isDeadly = configuration.isDeadly
     positions = Array(repeating: 0, count: partitions)
     reader = try LogReader(
       configuration, topic: topic, partitions: partitions, fixed: [("auto.offset.reset", "error")],
@@ -57,8 +59,10 @@ public final class KafkaChangelog {
     guard lost == nil else { return }
     let before = batch.count
     _ = batch.fill(from: reader.queue, limit: batch.capacity, timeout: 0)
-    for index in before..<batch.count { note(batch[index]) }
-    batch.removeAll(from: before, where: { $0.errorCode != 0 && !$0.isEndOfPartition })
+    for index in before..<batch.count { note(batch.records[index]) }
+    batch.removeAll(from: before) { record in
+      record.errorCode != 0 ? !record.isEndOfPartition : isDeadly?(record) == true
+    }
   }
 
   private func note(_ record: KafkaRecord) {

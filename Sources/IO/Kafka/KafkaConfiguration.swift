@@ -19,6 +19,8 @@ public struct KafkaConfiguration: Sendable {
   public var consumerPreferences: [Property] = []
   /// A service's own preferences for its producers; the user's properties win over them.
   public var producerPreferences: [Property] = []
+  /// Whether a record of a table is not to be applied; nil: all are.
+  public var isDeadly: (@Sendable (KafkaRecord) -> Bool)?
   /// Whether the cluster is the embedded broker, which wants other timings.
   ///
   /// It answers an empty fetch only after the whole wait and rebalances in `session.timeout.ms` − 1 s.

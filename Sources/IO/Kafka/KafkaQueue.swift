@@ -58,7 +58,7 @@ public final class KafkaQueue: @unchecked Sendable {
     guard room > 0 else { return 0 }
     let taken = batch.fill(from: queue, limit: room, timeout: 0)
     let hasRoom = refill?.take(
-      records: taken, through: taken > 0 ? batch[batch.count - 1].offset : nil,
+      records: taken, through: taken > 0 ? batch.records[batch.count - 1].offset : nil,
       bytes: batch.bytes(ofLast: taken), isEmpty: taken < room)
     if hasRoom == true { fetching?.wake() }
     return taken

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import CLinux
 internal import CRdKafka
+internal import Pipeline
 
 /// One header of a record.
 public struct KafkaHeader: Sendable, Hashable {
@@ -41,7 +43,7 @@ public struct KafkaRecord {
   /// `baseAddress` is nil for a tombstone.
   public let value: UnsafeRawBufferPointer
   public let offset: Int64
-  /// Milliseconds since the UNIX epoch; −1 when the record has none.
+  /// Milliseconds since the UNIX epoch; −1 when the record has none, or one outside of `OutsideTime`: its writer chose it.
   public let timestamp: Int64
   public let partition: Int32
   /// 0 for a record. Otherwise this is a message about the partition: see `error`.
@@ -57,12 +59,16 @@ public struct KafkaRecord {
     value = UnsafeRawBufferPointer(
       start: content.payload, count: content.payload == nil ? 0 : content.len)
     offset = content.offset
-    timestamp = rd_kafka_message_timestamp(message, nil)
+    let time = rd_kafka_message_timestamp(message, nil)
+    timestamp = time >= 0 && time <= OutsideTime.last ? time : -1
     partition = content.partition
     errorCode = content.err.rawValue
     topicIdentity = content.rkt
     self.message = message
   }
+
+  /// The timestamp as it was written, whatever it is.
+  public var writtenAt: Int64 { rd_kafka_message_timestamp(message, nil) }
 
   /// Gives the memory of a kept record back.
   public func destroy() { rd_kafka_message_destroy(message) }
@@ -135,14 +141,17 @@ public struct KafkaBatch: ~Copyable {
   }
 
   deinit {
+    martlet_take_in_hand(nil)
     for index in 0..<count where !kept[index] { records[index].destroy() }
     records.deallocate()
     kept.deallocate()
     messages.deallocate()
   }
 
+  /// The record at `index`, which the thread has in hand from now on: if the process crashes, `CrashNotes` blame it.
   public subscript(index: Int) -> KafkaRecord {
     precondition(index >= 0 && index < count, "no such record in the batch")
+    martlet_take_in_hand(records[index].message)
     return records[index]
   }
 
@@ -154,6 +163,7 @@ public struct KafkaBatch: ~Copyable {
 
   /// Gives the memory of every record that was not kept back, and empties the batch.
   public mutating func release() {
+    martlet_take_in_hand(nil)
     for index in 0..<count where !kept[index] { records[index].destroy() }
     count = 0
   }

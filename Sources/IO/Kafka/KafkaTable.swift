@@ -10,6 +10,7 @@ public final class KafkaTable {
   private var reader: LogReader?
   private var batch = KafkaBatch(capacity: 256)
   private var unfinished: Set<Int32> = []
+  private let isDeadly: (@Sendable (KafkaRecord) -> Bool)?
 
   /// Whether every partition has been read to its end since the start or the last rebuild: the table
   /// may be served from now on.
@@ -28,6 +29,7 @@ public final class KafkaTable {
     wakeup: Wakeup? = nil, timeoutMilliseconds: Int32 = 10_000
   ) throws(KafkaError) {
     self.topic = topic
+    isDeadly = configuration.isDeadly
     let reader = try LogReader(
       configuration, topic: topic, partitions: partitions, fixed: [("auto.offset.reset", "error")],
       wakeup: wakeup,
@@ -69,7 +71,7 @@ public final class KafkaTable {
       for index in 0..<batch.count {
         let record = batch[index]
         if record.errorCode == 0 {
-          apply(record)
+          if isDeadly?(record) != true { apply(record) }
         } else if record.isEndOfPartition {
           unfinished.remove(record.partition)
         } else {

@@ -76,7 +76,7 @@ public final class KafkaTail {
     let before = batch.count
     _ = batch.fill(
       from: reader.queue, limit: min(most, batch.capacity), timeout: timeoutMilliseconds)
-    for index in before..<batch.count { note(batch[index]) }
+    for index in before..<batch.count { note(batch.records[index]) }
     batch.removeAll(from: before, where: { $0.errorCode != 0 })
     return batch.count
   }

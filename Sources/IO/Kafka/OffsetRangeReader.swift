@@ -129,7 +129,7 @@ public final class OffsetRangeReader {
     let before = batch.count
     _ = batch.fill(from: queue, limit: batch.capacity, timeout: timeoutMilliseconds)
     let now = MonotonicClock.milliseconds()
-    for index in before..<batch.count { note(batch[index], now) }
+    for index in before..<batch.count { note(batch.records[index], now) }
     wakeFetchers(now)
     let open = self.open
     batch.removeAll(

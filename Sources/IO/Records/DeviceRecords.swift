@@ -63,10 +63,12 @@ public struct FeedbackRecord: Equatable, Sendable {
   public var sentAt: Int64
   /// When the answer came, in milliseconds.
   public var at: Int64
+  /// Whether an operator brings it from another system (`martlet tokens import`), in place of a sender.
+  public var isImported = false
 
   public init(
     device: DeviceKey, topic: String, status: UInt16, reason: String, timestamp: Int64?,
-    apnsID: String, sentAt: Int64, at: Int64
+    apnsID: String, sentAt: Int64, at: Int64, isImported: Bool = false
   ) {
     self.device = device
     self.topic = topic
@@ -76,6 +78,7 @@ public struct FeedbackRecord: Equatable, Sendable {
     self.apnsID = apnsID
     self.sentAt = sentAt
     self.at = at
+    self.isImported = isImported
   }
 
   public init(
@@ -84,14 +87,16 @@ public struct FeedbackRecord: Equatable, Sendable {
     let fields = try RecordFields(bytes, parser: parser, record: "feedback")
     device = try DeviceKey(fields)
     topic = try fields.text("topic")
-    let status = try fields.integer("status")
-    guard (100...599).contains(status) else { throw fields.fail("status", "is not an HTTP status") }
-    self.status = UInt16(status)
+    guard let status = try fields.optionalStatus("status") else {
+      throw fields.fail("status", "is required")
+    }
+    self.status = status
     reason = try fields.optionalText("reason") ?? ""
-    timestamp = try fields.optionalInteger("timestamp")
+    timestamp = try fields.optionalTime("timestamp")
     apnsID = try fields.optionalText("apns_id") ?? ""
-    sentAt = try fields.integer("sent_at")
-    at = try fields.integer("at")
+    sentAt = try fields.time("sent_at")
+    at = try fields.time("at")
+    isImported = try fields.flag("imported")
   }
 
   public var key: [UInt8] { device.bytes }
@@ -105,6 +110,7 @@ public struct FeedbackRecord: Equatable, Sendable {
     object.append("apns_id", .string(apnsID))
     object.append("sent_at", .integer(sentAt))
     object.append("at", .integer(at))
+    if isImported { object.append("imported", .bool(true)) }
     return JSONValue.object(object).text
   }
 }
@@ -133,8 +139,8 @@ public struct DeviceRecord: Equatable, Sendable {
   ) throws(RecordError) {
     let fields = try RecordFields(bytes, parser: parser, record: "device")
     device = try DeviceKey(fields)
-    let registered = try fields.optionalInteger("registered_at")
-    let removed = try fields.optionalInteger("removed_at")
+    let registered = try fields.optionalTime("registered_at")
+    let removed = try fields.optionalTime("removed_at")
     switch (registered, removed) {
     case (let time?, nil):
       event = .registered(at: time)
@@ -198,20 +204,18 @@ public struct InvalidTokenRecord: Equatable, Sendable {
     self.invalidSince = invalidSince
     self.reason = reason
     self.at = at
-    self.aliveFrom = aliveFrom ?? Self.after(invalidSince)
+    self.aliveFrom = aliveFrom ?? invalidSince + 1
   }
-
-  private static func after(_ time: Int64) -> Int64 { time == .max ? .max : time + 1 }
 
   public init(
     _ bytes: UnsafeRawBufferPointer, parser: JSONParser
   ) throws(RecordError) {
     let fields = try RecordFields(bytes, parser: parser, record: "invalid token")
     device = try DeviceKey(fields)
-    invalidSince = try fields.integer("invalid_since")
+    invalidSince = try fields.time("invalid_since")
     reason = try fields.optionalText("reason") ?? ""
-    at = try fields.integer("at")
-    aliveFrom = try fields.optionalInteger("alive_from") ?? Self.after(invalidSince)
+    at = try fields.time("at")
+    aliveFrom = try fields.optionalTime("alive_from") ?? invalidSince + 1
   }
 
   public var key: [UInt8] { device.bytes }

@@ -15,7 +15,7 @@ public struct GatewayAnswer: Equatable, Sendable {
   public let excerpt: String
 
   /// Reads a body. One that is missing, cut off or no JSON gives no reason; members other than `reason` and `timestamp`
-  /// are ignored.
+  /// are ignored, and so is a timestamp that is no time in milliseconds.
   public init(
     status: UInt16, id: AnswerID, body: UnsafeRawBufferPointer, parser: JSONParser
   ) {
@@ -26,7 +26,7 @@ public struct GatewayAnswer: Equatable, Sendable {
     response = GatewayResponse(
       status: status,
       body: text.isEmpty ? .nothing : Reason(text).map { .reason($0) } ?? .otherReason,
-      timestamp: root?["timestamp"]?.int, id: id)
+      timestamp: root?["timestamp"]?.time, id: id)
   }
 
   /// Untrusted bytes as printable ASCII.

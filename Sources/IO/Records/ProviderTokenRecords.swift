@@ -34,6 +34,9 @@ public struct ProviderTokenRecord: Equatable, Sendable {
   public var token: String
   /// The JWT under the deployment's key, in place of `token`.
   public var sealed: String?
+  /// Whether the signer withdraws the credential: no token follows. A tombstone, which anybody may write, says only that
+  /// the record is gone.
+  public var isRemoved = false
 
   /// The end of the year 9999, in seconds since the epoch.
   private static let latestIssue: Int64 = 253_402_300_799
@@ -54,6 +57,18 @@ public struct ProviderTokenRecord: Equatable, Sendable {
     self.token = token
   }
 
+  /// The withdrawal of a credential; nil if that is not named as credentials are.
+  public init?(withdrawing credential: String, at now: Int64) {
+    let parts = credential.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 3, !parts[0].isEmpty, !parts[1].isEmpty,
+      let scope = Scope(rawValue: String(parts[2]))
+    else { return nil }
+    self.init(
+      credential: credential, teamID: String(parts[0]), keyID: String(parts[1]), scope: scope,
+      apps: [], issuedAt: now, generation: 0, token: "")
+    isRemoved = true
+  }
+
   public init(
     _ bytes: UnsafeRawBufferPointer, parser: JSONParser
   ) throws(RecordError) {
@@ -70,10 +85,11 @@ public struct ProviderTokenRecord: Equatable, Sendable {
     issuedAt = try fields.integer("issued_at", upTo: Self.latestIssue)
     generation = try fields.integer("generation", upTo: Self.highestGeneration)
     sealed = try fields.optionalText("sealed")
-    guard sealed == nil else {
+    isRemoved = try fields.flag("removed")
+    guard sealed == nil, !isRemoved else {
       token = ""
       guard try fields.optionalText("token") == nil else {
-        throw fields.fail("token", "cannot be combined with sealed")
+        throw fields.fail("token", "cannot be combined with sealed or removed")
       }
       return
     }
@@ -114,9 +130,10 @@ public struct ProviderTokenRecord: Equatable, Sendable {
     object.append("apps", .array(apps.map { .string($0) }))
     object.append("issued_at", .integer(issuedAt))
     object.append("generation", .integer(generation))
+    if isRemoved { object.append("removed", .bool(true)) }
     if let sealed {
       object.append("sealed", .string(sealed))
-    } else {
+    } else if !isRemoved {
       object.append("token", .string(token))
     }
     return JSONValue.object(object).text
@@ -159,7 +176,7 @@ public struct TokenRequest: Equatable, Sendable {
     environment =
       try fields.optionalText("environment") == nil ? nil : fields.environment()
     reason = try fields.text("reason")
-    at = try fields.integer("at")
+    at = try fields.time("at")
     guard credential != nil || (app != nil && environment != nil) else {
       throw fields.fail("credential", "is required (or app and environment)")
     }

@@ -58,22 +58,17 @@ public struct Receipt: Equatable, Sendable {
     }
     replay = try fields.optionalText("replay")
     traceParent = try fields.optionalText("traceparent")
-    if let number = try fields.optionalInteger("status") {
-      guard (100...599).contains(number) else {
-        throw fields.fail("status", "is not an HTTP status")
-      }
-      status = UInt16(number)
-    }
+    status = try fields.optionalStatus("status")
     reason = try fields.optionalText("reason")
     detail = try fields.optionalText("detail")
-    attempts = try fields.optionalInteger("attempts")
-    created = try fields.optionalInteger("created", upTo: .max)
-    at = try fields.integer("at", upTo: .max)
-    timestamp = try fields.optionalInteger("timestamp")
+    attempts = try fields.optionalInteger("attempts", upTo: Int64(UInt16.max))
+    created = try fields.optionalTime("created")
+    at = try fields.time("at")
+    timestamp = try fields.optionalTime("timestamp")
     uniqueID = try fields.optionalText("apns_unique_id")
     answeredID = try fields.optionalText("answered_apns_id")
     gatewayRequestID = try fields.optionalText("apns_request_id")
-    retryAfter = try fields.optionalInteger("retry_after")
+    retryAfter = try fields.optionalInteger("retry_after", upTo: Int64(UInt32.max))
   }
 
   /// Calls `body` with each line of a record, empty ones left out.

@@ -2,6 +2,7 @@
 
 internal import APNS
 internal import JSON
+internal import Pipeline
 
 /// Why a record of a topic is not what it should be: the record's kind, the field and the problem.
 public struct RecordError: Error, Equatable, Sendable, CustomStringConvertible {
@@ -73,15 +74,36 @@ struct RecordFields {
     return text
   }
 
-  func optionalInteger(_ field: String) throws(RecordError) -> Int64? {
+  private func optionalInteger(_ field: String) throws(RecordError) -> Int64? {
     guard let value = member(field) else { return nil }
     guard let number = value.int else { throw fail(field, "is not an integer") }
     return number
   }
 
-  func integer(_ field: String) throws(RecordError) -> Int64 {
-    guard let number = try optionalInteger(field) else { throw fail(field, "is required") }
-    return number
+  /// A time in milliseconds since the epoch (`OutsideTime`): safe to calculate with.
+  func optionalTime(_ field: String) throws(RecordError) -> Int64? {
+    guard let time = try optionalInteger(field) else { return nil }
+    if let problem = OutsideTime.problem(time) { throw fail(field, problem) }
+    return time
+  }
+
+  func time(_ field: String) throws(RecordError) -> Int64 {
+    guard let time = try optionalTime(field) else { throw fail(field, "is required") }
+    return time
+  }
+
+  /// A truth value; false if it is absent.
+  func flag(_ field: String) throws(RecordError) -> Bool {
+    guard let value = member(field) else { return false }
+    guard let flag = value.bool else { throw fail(field, "is not true or false") }
+    return flag
+  }
+
+  /// An HTTP status.
+  func optionalStatus(_ field: String) throws(RecordError) -> UInt16? {
+    guard let number = try optionalInteger(field) else { return nil }
+    guard (100...599).contains(number) else { throw fail(field, "is not an HTTP status") }
+    return UInt16(number)
   }
 
   /// An integer from 0 to `limit`: safe to calculate with.

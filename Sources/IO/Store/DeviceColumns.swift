@@ -15,18 +15,23 @@ extension DeviceState {
 }
 
 extension Statement {
+  /// A time in milliseconds since the epoch; one that no record can have is the nearest that one can.
+  func time(_ column: Int32) -> Int64? {
+    integer(column).map { min(max($0, 0), OutsideTime.last) }
+  }
+
   /// What is known of a device: `SQL.stateColumns`, from this one on.
   func deviceState(from column: Int32) -> DeviceState {
     var presence: DeviceState.Presence?
-    if let time = integer(column) {
+    if let time = time(column) {
       presence = .registered(at: time)
-    } else if let time = integer(column + 1) {
+    } else if let time = time(column + 1) {
       presence = .removed(at: time)
     }
-    let mark = integer(column + 2).map { since in
+    let mark = time(column + 2).map { since in
       DeviceState.Mark(
-        since: since, aliveFrom: integer(column + 5) ?? since + 1, reason: text(column + 3),
-        recordedAt: integer(column + 4) ?? since)
+        since: since, aliveFrom: time(column + 5) ?? since + 1, reason: text(column + 3),
+        recordedAt: time(column + 4) ?? since)
     }
     let history = optionalText(column + 11).map { DeviceHistory(text: $0) } ?? DeviceHistory()
     return DeviceState(

@@ -171,6 +171,6 @@ extension Statement {
   func receiptKeeping() throws(StoreError) -> ReceiptKeeping? {
     guard try next() else { return nil }
     defer { reset() }
-    return ReceiptKeeping(since: integer(0) ?? 0, retention: integer(1) ?? 0)
+    return ReceiptKeeping(since: time(0) ?? 0, retention: time(1) ?? 0)
   }
 }

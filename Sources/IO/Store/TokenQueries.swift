@@ -110,8 +110,8 @@ public final class TokenQueries {
       guard let identity = dead.identity else { continue }
       tokens.append(
         ListedToken(
-          device: identity, since: dead.integer(3) ?? 0, reason: dead.text(4),
-          recordedAt: dead.integer(5) ?? 0, details: dead.details(from: 6)))
+          device: identity, since: dead.time(3) ?? 0, reason: dead.text(4),
+          recordedAt: dead.time(5) ?? 0, details: dead.details(from: 6)))
     }
     return tokens
   }

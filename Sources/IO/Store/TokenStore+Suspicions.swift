@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 public import Delivery
+import Pipeline
 
 /// Answers that may be our own mistake. They are on no topic: each process keeps those that it heard.
 extension TokenStore {
@@ -75,9 +76,54 @@ extension TokenStore {
     var waves: [BadTokenWave] = []
     while try select.next() {
       waves.append(
-        BadTokenWave(from: select.integer(0) ?? 0, until: select.integer(1) ?? 0))
+        BadTokenWave(from: select.time(0) ?? 0, until: select.time(1) ?? 0))
     }
     return waves
+  }
+
+  /// How many devices of an app were called dead after a time and until another, counted up to `limit`.
+  public func deathCount(
+    _ app: String, _ environment: Environment, after time: Int64, until: Int64, limit: Int
+  ) throws(StoreError) -> Int {
+    let count = suspicions.deaths
+    count.bind(1, app)
+    count.bind(2, environment.description)
+    count.bind(3, time)
+    count.bind(4, until)
+    count.bind(5, Int64(limit))
+    defer { count.reset() }
+    return try count.next() ? Int(count.integer(0) ?? 0) : 0
+  }
+
+  /// What is normal for an app, for `UnregisteredNorm`: how many devices were called unregistered in the busiest hour
+  /// between two times, in waves or not, and how many are registered. Looks at all rows.
+  public func unregisteredNorm(
+    _ app: String, _ environment: Environment, between times: ClosedRange<Int64>
+  ) throws(StoreError) -> (busiestHour: Int, registered: Int) {
+    let norm = suspicions.norm
+    norm.bind(1, app)
+    norm.bind(2, environment.description)
+    norm.bind(3, times.lowerBound)
+    norm.bind(4, times.upperBound)
+    defer { norm.reset() }
+    guard try norm.next() else { return (0, 0) }
+    return (Int(norm.integer(0) ?? 0), Int(norm.integer(1) ?? 0))
+  }
+
+  /// Devices that were called dead in waves that are open at a time, at most `limit`: not for this.
+  public func deathsInWaves(openAt time: Int64, limit: Int) throws(StoreError) -> [ListedToken] {
+    let select = suspicions.deathsInWaves
+    select.bind(1, time)
+    select.bind(2, Int64(limit))
+    var tokens: [ListedToken] = []
+    while try select.next() {
+      guard let identity = select.identity else { continue }
+      tokens.append(
+        ListedToken(
+          device: identity, since: select.time(3) ?? 0, reason: select.text(4),
+          recordedAt: select.time(5) ?? 0, details: .none))
+    }
+    return tokens
   }
 
   /// Begins a wave, or moves its end.
@@ -100,6 +146,9 @@ struct SuspicionStatements {
   let repeated: Statement
   let count: Statement
   let summary: Statement
+  let deaths: Statement
+  let norm: Statement
+  let deathsInWaves: Statement
   let waves: Statement
   let upsertWave: Statement
 
@@ -135,6 +184,32 @@ struct SuspicionStatements {
           AND d.app = s.app AND d.environment != s.environment AND d.registered_at IS NOT NULL
           WHERE s.app = ?1 AND s.environment = ?2 AND s.last_at > ?3)
       """)
+    deaths = try database.prepare(
+      """
+      SELECT count(*) FROM (SELECT 1 FROM dead_tokens
+        WHERE app = ?1 AND environment = ?2 AND recorded_at > ?3 AND recorded_at <= ?4 LIMIT ?5)
+        AS found
+      """)
+    // Answers that a wave held back are among the suspicions.
+    norm = try database.prepare(
+      """
+      SELECT (SELECT max(found) FROM (SELECT count(*) AS found FROM (
+            SELECT recorded_at AS answered_at FROM dead_tokens
+              WHERE app = ?1 AND environment = ?2 AND recorded_at > ?3 AND recorded_at <= ?4
+            UNION ALL SELECT first_at AS answered_at FROM suspicions
+              WHERE app = ?1 AND environment = ?2 AND first_at > ?3 AND first_at <= ?4
+                AND reason NOT IN ('BadDeviceToken', 'DeviceTokenNotForTopic')) AS answers
+          GROUP BY answered_at / 3600000) AS hours),
+        (SELECT count(*) FROM devices
+          WHERE app = ?1 AND environment = ?2 AND registered_at IS NOT NULL)
+      """)
+    deathsInWaves = try database.prepare(
+      """
+      SELECT d.token, d.app, d.environment, d.invalid_since, d.invalid_reason, d.recorded_at
+      FROM waves AS w JOIN dead_tokens AS d ON d.app = w.app AND d.environment = w.environment
+        AND d.recorded_at > w.from_time AND d.recorded_at <= w.until_time
+      WHERE w.until_time >= ?1 AND w.from_time <= ?1 LIMIT ?2
+      """)
     waves = try database.prepare(
       """
       SELECT from_time, until_time FROM waves WHERE app = ?1 AND environment = ?2
@@ -151,8 +226,8 @@ struct SuspicionStatements {
 extension Statement {
   fileprivate func suspicion(from column: Int32) -> Suspicion {
     Suspicion(
-      firstAt: integer(column) ?? 0, lastAt: integer(column + 1) ?? 0,
-      lastSentAt: integer(column + 2) ?? 0, count: integer(column + 3) ?? 0,
+      firstAt: time(column) ?? 0, lastAt: time(column + 1) ?? 0,
+      lastSentAt: time(column + 2) ?? 0, count: min(integer(column + 3) ?? 0, 1 << 32),
       reason: text(column + 4))
   }
 }

@@ -173,7 +173,8 @@ public final class TokenStore {
     var positions: [String: [Int32: ChangelogPosition]] = [:]
     while try selectPositions.next() {
       let anchor = ChangelogPosition.Anchor(
-        offset: selectPositions.integer(2) ?? 0, timestamp: selectPositions.integer(3) ?? -1,
+        offset: min(selectPositions.integer(2) ?? 0, .max - 1),
+        timestamp: selectPositions.integer(3) ?? -1,
         keyHash: selectPositions.integer(4) ?? 0)
       positions[selectPositions.text(0), default: [:]][
         Int32(truncatingIfNeeded: selectPositions.integer(1) ?? 0)] = ChangelogPosition(

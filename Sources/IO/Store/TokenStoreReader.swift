@@ -45,7 +45,7 @@ public final class TokenStoreReader {
       guard let device = statement.identity else { continue }
       devices.append(
         InvalidDevice(
-          device: device, since: statement.integer(3) ?? 0, reason: statement.text(4)))
+          device: device, since: statement.time(3) ?? 0, reason: statement.text(4)))
     }
     return devices
   }

@@ -90,6 +90,10 @@ struct ChaosPlace {
     plan.extra["martlet-sender"] =
       ["--loops", "2", "--counters-interval", "0s"] + scenario.senderFlags
     plan.extra["martlet-feedback"] = scenario.feedbackFlags
+    // A day's dead devices in a minute are no wave here.
+    if !scenario.feedbackFlags.contains("--bad-token-limit") {
+      plan.extra["martlet-feedback"]?.append(contentsOf: ["--bad-token-limit", "10000000"])
+    }
     for name in ["martlet-sender", "martlet-feedback", "martlet-ingest", "martlet-signer"] {
       let session = Self.session(of: name, options, scenario)
       plan.extra[name, default: []].append("--kafka.consumer.session.timeout.ms=\(session)")

@@ -32,7 +32,7 @@ enum CommitAudit {
     guard !entry.metadata.isEmpty else { return finding }
     let runs: [Range<Int64>]
     do throws(OffsetMap.Problem) {
-      runs = try OffsetMap.decode(entry.metadata, base: committed)
+      runs = try OffsetMap.decode(entry.metadata, of: entry.partition, base: committed)
     } catch {
       finding.problems.append(
         "\(entry.partition) committed \(committed) with an offset map that is \(error)")

@@ -136,6 +136,7 @@ struct Scenario: Sendable {
   static let all: [Scenario] = [
     kills, [scaling], backlogs, kafkaFaults, [namedMembers], refusedProduces, rightsFaults,
     gatewayFaults, gatewayOutages, refusals, [foreignAnswers],
-    [poison], feedbackHosts, databaseFaults, [clockSteps], signerFaults, realCluster, [everything],
+    [poison], hostile, feedbackHosts, databaseFaults, [clockSteps], signerFaults, realCluster,
+    [everything],
   ].flatMap(\.self)
 }

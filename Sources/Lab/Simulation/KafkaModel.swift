@@ -264,7 +264,7 @@ struct KafkaModel {
     partitions[place].committed = plan.offset
     partitions[place].committedLog = log
     partitions[place].metadata = Array(
-      (OffsetMap.encode(base: plan.offset, plan.completedAbove) ?? "").utf8)
+      (OffsetMap.encode(of: place, base: plan.offset, plan.completedAbove) ?? "").utf8)
     partitions[place].completedAbove = []
     if log == partitions[place].log { verify(plan) }
     return true
@@ -284,7 +284,7 @@ struct KafkaModel {
     }
     let metadata = partitions[place].metadata
     if !metadata.isEmpty {
-      guard let map = try? OffsetMap.decode(metadata, base: plan.offset) else {
+      guard let map = try? OffsetMap.decode(metadata, of: place, base: plan.offset) else {
         return fail("the offset map of partition \(place) cannot be read")
       }
       for offset in map.joined() where !partitions[place].isDone(offset) {

@@ -35,7 +35,9 @@ extension LoopModel {
     let committed = offsets.remade.contains(partition) ? nil : state.committed
     var map: [Range<Int64>] = []
     if let committed, !state.metadata.isEmpty {
-      map = (try? OffsetMap.decode(state.metadata, base: committed, logEnd: state.end)) ?? []
+      map =
+        (try? OffsetMap.decode(state.metadata, of: partition, base: committed, logEnd: state.end))
+        ?? []
     }
     let start = offsets.memory.start(
       partition, takesIDs: state.feed.isLane, committed: committed, map: map)

@@ -16,6 +16,10 @@ enum FeedbackCounter: Int, CounterKey {
   case suspected
   /// Tokens declared dead because they were called bad on two days.
   case confirmed
+  /// Tokens that an answer of a wave called dead.
+  case held
+  /// Marks of dead tokens taken back because a wave followed.
+  case withdrawn
   /// Times in which an abnormal number of an app's tokens was called bad.
   case badTokenWaves
   /// Marks of dead tokens taken back because of a later registration.

@@ -7,9 +7,10 @@ public enum FeedbackMetrics {
     "martlet_feedback_answers_total", .counter,
     "Answers of APNs about device tokens that were read.")
   static let verdicts = Metric(
-    "martlet_feedback_verdicts_total", .counter, labels: ["verdict"], bound: "4",
+    "martlet_feedback_verdicts_total", .counter, labels: ["verdict"], bound: "5",
     "Answers by verdict: the token is invalid (invalidated); the answer is older than the registration or not about the"
-      + " token (kept); it may be a mistake of ours (suspected); APNs reported the token as bad on two days (confirmed)."
+      + " token (kept); it may be a mistake of ours (suspected); APNs reported the token as bad on two days (confirmed);"
+      + " it is one of a wave, and the token stays valid although it was counted as invalidated (held)."
   )
   static let registrations = Metric(
     "martlet_feedback_registrations_total", .counter, "Registrations and removals of devices.")
@@ -18,6 +19,9 @@ public enum FeedbackMetrics {
     event: "APNs reports unusually many bad device tokens; none of them is recorded as invalid",
     "Times that APNs reported an abnormal number of an app's tokens as bad: most likely a configuration mistake."
   )
+  static let withdrawn = Metric(
+    "martlet_feedback_withdrawn_total", .counter,
+    "Invalid tokens that became valid again because abnormally many answers followed.")
   static let revived = Metric(
     "martlet_feedback_revived_total", .counter,
     "Invalid tokens that became valid because of a later registration.")
@@ -63,7 +67,8 @@ public enum FeedbackMetrics {
       + " all processes with one database count the same rows.")
 
   public static let all = [
-    answers, verdicts, registrations, waves, revived, deadLetters, published, databaseRetries,
+    answers, verdicts, registrations, waves, withdrawn, revived, deadLetters, published,
+    databaseRetries,
     databaseFailing, restores, receiptsKept, receiptsUnusable, receiptsRemoved, partitions, backlog,
     devices,
   ]
@@ -78,6 +83,8 @@ extension FeedbackCounter {
     case .kept: MetricSeries(FeedbackMetrics.verdicts, ["kept"])
     case .suspected: MetricSeries(FeedbackMetrics.verdicts, ["suspected"])
     case .confirmed: MetricSeries(FeedbackMetrics.verdicts, ["confirmed"])
+    case .held: MetricSeries(FeedbackMetrics.verdicts, ["held"])
+    case .withdrawn: MetricSeries(FeedbackMetrics.withdrawn)
     case .badTokenWaves: MetricSeries(FeedbackMetrics.waves)
     case .revived: MetricSeries(FeedbackMetrics.revived)
     case .deadLettered: MetricSeries(FeedbackMetrics.deadLetters)

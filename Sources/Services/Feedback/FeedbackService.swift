@@ -18,6 +18,7 @@ public enum FeedbackService: Service {
     Keeps the database of device tokens: applies registrations and what APNs says about tokens, and publishes \
     which tokens are dead. A token is declared dead only on proof, never for a configuration mistake.
     """
+  public static let notesCrashes = true
   public static let table = FeedbackSettings.table
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> FeedbackSettings {

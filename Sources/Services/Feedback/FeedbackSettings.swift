@@ -32,7 +32,8 @@ public struct FeedbackSettings: DeclaredSettings, Sendable {
     .integer(
       "bad-token-limit", default: 100, in: 1...10_000_000,
       "Devices of one app and environment that APNs may report as bad per hour. Above it an error is logged,"
-        + " and none of them is recorded as invalid.")
+        + " and none of them is recorded as invalid. Of unregistered ones (410), more are normal for a large app."
+    )
   ) public var badTokenLimit: Int
 
   /// In milliseconds; 0: none are kept.

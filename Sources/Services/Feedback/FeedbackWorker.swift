@@ -161,8 +161,11 @@ final class FeedbackWorker {
       log.warning("cannot read records; retrying", ["error": "\(error)"])
     } else {
       if isFeedback(source) { ended.remove(source.partition) }
-      guard member.admit(source, record.offset) == .new else { return 0 }
-      let job = reader.job(record, topics[source.topic])
+      let admission = member.admit(source, record)
+      guard admission != .known else { return 0 }
+      let topic = topics[source.topic]
+      let job =
+        admission == .new ? reader.job(record, topic) : reader.job(ofDeadly: record, topic)
       batch.append(
         job, timestamp: record.timestamp, bytes: record.key.count + record.value.count)
       if case .receipts(let receipts, _) = job.content { return receipts.count }
@@ -266,6 +269,9 @@ final class FeedbackWorker {
       () throws(StoreError) -> TokenInvalidator.Outcome? in
       guard try tables.isCurrent() else { return nil }
       var outcome = try invalidator.judge(batch.jobs)
+      if refuting.isDue || !outcome.alarms.isEmpty {
+        try invalidator.withdraw(now: WallClock.milliseconds(), &outcome, isMine: isMine)
+      }
       if refuting.isDue {
         refuting.read(
           to: try invalidator.refute(after: refuting.after, limit: limit, &outcome, isMine: isMine))

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Delivery
+import EventLoop
 import JSON
 import Kafka
 import Pipeline
@@ -21,6 +23,8 @@ struct Job {
 
   let partition: TopicPartition
   let offset: Int64
+  /// The record's timestamp as it was written.
+  var writtenAt: Int64 = -1
   let content: Content
 }
 
@@ -66,25 +70,40 @@ struct JobReader {
     let partition = TopicPartition(topic: topic, partition: record.partition)
     if topic == receiptsTopic {
       return Job(
-        partition: partition, offset: record.offset,
+        partition: partition, offset: record.offset, writtenAt: record.writtenAt,
         content: receipts(record.value, partition.partition, record.offset))
     }
     return Job(
-      partition: partition, offset: record.offset,
+      partition: partition, offset: record.offset, writtenAt: record.writtenAt,
       content: content(
-        partition.topic, key: record.key, value: record.value, timestamp: record.timestamp))
+        partition.topic, key: record.key, value: record.value, timestamp: record.timestamp,
+        now: WallClock.milliseconds()))
   }
 
-  /// What a record of a topic asks for.
+  /// The end of a record that crashed the process twice.
+  func job(ofDeadly record: KafkaRecord, _ topic: String) -> Job {
+    let refused = RefusedRecord(
+      reason: topic == devicesTopic ? .invalidDevice : .invalidFeedback,
+      detail: DeadLetter.crashed, key: copy(record.key), value: copy(record.value))
+    return Job(
+      partition: TopicPartition(topic: topic, partition: record.partition), offset: record.offset,
+      content: .deadLetter(refused))
+  }
+
+  /// What a record of a topic asks for. No time in it lies after its reception (`OutsideTime`).
   ///
-  /// - Parameter timestamp: the record's, milliseconds since the epoch; −1 for none.
+  /// - Parameters:
+  ///   - timestamp: the record's, milliseconds since the epoch; −1 for none.
+  ///   - now: milliseconds since the epoch.
   func content(
-    _ topic: String, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, timestamp: Int64
+    _ topic: String, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, timestamp: Int64,
+    now: Int64
   ) -> Job.Content {
+    let received = OutsideTime.received(recordTime: timestamp, now: now)
     let isDevice = topic == devicesTopic
     if isDevice && value.baseAddress == nil { return .nothing }
     do throws(RecordError) {
-      return isDevice ? try device(key, value, timestamp) : try feedback(key, value)
+      return isDevice ? try device(key, value, received) : try feedback(key, value, received)
     } catch {
       return .deadLetter(
         RefusedRecord(
@@ -94,33 +113,39 @@ struct JobReader {
   }
 
   private func device(
-    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ timestamp: Int64
+    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ received: Int64
   ) throws(RecordError) -> Job.Content {
-    let device = try DeviceRecord(value, parser: parser)
+    var device = try DeviceRecord(value, parser: parser)
     try check(key, device.key, "device")
     let (time, field) =
       switch device.event {
       case .registered(let time): (time, "registered_at")
       case .removed(let time): (time, "removed_at")
       }
-    try check(time, "device", field)
     // As the newest fact it would outlive all true ones.
-    guard timestamp < 0 || time - timestamp <= Self.mostAhead else {
+    guard time - received <= Self.mostAhead else {
       throw RecordError(
         record: "device", field: field,
         problem: "is more than a day after the record itself (\(time)): a wrong clock or unit?")
+    }
+    switch device.event {
+    case .registered:
+      device.event = .registered(at: OutsideTime.bounded(time, received: received))
+    case .removed: device.event = .removed(at: OutsideTime.bounded(time, received: received))
     }
     return .device(device)
   }
 
   private func feedback(
-    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ received: Int64
   ) throws(RecordError) -> Job.Content {
-    let feedback = try FeedbackRecord(value, parser: parser)
+    var feedback = try FeedbackRecord(value, parser: parser)
     try check(key, feedback.key, "feedback")
-    try check(feedback.sentAt, "feedback", "sent_at")
-    try check(feedback.at, "feedback", "at")
-    if let timestamp = feedback.timestamp { try check(timestamp, "feedback", "timestamp") }
+    // The sender writes it when the answer comes, or as soon as Kafka takes it: waves are counted by this time.
+    let at = OutsideTime.bounded(feedback.at, received: received)
+    feedback.at = feedback.isImported ? at : max(at, received - BadTokenWave.window)
+    feedback.sentAt = OutsideTime.bounded(feedback.sentAt, received: received)
+    feedback.timestamp = feedback.timestamp.map { OutsideTime.bounded($0, received: received) }
     return .feedback(feedback)
   }
 
@@ -136,19 +161,6 @@ struct JobReader {
 
   /// How far a registration may be ahead of its record's timestamp, in milliseconds.
   private static let mostAhead: Int64 = 24 * 3_600_000
-
-  /// A time outside of 1970 … 9999 is a mistake of unit or worse. So is one of January 1970 that would be a time
-  /// since 2001 in seconds: taken for milliseconds, a registration would be older than every answer of APNs.
-  private func check(_ time: Int64, _ kind: String, _ field: String) throws(RecordError) {
-    let problem: String
-    switch time {
-    case 1_000_000_000..<100_000_000_000:
-      problem = "is in seconds (\(time)); milliseconds since 1970 are expected"
-    case 0...253_402_300_799_999: return
-    default: problem = "is not a time in milliseconds since 1970 (\(time))"
-    }
-    throw RecordError(record: kind, field: field, problem: problem)
-  }
 
   /// The lines of a record of `receipts`. Only what questions are about is looked at; the rest is kept as it stands.
   private func receipts(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Delivery
+import EventLoop
 import JSON
 import Kafka
 import Pipeline
@@ -26,6 +27,9 @@ struct TokenInvalidator {
     var alarms: [BadTokenAlarm] = []
   }
 
+  /// Marks that are taken back at once after a wave began.
+  private static let withdrawnAtOnce = 10_000
+
   let store: TokenStore
   /// The name of the topic, made once.
   private let devices: String
@@ -33,10 +37,15 @@ struct TokenInvalidator {
   private let parser = JSONParser()
   private let clockSkew: Int64
   private let badTokenLimit: Int
+  private let norms = UnregisteredNorms()
+  /// By topic: what a crash in a judgement blames.
+  private let hands: [String: RecordInHand]
 
   init(_ store: TokenStore, _ names: TopicNames, clockSkew: Int64, badTokenLimit: Int) {
     self.store = store
     devices = names.devices
+    let topics = [names.feedback, names.devices, names.receipts]
+    hands = Dictionary(uniqueKeysWithValues: topics.map { ($0, RecordInHand(topic: $0)) })
     reader = JobReader(names)
     self.clockSkew = clockSkew
     self.badTokenLimit = badTokenLimit
@@ -60,10 +69,11 @@ struct TokenInvalidator {
     _ topic: String, _ device: DeviceKey, key: UnsafeRawBufferPointer,
     value: UnsafeRawBufferPointer, timestamp: Int64, _ rows: inout DeviceRows
   ) -> Bool {
+    let now = WallClock.milliseconds()
     let identity = device.identity
     var state = rows[identity]
     if topic == devices {
-      switch reader.content(topic, key: key, value: value, timestamp: timestamp) {
+      switch reader.content(topic, key: key, value: value, timestamp: timestamp, now: now) {
       case .device(let record): state.apply(record.presence, record.details)
       case .nothing: state.apply(DeviceState.Presence?.none)
       case .feedback, .deadLetter, .receipts: return false
@@ -73,7 +83,8 @@ struct TokenInvalidator {
     } else {
       guard let record = try? InvalidTokenRecord(value, parser: parser), record.device == device
       else { return false }
-      state.apply(record.mark)
+      state.apply(
+        record.mark.bounded(by: OutsideTime.received(recordTime: timestamp, now: now)))
     }
     rows[identity] = state
     return state.isMarkObsolete
@@ -85,7 +96,10 @@ struct TokenInvalidator {
   func judge(_ jobs: [Job]) throws(StoreError) -> Outcome {
     var tally = Tally(clockSkew: clockSkew)
     let rows = try store.rows(of: Set(jobs.compactMap(\.judged)))
+    defer { RecordInHand.drop() }
     for job in jobs {
+      hands[job.partition.topic]?.take(
+        partition: job.partition.partition, offset: job.offset, timestamp: job.writtenAt)
       switch job.content {
       case .feedback(let record): try judge(record, rows, &tally)
       case .device, .nothing: tally.add(.devices)
@@ -96,11 +110,54 @@ struct TokenInvalidator {
         tally.add(.receiptsUnusable, unusable)
       }
     }
-    var outcome = tally.outcome
+    var alarms: [BadTokenAlarm] = []
     for (origin, time) in tally.suspects {
-      if let alarm = try watch(origin, at: time) { outcome.alarms.append(alarm) }
+      if let alarm = try watch(origin, at: time) { alarms.append(alarm) }
     }
+    try hold(&tally, &alarms)
+    var outcome = tally.outcome
+    outcome.alarms = alarms
     return outcome
+  }
+
+  // MARK: Waves of answers that call tokens dead
+
+  /// Holds the marks of a wave back: each is a suspicion, and the next such answer about its token decides.
+  private func hold(_ tally: inout Tally, _ alarms: inout [BadTokenAlarm]) throws(StoreError) {
+    let answered = tally.marks.marks.filter { !tally.imported.contains($0.device) }
+    let origins = Dictionary(grouping: answered) { AppOrigin($0.device) }
+    for (origin, marks) in origins {
+      if let alarm = try watch(origin, deaths: marks.map(\.mark.recordedAt)) {
+        alarms.append(alarm)
+      }
+      let waves = try store.waves(origin.app, origin.environment)
+      for (device, mark) in marks where waves.contains(where: { $0.covers(mark.recordedAt) }) {
+        tally.held.insert(device)
+        let known = try store.suspicion(device.identity)
+        guard let suspicion = Suspicion.held(mark, known: known) else { continue }
+        try store.put(device.identity, suspicion)
+        tally.add(.held)
+      }
+    }
+  }
+
+  /// Looks whether an abnormal number of an app's tokens is called dead.
+  ///
+  /// - Parameter times: when the batch's answers did so.
+  private func watch(_ origin: AppOrigin, deaths times: [Int64]) throws(StoreError)
+    -> BadTokenAlarm?
+  {
+    guard let peak = BadTokenWave.peak(of: times) else { return nil }
+    func devices(upTo limit: Int) throws(StoreError) -> Int {
+      try peak.count
+        + store.deathCount(
+          origin.app, origin.environment, after: peak.at - BadTokenWave.window, until: peak.at,
+          limit: limit)
+    }
+    guard try devices(upTo: badTokenLimit + 1) > badTokenLimit else { return nil }
+    let limit = try norms.limit(origin, at: peak.at, floor: badTokenLimit, store)
+    let count = try devices(upTo: limit == .max ? limit : limit + 1)
+    return try begin(origin, devices: count, limit: limit, at: peak.at)
   }
 
   private func judge(
@@ -113,7 +170,9 @@ struct TokenInvalidator {
       status: record.status, reason: record.reason, timestamp: record.timestamp,
       sentAt: record.sentAt, at: record.at)
     switch tally.marks.judge(answer, device, state) {
-    case .invalidate: tally.add(.invalidated)
+    case .invalidate:
+      tally.add(.invalidated)
+      if record.isImported { tally.imported.insert(device) }
     case .keep:
       tally.add(.kept)
     case .suspect:
@@ -132,24 +191,53 @@ struct TokenInvalidator {
       waves: try store.waves(identity.app, identity.environment))
     guard let suspicion else { return }
     try store.put(identity, suspicion)
-    let origin = AppOrigin(app: identity.app, environment: identity.environment)
+    let origin = AppOrigin(record.device)
     tally.suspects[origin] = max(tally.suspects[origin] ?? .min, record.at)
   }
 
   /// Looks whether an abnormal number of an app's tokens is called bad.
   private func watch(_ origin: AppOrigin, at time: Int64) throws(StoreError) -> BadTokenAlarm? {
-    let after = time - BadTokenWave.window
     let devices = try store.suspectCount(
-      origin.app, origin.environment, after: after, limit: badTokenLimit + 1)
+      origin.app, origin.environment, after: time - BadTokenWave.window, limit: badTokenLimit + 1)
+    return try begin(origin, devices: devices, limit: badTokenLimit, at: time)
+  }
+
+  /// Begins a wave or goes on with it, if the number of devices is not normal.
+  private func begin(
+    _ origin: AppOrigin, devices: Int, limit: Int, at time: Int64
+  ) throws(StoreError) -> BadTokenAlarm? {
     let newest = try store.waves(origin.app, origin.environment).last
     guard
-      let wave = BadTokenWave.after(
-        devices: devices, limit: badTokenLimit, at: time, newest: newest)
+      let wave = BadTokenWave.after(devices: devices, limit: limit, at: time, newest: newest)
     else { return nil }
     try store.put(origin.app, origin.environment, wave)
     guard wave.from != newest?.from else { return nil }
-    let summary = try store.suspectSummary(origin.app, origin.environment, after: after)
-    return BadTokenAlarm(origin: origin, limit: badTokenLimit, summary: summary)
+    let summary = try store.suspectSummary(
+      origin.app, origin.environment, after: time - BadTokenWave.window)
+    return BadTokenAlarm(origin: origin, limit: limit, summary: summary)
+  }
+
+  /// Takes the marks of open waves back: they were published before it was known that there is a wave. In the caller's
+  /// transaction.
+  ///
+  /// - Parameters:
+  ///   - now: milliseconds since the epoch.
+  ///   - isMine: whether this process speaks for the device.
+  func withdraw(
+    now: Int64, _ outcome: inout Outcome, isMine: (DeviceKey) -> Bool
+  ) throws(StoreError) {
+    let said = Set(outcome.publications.map(\.device))
+    let dead = try store.deathsInWaves(openAt: now, limit: Self.withdrawnAtOnce)
+    for token in dead where isMine(token.device.key) && !said.contains(token.device.key) {
+      let mark = DeviceState.Mark(
+        since: token.since, aliveFrom: token.since, reason: token.reason,
+        recordedAt: token.recordedAt)
+      if let held = Suspicion.held(mark, known: try store.suspicion(token.device)) {
+        try store.put(token.device, held)
+      }
+      outcome.publications.append(Publication(device: token.device.key, record: nil))
+      outcome.counts.append((.withdrawn, 1))
+    }
   }
 
   /// Takes marks back that a registration refutes, a page of them, in the caller's transaction.
@@ -203,6 +291,32 @@ struct AppOrigin: Hashable {
   let environment: Environment
 }
 
+extension AppOrigin {
+  init(_ device: DeviceKey) { self.init(app: device.app, environment: device.environment) }
+}
+
+/// What is normal for each app: looked up once an hour, for it takes a look at all rows.
+private final class UnregisteredNorms {
+  private static let most = 1_000
+  private var known: [AppOrigin: (hour: Int64, limit: Int)] = [:]
+
+  func limit(
+    _ origin: AppOrigin, at time: Int64, floor: Int, _ store: TokenStore
+  ) throws(StoreError) -> Int {
+    let hour = time / BadTokenWave.window
+    if let known = known[origin], known.hour == hour { return known.limit }
+    let past = UnregisteredNorm.past
+    let found = try store.unregisteredNorm(
+      origin.app, origin.environment,
+      between: max(0, time - past.upperBound)...max(0, time - past.lowerBound))
+    let norm = UnregisteredNorm(
+      floor: floor, busiestHour: found.busiestHour, registered: found.registered)
+    if known.count >= Self.most { known = [:] }
+    known[origin] = (hour, norm.limit)
+    return norm.limit
+  }
+}
+
 /// An abnormal number of tokens was called bad.
 struct BadTokenAlarm {
   let origin: AppOrigin
@@ -225,6 +339,10 @@ private struct Tally {
   private var counts = Array(repeating: 0, count: FeedbackCounter.allCases.count)
   /// Devices that this batch declares dead.
   var marks: DeviceMarks<DeviceKey>
+  /// Those of them that an operator imported: they are part of no wave.
+  var imported: Set<DeviceKey> = []
+  /// Those of them that a wave holds back.
+  var held: Set<DeviceKey> = []
   /// The newest answer that casts a suspicion, of each app.
   var suspects: [AppOrigin: Int64] = [:]
 
@@ -236,7 +354,7 @@ private struct Tally {
 
   var outcome: TokenInvalidator.Outcome {
     TokenInvalidator.Outcome(
-      publications: marks.marks.map { device, mark in
+      publications: marks.marks.filter { !held.contains($0.device) }.map { device, mark in
         .init(device: device, record: InvalidTokenRecord(device, mark))
       },
       counts: FeedbackCounter.allCases.map { ($0, counts[$0.rawValue]) })

@@ -39,15 +39,21 @@ extension IngestLoop {
       return nil
     }
     let source = member.source(record)
-    guard member.admit(source, record.offset) == .new else { return nil }
+    let admission = member.admit(source, record)
+    guard admission != .known else { return nil }
     counters.add(.requests)
     traceParent = traceParent(of: record)
-    let created = RequestRules.created(
+    let created = OutsideTime.received(
       recordTime: record.timestamp, now: takenAt)
     slot = requests.insert(
       topic: UInt8(truncatingIfNeeded: source.topic), partition: record.partition,
       epoch: member.epoch, offset: record.offset, created: created)
     do throws(RequestError) {
+      guard admission == .new else {
+        // The reader forgets what the last request was.
+        _ = try? reader.read(UnsafeRawBufferPointer(start: nil, count: 0))
+        throw RequestError(nil, .foreign(DeadLetter.crashed))
+      }
       request =
         source.topic == 0
         ? try reader.read(record.value) : try readForeign(record, source.topic)

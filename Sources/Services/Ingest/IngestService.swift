@@ -16,6 +16,7 @@ public enum IngestService: Service {
     lane; bad requests end as dead letters. Start more copies to take more: they share the work as one \
     consumer group.
     """
+  public static let notesCrashes = true
   public static let table = IngestSettings.table
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> IngestSettings {

@@ -66,15 +66,18 @@ enum CurrentProviderToken {
       table.poll(timeoutMilliseconds: 50) { key, value in
         let name = String(decoding: key, as: UTF8.self)
         guard let value else {
+          guard seal.trustsPlain else { return }
           problems[name] = nil
-          return updates.append(.removed(credential: name))
+          return updates.append(.lost(credential: name))
         }
         // A record that is none is the signer's affair.
         guard let record = try? ProviderTokenRecord(value, key: name, parser: parser) else {
           return
         }
         do throws(TokenSealProblem) {
-          updates.append(.token(try seal.opened(record).bookEntry))
+          let opened = try seal.opened(record)
+          updates.append(
+            opened.isRemoved ? .removed(credential: name) : .token(opened.bookEntry))
           problems[name] = nil
         } catch {
           problems[name] = error

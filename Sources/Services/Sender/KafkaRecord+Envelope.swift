@@ -35,15 +35,29 @@ extension KafkaRecord {
 
   /// What the record's notification is decided by.
   func facts(_ envelope: Envelope) -> PushFacts {
+    PushFacts(envelope, key: key, value: value, written: timestamp)
+  }
+}
+
+extension PushFacts {
+  /// What a notification is decided by.
+  ///
+  /// - Parameters:
+  ///   - envelope: of the record's value.
+  ///   - written: the record's timestamp; −1 for none. A request is not younger than the record that it came in.
+  init(
+    _ envelope: Envelope, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, written: Int64
+  ) {
     let app = UnsafeRawBufferPointer(rebasing: value[envelope.app.indices])
-    return PushFacts(
+    let latest = written < 0 ? envelope.created : written &+ OutsideTime.skew
+    self.init(
       envelope, app: AppTable.hash(app.bindMemory(to: UInt8.self).span), device: Self.hash(key),
-      waitedSince: waitedSince(envelope))
+      created: min(envelope.created, latest), waitedSince: Self.waitedSince(envelope, value))
   }
 
   /// When it was first moved to a retry topic because it has no credential, in milliseconds since the epoch; 0 if it
   /// was not.
-  private func waitedSince(_ envelope: Envelope) -> UInt64 {
+  private static func waitedSince(_ envelope: Envelope, _ value: UnsafeRawBufferPointer) -> UInt64 {
     guard let since = envelope.firstSeen, let reason = ParkReason.credential.text,
       value[envelope.lastReason.indices].elementsEqual(UnsafeRawBufferPointer(reason))
     else { return 0 }
@@ -70,12 +84,14 @@ extension KafkaRecord {
 }
 
 extension PushFacts {
-  fileprivate init(_ envelope: Envelope, app: UInt64, device: UInt64, waitedSince: UInt64) {
+  private init(
+    _ envelope: Envelope, app: UInt64, device: UInt64, created: Int64, waitedSince: UInt64
+  ) {
     // `apns-expiration` 0 is one attempt, not the past.
     let expiresAt = envelope.expiration.map { $0 == 0 ? .max : $0 * 1_000 } ?? .max
     self.init(
       takenID: envelope.takenID, app: app, device: device, lane: envelope.lane,
-      created: envelope.created, expiresAt: expiresAt)
+      created: created, expiresAt: expiresAt)
     environment = envelope.environment
     target = envelope.target
     authentication = envelope.pushType.authentication

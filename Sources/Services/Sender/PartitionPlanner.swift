@@ -113,7 +113,8 @@ struct PartitionPlanner {
   private func map(beside entry: CommittedOffset, logEnd: Int64?) -> [Range<Int64>] {
     guard let offset = entry.offset, !entry.metadata.isEmpty else { return [] }
     do throws(OffsetMap.Problem) {
-      return try OffsetMap.decode(entry.metadata, base: offset, logEnd: logEnd)
+      return try OffsetMap.decode(
+        entry.metadata, of: entry.partition, base: offset, logEnd: logEnd)
     } catch {
       counters.add(.offsetMapsRefused)
       log.warning(

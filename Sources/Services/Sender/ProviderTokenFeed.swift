@@ -44,11 +44,11 @@ final class ProviderTokenFeed {
       let place = "\(table.topic)/\(record.partition)/\(record.offset)"
       let credential = String(decoding: record.key, as: UTF8.self)
       guard record.value.baseAddress != nil else {
-        unreadable[credential] = nil
-        return note(.removed(credential: credential), place)
+        return vanished(credential, place)
       }
       do throws(RecordError) {
-        take(try ProviderTokenRecord(record.value, key: credential, parser: parser), place)
+        let read = try ProviderTokenRecord(record.value, key: credential, parser: parser)
+        if read.isRemoved { withdraw(read, place) } else { take(read, place) }
       } catch {
         counters.add(.badTokenRecords)
         context.log.warning(
@@ -74,6 +74,46 @@ final class ProviderTokenFeed {
     for record in Array(unreadable.values) { take(record, "read before", isNews: false) }
     hand(tell)
     return nil
+  }
+
+  /// A tombstone: the record is gone. With a key it says nothing, for anybody may have written it. Without one it takes
+  /// the token, and the credential's pushes wait for the next: only the signer's word withdraws a credential.
+  private func vanished(_ credential: String, _ place: String) {
+    guard let index = book.index(of: credential) else {
+      unreadable[credential] = nil
+      return
+    }
+    counters.add(.vanishedTokens)
+    guard seal.trustsPlain else {
+      return context.log.warning(
+        "provider token removed from the topic, and not by a signer with the token key; keeping it",
+        ["credential": book.entries[index].credential, "at": place])
+    }
+    unreadable[credential] = nil
+    context.log.warning(
+      "provider token removed from the topic, and not withdrawn by a signer; its notifications wait for the next one",
+      ["credential": book.entries[index].credential, "at": place])
+    note(.lost(credential: credential), place)
+  }
+
+  /// The signer withdraws a credential. One that is older than the token was said before that came back.
+  private func withdraw(_ record: ProviderTokenRecord, _ place: String) {
+    do throws(TokenSealProblem) {
+      _ = try seal.opened(record)
+    } catch {
+      counters.add(.badTokenRecords)
+      return context.log.warning(
+        "invalid provider token record; keeping the last good token",
+        ["at": place, "error": "\(error)"])
+    }
+    if let index = book.index(of: record.credential),
+      record.issuedAt < book.stamp(index).issuedAt
+    {
+      return
+    }
+    unreadable[record.credential] = nil
+    context.log.info("credential withdrawn by a signer", ["credential": record.credential])
+    note(.removed(credential: record.credential), place)
   }
 
   /// Opens a token for the loops. One that cannot be opened leaves those that are known as they are; its credential is

@@ -10,6 +10,8 @@ enum SenderGroupCounter: Int, CounterKey {
   case unreadableTokens
   /// Records on the provider tokens' topic that are none.
   case badTokenRecords
+  /// Provider tokens that were taken off their topic, and not withdrawn by a signer.
+  case vanishedTokens
   /// Provider tokens that were dated into the future when they came.
   case futureTokens
   /// Credentials that have no provider token that may be sent: their notifications wait.

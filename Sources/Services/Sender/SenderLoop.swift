@@ -27,6 +27,8 @@ final class SenderLoop {
   private static let allCounters = SenderCounter.allCases
 
   private let context: ServiceContext
+  /// Whether there may be records that are not to be worked on.
+  private let hasCrashNotes: Bool
   private let counters = Counters<SenderCounter>()
   private let telemetry = LoopTelemetry()
   private let heartbeat: Heartbeat
@@ -57,6 +59,7 @@ final class SenderLoop {
     seed: UInt64, name: String = "loop"
   ) throws {
     self.context = context
+    hasCrashNotes = !context.crashNotes.isEmpty
     self.inbox = inbox
     envelopes = EnvelopeReader(types: settings.pushTypes)
     reports = ControlReports(log: context.log, control: control)
@@ -245,6 +248,9 @@ final class SenderLoop {
     case .alreadyReceived: return
     }
     do throws(UnsendableRecord) {
+      if hasCrashNotes, context.isDeadly(record) {
+        throw UnsendableRecord(detail: DeadLetter.crashed)
+      }
       let envelope = try record.envelope(&envelopes)
       let slot = dispatcher.accept(
         record.facts(envelope), offset: record.offset, from: partition, written: record.timestamp)

@@ -297,6 +297,7 @@ extension SenderGroupCounter {
     case .offsetMapsRefused: MetricSeries(SenderMetrics.offsetMapsRefused)
     case .unreadableTokens: MetricSeries(SenderMetrics.badTokenRecords, ["unreadable"])
     case .badTokenRecords: MetricSeries(SenderMetrics.badTokenRecords, ["invalid"])
+    case .vanishedTokens: MetricSeries(SenderMetrics.badTokenRecords, ["removed"])
     case .futureTokens: MetricSeries(SenderMetrics.badTokenRecords, ["future"])
     case .pausedApps: MetricSeries(SenderMetrics.paused, ["app"])
     case .pausedLanes: MetricSeries(SenderMetrics.paused, ["lane"])

@@ -20,6 +20,7 @@ public enum SenderService: Service {
     Takes notifications out of Kafka and delivers them to the Apple Push Notification service over pooled \
     HTTP/2 connections. Start more copies to send more: they share the work as one consumer group.
     """
+  public static let notesCrashes = true
   public static let table = SenderSettings.table
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> SenderSettings {

@@ -144,8 +144,10 @@ final class WindowRebuild: Sendable {
       }
       stretches.poll(into: &batch, timeoutMilliseconds: 50)
       for index in 0..<batch.count {
-        guard let partition = places[stretches.place(of: batch[index])] else { continue }
-        tails[partition]?.take(batch[index], &reader)
+        let record = batch[index]
+        guard let partition = places[stretches.place(of: record)], kafka.isDeadly?(record) != true
+        else { continue }
+        tails[partition]?.take(record, &reader)
       }
       batch.release()
       for place in stretches.takeFinished() {

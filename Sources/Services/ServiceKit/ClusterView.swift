@@ -50,7 +50,9 @@ public struct ClusterView: Sendable {
       throw ServiceFailure(
         "topic \(topic) does not exist; martlet topics create creates it")
     }
-    if let found { try follow(found, names, context) }
+    guard var found else { return nil }
+    found.configuration.isDeadly = { context.isDeadly($0) }
+    try follow(found, names, context)
     return found
   }
 

@@ -57,12 +57,21 @@ public enum CommonSettings {
       + " which the log names; off serves none. They hold no secret, but do not expose them."
   )
 
+  /// Where crash notes are; nil for the usual place.
+  static let crashNotes = SettingKey<String?>.path(
+    "crash-notes", use: .output, placeholder: "FILE",
+    "File in which a crash notes the record that was in hand: one that crashed the process twice is not worked on"
+      + " again. Must survive a restart. Default: crash-notes in $STATE_DIRECTORY, which systemd sets, else"
+      + " NAME.crash-notes in /tmp/martlet-UID.")
+
   /// A service's table with the settings that the harness adds.
   public static func table<S: Service>(of service: S.Type) -> SettingTable {
     let own = S.table
     let everywhere = [logLevel.setting, logFormat.setting, stopTimeout.setting]
     let counting = [http.setting, countersInterval.setting]
-    let added = S.reportsCounters ? counting + everywhere : everywhere
+    let added =
+      (S.notesCrashes ? [crashNotes.setting] : [])
+      + (S.reportsCounters ? counting + everywhere : everywhere)
     return SettingTable(
       own.settings + added, kafkaProperties: own.takesKafkaProperties, operands: own.operands)
   }

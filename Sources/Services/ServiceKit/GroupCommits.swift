@@ -159,6 +159,7 @@ extension PlannedCommit<TopicPartition> {
   /// The commit with its offset map.
   public var request: CommitRequest {
     CommitRequest(
-      partition, offset: offset, metadata: OffsetMap.encode(base: offset, completedAbove))
+      partition, offset: offset,
+      metadata: OffsetMap.encode(of: partition, base: offset, completedAbove))
   }
 }

@@ -26,9 +26,12 @@ public struct GroupMember: ~Copyable {
     case new
     /// Taken before, or of a log that may be another one: not to be worked on.
     case known
+    /// New, and the process crashed twice with it in hand: to be completed without being worked on.
+    case deadly
   }
 
   private let plan: GroupPlan
+  private let context: ServiceContext
   private let wakeup: Wakeup
   private var session: GroupSession<KafkaGroupConsumer>
   private var queues: [KafkaQueue] = []
@@ -41,6 +44,7 @@ public struct GroupMember: ~Copyable {
     _ plan: GroupPlan, _ kafka: KafkaConfiguration, _ context: ServiceContext, wakeup: Wakeup
   ) throws {
     self.plan = plan
+    self.context = context
     self.wakeup = wakeup
     offsets = OffsetBook(topics: plan.topics.count)
     session = try GroupSession(joining: plan, kafka, context, reportsEnds: true, wakeup: wakeup)
@@ -149,7 +153,13 @@ public struct GroupMember: ~Copyable {
   public var epoch: UInt32 { offsets.epoch }
 
   /// Takes a record in: only a new one is to be worked on, and completed then.
-  public mutating func admit(_ source: Source, _ offset: Int64) -> Admission {
+  public mutating func admit(_ source: Source, _ record: KafkaRecord) -> Admission {
+    let admission = admit(source, record.offset)
+    if context.crashNotes.isEmpty { return admission }
+    return admission == .new && context.isDeadly(record) ? .deadly : admission
+  }
+
+  private mutating func admit(_ source: Source, _ offset: Int64) -> Admission {
     switch offsets.received(source, offset) {
     case .new: return .new
     case .newAfter(let gap):

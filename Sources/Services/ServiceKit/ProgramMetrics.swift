@@ -54,6 +54,11 @@ public enum KafkaMetrics {
     "martlet_kafka_records_lost_total", .counter,
     event: "records were removed by retention before they were read: they are lost",
     "Records that retention removed before they were read: they are lost.")
+  static let deadlyRecords = Metric(
+    "martlet_kafka_deadly_records_total", .counter,
+    event: "this record was in hand when the process crashed, twice; it is not worked on again",
+    "Records that were skipped, or became dead letters, because the process had crashed twice with them in hand."
+  )
   static let logsTruncated = Metric(
     "martlet_kafka_logs_truncated_total", .counter,
     event: "log truncated or topic recreated: it ends before the committed offset",
@@ -116,7 +121,7 @@ public enum KafkaMetrics {
   )
 
   public static let all = [
-    recordsRefused, producersRefused, producersReplaced, recordsLost, logsTruncated,
+    recordsRefused, producersRefused, producersReplaced, recordsLost, deadlyRecords, logsTruncated,
     commitsUnanswered, commitsRefused, assignmentsLost,
     beginningsFailed, rejoined, producerQueue, producerQueueBytes, partitionsExpected,
     partitionsAssigned,

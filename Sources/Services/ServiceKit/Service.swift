@@ -19,6 +19,8 @@ public protocol Service {
   static var table: SettingTable { get }
   /// Whether it prints a line of counters every `--counters-interval`.
   static var reportsCounters: Bool { get }
+  /// Whether it works on records that it takes again after a crash, and so notes which one was in hand.
+  static var notesCrashes: Bool { get }
 
   /// Turns values into the service's settings and checks them against each other. May look at
   /// files that settings name; opens no socket.
@@ -34,6 +36,7 @@ public protocol Service {
 
 extension Service {
   public static var reportsCounters: Bool { true }
+  public static var notesCrashes: Bool { false }
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] { [] }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
+public import Kafka
 public import Settings
 import Synchronization
 import Telemetry
@@ -17,6 +18,20 @@ public struct ServiceContext: Sendable {
   public private(set) var group: GroupFigures
   /// All values, for those who start other processes with them.
   public let values: SettingValues
+
+  /// Which records were in hand when this process crashed earlier.
+  public let crashNotes: CrashNotes
+  private let deadlyRecords = Counters<CrashCounter>()
+
+  /// Whether a record crashed this process so often that it is not to be worked on; says so.
+  public func isDeadly(_ record: KafkaRecord) -> Bool {
+    guard crashNotes.areDeadly(record) else { return false }
+    deadlyRecords.add(.deadlyRecords)
+    log.error(
+      "this record was in hand when the process crashed, twice; it is not worked on again",
+      ["topic": record.topic, "partition": "\(record.partition)", "offset": "\(record.offset)"])
+    return true
+  }
 
   /// What its status pages say of its health.
   public let status: StatusBoard
@@ -50,7 +65,10 @@ public struct ServiceContext: Sendable {
   }
 
   /// Also for tests that run a service inside their own process.
-  public init(name: String, log: Logger, values: SettingValues) {
+  public init(
+    name: String, log: Logger, values: SettingValues, crashNotes: CrashNotes = CrashNotes()
+  ) {
+    self.crashNotes = crashNotes
     readiness = Readiness()
     status = StatusBoard()
     rights = RightsBoard(log, status)
@@ -62,5 +80,14 @@ public struct ServiceContext: Sendable {
     counters = CounterBoard()
     group = GroupFigures()
     counters.add(metrics: group)
+    counters.add(metrics: deadlyRecords)
   }
+}
+
+/// What is counted about crashes.
+enum CrashCounter: Int, CounterKey {
+  /// Records that are not worked on because the process crashed with them in hand.
+  case deadlyRecords
+
+  var series: MetricSeries? { MetricSeries(KafkaMetrics.deadlyRecords) }
 }

@@ -100,7 +100,10 @@ public enum ServiceRunner {
     KafkaLog.show(from: level, as: format)
     for warning in values.warnings { log.warning("\(warning)") }
     let interval = S.reportsCounters ? values[CommonSettings.countersInterval] : 0
-    let context = ServiceContext(name: program, log: log, values: values)
+    let context = ServiceContext(
+      name: program, log: log, values: values,
+      crashNotes: S.notesCrashes
+        ? CrashNotesFile.notes(of: program, values[CommonSettings.crashNotes], log) : CrashNotes())
     do throws(SystemError) {
       // Before any other thread.
       let keeper = try Housekeeper(context, reportsEvery: interval)

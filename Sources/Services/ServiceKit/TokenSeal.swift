@@ -52,6 +52,8 @@ public struct TokenSeal: Sendable {
 
   /// Whether tokens are published sealed.
   public var isSealing: Bool { keys != nil }
+  /// Whether what is not sealed is believed: there is no key, or a fleet is on its way to one.
+  public var trustsPlain: Bool { keys?.acceptsPlain ?? true }
 
   /// The record as it is published.
   public func sealed(
@@ -115,6 +117,7 @@ public struct TokenSeal: Sendable {
     ]
     // With their lengths, so that no two lists look alike.
     for app in record.apps { lines.append("\(app.utf8.count) \(app)") }
+    if record.isRemoved { lines.append("removed") }
     return Array(lines.joined(separator: "\n").utf8)
   }
 }

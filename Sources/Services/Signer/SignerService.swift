@@ -16,6 +16,7 @@ public enum SignerService: Service {
     Signs APNs provider tokens with the .p8 keys of its credentials file, publishes them for the senders and \
     renews them. Of several copies one mints; the others stand by.
     """
+  public static let notesCrashes = true
   public static let table = SignerSettings.table
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> SignerSettings {

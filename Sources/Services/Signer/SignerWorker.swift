@@ -160,7 +160,11 @@ final class SignerWorker {
       let place = "\(tokensTopic)/\(record.partition)/\(record.offset)"
       do throws(RecordError) {
         let read = try ProviderTokenRecord(record.value, key: credential, parser: parser)
-        take(read, at: record.offset, place)
+        if read.isRemoved {
+          withdrawn(read, at: record.offset, place)
+        } else {
+          take(read, at: record.offset, place)
+        }
       } catch {
         counters.add(.foreignTokens)
         log.error(
@@ -168,6 +172,18 @@ final class SignerWorker {
           ["at": place, "error": "\(error)"])
         _ = issuer.readStranger(credential, at: record.offset)
       }
+    }
+  }
+
+  /// A signer has withdrawn a credential.
+  private func withdrawn(_ record: ProviderTokenRecord, at offset: Int64, _ place: String) {
+    do throws(TokenSealProblem) {
+      _ = try seal.opened(record)
+      issuer.removed(record.credential, at: offset)
+    } catch {
+      counters.add(.foreignTokens)
+      log.error("invalid provider token record; replacing it", ["at": place, "error": "\(error)"])
+      _ = issuer.readStranger(record.credential, at: offset)
     }
   }
 
@@ -221,8 +237,12 @@ final class SignerWorker {
     if let error = record.error {
       return log.warning("cannot read records; retrying", ["error": "\(error)"])
     }
-    guard member.admit(source, record.offset) == .new else { return }
-    take(record.value)
+    switch member.admit(source, record) {
+    case .known: return
+    case .new: take(record.value)
+    // A sender that needs a token asks again.
+    case .deadly: counters.add(.badRequests)
+    }
     member.completed(source, epoch: member.epoch, record.offset)
   }
 
@@ -241,13 +261,11 @@ final class SignerWorker {
   private func handle(_ request: TokenRequest, now: Int64) {
     let who =
       request.credential ?? "\(request.app ?? "")/\(request.environment?.description ?? "")"
-    // A request may be old when it is read; one from the future means that a clock is wrong.
-    let ahead = request.at - now
-    if ahead > ProviderTokenStamp.futureTolerance * 1_000 {
-      counters.set(.clockDifferenceSeconds, Int(ahead / 1_000))
+    if let ahead = TokenIssuer.secondsAhead(request, now: now) {
+      counters.set(.clockDifferenceSeconds, Int(ahead))
       logOncePerMinute(
         "a sender's clock is ahead of this signer's; check both (NTP): provider tokens carry the signer's time",
-        "", ["seconds": "\(ahead / 1_000)"])
+        "", ["seconds": "\(ahead)"])
     }
     guard issuer.requested(request, now: now / 1_000) else {
       if unknownApps.count < 1_000, unknownApps.insert(who).inserted {
@@ -284,7 +302,7 @@ final class SignerWorker {
     for place in issuer.indices {
       do throws(SigningError) {
         guard let work = try issuer.work(place, now: seconds) else { continue }
-        let isCleared = !work.clears || withdraw(work.record.credential)
+        let isCleared = !work.clears || clear(work.record.credential)
         guard isCleared, publish(work.record) else {
           issuer.answered(work.record, isStored: false)
           mintNotBefore = now + Self.retryMilliseconds
@@ -310,10 +328,27 @@ final class SignerWorker {
     }
   }
 
-  /// Takes a credential off the topic.
+  /// Withdraws a credential: says so, sealed if there is a key for that, and takes it off the topic.
+  ///
+  /// - Returns: false when a record could not be handed over.
+  func withdraw(_ credential: String) -> Bool {
+    // What is not named as credentials are is nobody's.
+    guard
+      let record = ProviderTokenRecord(withdrawing: credential, at: WallClock.seconds())
+    else { return clear(credential) }
+    do throws(TokenSealProblem) {
+      let value = try seal.sealed(record).value
+      return produce(record.key, value, .removal(credential)) && clear(credential)
+    } catch {
+      log.error("cannot encrypt a provider token", ["error": "\(error)"])
+      return false
+    }
+  }
+
+  /// Takes what stands on the topic for a credential off it.
   ///
   /// - Returns: false when the tombstone could not be handed over.
-  func withdraw(_ credential: String) -> Bool {
+  private func clear(_ credential: String) -> Bool {
     produce(Array(credential.utf8), nil, .removal(credential))
   }
 

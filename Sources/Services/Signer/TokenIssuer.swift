@@ -153,6 +153,15 @@ struct TokenIssuer {
     return isServed
   }
 
+  /// By how many seconds a sender's clock is ahead, more than is tolerated; nil if it is not: a request may be old when
+  /// it is read.
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  static func secondsAhead(_ request: TokenRequest, now: Int64) -> Int64? {
+    let ahead = request.at - now
+    return ahead > ProviderTokenStamp.futureTolerance * 1_000 ? ahead / 1_000 : nil
+  }
+
   private mutating func note(_ request: TokenRequest, _ place: Int, now: Int64) {
     // What was asked before the current token was minted is answered by it.
     if request.at / 1_000 < entries[place].schedule.issuedAt(now: now) ?? .min { return }

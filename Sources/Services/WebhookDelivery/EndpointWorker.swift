@@ -148,7 +148,13 @@ final class EndpointWorker {
     if let error = record.error {
       return context.log.warning("cannot read records; retrying", ["error": "\(error)"])
     }
-    guard member.admit(source, record.offset) == .new else { return }
+    switch member.admit(source, record) {
+    case .known: return
+    case .new: break
+    case .deadly:
+      recorder.note { $0.unreadable += 1 }
+      return member.completed(source, epoch: member.epoch, record.offset)
+    }
     let result = reader.read(record, from: sources[source.topic])
     if result.unwanted + result.unreadable > 0 {
       recorder.note { figures in

@@ -76,7 +76,7 @@ struct EventReader {
 
   private func receipt(_ line: UnsafeRawBufferPointer) -> Found? {
     guard let object = object(line), let outcome = object["outcome"]?.string,
-      let kind = EventKind(outcome: outcome), let time = object["at"]?.int
+      let kind = EventKind(outcome: outcome), let time = object["at"]?.time
     else { return nil }
     return Found(
       kind: kind, app: object["app"]?.string, reason: object["reason"]?.string, time: time,
@@ -97,7 +97,7 @@ struct EventReader {
         data: data.text)
     }
     guard let object = object(value), let app = object["app"]?.string,
-      let time = object["at"]?.int
+      let time = object["at"]?.time
     else { return nil }
     return Found(
       kind: .tokenInvalidated, app: app, reason: object["reason"]?.string, time: time,
@@ -106,11 +106,11 @@ struct EventReader {
 
   private func device(_ value: UnsafeRawBufferPointer) -> Found? {
     guard let object = object(value), let app = object["app"]?.string else { return nil }
-    if let time = object.given("registered_at")?.int {
+    if let time = object.given("registered_at")?.time {
       return Found(
         kind: .tokenRegistered, app: app, reason: nil, time: time, data: Array(value))
     }
-    guard let time = object.given("removed_at")?.int else { return nil }
+    guard let time = object.given("removed_at")?.time else { return nil }
     return Found(kind: .tokenRemoved, app: app, reason: nil, time: time, data: Array(value))
   }
 

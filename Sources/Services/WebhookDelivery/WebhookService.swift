@@ -19,6 +19,7 @@ public enum WebhookService: Service {
     "Sends outcomes of notifications and changes of device tokens to HTTPS endpoints, in batches signed as Standard"
     + " Webhooks specifies; repeats what an endpoint does not accept for 24 hours. Start more copies to divide the"
     + " partitions."
+  public static let notesCrashes = true
   public static let table = WebhookSettings.table
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> WebhookSettings {

@@ -392,4 +392,26 @@ import Testing
     other.run(milliseconds: Self.minute)
     #expect(one.delivered.isEmpty && other.connects.count == 2)
   }
+
+  /// The device registers again after APNs called it dead; its pushes are requested by clocks that are right.
+  @Test(arguments: [0, 1_800_000, 3_000_000] as [Int64])
+  func `a sender whose clock is ahead does not suppress what is requested after a 410`(
+    _ ahead: Int64
+  ) {
+    let model = ScriptedDestination()
+    model.clockAhead = ahead
+    model.device = { _ in 1 }
+    model.push = { _, _, number in
+      number == 1 ? .answer(GatewayResponse(status: 410, reason: .unregistered)) : .accepted
+    }
+    model.supply = 1
+    model.run(milliseconds: 2_000)
+    #expect(model.rejected == [1: 1])
+    // Within what clocks may differ by, it is.
+    model.run(milliseconds: 6 * Self.minute)
+    model.supply = 2
+    model.run(milliseconds: 2_000)
+    #expect(model.suppressed == 0)
+    #expect(model.delivered == [1: 1], "ahead by \(ahead) ms")
+  }
 }

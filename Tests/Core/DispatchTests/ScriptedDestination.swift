@@ -22,6 +22,10 @@ final class ScriptedDestination {
   var app: (Int) -> Int = { _ in 1 }
   /// Pushes that there are; more come only by raising it.
   var supply = Int.max
+  /// By how many milliseconds the sender's clock is ahead of those that write records.
+  var clockAhead: Int64 = 0
+  /// The device of the nth push, from 1.
+  var device: (Int) -> Int = { $0 }
 
   private struct Socket {
     let number: Int
@@ -65,6 +69,7 @@ final class ScriptedDestination {
   /// By address, from 1.
   private(set) var sendsTo: [Int: Int] = [:]
   private(set) var deadLettered = 0
+  private(set) var suppressed = 0
   private(set) var sentAgain = 0
   /// The most attempts that were held against a push.
   private(set) var mostCounted = 0
@@ -170,9 +175,10 @@ final class ScriptedDestination {
     let app = self.app(number)
     let facts = PushFacts(
       takenID: NotificationID(high: 1, low: UInt64(number)), app: apps[app],
-      device: UInt64(number), lane: .transactional, created: wall, expiresAt: .max)
+      device: UInt64(device(number)), lane: .transactional, created: wall - clockAhead,
+      expiresAt: .max)
     guard dispatcher.admit(offset, from: 0) == .new else { return false }
-    let slot = dispatcher.accept(facts, offset: offset, from: 0, written: wall)
+    let slot = dispatcher.accept(facts, offset: offset, from: 0, written: wall - clockAhead)
     offset += 1
     pushes[slot] = (app, number)
     perform()
@@ -284,6 +290,7 @@ final class ScriptedDestination {
       end(slot) {
         if outcome == .delivered { delivered[$0, default: 0] += 1 }
         if outcome == .rejected { rejected[$0, default: 0] += 1 }
+        if outcome == .suppressed { suppressed += 1 }
       }
     case .feedback(let slot): end(slot) { rejected[$0, default: 0] += 1 }
     case .park(let slot, _, _): end(slot) { parked[$0, default: 0] += 1 }

@@ -39,11 +39,11 @@ import Testing
     var letter = DeadLetter(
       DeadLetterReason.allCases.randomElement(using: &random)!, text(),
       by: [.ingest, .sender, .feedback].randomElement(using: &random)!,
-      attempts: Int.random(in: 0...70_000, using: &random),
+      attempts: Int.random(in: 0...65_535, using: &random),
       from: DeadLetterOrigin(
         topic: "push.x", partition: .random(in: 0...Int32.max, using: &random),
         offset: .random(in: 0...Int64.max, using: &random)),
-      at: .random(in: 0...Int64.max, using: &random))
+      at: .random(in: 100_000_000_000...OutsideTime.last, using: &random))
     if Bool.random(using: &random) { letter.token = text() }
     if Bool.random(using: &random) { letter.requestID = text() }
     if Bool.random(using: &random) { letter.apnsID = text() }

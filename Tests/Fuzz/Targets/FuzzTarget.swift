@@ -18,6 +18,9 @@ struct FuzzTarget {
       // Records of the topics, and JSON itself.
       request(), envelope(), json(), receipt(), providerToken(), sealedToken(), device(),
       feedback(), offsetMap(), deadLetter(), inspection(), statusPage(),
+      // The same records, and what works on them.
+      signerRecords(), senderRecords(), feedbackRecords(), webhookRecords(), operatorRecords(),
+      foreignRequests(),
       // What the gateway, a proxy and a resolver's file say.
       answer(), clientSession(), engineSession(), bothSessions(), engineRequests(), proxyAnswer(),
       hosts(), gatewayReport(),

@@ -11,7 +11,7 @@ extension FuzzTarget {
       let base = bases[bytes.count % bases.count]
       if let broken = broken(Array(bytes), base) { return broken }
       let runs = runs(bytes, from: base)
-      guard let map = OffsetMap.encode(base: base, runs) else { return nil }
+      guard let map = OffsetMap.encode(of: "topic/0", base: base, runs) else { return nil }
       if map.utf8.count > OffsetMap.charactersAtMost { return "a map that no broker stores" }
       return written(map, base, runs)
     }
@@ -19,7 +19,7 @@ extension FuzzTarget {
 
   /// What a text says must be possible: ascending ranges at or above the base, within the span.
   private static func broken(_ text: [UInt8], _ base: Int64) -> String? {
-    guard let runs = try? OffsetMap.decode(text, base: base) else { return nil }
+    guard let runs = try? OffsetMap.decode(text, of: "topic/0", base: base) else { return nil }
     var position = base
     for run in runs {
       guard run.lowerBound >= position, !run.isEmpty, run.upperBound - base <= OffsetMap.spanAtMost
@@ -49,10 +49,15 @@ extension FuzzTarget {
   /// A map reads as the first of the runs that it was made of.
   private static func written(_ map: String, _ base: Int64, _ runs: [Range<Int64>]) -> String? {
     do throws(OffsetMap.Problem) {
-      let again = try OffsetMap.decode(Array(map.utf8), base: base)
+      let again = try OffsetMap.decode(Array(map.utf8), of: "topic/0", base: base)
       var changed = Array(map.utf8)
       changed[changed.count / 2] ^= 1
-      if (try? OffsetMap.decode(changed, base: base)) != nil { return "a changed map is believed" }
+      if (try? OffsetMap.decode(Array(map.utf8), of: "topic/1", base: base)) != nil {
+        return "a map of another partition is believed"
+      }
+      if (try? OffsetMap.decode(changed, of: "topic/0", base: base)) != nil {
+        return "a changed map is believed"
+      }
       guard !again.isEmpty, again.elementsEqual(runs.prefix(again.count)) else {
         return "a map says something else than was written"
       }

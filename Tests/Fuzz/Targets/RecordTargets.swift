@@ -94,7 +94,8 @@ extension FuzzTarget {
       let key = rest.prefix { $0 != UInt8(ascii: "\n") }
       let job = reader.content(
         topic, key: UnsafeRawBufferPointer(rebasing: key),
-        value: UnsafeRawBufferPointer(rebasing: rest.dropFirst(key.count + 1)), timestamp: -1)
+        value: UnsafeRawBufferPointer(rebasing: rest.dropFirst(key.count + 1)), timestamp: -1,
+        now: 1_795_000_000_000)
       if let device = DeviceKey(key: key), !key.elementsEqual(device.bytes) {
         return "a key read as another one"
       }

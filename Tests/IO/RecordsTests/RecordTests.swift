@@ -47,6 +47,71 @@ import Testing
     #expect(without == record)
   }
 
+  /// Behind the parser there is arithmetic.
+  @Test func `a number that cannot be is refused by the name of its field`() {
+    let device = #""token":"00aaff","app":"a","environment":"sandbox""#
+    let records: [(text: String, fields: [String], read: (UnsafeRawBufferPointer) throws -> Void)] =
+      [
+        (
+          #"{\#(device),"topic":"a","status":410,"reason":"x","timestamp":1,"sent_at":1,"at":1}"#,
+          ["timestamp", "sent_at", "at", "status"],
+          { _ = try FeedbackRecord($0, parser: JSONParser()) }
+        ),
+        (
+          #"{\#(device),"registered_at":1}"#, ["registered_at"],
+          { _ = try DeviceRecord($0, parser: JSONParser()) }
+        ),
+        (
+          #"{\#(device),"removed_at":1}"#, ["removed_at"],
+          { _ = try DeviceRecord($0, parser: JSONParser()) }
+        ),
+        (
+          #"{\#(device),"invalid_since":1,"at":1,"alive_from":1}"#,
+          ["invalid_since", "at", "alive_from"],
+          { _ = try InvalidTokenRecord($0, parser: JSONParser()) }
+        ),
+        (
+          #"{"credential":"X","reason":"missing","at":1}"#, ["at"],
+          { _ = try TokenRequest($0, parser: JSONParser()) }
+        ),
+        (
+          #"{"outcome":"delivered","at":1,"created":1,"timestamp":1,"attempts":1,"retry_after":1}"#,
+          ["at", "created", "timestamp", "attempts", "retry_after"],
+          { _ = try Receipt($0, parser: JSONParser()) }
+        ),
+        (
+          #"{"credential":"T/K/any","team_id":"T","key_id":"K","environment":"any","apps":[],"issued_at":1,"generation":1,"token":"t"}"#,
+          ["issued_at", "generation"],
+          { _ = try ProviderTokenRecord($0, parser: JSONParser()) }
+        ),
+      ]
+    for (text, fields, read) in records {
+      for field in fields {
+        let value = field == "status" ? "410" : "1"
+        for number in ["-9223372036854775808", "-1", "9223372036854775807", "1e400", "1.5"] {
+          let bytes = Array(
+            text.replacing("\"\(field)\":\(value)", with: "\"\(field)\":\(number)").utf8)
+          let problem = #expect(throws: RecordError.self, "\(field) \(number)") {
+            try bytes.withUnsafeBytes { try read($0) }
+          }
+          // A number that is none makes the whole record one that is no JSON.
+          #expect(problem?.field == field || number == "1e400", "\(field) \(number)")
+        }
+      }
+    }
+  }
+
+  @Test func `a withdrawal of a credential comes back as it was, and is no token`() throws {
+    let record = try #require(ProviderTokenRecord(withdrawing: "T/K/any", at: 1_795_000_000))
+    let again = try decode(record.value) { bytes, parser throws(RecordError) in
+      try ProviderTokenRecord(bytes, key: "T/K/any", parser: parser)
+    }
+    #expect(again == record && again.isRemoved && again.token.isEmpty)
+    for name in ["", "T/K", "T/K/elsewhere", "/K/any", "T//any", "T/K/any/x"] {
+      #expect(ProviderTokenRecord(withdrawing: name, at: 1) == nil, "\(name)")
+    }
+  }
+
   @Test func `of registrations and invalid tokens come back as they were`() throws {
     for event in [DeviceRecord.Event.registered(at: 5), .removed(at: 6)] {
       let record = DeviceRecord(device: Self.device, event: event)

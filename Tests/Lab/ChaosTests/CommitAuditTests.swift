@@ -28,7 +28,7 @@ import Testing
   }
 
   private func committed(_ offset: Int64, _ runs: Range<Int64>...) throws -> CommittedOffset {
-    let map = runs.isEmpty ? "" : try #require(OffsetMap.encode(base: offset, runs))
+    let map = runs.isEmpty ? "" : try #require(OffsetMap.encode(of: partition, base: offset, runs))
     return CommittedOffset(partition, offset: offset, metadata: Array(map.utf8))
   }
 
@@ -63,7 +63,7 @@ import Testing
 
   @Test func `a map of another offset, or cut off, is a problem and not a map`() throws {
     var log = records(closed: Set(0..<10))
-    let map = Array(try #require(OffsetMap.encode(base: 2, [3..<5])).utf8)
+    let map = Array(try #require(OffsetMap.encode(of: partition, base: 2, [3..<5])).utf8)
     for (offset, text) in [(1, map), (2, Array(map.dropLast()))] as [(Int64, [UInt8])] {
       let entry = CommittedOffset(partition, offset: offset, metadata: text)
       #expect(CommitAudit.judge(entry, &log, auditor).problems.count == 1)

@@ -89,7 +89,11 @@ final class FeedbackFixture {
   ) throws -> RunningFeedback {
     let values = try FeedbackSettings.table.read(
       CommandLineFlags(
-        ["--topic-prefix", kafka.prefix, "--database", database ?? self.database] + flags,
+        [
+          "--topic-prefix", kafka.prefix, "--database", database ?? self.database,
+          // Hundreds of dead tokens at once are a wave otherwise.
+          "--bad-token-limit", "1000000",
+        ] + flags,
         for: FeedbackSettings.table))
     var settings = try FeedbackSettings(values)
     settings.kafka = kafka.configuration

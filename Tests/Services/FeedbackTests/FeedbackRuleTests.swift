@@ -190,7 +190,140 @@ import Testing
     #expect(fields.contains("another app"))
   }
 
+  // MARK: Tokens that are called dead
+
+  private func dead(
+    _ number: Int, at time: Int64, status: UInt16 = 410, reason: String = "Unregistered"
+  ) -> FeedbackRecord {
+    Fixture.feedback(
+      Fixture.device(number), status: status, reason: reason, timestamp: time, sentAt: time)
+  }
+
+  /// Publishes what has to be taken back, and reads it back.
+  private func withdraw(_ invalidator: TokenInvalidator, now: Int64) throws -> Int {
+    var outcome = TokenInvalidator.Outcome()
+    try invalidator.withdraw(now: now, &outcome, isMine: { _ in true })
+    for publication in outcome.publications {
+      #expect(publication.record == nil)
+      try publication.device.bytes.withUnsafeBytes { key in
+        try invalidator.apply(
+          names.invalidTokens, key, UnsafeRawBufferPointer(start: nil, count: 0))
+      }
+    }
+    return outcome.publications.count
+  }
+
+  private func isDead(_ invalidator: TokenInvalidator, _ number: Int) throws -> Bool {
+    try invalidator.store.device(Fixture.device(number).identity).isDead
+  }
+
+  /// 300 live tokens, and a 410 for each: by a proxy, a gateway gone wrong, or whoever writes to the topic.
+  @Test(arguments: [300, 40, 7])
+  func `a wave of 410s raises one alarm and leaves no token dead`(batch: Int) throws {
+    let invalidator = try invalidator("410-\(batch).db")
+    for number in 1...300 { try register(invalidator, Fixture.device(number), at: 1) }
+    var alarms: [BadTokenAlarm] = []
+    var numbers = Array(1...300)[...]
+    while !numbers.isEmpty {
+      let records = numbers.prefix(batch).map { dead($0, at: 5 * Self.day + Int64($0)) }
+      numbers = numbers.dropFirst(batch)
+      alarms += try judge(invalidator, records).alarms
+    }
+    #expect(alarms.count == 1)
+    #expect("\(try #require(alarms.first).fields)".contains("campaign"))
+    // What was published before the wave was one.
+    let count = try withdraw(invalidator, now: 5 * Self.day + 400)
+    #expect(count == (batch == 300 ? 0 : 100 / batch * batch))
+    #expect(try (1...300).count { try isDead(invalidator, $0) } == 0)
+    #expect(try withdraw(invalidator, now: 5 * Self.day + 400) == 0)
+    // Nothing is lost: the next such answer about a token decides, in a quieter hour.
+    _ = try judge(invalidator, [dead(7, at: 6 * Self.day)])
+    #expect(try isDead(invalidator, 7))
+  }
+
+  @Test func `what comes again a day later is normal, and so is a part of a large app`() throws {
+    let invalidator = try invalidator("campaign.db")
+    let campaign = { (day: Int64) in (1...300).map { self.dead($0, at: day * Self.day + Int64($0)) }
+    }
+    #expect(try judge(invalidator, campaign(5)).alarms.count == 1)
+    let next = try judge(invalidator, campaign(7))
+    #expect(next.alarms.isEmpty && next.publications.count == 300)
+
+    let large = try self.invalidator("large.db")
+    for number in 1...6_000 { try register(large, Fixture.device(number), at: 1) }
+    #expect(try judge(large, (1...120).map { dead($0, at: 5 * Self.day) }).alarms.isEmpty)
+    #expect(try judge(large, [dead(121, at: 5 * Self.day)]).alarms.count == 1)
+  }
+
+  @Test func `answers that were late together are no wave, and what an operator imports is none`()
+    throws
+  {
+    let invalidator = try invalidator("late.db")
+    let late = (1...300).map { dead($0, at: Int64($0) * 600_000) }
+    #expect(try judge(invalidator, late).publications.count == 300)
+    let other = try self.invalidator("import.db")
+    let imported = (1...300).map { number in
+      var record = dead(number, at: 1_000_000)
+      record.isImported = true
+      return record
+    }
+    let outcome = try judge(other, imported)
+    #expect(outcome.alarms.isEmpty && outcome.publications.count == 300)
+  }
+
+  @Test func `a 410 that calls the token bad is a suspicion: two days are asked of it`() throws {
+    let invalidator = try invalidator("410-bad.db")
+    let outcome = try judge(invalidator, [dead(1, at: 5, reason: "BadDeviceToken")])
+    #expect(outcome.publications.isEmpty)
+    #expect(try confirmed(invalidator, now: 10 * Self.day).isEmpty)
+    _ = try judge(invalidator, [dead(1, at: 2 * Self.day, reason: "BadDeviceToken")])
+    #expect(try confirmed(invalidator, now: 3 * Self.day) == [Fixture.device(1)])
+  }
+
   // MARK: Times
+
+  @Test func `no time of an answer lies after its reception, nor is it older than an hour`() throws
+  {
+    let reader = JobReader(names)
+    let now: Int64 = 1_795_000_000_000
+    func read(_ record: FeedbackRecord, timestamp: Int64) throws -> FeedbackRecord {
+      let content = record.key.withUnsafeBytes { key in
+        record.value.withUnsafeBytes {
+          reader.content(names.feedback, key: key, value: $0, timestamp: timestamp, now: now)
+        }
+      }
+      guard case .feedback(let read) = content else { throw KafkaFixtureTimeout() }
+      return read
+    }
+    let far = OutsideTime.last
+    var forged = Fixture.feedback(device, timestamp: far, sentAt: far)
+    forged.at = far
+    for timestamp in [now - 7_200_000, now, far, -1] {
+      let received = timestamp > now || timestamp < 0 ? now : timestamp
+      let read = try read(forged, timestamp: timestamp)
+      for time in [read.timestamp, read.sentAt, read.at] {
+        #expect(time == received + OutsideTime.skew)
+      }
+    }
+    forged.at = 5
+    #expect(try read(forged, timestamp: now).at == now - 3_600_000)
+    forged.isImported = true
+    #expect(try read(forged, timestamp: now).at == 5)
+  }
+
+  @Test func `a mark of the far future is refuted by the next registration`() throws {
+    let invalidator = try invalidator("far.db")
+    let far = OutsideTime.last
+    let record = InvalidTokenRecord(
+      device: device, invalidSince: far - 1, reason: "Unregistered", at: far, aliveFrom: far)
+    try record.key.withUnsafeBytes { key in
+      try record.value.withUnsafeBytes { try invalidator.apply(names.invalidTokens, key, $0) }
+    }
+    #expect(try invalidator.store.device(device.identity).isDead)
+    let later = WallClock.milliseconds() + OutsideTime.skew
+    try register(invalidator, device, at: later)
+    #expect(try !invalidator.store.device(device.identity).isDead)
+  }
 
   @Test func `a registration in seconds or far in the future is refused with what is expected`() {
     let reader = JobReader(names)
@@ -198,7 +331,8 @@ import Testing
       let record = DeviceRecord(device: device, event: .registered(at: time))
       let content = record.key.withUnsafeBytes { key in
         record.value.withUnsafeBytes {
-          reader.content(names.devices, key: key, value: $0, timestamp: timestamp)
+          reader.content(
+            names.devices, key: key, value: $0, timestamp: timestamp, now: 1_795_000_000_000)
         }
       }
       if case .deadLetter(let letter) = content { return letter.detail }
@@ -210,7 +344,8 @@ import Testing
     #expect(detail(1_795_000_000_000 + 2 * Self.day)?.contains("more than a day after") == true)
     #expect(detail(1_795_000_000_000 + Self.day / 2) == nil)
     #expect(detail(1_700_000_000_000) == nil)
-    #expect(detail(1_900_000_000_000, timestamp: -1) == nil)
+    #expect(detail(1_900_000_000_000, timestamp: -1)?.contains("more than a day after") == true)
+    #expect(detail(1_900_000_000_000, timestamp: .max)?.contains("more than a day") == true)
   }
 
   @Test func `impossible times end as dead letters and do not stop the rest`() throws {

@@ -73,7 +73,7 @@ import Testing
       try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
     }
     _ = rig.producer.flush(timeoutMilliseconds: 5_000)
-    let map = try #require(OffsetMap.encode(base: 2, [3..<5, 7..<9]))
+    let map = try #require(OffsetMap.encode(of: rig.onlyPartition, base: 2, [3..<5, 7..<9]))
     try rig.commit(offset: 2, metadata: map)
     let sender = try rig.startSender()
     // 8 is done and lies above what is open: its id counts as taken nevertheless.
@@ -86,13 +86,26 @@ import Testing
     #expect(try rig.committed() == 11)
   }
 
+  @Test func `a map that was copied from another partition is not believed`() throws {
+    let rig = try SenderRig(partitions: 1)
+    try rig.publishToken()
+    try rig.sendMany(0..<10)
+    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    let bulk = TopicPartition(topic: rig.names.notificationsBulk, partition: 0)
+    try rig.commit(offset: 2, metadata: OffsetMap.encode(of: bulk, base: 2, [3..<5, 7..<9]))
+    let sender = try rig.startSender()
+    #expect(eventually { sender.counter("delivered") == 8 })
+    #expect(sender.counter("offset_maps_refused") == 1)
+  }
+
   /// As a late commit to a topic that was deleted leaves it beside the new one.
   @Test func `a map that reaches beyond the end of the log is not believed`() throws {
     let rig = try SenderRig(partitions: 1)
     try rig.publishToken()
     try rig.sendMany(0..<10)
     _ = rig.producer.flush(timeoutMilliseconds: 5_000)
-    try rig.commit(offset: 2, metadata: OffsetMap.encode(base: 2, [3..<5, 7..<50]))
+    try rig.commit(
+      offset: 2, metadata: OffsetMap.encode(of: rig.onlyPartition, base: 2, [3..<5, 7..<50]))
     let sender = try rig.startSender()
     #expect(eventually { sender.counter("delivered") == 8 })
     #expect(sender.counter("offset_maps_refused") == 1)
@@ -112,7 +125,7 @@ import Testing
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
     try rig.send("no device", SenderRig.envelope(id: SenderRig.id(51)))
     _ = rig.producer.flush(timeoutMilliseconds: 5_000)
-    try rig.commit(offset: 1, metadata: OffsetMap.encode(base: 1, [2..<3]))
+    try rig.commit(offset: 1, metadata: OffsetMap.encode(of: rig.onlyPartition, base: 1, [2..<3]))
     let sender = try rig.startSender()
     for number in [50, 51] {
       try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
@@ -134,8 +147,8 @@ import Testing
     try rig.sendMany(0..<2 * runs + 1)
     _ = rig.producer.flush(timeoutMilliseconds: 10_000)
     let done = (1...Int64(runs)).map { run -> Range<Int64> in 2 * run..<2 * run + 1 }
-    let map = try #require(OffsetMap.encode(base: 1, done))
-    #expect(try OffsetMap.decode(Array(map.utf8), base: 1).count == runs)
+    let map = try #require(OffsetMap.encode(of: rig.onlyPartition, base: 1, done))
+    #expect(try OffsetMap.decode(Array(map.utf8), of: rig.onlyPartition, base: 1).count == runs)
     try rig.commit(offset: 1, metadata: map)
     // The records are taken when the loop has counted the runs that it begins with.
     try rig.pauseLane(true)

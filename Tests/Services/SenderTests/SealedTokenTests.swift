@@ -126,6 +126,58 @@ import Testing
     #expect(sender.counter("connects") == 1)
   }
 
+  @Test func `with a key, only a sealed withdrawal takes a credential away`() throws {
+    let rig = try SenderRig()
+    let seal = try rig.seal(Self.key)
+    try rig.publishToken(apps: [SenderRig.app], sealed: seal)
+    let sender = try rig.startSender(
+      ["--token-key", rig.folder.file("token-key"), "--credential-wait", "1s"], loops: 1)
+    try rig.sendMany(0..<5)
+    #expect(try rig.receipts(5).count { $0.outcome == .delivered } == 5)
+    // A bare tombstone, a plain withdrawal, and a sealed one from before the token.
+    let plain = try #require(
+      ProviderTokenRecord(withdrawing: SenderRig.credential, at: WallClock.seconds() + 5))
+    let old = try #require(
+      ProviderTokenRecord(withdrawing: SenderRig.credential, at: WallClock.seconds() - 600))
+    try rig.put(nil)
+    try rig.put(plain)
+    try rig.put(try seal.sealed(old))
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        sender.counter("vanished_tokens") == 1 && sender.counter("bad_token_records") == 1
+      })
+    try rig.sendMany(5..<10)
+    #expect(try rig.receipts(10).count { $0.outcome == .delivered } == 10)
+    #expect(sender.counter("credentials_without_token") == 0)
+    try rig.put(try seal.sealed(plain))
+    try rig.sendMany(10..<12)
+    #expect(try rig.receipts(of: 10..<12).allSatisfy { $0.outcome == .deadLettered })
+  }
+
+  /// A tombstone says that the record is gone: by compaction, or because somebody wrote it. Nobody says that the signer
+  /// has withdrawn the credential.
+  @Test
+  func `without a key a tombstone makes pushes wait, the process not ready, and no dead letter`()
+    throws
+  {
+    let rig = try SenderRig()
+    try rig.publishToken(apps: [SenderRig.app])
+    let sender = try rig.startSender(["--credential-wait", "0s"], loops: 1)
+    try rig.sendMany(0..<5)
+    #expect(try rig.receipts(5).count { $0.outcome == .delivered } == 5)
+    try rig.put(nil)
+    #expect(
+      eventually(withinMilliseconds: 20_000) { sender.counter("credentials_without_token") == 1 })
+    let obstacles = { sender.context.status.obstacles.map { "\($0)" }.joined() }
+    #expect(eventually { obstacles().contains("no provider token for credential") })
+    try rig.sendMany(5..<10)
+    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("taken") == 10 })
+    #expect(sender.counter("dead_lettered") == 0)
+    try rig.publishToken(generation: 2, apps: [SenderRig.app])
+    #expect(try rig.receipts(10).count { $0.outcome == .delivered } == 10)
+    #expect(sender.counter("dead_lettered") == 0)
+  }
+
   @Test
   func `SIGHUP reads the key again: what no key opened serves; a broken file changes nothing`()
     throws
@@ -228,5 +280,17 @@ import Testing
     let short = try problem(String(repeating: "5a", count: 31))
     #expect(short.contains("openssl rand -hex 32") && short.contains("line 1"))
     #expect(!short.contains("5a5a"))
+  }
+}
+
+extension SenderRig {
+  fileprivate static let credential = "TEAM000001/KEY0000001/any"
+
+  /// Writes what stands for the credential on the tokens' topic; nil: a tombstone.
+  fileprivate func put(_ record: ProviderTokenRecord?) throws {
+    let topic = try producer.topic(named: names.providerTokens)
+    try fixture.produce(
+      producer, topic, key: Self.credential,
+      value: record.map { String(decoding: $0.value, as: UTF8.self) })
   }
 }

@@ -59,9 +59,14 @@ extension SenderRig {
     }
   }
 
-  /// Puts a tombstone for a credential on the tokens' topic.
+  /// Withdraws a credential, as a signer does.
   func withdrawToken(_ credential: String) throws {
     let topic = try producer.topic(named: names.providerTokens)
+    guard let record = ProviderTokenRecord(withdrawing: credential, at: WallClock.seconds()) else {
+      return
+    }
+    try fixture.produce(
+      producer, topic, key: credential, value: String(decoding: record.value, as: UTF8.self))
     try fixture.produce(producer, topic, key: credential, value: nil)
   }
 

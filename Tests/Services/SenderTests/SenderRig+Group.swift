@@ -14,6 +14,9 @@ extension SenderRig {
       offset: offset, metadata: metadata)
   }
 
+  /// The partition of the transactional lane, in a rig that has one.
+  var onlyPartition: TopicPartition { TopicPartition(topic: names.notifications, partition: 0) }
+
   /// How many records of the transactional lane the group has committed as done, those above offsets included.
   func committedDone() throws -> Int {
     let admin = try KafkaAdmin(fixture.configuration)
@@ -23,7 +26,9 @@ extension SenderRig {
     }
     return try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 5_000).reduce(0) {
       guard let offset = $1.offset else { return $0 }
-      let above = $1.metadata.isEmpty ? [] : try OffsetMap.decode($1.metadata, base: offset)
+      let above =
+        $1.metadata.isEmpty
+        ? [] : try OffsetMap.decode($1.metadata, of: $1.partition, base: offset)
       return $0 + Int(offset) + above.reduce(0) { $0 + $1.count }
     }
   }

@@ -232,7 +232,7 @@ final class GroupModel: GroupClient {
         fail("commits \(request.offset) of \(partition) above the open \(open)")
       }
       let map = Array((request.metadata ?? "").utf8)
-      for run in (try? OffsetMap.decode(map, base: request.offset)) ?? [] {
+      for run in (try? OffsetMap.decode(map, of: partition, base: request.offset)) ?? [] {
         if run.contains(where: { !isDone(partition, $0) }) { fail("calls open records done") }
       }
     }

@@ -251,7 +251,10 @@ private struct SessionWorld {
     var starts: [GroupStart] = []
     var resumes: [TopicPartition: ResumePoint] = [:]
     for entry in committed {
-      let map = entry.offset.flatMap { try? OffsetMap.decode(entry.metadata, base: $0) } ?? []
+      let map =
+        entry.offset.flatMap {
+          try? OffsetMap.decode(entry.metadata, of: entry.partition, base: $0)
+        } ?? []
       let (resume, isNews) = memory.resume(entry.partition, committed: entry.offset, map: map)
       resumes[entry.partition] = resume
       starts.append(

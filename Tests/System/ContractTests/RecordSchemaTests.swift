@@ -87,7 +87,9 @@ import Testing
       }
       return key.withUnsafeBytes { key in
         record.text.withUnsafeBytes { value in
-          if case .device = reader.content(names.devices, key: key, value: value, timestamp: -1) {
+          if case .device = reader.content(
+            names.devices, key: key, value: value, timestamp: -1, now: 1_795_000_000_000)
+          {
             true
           } else {
             false

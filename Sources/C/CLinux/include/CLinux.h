@@ -36,6 +36,41 @@ int martlet_spawn(
  * from then on /proc/self/environ is root's. */
 void martlet_hide_memory(void);
 
+/* Which record a crash note names. `topic` has to stay valid for as long as it may be in hand. */
+struct martlet_record {
+  const char *topic;
+  int64_t offset;
+  int64_t timestamp;
+  int32_t partition;
+};
+
+/* What the calling thread works on: a message of librdkafka, or else the record; NULL for nothing. */
+struct martlet_hand {
+  const void *message;
+  struct martlet_record record;
+};
+extern _Thread_local struct martlet_hand martlet_hand __attribute__((tls_model("initial-exec")));
+
+/* The calling thread begins to work on a message, or with NULL ends: a store. */
+static inline void martlet_take_in_hand(const void *message) { martlet_hand.message = message; }
+
+/* The same for a record that was copied out of its message. */
+static inline void martlet_take_record_in_hand(
+    const char *topic, int32_t partition, int64_t offset, int64_t timestamp) {
+  martlet_hand.record.topic = topic;
+  martlet_hand.record.partition = partition;
+  martlet_hand.record.offset = offset;
+  martlet_hand.record.timestamp = timestamp;
+}
+
+/* From now on a signal that ends this process because of an error in it (SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGFPE,
+ * SIGABRT) appends a line to `file` if the thread that gets it has a record in hand, and then takes its course:
+ *
+ *     <signal> <partition> <offset> <timestamp> <topic>
+ *
+ * `describe` tells a message's record, with nothing that a signal handler may not do. */
+void martlet_note_crashes(int file, struct martlet_record (*describe)(const void *message));
+
 /* Asks the processor for the cache line at an address, which need not be valid. Never waits. */
 static inline void martlet_prefetch(const void *address) { __builtin_prefetch(address); }
 #endif

@@ -6,7 +6,7 @@ public import APNS
 ///
 /// Tokens only go forward (`iat`, then generation). One whose `iat` lies more than a minute ahead is quarantined until
 /// its time comes or the next record replaces it, and the last good one stays: a clock that was wrong for a moment
-/// stops nothing. A withdrawn credential is forgotten with its stamp, so whatever follows a tombstone counts.
+/// stops nothing. A credential that was withdrawn, or has lost its token, is without a stamp: whatever follows counts.
 ///
 /// `resolve` is called for each push and costs one probe of an open-addressing table. A record
 /// costs the apps of its credential: thousands of credentials may arrive at once.
@@ -63,8 +63,10 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
   /// What the topic says about a credential.
   public enum Update: Sendable, Equatable {
     case token(Entry)
-    /// A tombstone: the credential was withdrawn.
+    /// The credential was withdrawn: it serves no app any more.
     case removed(credential: String)
+    /// Its token is gone from the topic, and nobody says that it was withdrawn: it is known and without a token.
+    case lost(credential: String)
   }
 
   /// What a record changed.
@@ -74,6 +76,8 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     /// A newer token of a known credential; `hasOtherApps`: or of other environments.
     case renewed(Int, hasOtherApps: Bool)
     case removed(Int)
+    /// Known, and without a token now.
+    case lost(Int)
     /// Dated into the future: kept aside.
     case quarantined(Int)
     /// Older than what is known: nothing changed.
@@ -133,6 +137,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     switch update {
     case .token(let entry): apply(entry, now: now)
     case .removed(let credential): remove(credential: credential, now: now)
+    case .lost(let credential): lose(credential: credential, now: now)
     }
   }
 
@@ -161,7 +166,17 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     return .renewed(index, hasOtherApps: hasOtherApps)
   }
 
-  /// Takes a tombstone in: the credential is gone, and with it what was known of its tokens.
+  /// The credential's token is gone: its pushes wait for the next one.
+  public mutating func lose(credential: String, now: Int64) -> Change {
+    guard let index = index(of: credential) else { return .stale }
+    quarantine[index] = nil
+    entries[index].token = []
+    entries[index].stamp = .none
+    look(at: index, now: now)
+    return .lost(index)
+  }
+
+  /// The credential is withdrawn, and with it what was known of its tokens.
   public mutating func remove(credential: String, now: Int64) -> Change {
     guard let index = index(of: credential) else { return .stale }
     withdrawClaims(of: index)

@@ -39,6 +39,15 @@ public struct DeviceState: Equatable, Sendable {
       self.reason = reason
       self.recordedAt = recordedAt
     }
+
+    /// The mark without times that lie after the moment at which it was heard of: one of a far future would hold for
+    /// ever.
+    public func bounded(by received: Int64) -> Mark {
+      Mark(
+        since: OutsideTime.bounded(since, received: received),
+        aliveFrom: OutsideTime.bounded(aliveFrom, received: received), reason: reason,
+        recordedAt: OutsideTime.bounded(recordedAt, received: received))
+    }
   }
 
   /// nil: nothing is known, or the topic's record was deleted.

@@ -51,6 +51,19 @@ public struct Suspicion: Equatable, Sendable {
       count: known.count + 1, reason: reason)
   }
 
+  /// The suspicion after an answer that would have proved the token dead, had it not come in a wave: nil when the answer
+  /// is one we know.
+  public static func held(_ mark: DeviceState.Mark, known: Suspicion?) -> Suspicion? {
+    let new = Suspicion(
+      firstAt: mark.recordedAt, lastAt: mark.recordedAt, lastSentAt: mark.since, count: 1,
+      reason: mark.reason)
+    guard let known, known.reason == mark.reason else { return new }
+    guard known.lastAt < mark.recordedAt else { return nil }
+    return Suspicion(
+      firstAt: known.firstAt, lastAt: mark.recordedAt,
+      lastSentAt: max(mark.since, known.lastSentAt), count: known.count + 1, reason: mark.reason)
+  }
+
   /// Whether the token is dead by now.
   ///
   /// - Parameters:
@@ -61,60 +74,5 @@ public struct Suspicion: Equatable, Sendable {
     reason == "BadDeviceToken" && lastAt - firstAt >= Self.confirmingInterval
       && now - lastAt >= BadTokenWave.window && (registeredAt ?? .min) < firstAt
       && !waves.contains { $0.covers(firstAt) || $0.covers(lastAt) }
-  }
-}
-
-/// A time in which an abnormal number of tokens of one app and environment was called bad: the circuit breaker is
-/// open, and no answer of that time counts.
-public struct BadTokenWave: Equatable, Sendable {
-  /// Milliseconds since the epoch.
-  public let from: Int64
-  public private(set) var until: Int64
-
-  /// The rate is taken over so many milliseconds, and the breaker stays open for as long after the last excess.
-  public static let window: Int64 = 3_600_000
-
-  public init(from: Int64, until: Int64) {
-    self.from = from
-    self.until = until
-  }
-
-  /// Whether the breaker was open then.
-  public func covers(_ time: Int64) -> Bool { from <= time && time <= until }
-
-  /// What the rate at a time makes of the newest wave.
-  ///
-  /// - Parameters:
-  ///   - devices: how many devices were called bad in the window before `time`.
-  ///   - limit: how many of them are normal.
-  ///   - newest: the newest wave of the app and environment.
-  /// - Returns: the wave that goes on or begins; nil when the rate is normal.
-  public static func after(
-    devices: Int, limit: Int, at time: Int64, newest: BadTokenWave?
-  ) -> BadTokenWave? {
-    guard devices > limit else { return nil }
-    guard var wave = newest, wave.covers(time) else {
-      return BadTokenWave(from: time - window, until: time + window)
-    }
-    wave.until = max(wave.until, time + window)
-    return wave
-  }
-
-  /// What most likely causes it, for the alarm.
-  ///
-  /// - Parameters:
-  ///   - reason: the reason that most of the answers have.
-  ///   - environment: where the pushes were sent, `production` or `sandbox`.
-  ///   - foreign: how many of the devices are registered for the other environment.
-  public static func likelyCause(reason: String, environment: String, foreign: Int) -> String {
-    guard reason == "BadDeviceToken" else {
-      return "the tokens belong to another app: the app or topic of the requests is wrong, or the"
-        + " registrations mix two apps"
-    }
-    let other = environment == "production" ? "sandbox" : "production"
-    let evidence = foreign > 0 ? " (\(foreign) of them are registered for \(other))" : ""
-    return
-      "\(other) tokens sent to \(environment)\(evidence): requests name the wrong environment, or a"
-      + " development build registers as \(environment)"
   }
 }

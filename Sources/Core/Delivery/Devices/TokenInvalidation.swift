@@ -9,6 +9,8 @@ public import APNS
 /// nothing. A configuration mistake (wrong topic, wrong environment) looks like a bad token, so those answers
 /// only raise a suspicion and never invalidate.
 ///
+/// A known reason decides with its class, whatever the status: `410` with `BadDeviceToken` is a suspicion, too.
+///
 /// Source: Apple, "Handling notification responses from APNs" and the older guide's rule "until the device
 /// registers a token with a later timestamp".
 public enum TokenInvalidation {
@@ -42,8 +44,9 @@ public enum TokenInvalidation {
     status: UInt16, reason: Reason?, timestamp: Int64?, sentAt: Int64, registeredAt: Int64?,
     skew: Int64 = 0
   ) -> Verdict {
-    guard status == 410 else {
-      return reason?.rule.kind == .suspect ? .suspect : .keep(.notAboutToken)
+    if reason?.rule.kind == .suspect { return .suspect }
+    guard GatewayResponse(status: status, reason: reason).isAboutDeadToken else {
+      return .keep(.notAboutToken)
     }
     let alive = earliestRevival(timestamp: timestamp, sentAt: sentAt, skew: skew)
     guard let registeredAt, registeredAt >= alive else {

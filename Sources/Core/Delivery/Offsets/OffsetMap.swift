@@ -3,13 +3,13 @@
 /// What is completed above a committed offset, as the text that a commit carries beside it.
 ///
 /// ```
-/// holes1:<runs>:<checksum>
+/// holes2:<runs>:<checksum>
 /// ```
 /// The runs are lengths, alternately of open and of completed offsets, from the committed offset on. A length is
 /// written in digits of five bits, lowest first, in the alphabet of base64url; the value 32 on a digit says that
 /// another follows. The first length is written as it is (it may be zero), every other one less one. The checksum
-/// is the CRC-32C of the text before it and of the committed offset, in eight hexadecimal digits, so that a map
-/// is believed only beside the offset that it was made for.
+/// is the CRC-32C of the text before it, of the committed offset and of the partition, in eight hexadecimal digits, so
+/// that a map is believed only beside the offset and in the partition that it was made for.
 ///
 /// Kafka limits the metadata of a commit to 4,096 UTF-16 units (`offset.metadata.max.bytes`) and librdkafka 2.0.2
 /// reads it up to the first NUL: plain ASCII is safe in both. A map that does not fit loses its far end: what it
@@ -20,7 +20,7 @@ public enum OffsetMap {
   /// Offsets above the committed one that a map may speak of: what a reader sets aside for it is one bit each.
   public static let spanAtMost: Int64 = 1 << 23
 
-  static let prefix: [UInt8] = Array("holes1:".utf8)
+  static let prefix: [UInt8] = Array("holes2:".utf8)
   private static let checksumCount = 8
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
@@ -30,7 +30,7 @@ public enum OffsetMap {
     /// Not written by this program, or by a version to come.
     case foreign
     case tooLong
-    /// The checksum is wrong: cut, changed, or made for another offset.
+    /// The checksum is wrong: cut, changed, or made for another offset or partition.
     case corrupt
     /// Well written and impossible.
     case absurd
@@ -41,12 +41,14 @@ public enum OffsetMap {
   /// The map as text.
   ///
   /// - Parameters:
+  ///   - partition: its topic and number.
   ///   - base: the committed offset.
   ///   - runs: completed ranges at or above it, ascending, apart from each other.
   ///   - charactersAtMost: the room for the text.
   /// - Returns: nil when there is nothing to say, or no room to say anything.
   public static func encode(
-    base: Int64, _ runs: [Range<Int64>], charactersAtMost: Int = charactersAtMost
+    of partition: some CustomStringConvertible, base: Int64, _ runs: [Range<Int64>],
+    charactersAtMost: Int = charactersAtMost
   ) -> String? {
     var text = prefix
     let room = charactersAtMost - 1 - checksumCount
@@ -66,7 +68,7 @@ public enum OffsetMap {
       position = run.upperBound
     }
     guard text.count > prefix.count else { return nil }
-    let sum = checksum(text, base)
+    let sum = checksum(text, "\(partition)", base)
     text.append(UInt8(ascii: ":"))
     text.append(contentsOf: hexadecimal(sum))
     return String(decoding: text, as: UTF8.self)
@@ -75,22 +77,25 @@ public enum OffsetMap {
   /// The completed ranges that a text speaks of, ascending.
   ///
   /// - Parameters:
+  ///   - partition: the one that the text was committed for.
   ///   - base: the offset that was committed with the text.
   ///   - logEnd: where the log ends, if that is known: one past its last record.
   public static func decode(
-    _ text: [UInt8], base: Int64, logEnd: Int64? = nil
+    _ text: [UInt8], of partition: some CustomStringConvertible, base: Int64, logEnd: Int64? = nil
   ) throws(Problem) -> [Range<Int64>] {
-    let runs = try decode(text, base)
+    let runs = try decode(text, "\(partition)", base)
     if let logEnd, let last = runs.last, last.upperBound > logEnd { throw .beyondLog }
     return runs
   }
 
-  private static func decode(_ text: [UInt8], _ base: Int64) throws(Problem) -> [Range<Int64>] {
+  private static func decode(
+    _ text: [UInt8], _ partition: String, _ base: Int64
+  ) throws(Problem) -> [Range<Int64>] {
     guard text.count <= charactersAtMost else { throw .tooLong }
     guard text.starts(with: prefix) else { throw .foreign }
     let end = text.count - 1 - checksumCount
     guard end > prefix.count, text[end] == UInt8(ascii: ":"),
-      hexadecimal(checksum(Array(text[..<end]), base)).elementsEqual(text[(end + 1)...])
+      hexadecimal(checksum(Array(text[..<end]), partition, base)).elementsEqual(text[(end + 1)...])
     else { throw .corrupt }
     var runs: [Range<Int64>] = []
     var position = base
@@ -146,10 +151,10 @@ public enum OffsetMap {
 
   // MARK: - Checksum
 
-  private static func checksum(_ text: [UInt8], _ base: Int64) -> UInt32 {
+  private static func checksum(_ text: [UInt8], _ partition: String, _ base: Int64) -> UInt32 {
     var sum = CRC32C()
     sum.add(text)
-    sum.add(Array("@\(base)".utf8))
+    sum.add(Array("@\(base) \(partition)".utf8))
     return sum.value
   }
 

@@ -142,7 +142,9 @@ public struct Envelope: Sendable {
     _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
   ) throws(EnvelopeError) {
     let (created, found) = try cursor.number(.created, in: record)
-    guard let time = found else { throw cursor.invalid(.created, created) }
+    guard let time = found, time <= OutsideTime.last else {
+      throw cursor.invalid(.created, created)
+    }
     self.created = time
     requestID = try cursor.field(.requestID, in: record)
     if !requestID.isEmpty {
@@ -159,7 +161,9 @@ public struct Envelope: Sendable {
     let attempts = made ?? 0
     guard attempts <= 65_535 else { throw cursor.invalid(.attempt, attempt) }
     self.attempt = UInt16(truncatingIfNeeded: attempts)
-    firstSeen = try cursor.number(.firstSeen, in: record).value
+    let (seen, first) = try cursor.number(.firstSeen, in: record)
+    guard first ?? 0 <= OutsideTime.last else { throw cursor.invalid(.firstSeen, seen) }
+    firstSeen = first
     lastReason = try cursor.optionallyLastField(.lastReason, in: record)
     takenID = id
     guard cursor.lineGoesOn(in: record) else { return cursor.step() }

@@ -79,10 +79,10 @@ public enum PauseCommand: Service {
   }
 
   /// `  since 2026-11-22T17:00:00.000Z by ann: launch went wrong`.
-  private static func line(_ value: UnsafeRawBufferPointer) -> String {
+  static func line(_ value: UnsafeRawBufferPointer) -> String {
     guard let record = try? JSONDocument(value).root else { return "" }
     var text = ""
-    if let at = record["at"]?.int { text += "  since \(Timestamp.text(milliseconds: at))" }
+    if let at = record["at"]?.time { text += "  since \(Timestamp.text(milliseconds: at))" }
     if let user = record["by"]?.string { text += " by \(TerminalText.plain(user))" }
     if let reason = record["reason"]?.string { text += ": \(TerminalText.plain(reason))" }
     return text

@@ -67,12 +67,7 @@ struct TokenRecords {
 
   /// As `martlet-feedback` checks it; a time in seconds would be refused there.
   private static func check(_ time: Int64, _ field: String) throws(Problem) {
-    switch time {
-    case 1_000_000_000..<100_000_000_000:
-      throw Problem(field: field, text: "is in seconds; milliseconds since 1970 are expected")
-    case 0...253_402_300_799_999: return
-    default: throw Problem(field: field, text: "is not a time in milliseconds since 1970")
-    }
+    if let problem = OutsideTime.problem(time) { throw Problem(field: field, text: problem) }
   }
 
   private static func feedback(
@@ -85,7 +80,8 @@ struct TokenRecords {
     let hasTime = death.aliveFrom != death.since
     return FeedbackRecord(
       device: key, topic: key.app, status: 410, reason: death.reason,
-      timestamp: hasTime ? death.since : nil, apnsID: "", sentAt: hasTime ? at : death.since, at: at
-    )
+      timestamp: hasTime ? death.since : nil, apnsID: "", sentAt: hasTime ? at : death.since,
+      at: at,
+      isImported: true)
   }
 }

@@ -146,7 +146,7 @@ struct TraceReader {
     else { return nil }
     let status = object["status"]?.int.map { "\($0) " } ?? ""
     return TraceHop(
-      kind: .answered, at: object["at"]?.int ?? record.timestamp, place: place,
+      kind: .answered, at: object["at"]?.time ?? record.timestamp, place: place,
       detail: "\(status)\(object["reason"]?.string ?? "")", apnsID: id)
   }
 
@@ -175,11 +175,11 @@ struct TraceReader {
       return TraceHop(
         kind: .removed, at: record.timestamp, place: place, detail: "registration removed")
     }
-    let isRemoved = object["removed_at"]?.int != nil
+    let isRemoved = object["removed_at"]?.time != nil
     let app = object["app"]?.string ?? "?"
     return TraceHop(
       kind: isRemoved ? .removed : .registered,
-      at: object["registered_at"]?.int ?? object["removed_at"]?.int ?? record.timestamp,
+      at: object["registered_at"]?.time ?? object["removed_at"]?.time ?? record.timestamp,
       place: place, detail: isRemoved ? "removed from \(app)" : "registered for \(app)")
   }
 
@@ -189,7 +189,7 @@ struct TraceReader {
         kind: .registered, at: record.timestamp, place: place, detail: "no longer invalid")
     }
     return TraceHop(
-      kind: .invalidated, at: object["at"]?.int ?? record.timestamp, place: place,
+      kind: .invalidated, at: object["at"]?.time ?? record.timestamp, place: place,
       detail: "recorded as invalid: \(object["reason"]?.string ?? "")")
   }
 }

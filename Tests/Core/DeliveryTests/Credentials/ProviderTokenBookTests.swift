@@ -39,6 +39,26 @@ import Testing
     #expect(resolve(book, "") == "all")
   }
 
+  @Test
+  func `a credential that has lost its token is known, and takes the next one whatever it is`() {
+    let book = Book()
+    #expect(book.apply(.lost(credential: "k"), now: now) == .stale, "nobody knows it")
+    _ = book.apply(entry("k", apps: ["a"], issuedAt: 60, generation: 5), now: now)
+    #expect(book.apply(.lost(credential: "k"), now: now) == .lost(0))
+    #expect(resolve(book, "a") == "k")
+    #expect(!book.isUsable(0, now: now))
+    #expect(
+      book.apply(entry("k", apps: ["a"], issuedAt: 50, generation: 1), now: now)
+        == .renewed(0, hasOtherApps: false))
+    #expect(book.isUsable(0, now: now))
+    // A usable `*` serves meanwhile.
+    _ = book.apply(entry("all", apps: ["*"]), now: now)
+    _ = book.apply(.lost(credential: "k"), now: now)
+    #expect(resolve(book, "a") == "all")
+    #expect(book.apply(.removed(credential: "k"), now: now) == .removed(0))
+    #expect(book.apply(.lost(credential: "k"), now: now) == .stale)
+  }
+
   @Test func `keeps environments apart`() {
     let book = Book()
     _ = book.apply(entry("p", apps: ["a"], scope: .production), now: now)
@@ -322,6 +342,10 @@ private final class Book {
   func apply(_ entry: ProviderTokenBook.Entry, now: Int64) -> ProviderTokenBook.Change {
     book.apply(entry, now: now)
   }
+  func apply(_ update: ProviderTokenBook.Update, now: Int64) -> ProviderTokenBook.Change {
+    book.apply(update, now: now)
+  }
+
   func remove(credential: String, now: Int64) -> ProviderTokenBook.Change {
     book.remove(credential: credential, now: now)
   }

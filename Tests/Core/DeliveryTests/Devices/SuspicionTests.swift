@@ -86,5 +86,46 @@ import Testing
     #expect(cause("BadDeviceToken", "sandbox", 0).contains("production tokens sent to sandbox"))
     #expect(!cause("BadDeviceToken", "sandbox", 0).contains("registered for"))
     #expect(cause("DeviceTokenNotForTopic", "production", 0).contains("another app"))
+    #expect(cause("Unregistered", "production", 0).contains("campaign"))
+  }
+
+  // MARK: Tokens that are called dead
+
+  @Test func `the peak of some times is where most of them lie within an hour`() {
+    #expect(BadTokenWave.peak(of: []) == nil)
+    #expect(BadTokenWave.peak(of: [7]).map { [$0.at, Int64($0.count)] } == [7, 1])
+    let times: [Int64] = [
+      0, Self.hour - 1, Self.hour, 3 * Self.hour, 3 * Self.hour + 1, 9 * Self.hour,
+    ]
+    #expect(BadTokenWave.peak(of: times).map { [$0.at, Int64($0.count)] } == [Self.hour - 1, 2])
+    let spread = (0..<300).map { Int64($0) * Self.hour }
+    #expect(BadTokenWave.peak(of: spread.reversed())?.count == 1)
+  }
+
+  @Test func `the norm is a floor, a part of the registered devices, or a multiple of the past`() {
+    func limit(_ busiest: Int, _ registered: Int) -> Int {
+      UnregisteredNorm(floor: 100, busiestHour: busiest, registered: registered).limit
+    }
+    #expect(limit(0, 0) == 100)
+    #expect(limit(0, 5_000) == 100)
+    #expect(limit(0, 500_000) == 10_000)
+    #expect(limit(25, 0) == 100)
+    #expect(limit(3_000, 500_000) == 12_000)
+    #expect(limit(.max, .max) == .max)
+  }
+
+  @Test func `an answer that a wave holds back is noted, and noted once`() {
+    func mark(_ time: Int64, _ reason: String = "Unregistered") -> DeviceState.Mark {
+      DeviceState.Mark(since: time - 5, aliveFrom: time - 4, reason: reason, recordedAt: time)
+    }
+    let first = Suspicion.held(mark(10), known: nil)
+    #expect(
+      first
+        == Suspicion(firstAt: 10, lastAt: 10, lastSentAt: 5, count: 1, reason: "Unregistered"))
+    #expect(Suspicion.held(mark(10), known: first) == nil, "read again")
+    let second = Suspicion.held(mark(20), known: first)
+    #expect(second?.firstAt == 10 && second?.lastAt == 20 && second?.count == 2)
+    #expect(Suspicion.held(mark(20, "ExpiredToken"), known: first)?.firstAt == 20)
+    #expect(!isDead(second, now: 100 * Self.day), "the next answer decides, not time")
   }
 }

@@ -73,6 +73,19 @@ import Testing
     }
   }
 
+  @Test func `a known reason decides with its class, whatever the status`() {
+    for reason in Reason.allCases {
+      let expected: TokenInvalidation.Verdict =
+        switch reason.rule.kind {
+        case .token: .invalidate(since: 5)
+        case .suspect: .suspect
+        default: .keep(.notAboutToken)
+        }
+      #expect(verdict(410, reason, timestamp: 5) == expected, "410 \(reason)")
+    }
+    #expect(verdict(410, nil, timestamp: 5) == .invalidate(since: 5), "an unknown reason, or none")
+  }
+
   @Test func `no other reason touches a token`() {
     for reason in Reason.allCases where reason.rule.status != 410 {
       let expected: TokenInvalidation.Verdict =

@@ -311,7 +311,7 @@ private struct CommitWorld {
       let committed = broker[partition]
       var map: [Range<Int64>] = []
       if let committed, let text = committed.text {
-        map = (try? OffsetMap.decode(Array(text.utf8), base: committed.offset)) ?? []
+        map = (try? OffsetMap.decode(Array(text.utf8), of: partition, base: committed.offset)) ?? []
       }
       let (point, isNews) = memory.resume(partition, committed: committed?.offset, map: map)
       for offset in 0..<(point.next ?? 0) where !done[partition].contains(offset) {
@@ -395,7 +395,7 @@ private struct CommitWorld {
         problem = "a commit passes \(offset)"
       }
       broker[plan.partition] = (
-        plan.offset, OffsetMap.encode(base: plan.offset, plan.completedAbove)
+        plan.offset, OffsetMap.encode(of: plan.partition, base: plan.offset, plan.completedAbove)
       )
     }
   }

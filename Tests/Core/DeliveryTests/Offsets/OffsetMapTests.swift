@@ -6,6 +6,8 @@ import Testing
 @testable import Delivery
 
 @Suite struct OffsetMapTests {
+  private static let partition = "push.notifications/3"
+
   private func bytes(_ text: String?) -> [UInt8] { Array((text ?? "").utf8) }
 
   @Test func `the checksum is CRC-32C`() {
@@ -15,20 +17,24 @@ import Testing
   }
 
   @Test func `a known map has a known text`() throws {
-    let text = OffsetMap.encode(base: 100, [101..<104, 140..<1_000])
-    #expect(text?.hasPrefix("holes1:BCjB7a:") == true, "\(text ?? "")")
-    let characters: Int = "holes1:".count + 6 + 1 + 8
+    let text = OffsetMap.encode(of: Self.partition, base: 100, [101..<104, 140..<1_000])
+    #expect(text?.hasPrefix("holes2:BCjB7a:") == true, "\(text ?? "")")
+    let characters: Int = "holes2:".count + 6 + 1 + 8
     #expect(text?.utf8.count == characters)
-    #expect(try OffsetMap.decode(bytes(text), base: 100) == [101..<104, 140..<1_000])
+    #expect(
+      try OffsetMap.decode(bytes(text), of: Self.partition, base: 100) == [101..<104, 140..<1_000])
   }
 
   @Test func `nothing completed above is no text`() {
-    #expect(OffsetMap.encode(base: 7, []) == nil)
+    #expect(OffsetMap.encode(of: Self.partition, base: 7, []) == nil)
   }
 
   @Test func `a map may touch the offset and begin at zero`() throws {
     for runs in [[0..<1], [0..<70], [1..<2], [0..<1, 2..<3]] as [[Range<Int64>]] {
-      #expect(try OffsetMap.decode(bytes(OffsetMap.encode(base: 0, runs)), base: 0) == runs)
+      #expect(
+        try OffsetMap.decode(
+          bytes(OffsetMap.encode(of: Self.partition, base: 0, runs)), of: Self.partition, base: 0)
+          == runs)
     }
   }
 
@@ -37,9 +43,10 @@ import Testing
     for pattern in 0..<4_096 {
       let runs = Self.runs(of: pattern, base: 50)
       for room in [4_096, 16 + 8, 16 + 4, 16 + 2, 17, 10] {
-        let text = OffsetMap.encode(base: 50, runs, charactersAtMost: room)
+        let text = OffsetMap.encode(of: Self.partition, base: 50, runs, charactersAtMost: room)
         #expect((text?.utf8.count ?? 0) <= room)
-        let back = text == nil ? [] : try OffsetMap.decode(bytes(text), base: 50)
+        let back =
+          text == nil ? [] : try OffsetMap.decode(bytes(text), of: Self.partition, base: 50)
         #expect(runs.starts(with: back), "pattern \(pattern), room \(room): \(back)")
         if room == 4_096 { #expect(back == runs, "pattern \(pattern)") }
       }
@@ -71,10 +78,10 @@ import Testing
       position = lower + 1 + Int64(random.below(wide))
       runs.append(lower..<position)
     }
-    guard let text = OffsetMap.encode(base: base, runs) else { return }
+    guard let text = OffsetMap.encode(of: Self.partition, base: base, runs) else { return }
     #expect(text.utf8.count <= 4_096, "seed \(seed)")
     #expect(text.utf8.allSatisfy { $0 > 32 && $0 < 127 }, "seed \(seed)")
-    let back = try OffsetMap.decode(bytes(text), base: base)
+    let back = try OffsetMap.decode(bytes(text), of: Self.partition, base: base)
     #expect(runs.starts(with: back), "seed \(seed)")
     #expect(!back.isEmpty)
   }
@@ -90,51 +97,78 @@ import Testing
       position = lower + (number < 250 ? 32_768 : 32)
       runs.append(lower..<position)
     }
-    let text = try #require(OffsetMap.encode(base: 5, runs))
-    #expect(try OffsetMap.decode(bytes(text), base: 5) == runs)
+    let text = try #require(OffsetMap.encode(of: Self.partition, base: 5, runs))
+    #expect(try OffsetMap.decode(bytes(text), of: Self.partition, base: 5) == runs)
   }
 
   @Test func `a map ends where its reach ends`() throws {
     let far = OffsetMap.spanAtMost
-    let text = OffsetMap.encode(base: 0, [1..<2, 9..<far, far + 1..<far + 2])
-    #expect(try OffsetMap.decode(bytes(text), base: 0) == [1..<2, 9..<far])
+    let text = OffsetMap.encode(of: Self.partition, base: 0, [1..<2, 9..<far, far + 1..<far + 2])
+    #expect(try OffsetMap.decode(bytes(text), of: Self.partition, base: 0) == [1..<2, 9..<far])
   }
 
   // MARK: What is refused
 
   @Test func `foreign text is refused`() {
-    for text in ["", "x", "AQ==", "holes2:BA:00000000", "\u{1}\u{2}", "{\"epoch\":1}"] {
+    for text in [
+      "", "x", "AQ==", "holes1:BA:00000000", "holes3:BA:00000000", "\u{1}\u{2}", "{\"epoch\":1}",
+    ] {
       #expect(throws: OffsetMap.Problem.foreign) {
-        try OffsetMap.decode(Array(text.utf8), base: 0)
+        try OffsetMap.decode(Array(text.utf8), of: Self.partition, base: 0)
       }
     }
     let long = Array(repeating: UInt8(ascii: "B"), count: 4_097)
-    #expect(throws: OffsetMap.Problem.tooLong) { try OffsetMap.decode(long, base: 0) }
+    #expect(throws: OffsetMap.Problem.tooLong) {
+      try OffsetMap.decode(long, of: Self.partition, base: 0)
+    }
   }
 
   @Test func `a map of another offset is refused`() {
-    let text = bytes(OffsetMap.encode(base: 100, [105..<110]))
+    let text = bytes(OffsetMap.encode(of: Self.partition, base: 100, [105..<110]))
     for base in [99, 101, 0, Int64.max] as [Int64] {
-      #expect(throws: OffsetMap.Problem.corrupt) { try OffsetMap.decode(text, base: base) }
+      #expect(throws: OffsetMap.Problem.corrupt) {
+        try OffsetMap.decode(text, of: Self.partition, base: base)
+      }
+    }
+  }
+
+  @Test func `a map of another partition is refused`() throws {
+    let runs: [Range<Int64>] = [105..<110, 120..<121]
+    let partitions = [
+      "push.notifications/3", "push.notifications/30", "push.notifications.bulk/3",
+      "push.notifications/2", "/3", "",
+    ]
+    for (place, partition) in partitions.enumerated() {
+      let text = bytes(OffsetMap.encode(of: partition, base: 100, runs))
+      for (other, name) in partitions.enumerated() {
+        guard other != place else {
+          #expect(try OffsetMap.decode(text, of: name, base: 100) == runs)
+          continue
+        }
+        #expect(throws: OffsetMap.Problem.corrupt, "\(partition) in \(name)") {
+          try OffsetMap.decode(text, of: name, base: 100)
+        }
+      }
     }
   }
 
   @Test func `a map that reaches beyond the end of the log is refused`() throws {
-    let text = bytes(OffsetMap.encode(base: 3, [5..<100]))
-    #expect(try OffsetMap.decode(text, base: 3, logEnd: 100) == [5..<100])
+    let text = bytes(OffsetMap.encode(of: Self.partition, base: 3, [5..<100]))
+    #expect(try OffsetMap.decode(text, of: Self.partition, base: 3, logEnd: 100) == [5..<100])
     for end in [99, 4, 0] as [Int64] {
       #expect(throws: OffsetMap.Problem.beyondLog) {
-        try OffsetMap.decode(text, base: 3, logEnd: end)
+        try OffsetMap.decode(text, of: Self.partition, base: 3, logEnd: end)
       }
     }
   }
 
   /// Lesson: a text that is cut or changed anywhere must never make a record count as done.
   @Test func `every cut and every changed bit is refused`() {
-    let text = bytes(OffsetMap.encode(base: 77, [79..<90, 95..<96, 200..<4_000]))
+    let text = bytes(
+      OffsetMap.encode(of: Self.partition, base: 77, [79..<90, 95..<96, 200..<4_000]))
     for count in 0..<text.count {
       #expect(throws: OffsetMap.Problem.self, "\(count) characters") {
-        try OffsetMap.decode(Array(text[..<count]), base: 77)
+        try OffsetMap.decode(Array(text[..<count]), of: Self.partition, base: 77)
       }
     }
     for place in text.indices {
@@ -142,7 +176,7 @@ import Testing
         var changed = text
         changed[place] ^= 1 << UInt8(bit)
         #expect(throws: OffsetMap.Problem.self, "bit \(bit) of \(place)") {
-          try OffsetMap.decode(changed, base: 77)
+          try OffsetMap.decode(changed, of: Self.partition, base: 77)
         }
       }
     }
@@ -155,7 +189,7 @@ import Testing
       var text = random.oneIn(2) ? OffsetMap.prefix : []
       for _ in 0..<random.below(60) { text.append(UInt8(random.below(256))) }
       #expect(throws: OffsetMap.Problem.self, "seed \(seed)") {
-        try OffsetMap.decode(text, base: Int64(random.below(1_000)))
+        try OffsetMap.decode(text, of: Self.partition, base: Int64(random.below(1_000)))
       }
     }
   }
@@ -166,10 +200,12 @@ import Testing
       var text = OffsetMap.prefix + Array(runs.utf8)
       var sum = CRC32C()
       sum.add(text)
-      sum.add(Array("@3".utf8))
+      sum.add(Array("@3 \(Self.partition)".utf8))
       let digits = String(sum.value, radix: 16)
       text += Array((":" + String(repeating: "0", count: 8 - digits.count) + digits).utf8)
-      #expect(throws: OffsetMap.Problem.absurd, "\(runs)") { try OffsetMap.decode(text, base: 3) }
+      #expect(throws: OffsetMap.Problem.absurd, "\(runs)") {
+        try OffsetMap.decode(text, of: Self.partition, base: 3)
+      }
     }
   }
 
@@ -187,7 +223,8 @@ import Testing
     for owner in 0..<40 {
       let map =
         committed.text == nil
-        ? [] : try OffsetMap.decode(bytes(committed.text), base: committed.offset)
+        ? []
+        : try OffsetMap.decode(bytes(committed.text), of: Self.partition, base: committed.offset)
       let start = ResumePoint(next: committed.offset, joining: map)
       var ledger = OffsetLedger(nextOffset: start.next!, completedAbove: start.completedAbove)
       var open: [Int64] = []
@@ -213,7 +250,8 @@ import Testing
           let room = random.oneIn(3) ? 16 + random.below(12) : 4_096
           committed = (
             ledger.committable,
-            OffsetMap.encode(base: ledger.committable, runs, charactersAtMost: room)
+            OffsetMap.encode(
+              of: Self.partition, base: ledger.committable, runs, charactersAtMost: room)
           )
           let passes = (0..<committed.offset).first { !completed.contains($0) }
           #expect(passes == nil, "seed \(seed): the commit passes \(passes ?? -1)")

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import JSON
+internal import Pipeline
+
+extension JSONValue {
+  /// The time in milliseconds since the epoch that this number is (`OutsideTime`); nil for everything else.
+  public var time: Int64? { int.flatMap { OutsideTime.problem($0) == nil ? $0 : nil } }
+}

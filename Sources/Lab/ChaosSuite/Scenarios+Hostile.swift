@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import EventLoop
+import Kafka
+import LabCommand
+import Pipeline
+import Random
+import Records
+import ServiceKit
+
+/// Records that are well written and hostile: numbers at the ends of their ranges, and answers that nobody gave.
+extension Scenario {
+  static let hostile = [
+    Scenario(
+      name: "hostile-records",
+      summary:
+        "records of the right form with numbers at the ends of their ranges in every topic, and tombstones of provider"
+        + " tokens",
+      sendersStay: true, isShort: true, bound: .none("hostile records affect no other records")
+    ) { rig in
+      let writer = try HostileWriter(rig)
+      defer { writer.close() }
+      for _ in rig.turns(rig.options.kills) {
+        try rig.pump(between: 300, and: 1_000)
+        let mark = rig.mark()
+        try writer.writeExtremes()
+        rig.compareOffsets()
+        try rig.awaitRecovery(of: mark)
+      }
+      try awaitTokens(rig)
+      if !rig.auditor.senderDeadLetters.isEmpty {
+        rig.problem("tombstones of provider tokens made dead letters")
+      }
+    },
+    Scenario(
+      name: "forged-410",
+      summary: "for 2,000 registered devices, records on the feedback topic that say 410",
+      feedbackFlags: ["--bad-token-limit", "1000"],
+      sendersStay: true, bound: .none("no push is sent differently")
+    ) { rig in
+      let writer = try HostileWriter(rig)
+      defer { writer.close() }
+      try writer.register(2_000)
+      for _ in rig.turns(rig.options.kills) {
+        try rig.pump(between: 300, and: 1_000)
+        let mark = rig.mark()
+        try writer.forgeAnswers()
+        try rig.awaitRecovery(of: mark)
+      }
+      let isSaid = try rig.pump(
+        until: { rig.logText("feedback").contains("unusually many bad device tokens") },
+        within: 60_000)
+      if !isSaid { rig.problem("a wave of 410s raised no alarm") }
+      // What was recorded before it was a wave is taken back: the audit compares the database with the gateway.
+      let tables = TableAudit(rig.kafka, rig.place.names)
+      var unexpected = -1
+      let isClean = try rig.pump(
+        until: {
+          unexpected = try tables.deadDifferences(rig.databases, rig.auditor.dead).unexpected
+          return unexpected == 0
+        }, within: 60_000)
+      if !isClean { rig.problem("\(unexpected) devices are invalid that the gateway knows") }
+    },
+  ]
+}
+
+/// Writes records as somebody would who may write a topic.
+final class HostileWriter {
+  private static let app = "com.example.hostile"
+  private static let extremes: [Int64] = [
+    .min, .min + 1, -1, 0, 1, OutsideTime.last, OutsideTime.last + 1, .max - 1, .max,
+  ]
+
+  private let rig: ChaosRig
+  private let producer: KafkaProducer
+  private let names: TopicNames
+  private var devices: [DeviceKey] = []
+  private var sent: [UInt: String] = [:]
+  private var nextTag: UInt = 1
+
+  init(_ rig: ChaosRig) throws {
+    self.rig = rig
+    names = rig.place.names
+    producer = try KafkaProducer(rig.kafka)
+  }
+
+  func close() { producer.close() }
+
+  /// Registers devices of an app that the load does not use.
+  func register(_ count: Int) throws {
+    for number in 0..<count {
+      let digits = String(UInt64(number) + 1, radix: 16)
+      let token = String(repeating: "0", count: 64 - digits.count) + digits
+      let device = DeviceKey(token: token, app: Self.app, environment: .production)
+      devices.append(device)
+      let record = DeviceRecord(
+        device: device, event: .registered(at: WallClock.milliseconds() - 60_000))
+      try write(names.devices, record.key, record.value)
+    }
+    try flush()
+  }
+
+  /// Says of all of them that APNs called them dead.
+  func forgeAnswers() throws {
+    let now = WallClock.milliseconds()
+    for device in devices {
+      let record = FeedbackRecord(
+        device: device, topic: Self.app, status: 410, reason: "Unregistered",
+        timestamp: rig.random.next() % 2 == 0 ? now : OutsideTime.last, apnsID: "", sentAt: now,
+        at: now)
+      try write(names.feedback, record.key, record.value)
+    }
+    rig.countFault("\(devices.count) answers that APNs did not give")
+    try flush()
+  }
+
+  /// One record of each form for each extreme.
+  func writeExtremes() throws {
+    let token = String(repeating: "ee", count: 32)
+    let device = "\"token\":\"\(token)\",\"app\":\"\(Self.app)\",\"environment\":\"production\""
+    let key = "\(token):\(Self.app):production"
+    let credential = "DEMOTEAM01/DEMOKEY001/production"
+    let team =
+      "\"team_id\":\"DEMOTEAM01\",\"key_id\":\"DEMOKEY001\",\"environment\":\"production\",\"apps\":[\"*\"]"
+    for number in Self.extremes {
+      let all: [(topic: String, key: String, value: String?)] = [
+        (
+          names.tokenRequests, credential,
+          "{\"credential\":\"\(credential)\",\"reason\":\"missing\",\"at\":\(number)}"
+        ),
+        (
+          names.tokenRequests, credential,
+          "{\"credential\":\"\(credential)\",\"reason\":\"ExpiredProviderToken\",\"at\":\(number)}"
+        ),
+        (
+          names.providerTokens, credential,
+          "{\"credential\":\"\(credential)\",\(team),\"issued_at\":\(number),\"generation\":\(number),\"token\":\"a.b.c\"}"
+        ),
+        (names.providerTokens, credential, nil),
+        (
+          names.feedback, key,
+          "{\(device),\"topic\":\"a\",\"status\":400,\"reason\":\"BadDeviceToken\",\"timestamp\":\(number),\"sent_at\":\(number),\"at\":\(number)}"
+        ),
+        (names.devices, key, "{\(device),\"registered_at\":\(number)}"),
+        (names.devices, key, "{\(device),\"removed_at\":\(number)}"),
+        (
+          names.receipts, "",
+          "{\"outcome\":\"delivered\",\(device),\"created\":\(number),\"at\":\(number),\"attempts\":\(number)}"
+        ),
+        (
+          names.notifications, token,
+          "M1\ttransactional\tproduction\t\(Self.app)\t\(Self.app)\talert\t10\t\(number)\t00000000-0000-0000-0000-00000000000e\t\t\(number)\t\t\(number)\t\(number)\t\n{}"
+        ),
+        (
+          names.requests, token,
+          "{\"app\":\"\(Self.app)\",\"token\":\"\(token)\",\"expiration\":\(number),\"priority\":\(number),\"payload\":{}}"
+        ),
+      ]
+      for record in all {
+        try write(record.topic, Array(record.key.utf8), record.value.map { Array($0.utf8) })
+      }
+    }
+    rig.countFault("\(nextTag - 1) hostile records so far")
+    try flush()
+  }
+
+  private func write(_ name: String, _ key: [UInt8], _ value: [UInt8]?) throws {
+    let topic = try producer.topic(known: name)
+    sent[nextTag] = name
+    let result = key.withUnsafeBytes { key in
+      (value ?? []).withUnsafeBytes { bytes in
+        producer.produce(
+          topic, key: key, value: value == nil ? nil : bytes, headers: [], tag: nextTag)
+      }
+    }
+    nextTag += 1
+    if case .refused(let error) = result { throw error }
+    guard case .queued = result else { throw ServiceFailure("the producer is full") }
+  }
+
+  private func flush() throws {
+    guard producer.flush(timeoutMilliseconds: 20_000) else {
+      throw ServiceFailure("Kafka did not take hostile records within 20 s")
+    }
+    var deliveries: [Delivery] = []
+    producer.drainDeliveries(into: &deliveries)
+    for delivery in deliveries {
+      if let error = delivery.refused { throw error }
+      guard let name = sent.removeValue(forKey: delivery.tag), delivery.offset >= 0 else {
+        continue
+      }
+      rig.auditor.poisoned(
+        DeadLetterOrigin(topic: name, partition: delivery.partition, offset: delivery.offset),
+        mustEnd: false)
+    }
+  }
+}

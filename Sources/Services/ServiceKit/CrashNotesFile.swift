@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import Kafka
+
+/// The file of a program's crash notes.
+enum CrashNotesFile {
+  /// What earlier crashes noted, with further ones noted from now on. Without a place for them the process goes on, and
+  /// says what that means.
+  ///
+  /// - Parameter setting: `--crash-notes`.
+  static func notes(of program: String, _ setting: String?, _ log: Logger) -> CrashNotes {
+    do throws(SystemError) {
+      let path = if let setting { setting } else { try usualPath(program) }
+      let notes = try CrashNotes(path: path)
+      if !notes.isEmpty {
+        log.warning("earlier crashes were noted", ["file": path, "records": "\(notes.count)"])
+      }
+      return notes
+    } catch {
+      log.warning(
+        "cannot keep crash notes; a record that crashes this process will crash it again after each start. Name a"
+          + " writable file with --crash-notes",
+        ["error": "\(error)"])
+      return CrashNotes()
+    }
+  }
+
+  private static func usualPath(_ program: String) throws(SystemError) -> String {
+    if let folder = getenv("STATE_DIRECTORY"),
+      let first = String(cString: folder).split(separator: ":").first
+    {
+      return "\(first)/crash-notes"
+    }
+    let folder = "/tmp/martlet-\(geteuid())"
+    guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
+      throw SystemError.last("cannot make \(folder)")
+    }
+    // Somebody else may have made it, or a link.
+    var status = stat()
+    guard lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,
+      status.st_uid == geteuid(), status.st_mode & (S_IWGRP | S_IWOTH) == 0
+    else { throw SystemError(code: EPERM, attempt: "cannot trust \(folder)") }
+    return "\(folder)/\(program.replacingBlanks).crash-notes"
+  }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import Delivery
+import Dispatch
+import JSON
+import Pipeline
+import Records
+
+@testable import Sender
+
+extension FuzzTarget {
+  /// Records of the notification and retry topics as a loop of the sender works on them, with answers of a gateway as
+  /// hostile as they are: nothing traps, and every record ends.
+  static func senderRecords() -> FuzzTarget {
+    FuzzTarget("sender-records") { bytes in
+      let loop = HostileLoop(bytes)
+      while !loop.script.isAtEnd { loop.turn() }
+      return loop.problem
+    }
+  }
+}
+
+/// One loop of the sender without Kafka and sockets: the shipped reader and `Dispatcher`.
+private final class HostileLoop {
+  var script: HostileRecord
+  private(set) var problem: String?
+  private var dispatcher: Dispatcher
+  private var envelopes = EnvelopeReader()
+  private let parser = JSONParser()
+  private var now: UInt64 = 1_000_000
+  private var wall = HostileRecord.now
+  private var offsets: [Int64] = [0, 0]
+  private var lookUps: [Int32] = []
+  private var opened: [Int32] = []
+  private var ended: [(connection: Int32, isFailure: Bool)] = []
+  private var streams: [(slot: UInt32, connection: Int32)] = []
+  private var resets: [UInt32] = []
+  private static let address = PeerAddress(bytes: [10, 0, 0, 1], port: 443)!
+
+  init(_ bytes: UnsafeRawBufferPointer) {
+    script = HostileRecord(bytes)
+    var settings = DispatchSettings()
+    settings.maxInFlight = 64
+    dispatcher = Dispatcher(settings, now: 1_000_000, wall: HostileRecord.now, seed: 1)
+    for feed in [Feed.lane(.transactional), .retries(.seconds5)] {
+      _ = dispatcher.granted(GrantedPartition(feed: feed, resume: ResumePoint(next: 0)))
+    }
+    dispatcher.updateTokens(
+      [
+        .token(
+          ProviderTokenBook.Entry(
+            credential: "k", teamID: "t", keyID: "k", scope: .any, apps: ["a"],
+            stamp: ProviderTokenStamp(issuedAt: wall / 1_000 - 5, generation: 1), token: [1]))
+      ], isComplete: true)
+    dispatcher.applyTokens()
+    perform()
+  }
+
+  func turn() {
+    let step = script.pick([1, 100, 5_000, 60_000, 3_600_000] as [UInt64])
+    now += step
+    // The time of day may be set at any time.
+    wall += Int64(step) + script.pick([0, 0, 0, 0, 0, 0, 86_400_000, -86_400_000])
+    dispatcher.beginTurn(now: now, wall: wall)
+    for pool in take(&lookUps) { tell { $0.lookedUp(pool, [Self.address]) } }
+    for connection in take(&opened) {
+      tell { $0.connected(connection) }
+      tell { $0.settings(connection, limit: 8) }
+    }
+    dispatcher.expireDeadlines()
+    perform()
+    takeRecords()
+    dispatcher.dispatch()
+    perform()
+    for (slot, _) in take(&streams) { answer(slot) }
+    for (connection, isFailure) in take(&ended) {
+      tell { $0.closed(connection, isFailure: isFailure) }
+    }
+    _ = dispatcher.upkeep()
+    perform()
+    _ = dispatcher.report()
+  }
+
+  private func take<Value>(_ values: inout [Value]) -> [Value] {
+    defer { values = [] }
+    return values
+  }
+
+  private func tell(_ event: (inout Dispatcher) -> Void) {
+    event(&dispatcher)
+    perform()
+  }
+
+  private func takeRecords() {
+    dispatcher.signalledAll()
+    dispatcher.beginIntake(hasBrokerRoom: true)
+    while let take = dispatcher.nextTake(isProducerOpen: true) {
+      perform()
+      let count = script.isAtEnd ? 0 : min(take.count, Int(script.byte() % 3))
+      for _ in 0..<count { accept(from: take.partition) }
+      dispatcher.took(count)
+    }
+    perform()
+  }
+
+  private func accept(from partition: Int) {
+    let offset = offsets[partition]
+    offsets[partition] += 1
+    guard case .new = dispatcher.admit(offset, from: partition) else { return }
+    let id = "00000000-0000-0000-0000-0000000000\(script.pick(["01", "02", "03", "04"]))"
+    let reason = script.pick(["", "no credential", "TooManyRequests"])
+    let text =
+      "M1\t\(script.pick(["transactional", "bulk"]))\tproduction\t\(script.pick(["a", "b"]))\ta\talert\t10"
+      + "\t\(script.number())\t\(id)\t\t\(script.number())\t\t\(script.number())\t\(script.number())"
+      + "\t\(reason)\n{}"
+    let written = max(-1, min(script.integer(), OutsideTime.last))
+    let key = Array(HostileRecord.token.utf8)
+    let (value, slot) = (Array(text.utf8), key)
+    let facts = value.lend { value in
+      slot.lend { key -> PushFacts? in
+        (try? envelopes.read(value)).map { PushFacts($0, key: key, value: value, written: written) }
+      }
+    }
+    guard let facts else {
+      dispatcher.acknowledged(dispatcher.acceptUnreadable(offset, from: partition))
+      return
+    }
+    if written >= 0, facts.created > written + OutsideTime.skew {
+      problem = "a request of the future"
+    }
+    _ = dispatcher.accept(facts, offset: offset, from: partition, written: written)
+    perform()
+  }
+
+  private func answer(_ slot: UInt32) {
+    if let place = resets.firstIndex(of: slot) {
+      resets.remove(at: place)
+      return tell { $0.unanswered(slot, isUnprocessed: false, isLost: false) }
+    }
+    let status = script.pick([200, 200, 400, 403, 410, 429, 500, 503] as [UInt16])
+    if status == 200 { return tell { $0.accepted(slot) } }
+    let reason = script.pick(["Unregistered", "BadDeviceToken", "TooManyRequests", ""])
+    let body = Array("{\"reason\":\"\(reason)\"\(script.member("timestamp"))}".utf8)
+    let answer = body.lend { GatewayAnswer(status: status, body: $0, parser: parser) }
+    let wait = UInt32(truncatingIfNeeded: script.integer())
+    tell { $0.refused(slot, answer.response, retryAfter: wait) }
+  }
+
+  private func perform() {
+    while let action = dispatcher.nextAction() {
+      switch action {
+      case .send(let slot, let connection): streams.append((slot, connection))
+      case .reset(let slot, _): resets.append(slot)
+      case .receipt(let slot, _, _, _), .feedback(let slot), .park(let slot, _, _),
+        .deadLetter(let slot, _, _, _):
+        dispatcher.acknowledged(dispatcher.work.pushes[slot].origin)
+      case .lookUp(let pool, _): lookUps.append(pool)
+      case .open(let connection): opened.append(connection)
+      case .ping(let connection): dispatcher.ponged(connection)
+      case .close(let connection): ended.append((connection, false))
+      case .abandon(let connection): ended.append((connection, true))
+      default: break
+      }
+    }
+  }
+}
