@@ -93,7 +93,8 @@ func tests(
 /// What the fuzz targets parse with.
 let fuzzed: [Target.Dependency] = [
   "APNS", "Pipeline", "Delivery", "Faults", "Gateway", "Settings", "Telemetry", "Bytes", "JSON",
-  "Records", "EventLoop", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
+  "Records", "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit",
+  "Ingest",
   "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator",
   "HTTP2Server", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles",
 ]
@@ -120,7 +121,6 @@ let package = Package(
     system("COpenSSL", "openssl", "libssl-dev"),
     system("CSQLite", "sqlite3", "libsqlite3-dev"),
     system("CPostgres", "libpq", "libpq-dev"),
-    system("CMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
     system("CZlib", "zlib", "zlib1g-dev"),
     system("CCurl", "libcurl", "libcurl4-openssl-dev"),
     .target(
@@ -139,6 +139,7 @@ let package = Package(
     core("Access"),
     core("TokenFiles", ["APNS", "Pipeline"]),
     core("Webhooks", ["Delivery", "Diagnosis", "Telemetry"]),
+    core("HTTP1"),
     core("HTTP2Engine"),
     core("Planning", ["Pipeline", "Delivery", "Dispatch", "Random", "Settings", "Telemetry"]),
 
@@ -155,7 +156,7 @@ let package = Package(
     io("JSON", ["Bytes", "CSimdjson"]),
     io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
     io("Compatibility", ["JSON", "APNS", "Records"]),
-    io("HTTPServer", ["Bytes", "CMicrohttpd", "CZlib"]),
+    io("HTTPServer", ["Bytes", "EventLoop", "TLS", "HTTP1", "CZlib"]),
     io("HTTPClient", ["CCurl"]),
     io("Store", ["APNS", "Pipeline", "Delivery", "CSQLite", "CPostgres"]),
     io("Signing", ["Bytes", "COpenSSL"]),
@@ -177,8 +178,8 @@ let package = Package(
     service(
       "API",
       [
-        "Access", "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON",
-        "Records", "Signing", "Store", "HTTPServer", "Compatibility",
+        "Access", "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "HTTP1", "Kafka",
+        "JSON", "Records", "Signing", "Store", "HTTPServer", "Compatibility",
       ]),
     service(
       "Signer",
@@ -283,6 +284,7 @@ let package = Package(
     tests("Core", "Webhooks", ["Delivery", "Webhooks"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("Core", "TokenFiles", ["APNS", "Pipeline", "Random", "TokenFiles"]),
+    tests("Core", "HTTP1", ["HTTP1", "Random"]),
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random"]),
     tests("Core", "Planning", ["Planning", "Delivery", "Random", "Telemetry", "Bytes"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
@@ -295,7 +297,7 @@ let package = Package(
     tests(
       "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "Random", "TestSupport"]),
     tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Records"]),
-    tests("IO", "HTTPServer", ["HTTPServer", "HTTPClient"]),
+    tests("IO", "HTTPServer", ["Bytes", "EventLoop", "HTTPServer", "HTTPClient", "TestSupport"]),
     tests("IO", "Store", ["APNS", "Pipeline", "Delivery", "Bytes", "Store", "TestSupport"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
@@ -314,7 +316,8 @@ let package = Package(
     tests(
       "Services", "API",
       [
-        "API", "APNS", "Delivery", "EmbeddedKafka", "ServiceKit", "Kafka", "JSON", "Records",
+        "Access", "API", "APNS", "Delivery", "EmbeddedKafka", "ServiceKit", "Kafka", "JSON",
+        "Records",
         "Signing", "Store", "HTTPClient",
         "EventLoop", "Bytes", "Pipeline", "Settings", "Telemetry", "TestSupport",
       ]),

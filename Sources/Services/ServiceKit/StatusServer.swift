@@ -27,6 +27,7 @@ public struct StatusServer: Sendable {
     do throws(HTTPServerError) {
       server = try HTTPServer(
         host: host, port: endpoint.port, bodyLimit: 0, idleSeconds: Self.idleSeconds,
+        names: context.values[CommonSettings.httpNames],
         routes: [
           HTTPRoute("GET", "/metrics") { _ in pages.metrics },
           HTTPRoute("GET", "/healthz") { _ in pages.health },
