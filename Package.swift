@@ -93,9 +93,9 @@ func tests(
 /// What the fuzz targets parse with.
 let fuzzed: [Target.Dependency] = [
   "APNS", "Pipeline", "Delivery", "Dispatch", "Random", "Faults", "Gateway", "Settings",
-  "Telemetry",
-  "Bytes", "JSON", "Compatibility",
-  "Records", "EventLoop", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
+  "Telemetry", "Bytes", "JSON", "Compatibility",
+  "Records", "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit",
+  "Ingest",
   "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator",
   "HTTP2Server", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles", "PEMFiles",
 ]
@@ -122,7 +122,6 @@ let package = Package(
     system("COpenSSL", "openssl", "libssl-dev"),
     system("CSQLite", "sqlite3", "libsqlite3-dev"),
     system("CPostgres", "libpq", "libpq-dev"),
-    system("CMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
     system("CZlib", "zlib", "zlib1g-dev"),
     system("CCurl", "libcurl", "libcurl4-openssl-dev"),
     .target(
@@ -142,6 +141,7 @@ let package = Package(
     core("TokenFiles", ["APNS", "Pipeline"]),
     core("PEMFiles"),
     core("Webhooks", ["Delivery", "HTTP2Engine", "Telemetry"]),
+    core("HTTP1"),
     core("HTTP2Engine"),
     core("Planning", ["Pipeline", "Delivery", "Dispatch", "Random", "Settings", "Telemetry"]),
 
@@ -158,7 +158,7 @@ let package = Package(
     io("JSON", ["Bytes", "CSimdjson"]),
     io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
     io("Compatibility", ["JSON", "APNS", "Records"]),
-    io("HTTPServer", ["Bytes", "CMicrohttpd", "CZlib"]),
+    io("HTTPServer", ["Bytes", "EventLoop", "TLS", "HTTP1", "CZlib"]),
     io("HTTPClient", ["CCurl"]),
     io("Store", ["APNS", "Pipeline", "Delivery", "CSQLite", "CPostgres"]),
     io("Signing", ["PEMFiles", "Bytes", "COpenSSL"]),
@@ -180,8 +180,8 @@ let package = Package(
     service(
       "API",
       [
-        "Access", "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON",
-        "Records", "Signing", "Store", "HTTPServer", "TLS", "Compatibility",
+        "Access", "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "HTTP1", "Kafka",
+        "JSON", "Records", "Signing", "Store", "HTTPServer", "TLS", "Compatibility",
       ]),
     service(
       "Signer",
@@ -288,6 +288,7 @@ let package = Package(
     tests("Core", "Webhooks", ["Delivery", "Webhooks"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("Core", "TokenFiles", ["APNS", "Pipeline", "Random", "TokenFiles"]),
+    tests("Core", "HTTP1", ["HTTP1", "Random"]),
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random"]),
     tests("Core", "Planning", ["Planning", "Delivery", "Random", "Telemetry", "Bytes"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
@@ -300,7 +301,7 @@ let package = Package(
     tests(
       "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "Random", "TestSupport"]),
     tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Records"]),
-    tests("IO", "HTTPServer", ["HTTPServer", "HTTPClient"]),
+    tests("IO", "HTTPServer", ["Bytes", "EventLoop", "HTTPServer", "HTTPClient", "TestSupport"]),
     tests("IO", "Store", ["APNS", "Pipeline", "Delivery", "Bytes", "Store", "TestSupport"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
@@ -319,7 +320,8 @@ let package = Package(
     tests(
       "Services", "API",
       [
-        "API", "APNS", "Delivery", "Diagnosis", "EmbeddedKafka", "ServiceKit", "Kafka", "JSON",
+        "Access", "API", "APNS", "Delivery", "Diagnosis", "EmbeddedKafka", "ServiceKit", "Kafka",
+        "JSON",
         "Records",
         "Signing", "Store", "HTTPClient",
         "EventLoop", "Bytes", "Pipeline", "Settings", "Telemetry", "TestSupport",

@@ -14,10 +14,12 @@ public struct APIKey: Sendable, Equatable {
   public let rate: Int?
   /// The most bytes of a body that is not NDJSON; nil means the process's own limit.
   public let maxBody: Int?
+  /// When it ends, in milliseconds since the epoch; nil: not by time.
+  public let expires: Int64?
 
   public init(
     name: String, digest: [UInt8], apps: Set<String>, readable: Set<String>, rate: Int?,
-    maxBody: Int?
+    maxBody: Int?, expires: Int64? = nil
   ) {
     precondition(digest.count == 32, "a digest of SHA-256 has 32 bytes")
     self.name = name
@@ -26,6 +28,17 @@ public struct APIKey: Sendable, Equatable {
     self.readable = readable
     self.rate = rate
     self.maxBody = maxBody
+    self.expires = expires
+  }
+
+  /// - Parameter now: milliseconds since the epoch.
+  public func isExpired(now: Int64) -> Bool { now >= expires ?? .max }
+
+  /// Whole days until it expires, negative behind that; nil for one that does not.
+  public func daysLeft(now: Int64) -> Int? {
+    guard let expires else { return nil }
+    let (days, rest) = (expires - now).quotientAndRemainder(dividingBy: 86_400_000)
+    return Int(rest < 0 ? days - 1 : days)
   }
 
   public func maySend(for app: String) -> Bool { apps.contains("*") || apps.contains(app) }
@@ -48,5 +61,25 @@ public struct APIKeyTable: Sendable, Equatable {
       if difference == 0 { found = index }
     }
     return found
+  }
+}
+
+/// The difference between two key files, by the keys' names: for the line of the log that says who may do something since
+/// when.
+public struct KeyChanges: Sendable, Equatable {
+  public let added: [String]
+  public let removed: [String]
+  /// Another secret, other rights or limits.
+  public let changed: [String]
+
+  public init(from old: APIKeyTable, to new: APIKeyTable) {
+    let (before, after) = (Self.byName(old), Self.byName(new))
+    added = after.keys.filter { before[$0] == nil }.sorted()
+    removed = before.keys.filter { after[$0] == nil }.sorted()
+    changed = after.keys.filter { before[$0] != nil && before[$0] != after[$0] }.sorted()
+  }
+
+  private static func byName(_ table: APIKeyTable) -> [String: APIKey] {
+    Dictionary(table.keys.map { ($0.name, $0) }) { first, _ in first }
   }
 }

@@ -58,6 +58,9 @@ public struct ItemSplitter: Sendable, Equatable {
 
   public init(_ form: Form) { self.form = form }
 
+  /// Empty lines that were passed.
+  public private(set) var emptyLines = 0
+
   /// Whether the body is a JSON array: its answer is one, too.
   public private(set) var isArray = false
 
@@ -98,6 +101,7 @@ public struct ItemSplitter: Sendable, Equatable {
       itemStart = scanned
       if end > start, bytes[end - 1] == 0x0D { end -= 1 }
       if end > start { return start..<end }
+      emptyLines += 1
       if scanned >= bytes.count, isEnd { return nil }
     }
   }

@@ -44,6 +44,9 @@ public struct ByteBuffer: ~Copyable {
     return try body(typed.span)
   }
 
+  /// Bytes of memory that it occupies.
+  public var reservedBytes: Int { capacity }
+
   /// Forgets the content and keeps the capacity.
   @inlinable @inline(__always)
   public mutating func removeAll() {

@@ -38,6 +38,9 @@ public final class Poller {
   private let fd: Int32
   private let slots: UnsafeMutableBufferPointer<epoll_event>
 
+  /// The epoll descriptor, for another poller: readable while something is ready here.
+  public var descriptor: Int32 { fd }
+
   /// A poller that reports at most `capacity` descriptors a turn; the rest come next turn.
   public init(capacity: Int = 256) throws(SystemError) {
     let opened = epoll_create1(Int32(EPOLL_CLOEXEC))

@@ -40,6 +40,9 @@ public struct HTTPResponse: Sendable {
     self.headers = headers
   }
 
+  /// Bytes of memory that the body takes.
+  public var heldBytes: Int { if case .bytes(let bytes) = body { bytes.count } else { 0 } }
+
   public static func text(_ text: String, status: Int = 200) -> HTTPResponse {
     HTTPResponse(
       status: status, contentType: "text/plain; charset=utf-8", body: .bytes(Array(text.utf8)))

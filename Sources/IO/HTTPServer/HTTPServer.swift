@@ -1,42 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-import CMicrohttpd
-import Glibc
+import Bytes
+import EventLoop
+import HTTP1
+import Synchronization
 
 /// A small HTTP/1.1 server for administration and metrics, with one thread of its own on which
 /// all routes run. Not for the data path.
 public final class HTTPServer: Sendable {
   static let connectionLimit = 64
 
-  private nonisolated(unsafe) let daemon: OpaquePointer
-  private let context: Unmanaged<Router>
+  private let wakeup = Wakeup()
+  private let end = EndFlag()
+  private nonisolated(unsafe) var thread: LoopThread?
   /// The port that it listens on.
   public let port: UInt16
 
   /// Starts listening.
   ///
   /// - Parameters:
-  ///   - host: A numeric IPv4 address; the loopback one unless told.
+  ///   - host: A numeric address; the loopback one unless told.
   ///   - port: 0 takes a free one.
   ///   - bodyLimit: Bytes that a request's body may have; a longer one is answered with 413.
-  ///   - idleSeconds: After so long without a byte in either direction a connection is closed.
+  ///   - idleSeconds: A head must be complete after so long; in a body or an answer so long without a byte ends the
+  ///     connection.
+  ///   - names: Names besides addresses and `localhost` under which it answers (`BrowserGuard`).
   public init(
     host: String = "127.0.0.1", port: UInt16, bodyLimit: Int = 1 << 20, idleSeconds: UInt32 = 60,
-    routes: [HTTPRoute]
+    names: [String] = [], routes: [HTTPRoute]
   ) throws(HTTPServerError) {
     let router = Router(routes: routes, bodyLimit: bodyLimit)
-    daemon = try ServerContext.listen(host: host, port: port) { address in
-      martlet_http_start(
-        address, port, accept, completed, connectionChanged,
-        Unmanaged.passUnretained(router).toOpaque(), UInt32(Self.connectionLimit), idleSeconds)
+    let server = try StreamServer(
+      host: host, port: port, connections: Self.connectionLimit, idleSeconds: idleSeconds,
+      identity: nil, guarding: .local(listen: host, others: names), handler: router)
+    self.port = server.port
+    let loop = RouterLoop(server, router)
+    do throws(SystemError) {
+      let poller = try Poller(capacity: 4)
+      try poller.add(wakeup.fd, token: 0, .readable)
+      try poller.add(server.fd, token: 1, .readable)
+      let wakeup = wakeup
+      let end = end
+      thread = try LoopThread(name: "http") { loop.run(poller, wakeup, end) }
+    } catch {
+      throw HTTPServerError(description: "cannot start the server's thread: \(error)")
     }
-    context = Unmanaged.passRetained(router)
-    self.port = martlet_http_port(daemon)
   }
 
   /// Ends open connections and the thread.
   deinit {
-    MHD_stop_daemon(daemon)
-    context.release()
+    end.set()
+    wakeup.signal()
+    thread.take()?.join()
   }
 }
 
@@ -45,47 +59,32 @@ public struct HTTPServerError: Error, Sendable, CustomStringConvertible {
   public let description: String
 }
 
-/// libmicrohttpd's access handler: called when the header is there, for each part of the body, and
-/// once more at the end, always on the server's thread.
-private func accept(
-  _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
-  _ url: UnsafePointer<CChar>?, _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?,
-  _ part: UnsafePointer<CChar>?, _ partCount: UnsafeMutablePointer<Int>?,
-  _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
-) -> MHD_Result {
-  guard let context, let connection, let url, let method, let partCount, let state else {
-    return .NO
-  }
-  let router = Unmanaged<Router>.fromOpaque(context).takeUnretainedValue()
-  guard let known = state.pointee else {
-    state.pointee = Unmanaged.passRetained(ReceivedBody()).toOpaque()
-    return .YES
-  }
-  let body = Unmanaged<ReceivedBody>.fromOpaque(known).takeUnretainedValue()
-  if partCount.pointee > 0 {
-    body.append(UnsafeRawBufferPointer(start: part, count: partCount.pointee), router.bodyLimit)
-    partCount.pointee = 0
-    return .YES
-  }
-  let request = HTTPRequest(
-    method: String(cString: method), path: String(cString: url), query: Query.parts(of: connection),
-    body: body.bytes)
-  router.connections.set(connection, isBusy: true)
-  return Reply.queue(router.answer(request, isTooLong: body.isTooLong), on: connection)
+/// Says that a server's thread is to end.
+private final class EndFlag: Sendable {
+  private let value = Atomic(false)
+
+  func set() { value.store(true, ordering: .relaxed) }
+  var isSet: Bool { value.load(ordering: .relaxed) }
 }
 
-/// Frees a request's state, however it ended.
-private func completed(
-  _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
-  _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ how: MHD_RequestTerminationCode
-) {
-  if let context, let connection {
-    let router = Unmanaged<Router>.fromOpaque(context).takeUnretainedValue()
-    router.connections.set(connection, isBusy: false)
+/// The server's thread.
+private struct RouterLoop {
+  let server: StreamServer
+  let router: Router
+
+  init(_ server: StreamServer, _ router: Router) {
+    self.server = server
+    self.router = router
   }
-  guard let known = state?.pointee else { return }
-  Unmanaged<ReceivedBody>.fromOpaque(known).release()
-  state?.pointee = nil
+
+  func run(_ poller: Poller, _ wakeup: Wakeup, _ end: EndFlag) {
+    var ready: [ReadyEvent] = []
+    while !end.isSet {
+      poller.wait(timeoutMilliseconds: server.timeout ?? -1, into: &ready)
+      wakeup.clear()
+      server.turn()
+    }
+  }
 }
 
 /// The body of a request while it arrives.
@@ -104,17 +103,36 @@ private final class ReceivedBody {
 }
 
 /// Finds the route of a request.
-private final class Router: ServerContext, @unchecked Sendable {
-  let routes: [HTTPRoute]
-  let bodyLimit: Int
+private final class Router: StreamHandler {
+  private let routes: [HTTPRoute]
+  private let bodyLimit: Int
 
   init(routes: [HTTPRoute], bodyLimit: Int) {
     self.routes = routes
     self.bodyLimit = bodyLimit
-    super.init(connections: HTTPServer.connectionLimit)
   }
 
-  func answer(_ request: HTTPRequest, isTooLong: Bool) -> HTTPResponse {
+  func began(_ exchange: StreamExchange) -> HTTPResponse? {
+    exchange.attachment = ReceivedBody()
+    return nil
+  }
+
+  func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
+    (exchange.attachment as? ReceivedBody)?.append(bytes, bodyLimit)
+    return bytes.count
+  }
+
+  func ended(_ exchange: StreamExchange) {
+    guard let body = exchange.attachment as? ReceivedBody else { return }
+    let request = HTTPRequest(
+      method: exchange.method, path: exchange.path, query: exchange.head.target.query,
+      body: body.bytes)
+    exchange.answer(answer(request, isTooLong: body.isTooLong))
+  }
+
+  func gone(_ exchange: StreamExchange) {}
+
+  private func answer(_ request: HTTPRequest, isTooLong: Bool) -> HTTPResponse {
     guard !isTooLong else {
       return .text("the body is longer than \(bodyLimit) bytes\n", status: 413)
     }

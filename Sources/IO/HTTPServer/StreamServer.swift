@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-import CMicrohttpd
+import Bytes
+import EventLoop
 import Glibc
+public import HTTP1
+import TLS
 
-/// What a `StreamServer` tells its owner. All calls come from `StreamServer.turn`, on its thread.
+/// The events of a `StreamServer`. All calls come from `StreamServer.turn`, on its thread.
 public protocol StreamHandler: AnyObject {
   /// The header of a request is there. An answer ends it here, before its body is read; nil lets the body come.
   func began(_ exchange: StreamExchange) -> HTTPResponse?
   /// A part of the body is there. Returns how many bytes were taken; if not all, the exchange was paused, and the rest
   /// comes again when it goes on.
   func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int
-  /// The body is complete. The exchange is paused until `answer` is called.
+  /// The body is complete; `answer` is called when the answer is known.
   func ended(_ exchange: StreamExchange)
   /// The exchange is over: answered, or the client has gone.
   func gone(_ exchange: StreamExchange)
@@ -17,8 +20,11 @@ public protocol StreamHandler: AnyObject {
 
 /// An HTTP/1.1 server whose bodies are handled as they arrive, on the thread of its owner, which polls it together with
 /// other things. Bodies may be of any length, and an exchange may wait for something else before it is answered.
+///
+/// It reads one piece of a connection per turn, and refuses what RFC 9112 calls an error (`HTTP1`). With an identity it
+/// speaks TLS 1.2 and 1.3.
 public final class StreamServer {
-  /// What is to be told about TLS: certificate chain and key, PEM.
+  /// The server's certificate chain and key, PEM.
   public struct Identity: Sendable {
     public let certificate: [UInt8]
     public let key: [UInt8]
@@ -27,191 +33,232 @@ public final class StreamServer {
       self.certificate = certificate
       self.key = key
     }
+
+    func context() throws(HTTPServerError) -> TLSContext {
+      do throws(TLSError) {
+        return try .webServer(identity: TLSIdentity(certificates: certificate, key: key))
+      } catch {
+        throw HTTPServerError(description: "\(error)")
+      }
+    }
   }
 
-  /// Bytes that a connection may buffer: also the longest part of a body.
-  private static let connectionMemory = 160 << 10
+  private static let listening: UInt64 = 0
+  /// Connections that are accepted in a turn. Few beside the limit: one whose request waits in its socket is read before
+  /// it is the oldest that makes room.
+  private let atATime: Int
+  /// How often deadlines are looked at, in milliseconds.
+  private static let tick: UInt64 = 100
 
-  private let daemon: OpaquePointer
-  private let core: Unmanaged<StreamCore>
+  weak var handler: (any StreamHandler)?
+  /// Words a refusal as the server's other answers are worded.
+  let refusal: (RequestProblem) -> HTTPResponse
+  let guarding: BrowserGuard
+  let idleMilliseconds: UInt64
+  let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+  var clients: OpenClients
+  var pending: Set<Int> = []
+  /// Monotonic milliseconds of this turn.
+  private(set) var now = MonotonicClock.milliseconds()
+  private(set) var isStopping = false
+  /// Bytes that exchanges hold in memory, by their own account.
+  public internal(set) var held = 0
+  /// Requests that were no HTTP, since the start.
+  public internal(set) var refusedHeads = 0
+  private var open: [Int: ServerConnection] = [:]
+  private var context: TLSContext?
+  private var listener: Socket?
+  private var isAccepting = true
+  private let poller: Poller
+  private var ready: [ReadyEvent] = []
+  private var lastID = 0
+  private var lookAt: UInt64 = 0
+  private var dated: (second: UInt64, text: String) = (0, "")
   /// The port that it listens on.
   public let port: UInt16
 
   /// Starts listening; nothing is accepted before the first `turn`.
   ///
   /// - Parameters:
-  ///   - host: a numeric IPv4 address.
+  ///   - host: a numeric address.
   ///   - port: 0 takes a free one.
-  ///   - connections: how many may be open, at least 32; a further one ends the oldest that has no complete request.
-  ///   - idleSeconds: after so long without a byte a connection is closed. Paused ones are not idle.
+  ///   - connections: how many may be open, at least 8 (`OpenClients`).
+  ///   - idleSeconds: a head must be complete after so long, and in a body or an answer so long without a byte ends the
+  ///     connection. Paused ones are not idle.
   ///   - identity: for TLS; nil for plain text.
+  ///   - guarding: under which names it answers.
+  ///   - refusal: the answer to what is no request, or finds no place; a line of text unless told.
   ///   - handler: not kept alive by the server.
   public init(
     host: String, port: UInt16, connections: Int, idleSeconds: UInt32, identity: Identity?,
-    handler: any StreamHandler
+    guarding: BrowserGuard = .anyHost,
+    refusal: @escaping (RequestProblem) -> HTTPResponse = {
+      .text("\($0.text)\n", status: $0.status)
+    }, handler: any StreamHandler
   ) throws(HTTPServerError) {
-    let core = StreamCore(handler, connections: connections)
-    daemon = try ServerContext.listen(host: host, port: port) { address in
-      Self.withText(identity?.certificate) { certificate in
-        Self.withText(identity?.key) { key in
-          martlet_http_start_polled(
-            address, port, acceptStream, completedStream, connectionChanged,
-            Unmanaged.passUnretained(core).toOpaque(), UInt32(connections), idleSeconds,
-            Self.connectionMemory, certificate, key)
-        }
-      }
+    guard let address = SocketAddress(numeric: host, port: port) else {
+      throw HTTPServerError(description: "\(host) is not a numeric address")
     }
-    self.core = Unmanaged.passRetained(core)
-    self.port = martlet_http_port(daemon)
-  }
-
-  private static func withText<R>(
-    _ bytes: [UInt8]?, _ body: (UnsafePointer<CChar>?) -> R
-  ) -> R {
-    guard let bytes else { return body(nil) }
-    return (bytes + [0]).withUnsafeBytes {
-      body($0.baseAddress?.assumingMemoryBound(to: CChar.self))
+    context = try identity?.context()
+    do throws(SystemError) {
+      let socket = try Socket.listening(on: address)
+      self.port = socket.localAddress?.port ?? port
+      poller = try Poller(capacity: 256)
+      try poller.add(socket.fd, token: Self.listening, .readable)
+      listener = consume socket
+    } catch {
+      throw HTTPServerError(description: "cannot listen on \(address): \(error)")
     }
+    self.handler = handler
+    self.guarding = guarding
+    self.refusal = refusal
+    idleMilliseconds = UInt64(idleSeconds) * 1_000
+    clients = OpenClients(limit: connections)
+    atATime = max(1, min(64, connections / 8))
   }
 
   /// Ends all connections, answered or not.
   deinit {
-    core.takeUnretainedValue().goOnForClose()
-    MHD_stop_daemon(daemon)
-    core.release()
+    for connection in open.values { connection.close() }
+    scratch.deallocate()
   }
 
   /// The descriptor to watch for reading; then comes a `turn`.
-  public var fd: Int32 { martlet_http_poll_fd(daemon) }
+  public var fd: Int32 { poller.descriptor }
 
   /// Milliseconds after which a `turn` is due without any event; nil if none is.
   public var timeout: Int32? {
-    var milliseconds: UInt64 = 0
-    guard MHD_get_timeout(daemon, &milliseconds) == .YES else { return nil }
-    return Int32(min(milliseconds, 60_000))
+    if !pending.isEmpty { return 0 }
+    return open.isEmpty && isAccepting ? nil : Int32(Self.tick)
   }
 
   /// Open connections.
-  public var connections: Int { core.takeUnretainedValue().connections.count }
+  public var connections: Int { open.count }
+
+  /// An answer has not left yet.
+  public var hasUnsent: Bool { open.values.contains { $0.hasUnsent } }
+
+  /// Shows another certificate from the next connection on.
+  public func show(_ identity: Identity) throws(HTTPServerError) {
+    context = try identity.context()
+  }
 
   /// Accepts, reads and writes what can be without waiting.
-  public func turn() { MHD_run(daemon) }
+  public func turn() {
+    now = MonotonicClock.milliseconds()
+    for id in pending { work(id) { $0.work() } }
+    poller.wait(timeoutMilliseconds: 0, into: &ready)
+    for event in ready {
+      guard event.token != Self.listening else {
+        accept()
+        continue
+      }
+      work(Int(event.token)) { $0.handle(event) }
+    }
+    guard now >= lookAt else { return }
+    lookAt = now + Self.tick
+    endLate()
+    if !isAccepting, !isStopping { watchListener(true) }
+  }
 
   /// Takes no further connections; those that are open go on.
   public func stopListening() {
-    let socket = MHD_quiesce_daemon(daemon)
-    if socket >= 0 { close(socket) }
-  }
-}
-
-/// One request and its answer.
-public final class StreamExchange {
-  public let method: String
-  /// Without the query, percent-decoded.
-  public let path: String
-  /// The owner's own, until `gone`.
-  public var attachment: AnyObject?
-  fileprivate let connection: OpaquePointer
-  fileprivate var response: HTTPResponse?
-  public private(set) var isPaused = false
-
-  fileprivate init(_ connection: OpaquePointer, method: String, path: String) {
-    self.connection = connection
-    self.method = method
-    self.path = path
+    isStopping = true
+    watchListener(false)
+    listener = nil
   }
 
-  /// The value of a header field, whatever the case of its name. Valid until `gone`.
-  public func header(_ name: String) -> String? {
-    MHD_lookup_connection_value(connection, .HEADER_KIND, name).map { String(cString: $0) }
+  // MARK: Connections
+
+  private func work(_ id: Int, _ body: (ServerConnection) -> Void) {
+    pending.remove(id)
+    guard let connection = open[id] else { return }
+    body(connection)
+    if connection.isClosed { remove(connection) }
   }
 
-  /// The value of an argument of the query, percent-decoded; nil without it. Valid until `gone`.
-  public func argument(_ name: String) -> String? {
-    MHD_lookup_connection_value(connection, .GET_ARGUMENT_KIND, name).map { String(cString: $0) }
+  private func endLate() {
+    for connection in open.values where now >= connection.deadline ?? .max {
+      connection.close()
+      remove(connection)
+    }
   }
 
-  /// Nothing more of it is read or answered until it goes on.
-  public func pause() {
-    guard !isPaused else { return }
-    isPaused = true
-    MHD_suspend_connection(connection)
+  private func end(_ id: Int) {
+    guard let connection = open[id] else { return }
+    connection.close()
+    remove(connection)
   }
 
-  /// Ends a pause.
-  public func goOn() {
-    guard isPaused else { return }
-    isPaused = false
-    MHD_resume_connection(connection)
+  private func remove(_ connection: ServerConnection) {
+    clients.left(connection.id)
+    pending.remove(connection.id)
+    poller.remove(connection.fd)
+    open[connection.id] = nil
   }
 
-  /// Answers a request whose body is complete.
-  public func answer(_ response: HTTPResponse) {
-    self.response = response
-    goOn()
-  }
-}
-
-/// What the callbacks know.
-private final class StreamCore: ServerContext {
-  unowned let handler: any StreamHandler
-  var open: [ObjectIdentifier: StreamExchange] = [:]
-
-  init(_ handler: any StreamHandler, connections: Int) {
-    self.handler = handler
-    super.init(connections: connections)
+  func watch(_ connection: ServerConnection) {
+    try? poller.modify(connection.fd, token: UInt64(connection.id), connection.interest)
   }
 
-  /// libmicrohttpd cannot stop while a connection is suspended.
-  func goOnForClose() {
-    for exchange in open.values { exchange.goOn() }
+  /// Whether a request that the handler takes has a place; otherwise its answer.
+  func admit(_ exchange: StreamExchange, _ connection: ServerConnection) -> HTTPResponse? {
+    guard let owner = exchange.owner else { return nil }
+    switch clients.accept(connection.id, owner: owner, now: now) {
+    case .enters: return nil
+    case .replaces(let id):
+      end(id)
+      return nil
+    case .refused:
+      return refusal(RequestProblem(503, "too many requests are open"))
+    }
   }
-}
 
-/// libmicrohttpd's access handler: called when the header is there, for each part of the body, and at its end.
-private func acceptStream(
-  _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
-  _ url: UnsafePointer<CChar>?, _ method: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?,
-  _ part: UnsafePointer<CChar>?, _ partCount: UnsafeMutablePointer<Int>?,
-  _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
-) -> MHD_Result {
-  guard let context, let connection, let url, let method, let partCount, let state else {
-    return .NO
+  private func accept() {
+    for _ in 0..<atATime {
+      do throws(SystemError) {
+        guard let socket = try listener?.accept() else { return }
+        try enter(socket)
+      } catch {
+        // No descriptor is left: again with the next tick.
+        return watchListener(false)
+      }
+    }
   }
-  let core = Unmanaged<StreamCore>.fromOpaque(context).takeUnretainedValue()
-  guard let known = state.pointee else {
-    let exchange = StreamExchange(
-      connection, method: String(cString: method), path: String(cString: url))
-    state.pointee = Unmanaged.passRetained(exchange).toOpaque()
-    core.open[ObjectIdentifier(exchange)] = exchange
-    guard let response = core.handler.began(exchange) else { return .YES }
-    return Reply.queue(response, on: connection)
-  }
-  let exchange = Unmanaged<StreamExchange>.fromOpaque(known).takeUnretainedValue()
-  if partCount.pointee > 0 {
-    let bytes = UnsafeRawBufferPointer(start: part, count: partCount.pointee)
-    partCount.pointee -= core.handler.received(bytes, exchange)
-    return .YES
-  }
-  if let response = exchange.response {
-    exchange.response = nil
-    return Reply.queue(response, on: connection)
-  }
-  core.connections.set(connection, isBusy: true)
-  exchange.pause()
-  core.handler.ended(exchange)
-  return .YES
-}
 
-private func completedStream(
-  _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
-  _ state: UnsafeMutablePointer<UnsafeMutableRawPointer?>?, _ how: MHD_RequestTerminationCode
-) {
-  guard let context, let connection, let known = state?.pointee else { return }
-  let core = Unmanaged<StreamCore>.fromOpaque(context).takeUnretainedValue()
-  core.connections.set(connection, isBusy: false)
-  let exchange = Unmanaged<StreamExchange>.fromOpaque(known).takeRetainedValue()
-  state?.pointee = nil
-  core.open[ObjectIdentifier(exchange)] = nil
-  core.handler.gone(exchange)
+  private func enter(_ socket: consuming Socket) throws(SystemError) {
+    lastID += 1
+    var tls: TLSConnection?
+    if let context {
+      guard let made = try? TLSConnection(server: context) else { return }
+      tls = made
+    }
+    switch clients.enter(lastID, from: socket.peerAddress?.bytes ?? [], now: now) {
+    case .enters: break
+    case .replaces(let id): end(id)
+    case .refused: return
+    }
+    let connection = ServerConnection(lastID, socket, tls, self)
+    open[lastID] = connection
+    do throws(SystemError) {
+      try poller.add(connection.fd, token: UInt64(lastID), .readable)
+    } catch {
+      remove(connection)
+      throw error
+    }
+  }
+
+  private func watchListener(_ isWanted: Bool) {
+    guard isWanted != isAccepting else { return }
+    isAccepting = isWanted
+    let fd = listener?.fd ?? -1
+    if isWanted { try? poller.add(fd, token: Self.listening, .readable) } else { poller.remove(fd) }
+  }
+
+  /// The value of `Date`.
+  var date: String {
+    let second = now / 1_000
+    if dated.second != second || dated.text.isEmpty { dated = (second, HTTPStatus.date()) }
+    return dated.text
+  }
 }

@@ -48,12 +48,14 @@ public struct DeadTokenPage: Equatable, Sendable {
 public final class TokenQueries {
   private let device: Statement
   private let dead: Statement
-  private let outcomes: Statement
+  private let database: Database
+  /// By the number of apps that they ask for; 0 asks for all.
+  private var outcomes: [Int: Statement] = [:]
   private let keeping: Statement
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   public init(_ location: String) throws(StoreError) {
-    let database = try Database(location, isReadOnly: true, busyTimeout: 2_000)
+    database = try Database(location, isReadOnly: true, busyTimeout: 2_000)
     device = try database.prepare(TokenStore.SQL.select)
     dead = try database.prepare(
       """
@@ -63,11 +65,6 @@ public final class TokenQueries {
         AND (environment = ?5 OR ?5 = '')
       ORDER BY recorded_at, token, environment LIMIT ?6
       """)
-    outcomes = try database.prepare(
-      """
-      SELECT app, receipt FROM receipts WHERE request_id = ?1 OR apns_id = ?1
-      ORDER BY at, partition, record_offset, line LIMIT ?2
-      """)
     keeping = try database.prepare(ReceiptStatements.keepingSQL)
   }
 
@@ -76,17 +73,37 @@ public final class TokenQueries {
     try keeping.receiptKeeping()
   }
 
-  /// The outcomes of a request or of one notification, oldest first: lines of `push.receipts`, each with its app.
+  /// The outcomes of a request or of one notification, oldest first: lines of `push.receipts`. Ids are an app's own, so
+  /// other apps may have used the same one, and rows of theirs must not take the place of those that are asked for.
   ///
-  /// - Parameter id: a request id, or an `apns-id`.
+  /// - Parameters:
+  ///   - id: a request id, or an `apns-id`.
+  ///   - apps: whose outcomes are asked for, at most 1,000; nil: everybody's.
   public func outcomes(
-    of id: String, limit: Int
+    of id: String, apps: Set<String>?, limit: Int
   ) throws(StoreError) -> [(app: String, receipt: String)] {
-    outcomes.bind(1, id)
-    outcomes.bind(2, Int64(limit))
+    let apps = apps.map { Array($0) }
+    if let apps, apps.isEmpty { return [] }
+    let statement = try outcomesStatement(apps: apps?.count ?? 0)
+    statement.bind(1, id)
+    statement.bind(2, Int64(limit))
+    for (index, app) in (apps ?? []).enumerated() { statement.bind(Int32(index + 3), app) }
     var found: [(app: String, receipt: String)] = []
-    while try outcomes.next() { found.append((outcomes.text(0), outcomes.text(1))) }
+    while try statement.next() { found.append((statement.text(0), statement.text(1))) }
     return found
+  }
+
+  private func outcomesStatement(apps count: Int) throws(StoreError) -> Statement {
+    if let known = outcomes[count] { return known }
+    let list = (0..<count).map { "?\($0 + 3)" }.joined(separator: ", ")
+    let statement = try database.prepare(
+      """
+      SELECT app, receipt FROM receipts WHERE (request_id = ?1 OR apns_id = ?1)
+        \(count == 0 ? "" : "AND app IN (\(list))")
+      ORDER BY at, partition, record_offset, line LIMIT ?2
+      """)
+    outcomes[count] = statement
+    return statement
   }
 
   /// What is known of a device.

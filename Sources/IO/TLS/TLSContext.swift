@@ -84,6 +84,11 @@ public final class TLSContext: Sendable {
     return context
   }
 
+  /// A server of HTTP/1.1 that shows `identity`: TLS 1.2 or later, and no ALPN, without which HTTP/1.1 is meant.
+  public static func webServer(identity: TLSIdentity) throws(TLSError) -> TLSContext {
+    try server(identity: identity, fault: .namesNoProtocol)
+  }
+
   /// A server that does something unusual on purpose, to see what clients make of it.
   public enum ServerFault: Sendable {
     case namesNoProtocol

@@ -21,10 +21,12 @@ enum APICounter: Int, CounterKey {
   case connections
   case inFlight
   case keys
+  case heldBytes
+  case malformed
 
   var kind: CounterKind {
     switch self {
-    case .connections, .inFlight, .keys: .gauge
+    case .connections, .inFlight, .keys, .heldBytes: .gauge
     default: .total
     }
   }
@@ -44,6 +46,8 @@ enum APICounter: Int, CounterKey {
     case .connections: MetricSeries(APIMetrics.connections)
     case .inFlight: MetricSeries(APIMetrics.inFlight)
     case .keys: MetricSeries(APIMetrics.keys)
+    case .heldBytes: MetricSeries(APIMetrics.held)
+    case .malformed: MetricSeries(APIMetrics.malformed)
     }
   }
 }
@@ -68,7 +72,23 @@ public enum APIMetrics {
   static let inFlight = Metric(
     "martlet_api_requests_in_flight", .gauge,
     "Notification requests handed to Kafka and not acknowledged.")
+  static let held = Metric(
+    "martlet_api_held_bytes", .gauge, unit: .bytes,
+    "Bytes of bodies and answers in memory; above --max-held-bytes requests are refused.")
+  static let malformed = Metric(
+    "martlet_api_malformed_requests_total", .counter,
+    "Requests that were not HTTP/1.1 as RFC 9112 defines it, answered with 400 or the like.")
   static let keys = Metric("martlet_api_keys", .gauge, "API keys that are valid now.")
 
-  public static let all = [http, requests, queries, bytes, connections, inFlight, keys]
+  static let keyRequests = Metric(
+    "martlet_api_key_requests_total", .counter, labels: ["key"], bound: "API keys",
+    "Notification requests that Kafka has, by the name of their API key.")
+  static let keyEnd = Metric(
+    "martlet_api_key_not_after_timestamp_seconds", .gauge, unit: .seconds, labels: ["key"],
+    bound: "API keys", "The end of an API key; one without an end has none.")
+
+  public static let all = [
+    http, requests, queries, bytes, connections, inFlight, keys, held, malformed, keyRequests,
+    keyEnd,
+  ]
 }

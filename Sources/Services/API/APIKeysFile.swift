@@ -3,9 +3,10 @@ import APNS
 import Access
 import Bytes
 import JSON
+import Telemetry
 
 /// The file of API keys: a JSON array of objects with `name`, `sha256` (64 hex digits), `apps`, and optionally `read`,
-/// `rate` (requests per second) and `max_body` (bytes). `*` among apps means all.
+/// `rate` (requests per second), `max_body` (bytes) and `expires` (a date or a time in UTC). `*` among apps means all.
 enum APIKeysFile {
   struct Failure: Error, CustomStringConvertible {
     let description: String
@@ -45,7 +46,9 @@ enum APIKeysFile {
     return APIKeyTable(keys)
   }
 
-  private static let members: Set = ["name", "sha256", "apps", "read", "rate", "max_body"]
+  private static let members: Set = [
+    "name", "sha256", "apps", "read", "rate", "max_body", "expires",
+  ]
 
   private static func key(_ entry: JSONValue, _ place: String) throws(Failure) -> APIKey {
     guard let object = entry.object else {
@@ -70,7 +73,18 @@ enum APIKeysFile {
       name: name, digest: digest, apps: apps,
       readable: object["read"] == nil ? apps : try names(object["read"], "\(place): read"),
       rate: try number(object["rate"], "\(place): rate", 1...10_000_000),
-      maxBody: try number(object["max_body"], "\(place): max_body", 1_024...1 << 30))
+      maxBody: try number(object["max_body"], "\(place): max_body", 1_024...1 << 30),
+      expires: try time(object["expires"], "\(place): expires"))
+  }
+
+  private static func time(_ value: JSONValue?, _ place: String) throws(Failure) -> Int64? {
+    guard let value else { return nil }
+    guard let time = value.string.flatMap(Timestamp.milliseconds) else {
+      throw Failure(
+        description:
+          "\(place): is not a date or a time in UTC, such as \"2027-01-31T12:00:00Z\"")
+    }
+    return time
   }
 
   private static func digest(_ text: String) -> [UInt8]? {

@@ -28,6 +28,7 @@ extension APILoop {
     case .register, .remove: try demandProducer()
     }
     keys.take(key, 1, now: now)
+    exchange.owner = key.name
     exchange.attachment = DeviceExchange(exchange, kind, key)
   }
 
@@ -73,6 +74,10 @@ extension APILoop {
   func ended(_ device: DeviceExchange) {
     do throws(Admission.Failure) {
       device.deadline = now + UInt64(settings.ackTimeoutMilliseconds)
+      // Its body may have taken a while.
+      guard let key = keys.current(device.key) else {
+        throw .init(.unauthorized("this API key is not valid any more"))
+      }
       switch device.kind {
       case .ask(let question):
         devices.insert(device)
@@ -83,13 +88,13 @@ extension APILoop {
         }
         let record = try DeviceArguments.registration(
           token, device.body.bytes, now: WallClock.milliseconds(), settings.pushTypes, deviceParser)
-        guard device.key.maySend(for: record.device.app) else {
+        guard key.maySend(for: record.device.app) else {
           throw .init(.forbidden(app: record.device.app))
         }
         try produce(record, device)
-      case .remove(let key):
+      case .remove(let removed):
         try produce(
-          DeviceRecord(device: key, event: .removed(at: WallClock.milliseconds())), device)
+          DeviceRecord(device: removed, event: .removed(at: WallClock.milliseconds())), device)
       }
     } catch {
       answer(device, error.problem.response)
@@ -117,6 +122,7 @@ extension APILoop {
     guard isAcknowledged else {
       return answer(device, Problem.unavailable("Kafka did not acknowledge it").response)
     }
+    note(device.exchange, device.key, requests: 1)
     answer(
       device,
       HTTPResponse(
@@ -142,6 +148,7 @@ extension APILoop {
       response.status < 300
         ? .httpAccepted : response.status >= 500 ? .httpUnavailable : .httpRefused)
     device.exchange.attachment = nil
+    device.exchange.held = response.heldBytes
     device.exchange.answer(response)
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 import Bytes
+import EventLoop
 import HTTPServer
 import Kafka
 import ServiceKit
@@ -48,8 +49,16 @@ extension APILoop {
       guard let key = keys.find(text) else {
         return .failure(.init(.unauthorized("this API key is not known")))
       }
-      return .success(key)
+      return valid(key)
     }
+  }
+
+  /// The key, unless it has expired.
+  func valid(_ key: APIKey) -> Result<APIKey, Admission.Failure> {
+    guard !key.isExpired(now: WallClock.milliseconds()) else {
+      return .failure(.init(.unauthorized("this API key has expired")))
+    }
+    return .success(key)
   }
 
   /// The key's rate allows a request, and this process goes on.
@@ -66,21 +75,27 @@ extension APILoop {
     }
   }
 
+  /// This process holds less of bodies and answers than it may.
+  func demandMemory() throws(Admission.Failure) {
+    if server.held > settings.maxHeldBytes { throw .init(.outOfMemory) }
+  }
+
   private func begin(
     _ exchange: StreamExchange, _ key: APIKey, _ body: Admission.Body
   ) throws(Admission.Failure) {
     try demandTurn(key)
     try demandProducer()
     let limit = key.maxBody ?? settings.maxBody
-    if body.form == .document, let length = exchange.header("Content-Length").flatMap({ Int($0) }),
-      length > limit
-    {
+    if body.form == .document, let length = exchange.announcedLength, length > limit {
       throw .init(.tooLarge(limit))
     }
+    try demandMemory()
     let submission = Submission(
-      exchange, key: key, idempotencyKey: body.idempotencyKey, maxBody: limit, form: body.form,
+      exchange, key: key, keyRevision: keys.revision, idempotencyKey: body.idempotencyKey,
+      maxBody: limit, form: body.form,
       inflater: body.isPacked ? Inflater() : nil)
     submission.slot = submissions.insert(submission)
+    exchange.owner = key.name
     exchange.attachment = submission
   }
 
@@ -99,7 +114,8 @@ extension APILoop {
       inflater.append(bytes)
     } else {
       submission.buffer.append(bytes)
-      submission.bytes += bytes.count
+      submission.bill.bytes += bytes.count
+      spend(bytes.count, on: submission)
     }
     proceed(submission)
     return bytes.count
@@ -122,17 +138,16 @@ extension APILoop {
     submission.isAnswered = true
     submission.isGivenUp = true
     submission.hasEnded = true
+    submission.dropBody()
     release(submission)
   }
 
-  /// Works on what has arrived, as far as Kafka and the key's rate allow.
+  /// Works on what has arrived, as far as this turn, Kafka and the key's rate allow.
   func proceed(_ submission: Submission) {
+    defer { if !submission.isAnswered { submission.account() } }
     while !submission.hasEnded {
-      guard work(submission) else {
-        submission.isBlocked = true
-        return
-      }
-      submission.isBlocked = false
+      submission.isBlocked = !work(submission) || (submission.hasMore && !mayGoOn(submission))
+      if submission.isBlocked { return }
       guard unpack(submission) else { break }
     }
     if submission.exchange.isPaused, !submission.isBodyComplete { submission.exchange.goOn() }
@@ -141,15 +156,14 @@ extension APILoop {
 
   /// Brings the next piece of a packed body; false when there is none now.
   private func unpack(_ submission: Submission) -> Bool {
-    guard let inflater = submission.inflater, inflater.hasMore, !submission.isGivenUp else {
-      return false
-    }
+    guard submission.hasMore, let inflater = submission.inflater else { return false }
     let before = submission.buffer.count
     guard inflater.unpack(into: &submission.buffer) else {
       giveUp(submission, .malformed("the body is not valid gzip"))
       return false
     }
-    submission.bytes += submission.buffer.count - before
+    submission.bill.bytes += submission.buffer.count - before
+    spend(submission.buffer.count - before, on: submission)
     return submission.buffer.count > before
   }
 
@@ -166,11 +180,25 @@ extension APILoop {
     submission.isAnswered = true
     submission.deadline = .max
     let response = submission.response()
+    keys.figures.count(submission.acknowledged, of: submission.key)
+    note(submission.exchange, submission.key, requests: submission.acknowledged)
+    submission.buffer = ByteBuffer(capacity: 16)
+    submission.exchange.held = response.heldBytes
     counters.add(
       response.status < 300
         ? .httpAccepted : response.status >= 500 ? .httpUnavailable : .httpRefused)
     submission.exchange.answer(response)
     release(submission)
+  }
+
+  /// The line of the log that says who has sent something. At level debug: there may be thousands per second.
+  func note(_ exchange: StreamExchange, _ key: APIKey, requests: Int) {
+    context.log.debug(
+      "HTTP request accepted",
+      [
+        "key": key.name, "client": exchange.client, "method": exchange.method,
+        "path": exchange.path, "requests": "\(requests)",
+      ])
   }
 
   /// Lets a body go when it is answered and no record names it.

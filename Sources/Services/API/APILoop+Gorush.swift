@@ -17,11 +17,12 @@ extension APILoop {
     guard let key = keys.table.keys.first(where: { $0.name == name }) else {
       return .failure(.init(.unauthorized("there is no API key with the name \(name)")))
     }
-    return .success(key)
+    return valid(key)
   }
 
   func beginGorush(_ exchange: StreamExchange, _ key: APIKey) throws(Admission.Failure) {
-    // Its clients name media types as they like.
+    // Its clients name media types as they like, but a web page can send any type except that of JSON.
+    if exchange.header("Authorization") == nil { try demandNoPage(exchange) }
     let body = try Admission.body(
       type: nil, encoding: exchange.header("Content-Encoding"),
       idempotencyKey: exchange.header("Idempotency-Key")
@@ -31,27 +32,63 @@ extension APILoop {
     }
     try demandTurn(key)
     try demandProducer()
+    try demandMemory()
+    let limit = key.maxBody ?? settings.maxBody
+    if let length = exchange.announcedLength, length > limit { throw .init(.tooLarge(limit)) }
+    exchange.owner = key.name
     exchange.attachment = GorushExchange(
-      exchange, key, idempotencyKey: body.idempotencyKey, maxBody: key.maxBody ?? settings.maxBody)
+      exchange, key, revision: keys.revision, idempotencyKey: body.idempotencyKey, maxBody: limit)
+  }
+
+  /// A request without a key of its own comes from no web page: it says that it has JSON, which no page may send to
+  /// another site unasked, and names no page as its origin.
+  private func demandNoPage(_ exchange: StreamExchange) throws(Admission.Failure) {
+    try Admission.plainJSON(
+      type: exchange.header("Content-Type") ?? "",
+      encoding: exchange.header("Content-Encoding"))
+    guard exchange.header("Origin") == nil, exchange.header("Sec-Fetch-Site") ?? "none" == "none"
+    else { throw .init(.webPage) }
   }
 
   func received(_ bytes: UnsafeRawBufferPointer, _ push: GorushExchange) {
     counters.add(.bytes, bytes.count)
     push.append(bytes)
+    if push.body.reservedBytes > Inflater.piece, server.held > settings.maxHeldBytes {
+      push.isOutOfMemory = true
+      push.body = ByteBuffer(capacity: 16)
+    }
+    push.account()
   }
 
   func ended(_ push: GorushExchange) {
     push.deadline = now + UInt64(settings.ackTimeoutMilliseconds)
-    do throws(CompatibilityError) {
-      guard !push.isTooLong else {
-        return answer(push, GorushExchange.refusal(.tooLarge(push.maxBody)))
-      }
-      try read(push)
-    } catch {
-      return answer(push, GorushExchange.refusal(.malformed("\(error)")))
-    }
     gorush.insert(push)
-    advance(push)
+    hasBacklog = true
+  }
+
+  /// Looks at one body: the next one in the next turn, so that many do not hold up others.
+  private func readOne() {
+    var waiting = gorush.unread
+    guard !waiting.isEmpty else { return }
+    let push = waiting.removeFirst()
+    hasBacklog = hasBacklog || !waiting.isEmpty
+    push.isRead = true
+    guard let problem = problem(of: push) else { return advance(push) }
+    gorush.remove(push)
+    answer(push, GorushExchange.refusal(problem))
+  }
+
+  private func problem(of push: GorushExchange) -> Problem? {
+    if push.isTooLong { return .tooLarge(push.maxBody) }
+    if push.isOutOfMemory { return .outOfMemory }
+    guard push.renewKey(keys) else { return .unauthorized("this API key is not valid any more") }
+    do throws(CompatibilityError) {
+      try read(push)
+      push.account()
+      return nil
+    } catch {
+      return .malformed("\(error)")
+    }
   }
 
   /// Makes the records of a body.
@@ -59,7 +96,8 @@ extension APILoop {
     guard let body = try? deviceParser.parse(push.body.bytes) else {
       throw CompatibilityError("", "Missing notifications field.")
     }
-    push.body.removeAll()
+    let bytes = push.body.count
+    push.body = ByteBuffer(capacity: 16)
     let limit = settings.gorushLimit
     for notification in try GorushNotification.all(in: body, limit: limit) {
       guard notification.platform == .ios else {
@@ -75,7 +113,10 @@ extension APILoop {
         log(notification, "\(error)", push)
       }
     }
-    keys.take(push.key, push.records.count, now: now)
+    var bill = BodyBill()
+    bill.requests = max(push.records.count, 1)
+    bill.bytes = bytes
+    keys.take(push.key, bill.due(), now: now)
   }
 
   /// Checks a request and keeps its record.
@@ -94,15 +135,11 @@ extension APILoop {
     }
     if let refusal {
       counters.add(.refused)
-      for token in tokens {
-        push.logs.append(
-          GorushAnswer.log(notification, token: token, error: refusal.problem.detail))
-      }
+      for token in tokens { push.log(notification, token: token, error: refusal.problem.detail) }
       return
     }
     for problem in items.tokenProblems {
-      push.logs.append(
-        GorushAnswer.log(notification, token: tokens[problem.index], error: problem.text))
+      push.log(notification, token: tokens[problem.index], error: problem.text)
     }
   }
 
@@ -111,12 +148,13 @@ extension APILoop {
   ) {
     counters.add(.refused)
     for token in notification.tokens.isEmpty ? [""] : notification.tokens {
-      push.logs.append(GorushAnswer.log(notification, token: token, error: error))
+      push.log(notification, token: token, error: error)
     }
   }
 
   /// Hands to Kafka what there is room for.
   private func advance(_ push: GorushExchange) {
+    if !push.renewKey(keys) { push.stop() }
     while push.next < push.records.count,
       producer.outstandingBytes < settings.maxInFlightBytes, !producer.isFull
     {
@@ -147,6 +185,7 @@ extension APILoop {
   /// Kafka's answer to a record.
   func gorushDelivered(_ number: UInt64, isAcknowledged: Bool) {
     counters.add(isAcknowledged ? .acknowledged : .unacknowledged)
+    if isAcknowledged, let push = gorush[number] { keys.figures.count(1, of: push.key) }
     guard let push = gorush[number] else { return }
     push.outstanding -= 1
     push.hasFailed = push.hasFailed || !isAcknowledged
@@ -155,8 +194,9 @@ extension APILoop {
 
   /// Goes on with those that had no room, and gives up those whose time is up.
   func turnGorush() {
+    readOne()
     for push in gorush.all {
-      advance(push)
+      if push.isRead { advance(push) }
       guard now >= push.deadline, gorush[push.number] != nil else { continue }
       push.hasFailed = true
       finish(push)
@@ -175,6 +215,7 @@ extension APILoop {
       response.status < 300
         ? .httpAccepted : response.status >= 500 ? .httpUnavailable : .httpRefused)
     push.exchange.attachment = nil
+    push.exchange.held = response.heldBytes
     push.exchange.answer(response)
   }
 

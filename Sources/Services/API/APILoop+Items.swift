@@ -12,26 +12,56 @@ extension APILoop {
   /// The most bytes of one request: what a broker takes in a record, less room for an id.
   static let longestItem = 900_000
 
-  /// Whether a further request may be handed to Kafka.
-  private func mayProduce(_ submission: Submission) -> Bool {
-    !producer.isFull && producer.outstandingBytes < settings.maxInFlightBytes
-      && (submission.items == 0 || keys.wait(submission.key, now: now) == 0)
+  /// Whether more of a body may be looked at now: this turn has room for it, Kafka takes records, and its key's rate
+  /// allows it.
+  func mayGoOn(_ submission: Submission) -> Bool {
+    guard budget.allows(submission.used(in: turns)) else {
+      hasBacklog = true
+      return false
+    }
+    return !producer.isFull && producer.outstandingBytes < settings.maxInFlightBytes
+      && (!submission.bill.isBegun || keys.wait(submission.key, now: now) == 0)
+  }
+
+  /// Counts work on a body.
+  func spend(_ cost: Int, on submission: Submission) {
+    submission.use(cost, in: turns)
+    budget.spend(cost)
+  }
+
+  /// Charges what was looked at to the key's rate.
+  private func charge(_ submission: Submission) {
+    submission.noteEmptyLines()
+    keys.take(submission.key, submission.bill.due(), now: now)
+  }
+
+  /// A key that was revoked or has expired ends its bodies where they are; other rights count from the next request on.
+  private func renewKey(_ submission: Submission) {
+    guard submission.keyRevision != keys.revision else { return }
+    submission.keyRevision = keys.revision
+    guard let key = keys.current(submission.key) else {
+      return giveUp(submission, .unauthorized("this API key is not valid any more"))
+    }
+    submission.key = key
   }
 
   /// Works on the items that are complete; false when it has to wait.
   func work(_ submission: Submission) -> Bool {
     if submission.isCutOff { giveUp(submission, .malformed("the gzip body ends too early")) }
+    if !submission.isGivenUp { renewKey(submission) }
     guard !submission.isGivenUp else { return true }
     do throws(ItemSplitter.Problem) {
-      while true {
-        guard let item = try submission.next() else { break }
-        guard mayProduce(submission) else { return false }
+      while let item = try submission.next() {
+        guard mayGoOn(submission) else { return false }
         submission.passItem()
         guard item.count <= Self.longestItem else {
           giveUp(submission, .itemTooLarge(Self.longestItem))
           return true
         }
+        spend(TurnBudget.perRequest + item.count, on: submission)
         submit(submission, item)
+        charge(submission)
+        bound(submission)
         if submission.isGivenUp { return true }
       }
     } catch {
@@ -39,27 +69,39 @@ extension APILoop {
       return true
     }
     submission.removePassed()
+    charge(submission)
+    bound(submission)
     limit(submission)
     return true
   }
 
-  /// Bounds what is kept of a body.
+  /// Bounds what is answered to a body, and bodies that are none of requests.
+  private func bound(_ submission: Submission) {
+    if submission.bill.isMostlyRefused {
+      giveUp(submission, .mostlyRefused)
+    } else if submission.verdicts.count > settings.maxVerdicts {
+      giveUp(submission, .tooManyVerdicts(settings.maxVerdicts))
+    }
+  }
+
+  /// Bounds what is kept of a body, and of all together.
   private func limit(_ submission: Submission) {
-    if submission.shape != .lines, submission.bytes > submission.maxBody {
+    if submission.shape != .lines, submission.bill.bytes > submission.maxBody {
       giveUp(submission, .tooLarge(submission.maxBody))
     } else if submission.buffer.count > Self.longestItem {
       giveUp(submission, .itemTooLarge(Self.longestItem))
+    } else if submission.buffer.count > Inflater.piece, server.held > settings.maxHeldBytes {
+      giveUp(submission, .outOfMemory)
     }
   }
 
   /// Hands one request to Kafka, or refuses it.
   private func submit(_ submission: Submission, _ range: Range<Int>) {
-    submission.items += 1
-    keys.take(submission.key, 1, now: now)
+    submission.bill.requests += 1
     let bytes = UnsafeRawBufferPointer(rebasing: submission.buffer.bytes[range])
     let outcome = items.read(
       bytes, key: submission.key, idempotencyKey: submission.idempotencyKey,
-      number: submission.items, isOnly: submission.shape == .single)
+      number: submission.bill.requests, isOnly: submission.shape == .single)
     switch outcome {
     case .failure(let refusal): refuse(submission, refusal)
     case .success:
@@ -80,6 +122,7 @@ extension APILoop {
 
   private func refuse(_ submission: Submission, _ refusal: ItemReader.Refusal) {
     counters.add(.refused)
+    submission.bill.refused += 1
     submission.noteRefusal(refusal.problem.status)
     submission.appendRefusal(refusal.problem, id: refusal.id)
   }
@@ -98,5 +141,6 @@ extension APILoop {
     submission.isGivenUp = true
     submission.noteRefusal(problem.status)
     submission.ending = problem
+    submission.dropBody()
   }
 }

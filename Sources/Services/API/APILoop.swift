@@ -3,6 +3,7 @@ import Access
 import Bytes
 import Compatibility
 import EventLoop
+import HTTP1
 import HTTPServer
 import JSON
 import Kafka
@@ -33,11 +34,18 @@ final class APILoop: StreamHandler {
   let items: ItemReader
   var keys: KeyRing
   var submissions = Submissions()
+  var budget = TurnBudget()
+  /// Turns so far.
+  var turns: UInt64 = 0
+  /// Something waits for the next turn only.
+  var hasBacklog = false
   private let heartbeat: Heartbeat
   private let wakeup = Wakeup()
   private let poller: Poller
-  private var server: StreamServer!
+  var server: StreamServer!
   private var watch: ProducerWatch
+  private var identity: IdentityWatch?
+  private var lookAt: UInt64 = 0
   private var deliveries: [Delivery] = []
   private var failure: ServiceFailure?
   /// Monotonic milliseconds of this turn.
@@ -75,15 +83,12 @@ final class APILoop: StreamHandler {
 
   private func listen() throws(ServiceFailure) {
     do {
-      let identity = try settings.certificate.map { certificate in
-        let read = try TLSIdentity.load(
-          certificate: certificate, key: settings.certificateKey ?? "")
-        return StreamServer.Identity(certificate: read.certificates, key: read.key)
-      }
+      identity = IdentityWatch(settings)
+      let identity = try identity?.read()
       server = try StreamServer(
         host: settings.listen.numericHost, port: settings.listen.port,
         connections: settings.maxConnections, idleSeconds: Self.idleSeconds, identity: identity,
-        handler: self)
+        refusal: { Problem.refusal(status: $0.status, $0.text).response }, handler: self)
       try poller.add(server.fd, token: 1, .readable)
     } catch {
       throw ServiceFailure("no HTTP API: \(error); --listen names another address")
@@ -97,13 +102,15 @@ final class APILoop: StreamHandler {
   /// Works until a stop is requested; then takes no connection more, and answers those that it has.
   func run() throws(ServiceFailure) {
     context.counters.add(counters)
+    context.counters.add(metrics: keys.figures)
     context.signals.subscribe(wakeup)
     context.reportReady()
     var ready: [ReadyEvent] = []
     var stopsAt: UInt64?
     while failure == nil {
       poller.wait(
-        timeoutMilliseconds: min(Self.turnMilliseconds, server.timeout ?? .max), into: &ready)
+        timeoutMilliseconds: hasBacklog ? 0 : min(Self.turnMilliseconds, server.timeout ?? .max),
+        into: &ready)
       wakeup.clear()
       now = MonotonicClock.milliseconds()
       heartbeat.beat(now)
@@ -113,7 +120,8 @@ final class APILoop: StreamHandler {
         server.stopListening()
         stopsAt = now + UInt64(settings.ackTimeoutMilliseconds)
       }
-      let isDone = submissions.isEmpty && devices.isEmpty && gorush.isEmpty
+      let isDone =
+        submissions.isEmpty && devices.isEmpty && gorush.isEmpty && !server.hasUnsent
       if isDone || context.signals.isFastShutdown || now >= stopsAt ?? 0 { break }
     }
     // What was answered last still has to leave.
@@ -125,9 +133,12 @@ final class APILoop: StreamHandler {
   }
 
   private func turn() {
+    turns += 1
+    budget = TurnBudget()
+    hasBacklog = false
     takeDeliveries()
-    keys.look(now: now, isAsked: context.signals.takeReload())
-    for submission in submissions.all {
+    lookAtFiles()
+    for submission in submissions.inTurn(turns) {
       if !submission.hasEnded { proceed(submission) }
       if now >= submission.deadline { finish(submission) }
     }
@@ -139,6 +150,16 @@ final class APILoop: StreamHandler {
     counters.set(.connections, server.connections)
     counters.set(.inFlight, producer.outstanding)
     counters.set(.keys, keys.table.keys.count)
+    counters.set(.heldBytes, server.held)
+    counters.set(.malformed, server.refusedHeads)
+  }
+
+  private func lookAtFiles() {
+    let isAsked = context.signals.takeReload()
+    keys.look(now: now, isAsked: isAsked)
+    guard isAsked || now >= lookAt else { return }
+    lookAt = now + 1_000
+    identity?.look(isAsked: isAsked, server, context.log)
   }
 
   private func takeDeliveries() {

@@ -53,6 +53,22 @@ public struct APISettings: DeclaredSettings, Sendable {
       "Most open connections; a further one ends the oldest without a complete request.")
   ) public var maxConnections: Int
 
+  /// The most bytes of one body's verdicts.
+  @Declared(
+    .bytes(
+      "max-verdicts", default: "256MiB", in: 1 << 20...1 << 36,
+      "Most bytes of the verdicts on one body; beyond 1 MiB they are in a temporary file. Requests behind them are"
+        + " refused with 413.")
+  ) public var maxVerdicts: Int
+
+  /// The most bytes of bodies and answers in memory.
+  @Declared(
+    .bytes(
+      "max-held-bytes", default: "64MiB", in: 1 << 20...1 << 36,
+      "Most bytes of bodies and answers that the process holds in memory; above it requests are refused with 503."
+    )
+  ) public var maxHeldBytes: Int
+
   /// Bytes handed to Kafka and not yet acknowledged, at most.
   @Declared(
     .bytes(

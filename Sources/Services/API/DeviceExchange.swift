@@ -16,6 +16,7 @@ final class DeviceExchange {
 
   let exchange: StreamExchange
   let kind: Kind
+  /// As it was when the request began.
   let key: APIKey
   var body = ByteBuffer(capacity: 512)
   var number: UInt64 = 0

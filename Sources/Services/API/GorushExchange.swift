@@ -14,7 +14,8 @@ final class GorushExchange {
   }
 
   let exchange: StreamExchange
-  let key: APIKey
+  private(set) var key: APIKey
+  private var keyRevision: Int
   let idempotencyKey: String?
   let maxBody: Int
   var body = ByteBuffer(capacity: 4_096)
@@ -31,28 +32,80 @@ final class GorushExchange {
   var hasFailed = false
   /// Tokens of notifications for iOS, and entries of those that get nothing.
   var count = 0
-  var logs: [JSONValue] = []
+  private var logs: [JSONValue] = []
+  private var logged = 0
+  private var unlogged = 0
+  /// The most bytes of entries in an answer: an entry repeats its notification's message.
+  private static let longestLog = 1 << 20
+  /// The body was looked at.
+  var isRead = false
 
-  init(_ exchange: StreamExchange, _ key: APIKey, idempotencyKey: String?, maxBody: Int) {
+  init(
+    _ exchange: StreamExchange, _ key: APIKey, revision: Int, idempotencyKey: String?, maxBody: Int
+  ) {
     self.exchange = exchange
     self.key = key
+    keyRevision = revision
     self.idempotencyKey = idempotencyKey
     self.maxBody = maxBody
   }
 
   /// Kafka has, or has refused, everything.
-  var isDone: Bool { next == records.count && outstanding == 0 }
+  var isDone: Bool { isRead && next == records.count && outstanding == 0 }
+
+  /// Takes the key as it is now; false when it is not valid any more.
+  func renewKey(_ keys: KeyRing) -> Bool {
+    guard keyRevision != keys.revision else { return true }
+    guard let current = keys.current(key) else { return false }
+    keyRevision = keys.revision
+    key = current
+    return true
+  }
+
+  /// Adds an entry for a notification that gets nothing, as long as the answer has room.
+  func log(_ notification: GorushNotification, token: String, error: String) {
+    guard logged < Self.longestLog else {
+      unlogged += 1
+      return
+    }
+    let entry = GorushAnswer.log(notification, token: token, error: error)
+    logged += token.utf8.count + error.utf8.count + notification.message.utf8.count + 64
+    logs.append(entry)
+  }
+
+  /// Kafka gets nothing more of it.
+  func stop() {
+    hasFailed = hasFailed || next < records.count
+    records.removeSubrange(next...)
+  }
+
+  /// The process had no memory for it.
+  var isOutOfMemory = false
+
+  /// Bytes of memory that it takes.
+  func account() {
+    exchange.held =
+      body.reservedBytes + logged + records.reduce(0) { $0 + $1.key.count + $1.value.count }
+  }
 
   func append(_ bytes: UnsafeRawBufferPointer) {
     isTooLong = isTooLong || body.count + bytes.count > maxBody
-    if isTooLong { body.removeAll() } else { body.append(bytes) }
+    if isTooLong { body = ByteBuffer(capacity: 16) }
+    if !isTooLong, !isOutOfMemory { body.append(bytes) }
   }
 
   /// Its answer.
   func response() -> HTTPResponse {
     hasFailed
       ? Self.refusal(.unavailable("Kafka did not acknowledge all of it; send it again"))
-      : Self.answer(200, GorushAnswer.accepted(count: count, logs: logs))
+      : Self.answer(200, GorushAnswer.accepted(count: count, logs: allLogs))
+  }
+
+  private var allLogs: [JSONValue] {
+    guard unlogged > 0 else { return logs }
+    return logs + [
+      ["type": "failed-push", "error": .string("\(unlogged) further entries are left out")]
+    ]
   }
 
   /// A problem as gorush words it.
@@ -78,6 +131,10 @@ struct GorushExchanges {
 
   var isEmpty: Bool { open.isEmpty }
   var all: [GorushExchange] { Array(open.values) }
+  /// Those whose body was not looked at, in their order.
+  var unread: [GorushExchange] {
+    open.values.filter { !$0.isRead }.sorted { $0.number < $1.number }
+  }
 
   mutating func insert(_ exchange: GorushExchange) {
     last += 1

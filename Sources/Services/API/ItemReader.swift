@@ -66,6 +66,11 @@ final class ItemReader {
     guard key.maySend(for: app) else {
       return .failure(Refusal(problem: .forbidden(app: app), id: id))
     }
+    // A topic of its own (`mdm`) reaches another app's devices.
+    let topic = String(decoding: request.topic, as: UTF8.self)
+    guard request.type != .mdm || topic.isEmpty || topic == app || key.maySend(for: topic) else {
+      return .failure(Refusal(problem: .forbidden(topic: topic), id: id))
+    }
     escapedID = request.escapedID
     naming.begin(request, topic: [], partition: 0, offset: 0)
     apnsIDs.removeAll(keepingCapacity: true)

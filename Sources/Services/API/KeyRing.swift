@@ -4,17 +4,25 @@ import Bytes
 import EventLoop
 import ServiceKit
 import Signing
+import Telemetry
 
 /// The API keys that are valid now, with what each has used of its rate. The file is read again when it has changed.
 struct KeyRing {
   private static let lookMilliseconds: UInt64 = 1_000
+  /// A key's end is warned of from so many days before it on, once a day.
+  private static let warningDays = 14
 
   private let path: String
   private let context: ServiceContext
   private(set) var table: APIKeyTable
+  /// Another number whenever a key is another than before.
+  private(set) var revision = 0
   private var buckets: [String: RateBucket] = [:]
   private var version: File.Version?
   private var lookAt: UInt64 = 0
+  /// The days that were last told of each key that expires soon.
+  private var told: [String: Int] = [:]
+  let figures = KeyFigures()
 
   /// Throws when the file cannot be read.
   init(_ path: String, _ context: ServiceContext) throws(ServiceFailure) {
@@ -26,28 +34,72 @@ struct KeyRing {
     } catch {
       throw ServiceFailure("\(error)")
     }
+    lookAtEnds(WallClock.milliseconds())
   }
 
   /// Reads the file again if it has changed, or if that is asked for; a file with a mistake leaves the keys as they are.
   mutating func look(now: UInt64, isAsked: Bool) {
     guard isAsked || now >= lookAt else { return }
     lookAt = now + Self.lookMilliseconds
+    lookAtEnds(WallClock.milliseconds())
     let current = File.version(path)
     guard isAsked || current != version else { return }
     version = current
     do throws(APIKeysFile.Failure) {
-      table = try APIKeysFile.read(path)
+      let read = try APIKeysFile.read(path)
+      let changes = KeyChanges(from: table, to: read)
+      table = read
+      revision += 1
+      lookAtEnds(WallClock.milliseconds())
       buckets = buckets.filter { name, _ in table.keys.contains { $0.name == name } }
-      context.log.info("API keys reloaded", ["keys": "\(table.keys.count)"])
+      context.log.info(
+        "API keys reloaded",
+        [
+          "keys": "\(table.keys.count)", "by": isAsked ? "SIGHUP" : "a change of the file",
+          "added": changes.added.joined(separator: " "),
+          "removed": changes.removed.joined(separator: " "),
+          "changed": changes.changed.joined(separator: " "),
+        ])
     } catch {
       context.log.error(
         "invalid API keys file; keeping the previous keys", ["error": "\(error)"])
     }
   }
 
-  /// The key that this text is, if there is one.
+  /// Says which keys have expired or soon will.
+  private mutating func lookAtEnds(_ now: Int64) {
+    figures.show(table)
+    told = told.filter { name, _ in table.keys.contains { $0.name == name } }
+    for key in table.keys {
+      guard let days = key.daysLeft(now: now), days < Self.warningDays else {
+        told[key.name] = nil
+        continue
+      }
+      let said = max(days, -1)
+      guard told[key.name] != said else { continue }
+      told[key.name] = said
+      // Streams of it end.
+      if said < 0 { revision += 1 }
+      let end = Timestamp.text(milliseconds: key.expires ?? 0)
+      let fields: KeyValuePairs = ["key": key.name, "expires": end, "days_left": "\(days)"]
+      if said < 0 {
+        context.log.error("an API key has expired; its requests are refused", fields)
+      } else {
+        context.log.warning("an API key expires soon; martlet keys api makes another", fields)
+      }
+    }
+  }
+
+  /// The key that this text is, if there is one; it may have expired.
   func find(_ text: String) -> APIKey? {
     table.index(ofDigest: SHA256Digest.of(text).span).map { table.keys[$0] }
+  }
+
+  /// A key as it is now; nil when it is not valid any more.
+  func current(_ key: APIKey) -> APIKey? {
+    guard let index = table.index(ofDigest: key.digest.span) else { return nil }
+    let current = table.keys[index]
+    return current.isExpired(now: WallClock.milliseconds()) ? nil : current
   }
 
   /// Milliseconds until the key's owner may send again; 0 means now.

@@ -60,6 +60,17 @@ struct Problem: Sendable, Equatable {
       status: 403, title: "Forbidden", detail: "this key may not send for \(app)", field: "app")
   }
 
+  static func forbidden(topic: String) -> Problem {
+    Problem(
+      status: 403, title: "Forbidden",
+      detail:
+        "this key may not send to \(topic): for mdm, topic is the app itself or one of the key's apps",
+      field: "topic")
+  }
+
+  static let webPage = Problem(
+    status: 403, title: "Forbidden", detail: "a web page may not send here; send an API key")
+
   static func unreadable(app: String) -> Problem {
     Problem(
       status: 403, title: "Forbidden", detail: "this key may not read what is known of \(app)",
@@ -79,6 +90,23 @@ struct Problem: Sendable, Equatable {
       detail: "one request has more than \(limit) bytes; nothing after it was read")
   }
 
+  /// Most lines or elements of a body are no requests.
+  static let mostlyRefused = Problem(
+    status: 413, title: "Content too large",
+    detail:
+      "more than 1000 of its requests are refused or empty, and most of them; nothing after this was read"
+  )
+
+  static func tooManyVerdicts(_ limit: Int) -> Problem {
+    Problem(
+      status: 413, title: "Content too large",
+      detail: "the verdicts on one body have more than \(limit) bytes; send the rest in another one"
+    )
+  }
+
+  static let outOfMemory = unavailable(
+    "this process holds as many bytes of requests as it may; send it again")
+
   static func mediaType(_ type: String) -> Problem {
     Problem(
       status: 415, title: "Unsupported media type",
@@ -93,6 +121,12 @@ struct Problem: Sendable, Equatable {
 
   static func malformed(_ detail: String, field: String? = nil) -> Problem {
     Problem(status: 400, title: "Invalid request", detail: detail, field: field)
+  }
+
+  /// Of the HTTP server itself: bytes that are no request.
+  static func refusal(status: Int, _ text: String) -> Problem {
+    status == 503
+      ? unavailable(text) : Problem(status: status, title: "Invalid HTTP request", detail: text)
   }
 
   static func tooMany(seconds: Int) -> Problem {

@@ -110,8 +110,9 @@ final class QueryWorker {
         return DeviceAnswers.tokens(try queries.deadTokens(page), page)
       case .outcomes(let id, let key):
         let limit = OutcomeAnswers.limit
-        let found = try queries.outcomes(of: id, limit: limit + 1)
-        guard found.isEmpty else { return OutcomeAnswers.outcomes(found, key) }
+        let apps = key.readable.contains("*") ? nil : key.readable
+        let found = try queries.outcomes(of: id, apps: apps, limit: limit + 1)
+        guard found.isEmpty else { return OutcomeAnswers.outcomes(found) }
         return OutcomeAnswers.none(try queries.receiptKeeping())
       }
     }

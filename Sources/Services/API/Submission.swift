@@ -9,7 +9,9 @@ final class Submission {
   enum Shape { case single, array, lines }
 
   let exchange: StreamExchange
-  let key: APIKey
+  /// As the key ring had it when `keyRevision` was its revision.
+  var key: APIKey
+  var keyRevision: Int
   /// From `Idempotency-Key`: names the requests that have no id.
   let idempotencyKey: String?
   /// The most bytes of a document; lines have no limit.
@@ -18,17 +20,21 @@ final class Submission {
   var inflater: Inflater?
   var buffer = ByteBuffer(capacity: 4_096)
   var verdicts = VerdictLog()
-  /// Bytes of the body so far, unpacked.
-  var bytes = 0
-  /// Requests in it so far, and those that Kafka has acknowledged.
-  var items = 0
+  /// Requests and bytes in it so far.
+  var bill = BodyBill()
+  /// Requests that Kafka has acknowledged.
   var acknowledged = 0
+  /// The turn in which work was done on it last, and how much.
+  private var turn: UInt64 = 0
+  private var used = 0
   /// Those handed to Kafka without an answer.
   var outstanding = 0
   /// The status of all refusals as long as it is the same.
   private var refusedStatus: Int?
   private var submitted = 0
   private var item: Range<Int>?
+  /// Blanks at the front of a document that were looked at.
+  private var blanks = 0
   /// Why nothing more of it is looked at.
   var ending: Problem?
   var isGivenUp = false
@@ -44,11 +50,12 @@ final class Submission {
   var slot: Int?
 
   init(
-    _ exchange: StreamExchange, key: APIKey, idempotencyKey: String?, maxBody: Int,
-    form: ItemSplitter.Form, inflater: Inflater?
+    _ exchange: StreamExchange, key: APIKey, keyRevision: Int, idempotencyKey: String?,
+    maxBody: Int, form: ItemSplitter.Form, inflater: Inflater?
   ) {
     self.exchange = exchange
     self.key = key
+    self.keyRevision = keyRevision
     self.idempotencyKey = idempotencyKey
     self.maxBody = maxBody
     self.inflater = inflater
@@ -64,6 +71,9 @@ final class Submission {
 
   /// Whether nothing will be added to `buffer`.
   var isWhole: Bool { isBodyComplete && !(inflater?.hasMore ?? false) }
+
+  /// A packed body has more to unpack.
+  var hasMore: Bool { !isGivenUp && inflater?.hasMore ?? false }
 
   /// The body ends in the middle of its packed form.
   var isCutOff: Bool { isWhole && !(inflater?.isComplete ?? true) }
@@ -81,18 +91,41 @@ final class Submission {
   private func find() throws(ItemSplitter.Problem) -> Range<Int>? {
     let isEnd = isWhole
     return try buffer.withSpan { (bytes) throws(ItemSplitter.Problem) in
-      if splitter.form == .document, !splitter.isArray, !isEnd, !Self.isArray(bytes) { return nil }
+      if splitter.form == .document, !splitter.isArray, !isEnd, !beginsArray(bytes) { return nil }
       let item = try splitter.next(in: bytes, isEnd: isEnd)
       if item != nil, shape == .single { _ = try splitter.next(in: bytes, isEnd: isEnd) }
       return item
     }
   }
 
-  private static func isArray(_ bytes: Span<UInt8>) -> Bool {
-    for index in 0..<bytes.count where bytes[index] > 0x20 {
-      return bytes[index] == UInt8(ascii: "[")
-    }
-    return false
+  /// Each blank before a document is looked at once, in however small pieces they come.
+  private func beginsArray(_ bytes: Span<UInt8>) -> Bool {
+    while blanks < bytes.count, bytes[blanks] <= 0x20 { blanks += 1 }
+    return blanks < bytes.count && bytes[blanks] == UInt8(ascii: "[")
+  }
+
+  // MARK: Bounds
+
+  /// What was spent on it in this turn.
+  func used(in turn: UInt64) -> Int { self.turn == turn ? used : 0 }
+
+  func use(_ cost: Int, in turn: UInt64) {
+    used = used(in: turn) + cost
+    self.turn = turn
+  }
+
+  /// Empty lines count, too.
+  func noteEmptyLines() { bill.emptyLines = splitter.emptyLines }
+
+  /// Tells the server how much memory it takes.
+  func account() { exchange.held = buffer.reservedBytes + verdicts.reservedBytes }
+
+  /// Nothing more of the body is looked at.
+  func dropBody() {
+    buffer = ByteBuffer(capacity: 16)
+    inflater = nil
+    item = nil
+    account()
   }
 
   func removePassed() {
@@ -164,8 +197,10 @@ final class Submission {
 
   /// The answer to the whole body: 202 if Kafka has any of its requests.
   func response() -> HTTPResponse {
-    if let ending, items == 0 || (submitted == 0 && shape == .single) { return ending.response }
-    if items == 0 { return Problem.malformed("the body has no request in it").response }
+    if let ending, bill.requests == 0 || (submitted == 0 && shape == .single) {
+      return ending.response
+    }
+    if bill.requests == 0 { return Problem.malformed("the body has no request in it").response }
     if let ending { appendRefusal(ending, id: nil) }
     if shape == .array { verdicts.append(UInt8(ascii: "]")) }
     let body: HTTPResponse.Body

@@ -23,7 +23,12 @@ struct Submissions {
     free.append(slot)
   }
 
-  var all: [Submission] { slots.compactMap { $0 } }
+  /// All of them, beginning with another one each turn.
+  func inTurn(_ number: UInt64) -> [Submission] {
+    let first = slots.isEmpty ? 0 : Int(number % UInt64(slots.count))
+    return (slots[first...] + slots[..<first]).compactMap { $0 }
+  }
+
   var isEmpty: Bool { free.count == slots.count }
 }
 

@@ -20,6 +20,9 @@ struct VerdictLog: ~Copyable {
   /// The bytes of all verdicts.
   var count: Int { spilled + memory.count }
 
+  /// Bytes of memory that it takes.
+  var reservedBytes: Int { memory.reservedBytes }
+
   deinit { if file >= 0 { close(file) } }
 
   mutating func append(_ text: StaticString) { memory.append(text) }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import EventLoop
 public import JSON
 public import ServiceKit
 public import Settings
 import Signing
+import Telemetry
 
 /// `martlet keys api NAME`: a key for the HTTP API.
 public enum KeysAPICommand: Service {
@@ -31,6 +33,12 @@ public enum KeysAPICommand: Service {
       Int
 
     @Declared(
+      .duration(
+        "expires-in", default: "0s", in: 0...315_360_000_000,
+        "How long the key is valid, such as 90d; 0s means without an end.")) fileprivate
+      var expiresIn: Int64
+
+    @Declared(
       .path(
         "file", use: .output, placeholder: "FILE",
         "File of API keys to add the entry to, made if it does not exist; without it the entry is printed."
@@ -39,7 +47,8 @@ public enum KeysAPICommand: Service {
     var entry: APIKeyEntry {
       APIKeyEntry(
         name: name, apps: apps, readable: readable.isEmpty ? nil : readable, rate: rate,
-        maxBody: maxBody)
+        maxBody: maxBody,
+        expires: expiresIn > 0 ? WallClock.milliseconds() + expiresIn : nil)
     }
 
     public init() {}
@@ -84,18 +93,24 @@ public struct APIKeyEntry: Sendable {
   var readable: [String]?
   var rate = 0
   var maxBody = 0
+  /// Milliseconds since the epoch.
+  var expires: Int64?
 
   /// An entry without limits.
   public init(name: String, apps: [String]) {
     self.init(name: name, apps: apps, readable: nil, rate: 0, maxBody: 0)
   }
 
-  init(name: String, apps: [String], readable: [String]?, rate: Int, maxBody: Int) {
+  init(
+    name: String, apps: [String], readable: [String]?, rate: Int, maxBody: Int,
+    expires: Int64? = nil
+  ) {
     self.name = name
     self.apps = apps
     self.readable = readable
     self.rate = rate
     self.maxBody = maxBody
+    self.expires = expires
   }
 
   /// 256 random bits, with a beginning by which secret scanners can know it.
@@ -118,6 +133,7 @@ public struct APIKeyEntry: Sendable {
     if let readable { object.append("read", .array(readable.map { .string($0) })) }
     if rate > 0 { object.append("rate", .integer(Int64(rate))) }
     if maxBody > 0 { object.append("max_body", .integer(Int64(maxBody))) }
+    if let expires { object.append("expires", .string(Timestamp.text(milliseconds: expires))) }
     return .object(object)
   }
 

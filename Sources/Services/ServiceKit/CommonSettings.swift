@@ -64,11 +64,18 @@ public enum CommonSettings {
       + " again. Must survive a restart. Default: crash-notes in $STATE_DIRECTORY, which systemd sets, else"
       + " NAME.crash-notes in /tmp/martlet-UID.")
 
+  /// Names under which the status pages are asked for.
+  public static let httpNames = SettingKey<[String]>.list(
+    "http-names", placeholder: "NAME",
+    "Names besides addresses and localhost under which the status pages answer, such as *.example.com; where they do"
+      + " not listen on the loopback, names without a dot need not be listed. Others are refused, so that no web page"
+      + " reaches them under a name of its own (DNS rebinding).")
+
   /// A service's table with the settings that the harness adds.
   public static func table<S: Service>(of service: S.Type) -> SettingTable {
     let own = S.table
     let everywhere = [logLevel.setting, logFormat.setting, stopTimeout.setting]
-    let counting = [http.setting, countersInterval.setting]
+    let counting = [http.setting, httpNames.setting, countersInterval.setting]
     let added =
       (S.notesCrashes ? [crashNotes.setting] : [])
       + (S.reportsCounters ? counting + everywhere : everywhere)

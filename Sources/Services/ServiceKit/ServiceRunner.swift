@@ -136,7 +136,8 @@ public enum ServiceRunner {
     guard S.reportsCounters,
       let endpoint = context.values[CommonSettings.http]
     else { return nil }
-    let server = try StatusServer(endpoint, context)
+    let server = try StatusServer(
+      endpoint, names: context.values[CommonSettings.httpNames], context)
     context.log.info(StatusServer.message, ["url": server.url])
     return server
   }

@@ -20,13 +20,18 @@ public struct StatusServer: Sendable {
   /// `http://127.0.0.1:43210`.
   public let url: String
 
-  /// - Parameter endpoint: port 0 takes a free one.
-  public init(_ endpoint: Endpoint, _ context: ServiceContext) throws(ServiceFailure) {
+  /// - Parameters:
+  ///   - endpoint: port 0 takes a free one.
+  ///   - names: names besides addresses and localhost under which the pages answer.
+  public init(
+    _ endpoint: Endpoint, names: [String] = [], _ context: ServiceContext
+  ) throws(ServiceFailure) {
     let pages = StatusPages(context)
     let host = endpoint.numericHost
     do throws(HTTPServerError) {
       server = try HTTPServer(
         host: host, port: endpoint.port, bodyLimit: 0, idleSeconds: Self.idleSeconds,
+        names: names,
         routes: [
           HTTPRoute("GET", "/metrics") { _ in pages.metrics },
           HTTPRoute("GET", "/healthz") { _ in pages.health },

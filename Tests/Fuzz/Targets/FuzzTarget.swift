@@ -26,6 +26,8 @@ struct FuzzTarget {
       hosts(), gatewayReport(),
       // What clients say to the simulator, and operators to the control ports.
       serverSession(), gatewayRequest(), admin(), faultScript(), brokerControl(),
+      // And to the HTTP API.
+      httpRequest(),
       // Settings, and the files that they name.
       properties(), settings(), forms(), proxy(), credentials(), certificates(), certificate(),
       keyFile(), pemFile(), subscriptions(),

@@ -138,8 +138,7 @@ import Testing
     func taken(_ mark: String, target: String = "") throws -> NotificationID {
       try Envelope.parse(Self.record(Self.fields + [target, mark]).span).takenID
     }
-    let id = NotificationID(Self.id)
-    #expect(try Envelope.parse(Self.record(Self.fields).span).takenID == id)
+    let id = try Envelope.parse(Self.record(Self.fields).span).takenID
     #expect(try taken("") == id)
     let first = try taken(ReplayMark.text(partition: 3, offset: 17))
     #expect(first != id)
@@ -157,6 +156,26 @@ import Testing
   }
 
   static let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+  @Test func `of another app or environment never count as taken for this one's id`() throws {
+    func taken(_ field: EnvelopeField, _ value: String) throws -> NotificationID {
+      try Envelope.parse(Self.record(field, value).span).takenID
+    }
+    let mine = try Envelope.parse(Self.record().span).takenID
+    #expect(mine != NotificationID(Self.id))
+    for app in ["com.example.apq", "com.example.app2", "com.example.ap", "COM.example.app"] {
+      var fields = Self.fields
+      (fields[3], fields[4]) = (app, "\(app).voip")
+      #expect(try Envelope.parse(Self.record(fields).span).takenID != mine, "\(app)")
+    }
+    #expect(try taken(.environment, "production") != mine)
+    // Whatever else differs, it is the same notification.
+    #expect(try taken(.lane, "transactional") == mine)
+    #expect(try taken(.attempt, "4") == mine)
+    #expect(try taken(.collapseID, "other") == mine)
+    #expect(try taken(.apnsID, Self.id.uppercased()) == mine)
+    #expect(try taken(.apnsID, "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3f") != mine)
+  }
 
   @Test func `say in an eighteenth field which trace they belong to`() throws {
     for replay in ["", "3/17"] {

@@ -31,12 +31,16 @@ import Testing
       try store.transaction { () throws(StoreError) in try store.keep(all) }
     }
     try store.keep([])
-    let found = try queries.outcomes(of: "order", limit: 10)
+    let found = try queries.outcomes(of: "order", apps: nil, limit: 10)
     #expect(found.map(\.receipt) == [2, 1, 3, 4].map { all[$0 - 1].receipt })
     #expect(found.map(\.app) == ["a", "a", "b", "a"])
-    #expect(try queries.outcomes(of: "u2", limit: 10).map(\.receipt) == [all[1].receipt])
-    #expect(try queries.outcomes(of: "order", limit: 1).count == 1)
-    #expect(try queries.outcomes(of: "none", limit: 10).isEmpty)
+    #expect(try queries.outcomes(of: "u2", apps: nil, limit: 10).map(\.receipt) == [all[1].receipt])
+    #expect(try queries.outcomes(of: "order", apps: nil, limit: 1).count == 1)
+    #expect(try queries.outcomes(of: "order", apps: ["b", "c"], limit: 1).map(\.app) == ["b"])
+    #expect(try queries.outcomes(of: "order", apps: ["a"], limit: 10).count == 3)
+    #expect(try queries.outcomes(of: "order", apps: ["c"], limit: 10).isEmpty)
+    #expect(try queries.outcomes(of: "order", apps: [], limit: 10).isEmpty)
+    #expect(try queries.outcomes(of: "none", apps: nil, limit: 10).isEmpty)
   }
 
   @Test(arguments: DatabaseKind.allCases)

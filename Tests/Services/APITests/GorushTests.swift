@@ -82,6 +82,20 @@ private let token = String(repeating: "ab", count: 32)
     #expect(get.status == 405)
   }
 
+  @Test func `entries about a long message do not fill the memory`() throws {
+    let fixture = try APIFixture(["--gorush"])
+    let message = String(repeating: "m", count: 500_000)
+    let tokens = (0..<20_000).map { "\"\($0)\"" }.joined(separator: ",")
+    let body =
+      #"{"notifications":[{"platform":2,"message":"\#(message)","tokens":[\#(tokens)]}]}"#
+    let answer = try push(
+      fixture, body, key: "shop", type: "application/json")
+    #expect(answer.status == 200)
+    let logs = try #require(answer.json["logs"]?.array)
+    #expect(logs.count <= 5)
+    #expect(logs.last?["error"]?.string?.hasSuffix("further entries are left out") == true)
+  }
+
   @Test func `without the setting there is no such path`() throws {
     let fixture = try APIFixture()
     #expect(try push(fixture, Self.body("")).status == 404)
@@ -91,12 +105,25 @@ private let token = String(repeating: "ab", count: 32)
     let fixture = try APIFixture([
       "--gorush", "--gorush-key", "shop", "--gorush-app", "com.example.shop",
     ])
-    #expect(try push(fixture, Self.body(""), key: nil).json["logs"]?.array?.isEmpty == true)
-    let other = try push(fixture, Self.body(#","topic":"a.b""#), key: nil)
+    func keyless(
+      _ body: String = Self.body(""), type: String = "application/json", headers: [String] = []
+    ) throws -> (status: Int, json: JSONValue) {
+      try push(fixture, body, key: nil, type: type, headers: headers)
+    }
+    #expect(try keyless().json["logs"]?.array?.isEmpty == true)
+    let other = try keyless(Self.body(#","topic":"a.b""#))
     #expect(other.json["logs"]?.array?.count == 1)
+    // What a web page can send without being asked.
+    for type in ["text/plain", "application/x-www-form-urlencoded", "text/plain;application/json"] {
+      #expect(try keyless(type: type).status == 415, "\(type)")
+    }
+    for header in ["Origin: http://evil.example", "Origin: null", "Sec-Fetch-Site: cross-site"] {
+      #expect(try keyless(headers: [header]).status == 403, "\(header)")
+    }
+    #expect(try push(fixture, Self.body(""), key: "shop", type: "text/plain").status == 200)
     #expect(try push(fixture, Self.body(""), key: "unknown").status == 401)
     let none = try APIFixture(["--gorush", "--gorush-key", "nobody"])
-    #expect(try push(none, Self.body(""), key: nil).status == 401)
+    #expect(try push(none, Self.body(""), key: nil, type: "application/json").status == 401)
   }
 
   @Test func `many tokens are several requests, and an Idempotency-Key names them`() throws {

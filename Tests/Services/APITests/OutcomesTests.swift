@@ -56,6 +56,14 @@ import Testing
     #expect(try get("u2").1["outcomes"]?.array?.count == 1)
     #expect(try get("u3").0 == 404, "of an app that the key may not read")
     #expect(try get("a/b%20c").0 == 200)
+    // Any number of rows of another app under the same id hides none of its own.
+    try store.keep(
+      (0..<OutcomeAnswers.limit + 1).map {
+        Self.receipt($0 + 10, app: "a.b", id: "order-2", apnsID: "v\($0)")
+      } + [Self.receipt(10_000, app: own, id: "order-2", apnsID: "mine")])
+    let mine = try get("order-2")
+    #expect(mine.1["outcomes"]?.array?.map { $0["apns_id"]?.string } == ["mine"])
+    #expect(mine.1["has_more"] == false)
     #expect(try get(String(repeating: "x", count: 129)).0 == 400)
     #expect(try fixture.send("DELETE", "notifications/order-1").status == 405)
     #expect(try fixture.send("GET", "notifications/order-1", key: nil).status == 401)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Glibc
 import HTTPClient
 import JSON
+import ServiceKit
 import Signing
 import TestSupport
 import Testing
@@ -70,6 +72,41 @@ import Testing
     } throws: {
       "\($0)".contains("openssl pkey -in \(folder.file("key"))")
     }
+  }
+
+  @Test
+  func `a certificate that is renewed is shown without a restart, one that does not fit is not`()
+    throws
+  {
+    let fixture = try APIFixture(flags())
+    let before = HTTPClient(timeoutMilliseconds: 30_000, roots: folder.file("root"))
+    #expect(try before.post(fixture.url, request, headers: authorization).status == 202)
+    let renewed = try CertificateAuthority()
+    try File.write(folder.file("root2"), renewed.certificatePEM)
+    let client = HTTPClient(timeoutMilliseconds: 30_000, roots: folder.file("root2"))
+    // The certificate comes first; its key is not there yet.
+    try renewed.issueServer().write(
+      certificate: folder.file("certificate"), key: folder.file("newkey"))
+    fixture.context.signals.requestReload()
+    #expect((try? client.post(fixture.url, request, headers: authorization)) == nil)
+    try Files.replace(
+      folder.file("key"), String(decoding: try File.read(folder.file("newkey")), as: UTF8.self))
+    #expect(
+      eventually {
+        (try? client.post(fixture.url, request, headers: authorization).status) == 202
+      })
+  }
+
+  @Test func `nothing older than TLS 1.2 is spoken`() throws {
+    let fixture = try APIFixture(flags())
+    func connects(_ version: String) -> Bool {
+      // s_client ends with its input.
+      system(
+        "openssl s_client -connect 127.0.0.1:\(fixture.port) \(version) -cipher ALL@SECLEVEL=0 </dev/null >/dev/null 2>&1"
+      ) == 0
+    }
+    #expect(!connects("-tls1") && !connects("-tls1_1"))
+    #expect(connects("-tls1_2"))
   }
 
   @Test func `a key that is not the certificate's ends the start with a message`() throws {

@@ -22,31 +22,3 @@ func gzip(_ bytes: [UInt8]) -> [UInt8] {
   defer { unlink(name + ".gz") }
   return (try? File.read(name + ".gz")) ?? []
 }
-
-/// A client that does what no client library would.
-final class RawConnection {
-  private let descriptor: Int32
-
-  init(port: UInt16) throws {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    let code = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    guard code == 0 else { throw SystemError.last("cannot connect") }
-  }
-
-  deinit { close(descriptor) }
-
-  func send(_ text: String) {
-    var text = text
-    _ = text.withUTF8 {
-      Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-    }
-  }
-}

@@ -53,7 +53,7 @@ import Testing
     service.stop()
     // Another process has the same lines once more, as after a crash before the commit.
     let queries = try TokenQueries(fixture.database)
-    let before = try queries.outcomes(of: "order-7", limit: 10)
+    let before = try queries.outcomes(of: "order-7", apps: nil, limit: 10)
     #expect(before.map(\.receipt) == [lines[15], lines[14]])
     #expect(before.map(\.app) == ["com.example.app", "com.example.app"])
     try produce(fixture, [[Self.line(15, at: now)]])
@@ -61,10 +61,10 @@ import Testing
     defer { service.stop() }
     #expect(
       try eventually(withinMilliseconds: 20_000) {
-        try queries.outcomes(of: "order-7", limit: 10).count == 3
+        try queries.outcomes(of: "order-7", apps: nil, limit: 10).count == 3
       })
     let id = "00000000-0000-4000-8000-00000000000f"
-    #expect(try queries.outcomes(of: id, limit: 10).count == 2)
+    #expect(try queries.outcomes(of: id, apps: nil, limit: 10).count == 2)
     #expect(try queries.receiptKeeping()?.retention == 7 * 86_400_000)
   }
 
@@ -80,8 +80,8 @@ import Testing
     var service = try fixture.start(flags: ["--keep-receipts", "1m"])
     #expect(eventually(withinMilliseconds: 60_000) { service.count("receipts_removed") == 50 })
     let queries = try TokenQueries(fixture.database)
-    #expect(try queries.outcomes(of: "order-45", limit: 2).count == 1)
-    #expect(try queries.outcomes(of: "order-3", limit: 2).isEmpty)
+    #expect(try queries.outcomes(of: "order-45", apps: nil, limit: 2).count == 1)
+    #expect(try queries.outcomes(of: "order-3", apps: nil, limit: 2).isEmpty)
     service.stop()
     // What nobody keeps any longer: the last one goes in its time, and with it the note that there are some.
     try TokenStore(fixture.database, now: 1).set(ReceiptKeeping(since: 1, retention: -1_200_000))
@@ -89,6 +89,6 @@ import Testing
     defer { service.stop() }
     #expect(
       try eventually(withinMilliseconds: 30_000) { try queries.receiptKeeping() == nil })
-    #expect(try queries.outcomes(of: "order-45", limit: 2).isEmpty)
+    #expect(try queries.outcomes(of: "order-45", apps: nil, limit: 2).isEmpty)
   }
 }

@@ -20,9 +20,9 @@ public struct Envelope: Sendable {
   public internal(set) var lane = Lane.transactional
   public internal(set) var environment = Environment.production
   public internal(set) var pushType = PushType.alert
-  /// What tells one sending of this notification from another: the `apns-id`, and for a dead letter that was
-  /// replayed also which one. A notification that is known to have been taken may then be replayed, once for
-  /// each of its dead letters.
+  /// What tells one sending of this notification from another: app, environment and `apns-id`, and for a dead letter that
+  /// was replayed also which one. A notification that is known to have been taken may then be replayed, once for each of
+  /// its dead letters. The same in this process only (`TakenScope`).
   public internal(set) var takenID = NotificationID(high: 0, low: 0)
   /// What the record's key names.
   public internal(set) var target = PushTarget.device
@@ -111,6 +111,7 @@ public struct Envelope: Sendable {
       throw cursor.invalid(.pushType, pushTypeText)
     }
     pushType = known
+    takenID = TakenScope.bits(app: record.extracting(app.indices), environment: self.environment)
   }
 
   private mutating func readHeaders(
@@ -165,7 +166,8 @@ public struct Envelope: Sendable {
     guard first ?? 0 <= OutsideTime.last else { throw cursor.invalid(.firstSeen, seen) }
     firstSeen = first
     lastReason = try cursor.optionallyLastField(.lastReason, in: record)
-    takenID = id
+    // So far it is the scope.
+    takenID = NotificationID(high: takenID.high ^ id.high, low: takenID.low ^ id.low)
     guard cursor.lineGoesOn(in: record) else { return cursor.step() }
     try readTarget(record, &cursor)
     guard cursor.lineGoesOn(in: record) else { return cursor.step() }
@@ -202,7 +204,7 @@ public struct Envelope: Sendable {
     if !replay.isEmpty {
       let mark = record.extracting(replay.indices)
       guard ReplayMark.isMark(mark) else { throw cursor.invalid(.replay, replay) }
-      takenID = ReplayMark.mix(id, mark)
+      takenID = ReplayMark.mix(takenID, mark)
     }
     guard cursor.lineGoesOn(in: record) else { return cursor.step() }
     try readTraceParent(record, &cursor)

@@ -15,6 +15,13 @@ public enum ConsoleCommand: Service {
         "listen", default: "127.0.0.1:9480", "Where the page is; port 0 takes a free one."))
     var listen: Endpoint
 
+    @Declared(
+      .list(
+        "names", placeholder: "NAME",
+        "Names besides addresses and localhost under which the page answers, such as *.example.com."
+      ))
+    var names: [String]
+
     public init() {}
   }
 
@@ -40,6 +47,7 @@ public enum ConsoleCommand: Service {
     do {
       let server = try HTTPServer(
         host: host, port: settings.listen.port, bodyLimit: 0, idleSeconds: 30,
+        names: settings.names,
         routes: [
           HTTPRoute("GET", "/") { _ in
             HTTPResponse(contentType: "text/html; charset=utf-8", body: .bytes(ConsolePage.bytes))

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The path and the query of a request, percent-decoded. An escape that is none, an escaped NUL (a text that ends there in
+/// one place and goes on in another) and bytes that are not UTF-8 are refused.
+public struct RequestTarget: Equatable, Sendable {
+  public let path: String
+  /// The query's parts in their order.
+  public let query: [(name: String, value: String)]
+
+  public static func == (one: RequestTarget, other: RequestTarget) -> Bool {
+    one.path == other.path && one.query.elementsEqual(other.query) { $0 == $1 }
+  }
+
+  /// - Parameter text: as the request line has it: `/path?name=value`.
+  public init(_ text: String) throws(RequestProblem) {
+    let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    path = try Self.decode(parts[0], plusIsBlank: false)
+    var query: [(name: String, value: String)] = []
+    for part in parts.count > 1 ? parts[1].split(separator: "&") : [] {
+      let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      query.append(
+        (
+          try Self.decode(pair[0], plusIsBlank: true),
+          pair.count > 1 ? try Self.decode(pair[1], plusIsBlank: true) : ""
+        ))
+    }
+    self.query = query
+  }
+
+  /// The value of the query's first part of that name.
+  public func query(_ name: String) -> String? { query.first { $0.name == name }?.value }
+
+  private static func decode(
+    _ text: Substring, plusIsBlank: Bool
+  ) throws(RequestProblem) -> String {
+    let bytes = Array(text.utf8)
+    var decoded: [UInt8] = []
+    decoded.reserveCapacity(bytes.count)
+    var index = 0
+    while index < bytes.count {
+      switch bytes[index] {
+      case UInt8(ascii: "%"):
+        guard index + 2 < bytes.count, let high = digit(bytes[index + 1]),
+          let low = digit(bytes[index + 2]), high << 4 | low != 0
+        else { throw .malformed("an escape in the target that is not % and two hex digits") }
+        decoded.append(high << 4 | low)
+        index += 3
+      case UInt8(ascii: "+") where plusIsBlank:
+        decoded.append(0x20)
+        index += 1
+      case let byte:
+        decoded.append(byte)
+        index += 1
+      }
+    }
+    guard let text = String(validating: decoded, as: UTF8.self) else {
+      throw .malformed("the target is not UTF-8")
+    }
+    return text
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case 0x30...0x39: byte - 0x30
+    case 0x41...0x46: byte - 0x37
+    case 0x61...0x66: byte - 0x57
+    default: nil
+    }
+  }
+}

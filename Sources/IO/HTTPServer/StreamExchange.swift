@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTP1
+
+/// One request and its answer.
+public final class StreamExchange {
+  let head: RequestHead
+  private unowned let connection: ServerConnection
+  /// The owner's own, until `gone`.
+  public var attachment: AnyObject?
+  /// Who sends the request, once it is accepted: connections of accepted requests are not ended for newcomers without one.
+  public var owner: String?
+  public private(set) var isPaused = false
+  var response: HTTPResponse?
+  /// Bytes that the owner holds in memory for it: the server adds them up.
+  public var held = 0 {
+    didSet { connection.server?.held += held - oldValue }
+  }
+
+  init(_ head: RequestHead, _ connection: ServerConnection) {
+    self.head = head
+    self.connection = connection
+  }
+
+  public var method: String { head.method }
+  /// Without the query, percent-decoded.
+  public var path: String { head.target.path }
+  /// Where the request comes from: a numeric address.
+  public var client: String { connection.address }
+
+  /// The value of a header field, whatever the case of its name.
+  public func header(_ name: String) -> String? { head.field(name) }
+
+  /// The value of an argument of the query, percent-decoded; nil without it.
+  public func argument(_ name: String) -> String? { head.target.query(name) }
+
+  /// Bytes of the body as its head announces them; nil for a body in chunks.
+  public var announcedLength: Int? {
+    if case .length(let count) = head.framing { count } else { nil }
+  }
+
+  /// Nothing more of it is read until it goes on.
+  public func pause() { isPaused = true }
+
+  /// Ends a pause.
+  public func goOn() {
+    guard isPaused else { return }
+    isPaused = false
+    connection.isPending = true
+  }
+
+  /// Answers a request whose body is complete.
+  public func answer(_ response: HTTPResponse) {
+    self.response = response
+    isPaused = false
+    connection.isPending = true
+  }
+}
