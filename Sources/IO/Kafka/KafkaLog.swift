@@ -41,7 +41,7 @@ public enum KafkaLog {
         service: "kafka", message: String(cString: message),
         fields: [("client", .text(name)), ("about", .text(subject))])
       if dropped > 0 { event.fields.append(("left_out", .number(dropped))) }
-      let line = event.line(format)
+      let line = event.line(format, isForJournal: JournalStream.isStandardError)
       var bytes = Array((line + "\n").utf8)
       bytes.withUnsafeMutableBytes { _ = write(2, $0.baseAddress, $0.count) }
     }

@@ -167,7 +167,7 @@ final class Submission {
     if let ending, items == 0 || (submitted == 0 && shape == .single) { return ending.response }
     if items == 0 { return Problem.malformed("the body has no request in it").response }
     if let ending { appendRefusal(ending, id: nil) }
-    if shape == .array { verdicts.append(UInt8(ascii: "]")) }
+    if shape == .array { verdicts.append("]\n") }
     let body: HTTPResponse.Body
     do throws(SystemError) {
       body = try verdicts.takeBody()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import EventLoop
 import JSON
+import Pipeline
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -69,14 +71,14 @@ import Testing
     defer { _ = console.stop() }
     try #require(console.prints("url=http", withinMilliseconds: 30_000), "\(console.output)")
     let url = try #require(console.output.firstMatch(of: #/url=(http[^ \n]+)/#)?.1)
-    func status() throws -> ProgramRun {
+    func status() throws -> (status: Int32, output: String) {
       try BuiltProgram.run(
         ChildProcess.sibling("martlet"), ["status", "--interval", "200ms"] + pages, in: rig.folder)
     }
     try rig.produce(rig.names.requests, 0..<1) { Self.request($0, app: "com.example.app") }
     #expect(try eventually(withinMilliseconds: 30_000) { try status().status == 0 })
     try rig.addGatewayFaults(
-      #"[{"id":"any_answer","reason":"InvalidProviderToken","app":"com.example.chat"}]"#)
+      #"[{"id":"any_answer","reason":"InvalidProviderToken","when":{"app":"com.example.chat"}}]"#)
     try rig.produce(rig.names.requests, 1..<20) { Self.request($0, app: "com.example.chat") }
     let words = "APNs refuses app com.example.chat with credential"
     let isNamed = try eventually(withinMilliseconds: 30_000) {
@@ -84,7 +86,8 @@ import Testing
       return run.status == 3 && run.output.contains(words)
         && run.output.contains("InvalidProviderToken")
     }
-    #expect(isNamed, "\(try status().output)")
+    let last = try status()
+    #expect(isNamed, "\(last.output)")
     _ = try browse(
       "console_live.py", [String(url), "Degraded", "com.example.chat", "InvalidProviderToken"],
       in: rig.folder)
