@@ -15,7 +15,8 @@ public enum ShellWord {
       }
     }
     guard text.isEmpty || !isPlain else { return text }
-    return "'" + text.split(separator: "'", omittingEmptySubsequences: false)
+    return "'"
+      + text.split(separator: "'", omittingEmptySubsequences: false)
       .joined(separator: #"'\''"#) + "'"
   }
 }

@@ -15,7 +15,10 @@ public enum ImportCommand: Service {
 
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
 
-    @Declared(.boolean("strict", "Exit with status 1 if any line is not a valid request, or has an invalid token."))
+    @Declared(
+      .boolean(
+        "strict", "Exit with status 1 if any line is not a valid request, or has an invalid token.")
+    )
     var isStrict: Bool
 
     @Declared(.boolean("json", "Print the summary as one JSON object.")) var isJSON: Bool
@@ -73,7 +76,8 @@ public enum ImportCommand: Service {
     }
     if settings.isStrict && result.unusable + result.invalidTokens > 0 {
       throw ServiceFailure(
-        "\(result.unusable) lines are not valid requests, \(result.invalidTokens) tokens are invalid")
+        "\(result.unusable) lines are not valid requests, \(result.invalidTokens) tokens are invalid"
+      )
     }
   }
 }

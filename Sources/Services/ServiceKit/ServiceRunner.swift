@@ -91,12 +91,14 @@ public enum ServiceRunner {
     let log = Logger(service: program.replacingBlanks, level: level, format: format)
     KafkaLog.show(from: level, as: format)
     for warning in values.warnings { log.warning("\(warning)") }
-    log.event(.debug, "settings that differ from their defaults", values.given.map { ($0.name, .text($0.value)) })
+    log.event(
+      .debug, "settings that differ from their defaults",
+      values.given.map { ($0.name, .text($0.value)) })
     let interval = S.reportsCounters ? values[CommonSettings.countersInterval] : 0
     let context = ServiceContext(name: program, log: log, values: values)
     do throws(SystemError) {
       // Before any other thread.
-      let keeper = try Housekeeper(context, reportsEvery: interval, reloads: S.reportsCounters)
+      let keeper = try Housekeeper(context, reportsEvery: interval, reloads: !S.belongsToTerminal)
       let failure = outcome(service, settings, context)
       keeper.finish()
       if let failure { log.error("\(failure)") }

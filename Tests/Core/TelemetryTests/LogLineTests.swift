@@ -33,7 +33,9 @@ import Testing
         + #""why":"reset by peer","left":3}"#)
   }
 
-  @Test func `in the journal a line begins with its priority, and has no time but where programs read it`()
+  @Test
+  func
+    `in the journal a line begins with its priority, and has no time but where programs read it`()
   {
     #expect(
       Self.lost.line(.text, isForJournal: true)
@@ -45,7 +47,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("/srv/martlet/a.properties", "/srv/martlet/a.properties"), ("/srv/my folder", "'/srv/my folder'"),
+    ("/srv/martlet/a.properties", "/srv/martlet/a.properties"),
+    ("/srv/my folder", "'/srv/my folder'"),
     ("it's", #"'it'\''s'"#), ("", "''"), ("$HOME;ls", "'$HOME;ls'"), ("ü", "'ü'"),
   ])
   func `a word of a command that is shown is one word of a shell`(text: String, word: String) {

@@ -62,7 +62,8 @@ import Testing
     #expect(!notifier(["NOTIFY_SOCKET": long]).send("READY=1"))
   }
 
-  @Test func `the journal is recognized by device and inode, and no other descriptor is taken for it`()
+  @Test
+  func `the journal is recognized by device and inode, and no other descriptor is taken for it`()
     throws
   {
     let (mine, other) = (dup(STDIN_FILENO), try listen("@martlet-journal-\(getpid())"))

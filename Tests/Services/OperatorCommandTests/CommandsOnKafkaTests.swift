@@ -74,7 +74,8 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     var result = ImportResult(produced: 3, unusable: 1, refused: 0, milliseconds: 20)
     #expect(
       result.json
-        == #"{"produced":3,"unusable":1,"invalid_tokens":0,"refused":0,"milliseconds":20,"complete":true}"#)
+        == #"{"produced":3,"unusable":1,"invalid_tokens":0,"refused":0,"milliseconds":20,"complete":true}"#
+    )
     #expect(!result.text.contains("stopped"))
     result.wasStopped = true
     #expect(result.json.hasSuffix(#""complete":false}"#))

@@ -40,8 +40,8 @@ import Testing
     #expect(refusals.all.map(\.app) == ["news"])
   }
 
-  @Test func `an app that nobody sends to any more is forgotten, and the credential once it is well`()
-  {
+  @Test
+  func `an app that nobody sends to any more is forgotten, and the credential once it is well`() {
     let health = health(refusing: ["typo"])
     var refusals = Refusals()
     refusals.note("typo", "InvalidProviderToken", now: 1_000)

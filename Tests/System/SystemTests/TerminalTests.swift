@@ -52,7 +52,8 @@ import Testing
         ChildProcess.sibling("martlet"), ["help", command], in: folder)
       #expect(run.status == 0 && run.output.contains("Usage: martlet \(command)"), "\(run.output)")
     }
-    let none = try BuiltProgram.run(ChildProcess.sibling("martlet"), ["help", "nothing"], in: folder)
+    let none = try BuiltProgram.run(
+      ChildProcess.sibling("martlet"), ["help", "nothing"], in: folder)
     #expect(none.status == 2 && none.output.contains("there is no command nothing"))
   }
 
@@ -76,7 +77,9 @@ import Testing
     let error = #expect(throws: HTTPClientError.self) {
       try HTTPClient(roots: folder.file("root.pem")).get(url)
     }
-    #expect(error?.description.contains("certificate has expired") == true, "\(String(describing: error))")
+    #expect(
+      error?.description.contains("certificate has expired") == true, "\(String(describing: error))"
+    )
     let wakeup = Wakeup()
     let poster = WebhookPoster(
       wakeup: wakeup.fd, connections: 1, allowsHTTP: false, roots: folder.file("root.pem"))

@@ -118,7 +118,8 @@ struct PipelineStatus: Sendable {
     delivery = growth.delivery ?? Growth(now, [], seconds).delivery
     slowestAnswers =
       before.isEmpty ? nil : growth.quantile(0.9, of: "martlet_sender_request_seconds_bucket")
-    clockDifference = all.highest("", of: "martlet_signer_clock_difference_seconds").first?.value ?? 0
+    clockDifference =
+      all.highest("", of: "martlet_signer_clock_difference_seconds").first?.value ?? 0
     credentialsWithoutToken = all.sum("martlet_sender_credentials_without_token")
     oldestToken = all.lowest("martlet_sender_provider_token_issued_timestamp_seconds").map {
       wall - $0

@@ -71,7 +71,8 @@ extension StatusText {
     let what =
       switch blockage.state {
       case "app":
-        "APNs refuses app \(TerminalText.plain(blockage.app ?? "?")) with credential \(credential) in \(environment)"
+        "APNs refuses app \(TerminalText.plain(blockage.app ?? "?")) with credential \(credential)"
+          + " in \(environment)"
       case "credential": "APNs refuses credential \(credential) in \(environment)"
       case "gateway": "the \(environment) gateway fails for credential \(credential)"
       case "connects": "no connection to the \(environment) gateway for credential \(credential)"
@@ -79,7 +80,8 @@ extension StatusText {
       default: "credential \(credential) in \(environment): \(TerminalText.plain(blockage.state))"
       }
     let reason = blockage.reason.isEmpty ? "" : " (\(TerminalText.plain(blockage.reason)))"
-    return "\(what)\(reason), for \(duration(blockage.seconds)); \(count(blockage.waiting)) wait in memory"
+    return "\(what)\(reason), for \(duration(blockage.seconds));"
+      + " \(count(blockage.waiting)) wait in memory"
   }
 
   /// In seconds: as the alerts MartletBacklog, MartletGatewaySlow and MartletClockDifference.
@@ -97,7 +99,8 @@ extension StatusText {
     }
     if status.ingestBacklog > slowLimits.backlog {
       lines.append(
-        "! the oldest request that ingest has not finished is \(duration(status.ingestBacklog)) old")
+        "! the oldest request that ingest has not finished is \(duration(status.ingestBacklog)) old"
+      )
     }
     if let answer = status.slowestAnswers, answer > slowLimits.answer {
       lines.append("! APNs answers slowly: every tenth answer takes more than \(duration(answer))")
