@@ -136,7 +136,7 @@ public enum SenderMetrics {
   static let refusedSeconds = Metric(
     "martlet_sender_refused_seconds", .gauge, unit: .seconds,
     labels: ["app", "credential", "environment", "reason"],
-    bound: "(\(AppCounts.namedApps) apps per loop + 2) × credentials × 2 environments × reasons",
+    bound: "\(AppCounts.namedApps + 1) apps per loop × credentials × 2 environments × reasons",
     merge: .highest,
     event: "APNs refuses an app with this credential; its notifications wait",
     "How long APNs has refused an app with a credential, or the credential (app is empty), without an accepted"

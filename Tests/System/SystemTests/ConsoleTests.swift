@@ -49,7 +49,7 @@ import Testing
     try #require(console.prints("url=http", withinMilliseconds: 30_000), "\(console.output)")
     let url = try #require(console.output.firstMatch(of: #/url=(http[^ \n]+)/#)?.1)
     let looked = try browse("console_states.py", [String(url)], in: folder)
-    #expect(looked.split(separator: "\n").count { $0.hasPrefix("shows: ") } == 25, "\(looked)")
+    #expect(looked.split(separator: "\n").count { $0.hasPrefix("shows: ") } == 24, "\(looked)")
     #expect(console.stop() == 0, "\(console.output)")
   }
 
