@@ -16,6 +16,11 @@ static inline CURLcode martlet_curl_set_blob(CURL *easy, CURLoption option, cons
   struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
   return curl_easy_setopt(easy, option, &blob);
 }
+/* CURL_ERROR_SIZE bytes, which must live as long as the handle may be used. */
+static inline CURLcode martlet_curl_set_error_buffer(CURL *easy, char *buffer) {
+  buffer[0] = 0;
+  return curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, buffer);
+}
 static inline CURLcode martlet_curl_set_body(CURL *easy, const void *bytes, curl_off_t count) {
   CURLcode code = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, count);
   return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_POSTFIELDS, bytes);

@@ -141,7 +141,10 @@ public struct Dispatcher: ~Copyable, Sendable {
   }
 
   /// An operator has paused or resumed apps or lanes: this is what is paused now. What is under way goes on.
-  public mutating func update(_ pauses: Pauses) { work.update(pauses) }
+  public mutating func update(_ pauses: Pauses) {
+    work.update(pauses)
+    while let slot = work.takeResumed() { destinations.route(slot, &work, &turn) }
+  }
 
   // MARK: Pushes go out
 

@@ -135,10 +135,7 @@ struct Intake: Sendable {
 
   /// Whether nothing of a partition forbids to take records of it.
   private func mayTake(from index: Int, _ work: inout Workload) -> Bool {
-    if case .lane(let lane) = work.partitions[index].feed, work.pauses.contains(lane) {
-      return false
-    }
-    return !work.partitions[index].hasEarly && work.allowance(of: index) > 0
+    !work.partitions[index].hasEarly && work.allowance(of: index) > 0
   }
 
   // MARK: Whose turn it is
@@ -163,8 +160,7 @@ struct Intake: Sendable {
   ) {
     step = lane == .bulk ? .bulk : .transactional
     rotation &+= 1
-    room =
-      work.pauses.contains(lane) ? 0 : room(for: SendClass(lane), &destinations, work, now: now)
+    room = room(for: SendClass(lane), &destinations, work, now: now)
     position = rotation % work.partitions.indices.count
     end = work.partitions.indices.count
   }
@@ -183,7 +179,9 @@ struct Intake: Sendable {
       position = index
       if work.partitions[index].feed == .lane(lane), !work.partitions[index].hasEarly {
         // Half of what is left at a time: who crowds the partition is noticed before there is nothing left.
-        let wanted = min(room, Dispatcher.takeAtOnce, (work.allowance(of: index) + 1) / 2)
+        // Of a paused lane the head alone: it is kept, and shows how long the lane has waited.
+        let most = work.pauses.contains(lane) ? 1 : Dispatcher.takeAtOnce
+        let wanted = min(room, most, (work.allowance(of: index) + 1) / 2)
         if wanted > 0 { return Take(partition: index, count: wanted) }
       }
       position += 1

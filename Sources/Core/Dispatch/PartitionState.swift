@@ -60,7 +60,8 @@ public struct PartitionState: Sendable {
   private var recent: RecentIDs
   /// Spreads what a retry topic gives back.
   private var pacing: RetryPacing?
-  /// A retry that was read before it was due, and when it will be (monotonic milliseconds).
+  /// A record that was read before it was due, and when it will be (monotonic milliseconds): a retry, or the head of a
+  /// paused lane.
   private var notDue: (slot: UInt32, due: UInt64)?
   /// Records that were taken and given up unsent since the partition is to be given back.
   private var handedBack = 0
@@ -89,13 +90,16 @@ public struct PartitionState: Sendable {
   /// When the retry that was read before it was due will be (monotonic milliseconds); `.max` without one.
   var nextDue: UInt64 { notDue?.due ?? .max }
 
-  /// A retry was read before it was due.
+  /// A record was read before it was due.
   var hasEarly: Bool { notDue != nil }
 
-  /// Keeps a retry that was read before it was due.
+  /// That is the head of a paused lane, which is due when somebody resumes it.
+  var isHeld: Bool { notDue?.due == .max }
+
+  /// Keeps a record that was read before it was due.
   mutating func keep(_ slot: UInt32, until due: UInt64) { notDue = (slot, due) }
 
-  /// Hands out the retry that was read before it was due, whether it is or not.
+  /// Hands out the record that was read before it was due, whether it is or not.
   mutating func takeEarly() -> UInt32? {
     defer { notDue = nil }
     return notDue?.slot

@@ -56,7 +56,8 @@ struct Progress: Sendable {
     mutating func add(_ partition: inout PartitionState, reserve: Int, now: UInt64) {
       open += partition.open
       runs += partition.runCount
-      age = max(age, partition.headAge(now: now))
+      // A paused lane is not stuck.
+      if !partition.isHeld { age = max(age, partition.headAge(now: now)) }
       span = max(span, partition.span)
       if partition.windowDeadline == nil, partition.allowance(reserve: reserve) == 0 { paused += 1 }
     }

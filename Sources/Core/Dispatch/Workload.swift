@@ -56,7 +56,7 @@ public struct Workload: Sendable {
       PartitionState(start, bounds: settings.partitionBounds, window: settings.dedupWindow))
   }
 
-  /// Drops the retries that were read before they were due.
+  /// Drops the records that were read before they were due.
   mutating func handBackEarly(_ turn: inout Turn) {
     for index in partitions.indices {
       if let early = partitions[index].takeEarly() { handBack(early, &turn) }
@@ -107,10 +107,7 @@ public struct Workload: Sendable {
       let waited = UInt64(max(0, turn.wall - Int64(facts.waitedSince)))
       pushes[slot].hasAwaitedCredential(waited, now: turn.now)
     }
-    let due =
-      partitions[index].isRetry
-      ? partitions.due(
-        index, written: written, wall: turn.wall, now: turn.now, random: turn.chance()) : 0
+    let due = due(written: written, from: index, &turn)
     if !partitions.isFirst(facts.takenID, in: index) {
       finish(slot, .deduplicated, .repeatedID, &turn)
     } else if due > turn.now {
@@ -120,6 +117,14 @@ public struct Workload: Sendable {
       return (slot, true)
     }
     return (slot, false)
+  }
+
+  /// When a record goes on, in monotonic milliseconds: `.max` for one of a paused lane, which waits until that is
+  /// resumed.
+  private mutating func due(written: Int64, from index: Int, _ turn: inout Turn) -> UInt64 {
+    if case .lane(let lane) = partitions[index].feed { return pauses.contains(lane) ? .max : 0 }
+    return partitions.due(
+      index, written: written, wall: turn.wall, now: turn.now, random: turn.chance())
   }
 
   /// A record that is no notification has ended in a dead letter.
@@ -139,6 +144,18 @@ public struct Workload: Sendable {
     guard let slot = partitions[partition].takeDue(now) else { return nil }
     pushes[slot].life.resume()
     return slot
+  }
+
+  /// The next record that was kept because its lane was paused, and is not any more.
+  mutating func takeResumed() -> UInt32? {
+    for index in partitions.indices where partitions[index].isHeld {
+      guard case .lane(let lane) = partitions[index].feed, !pauses.contains(lane),
+        let slot = partitions[index].takeEarly()
+      else { continue }
+      pushes[slot].life.resume()
+      return slot
+    }
+    return nil
   }
 
   // MARK: What keeps it from going

@@ -47,17 +47,24 @@ public struct SettingValues: Sendable {
 
 extension SettingValues {
   /// `name = value (source)` for each setting that has a value; secrets are only said to be set.
-  public var report: [String] {
-    var lines: [String] = []
+  public var report: [String] { shown.map { "\($0.name) = \($0.value) (\($0.source))" } }
+
+  /// The settings whose values come from elsewhere than their defaults, by name; secrets are only said to be set.
+  public var given: [(name: String, value: String)] {
+    shown.filter { $0.source != .defaultValue }.map { ($0.name, $0.value) }
+  }
+
+  private var shown: [(name: String, value: String, source: SettingSource)] {
+    var lines: [(name: String, value: String, source: SettingSource)] = []
     for (index, setting) in table.settings.enumerated() {
       guard let value = values[index], let source = sources[index] else { continue }
-      lines.append("\(setting.name) = \(setting.isSecret ? "(set)" : value.text) (\(source))")
+      lines.append((setting.name, setting.isSecret ? "(set)" : value.text, source))
     }
     let layers = [("", kafka.common), ("consumer.", kafka.consumer), ("producer.", kafka.producer)]
     for (layer, properties) in layers {
       for property in properties {
         let value = KafkaProperties.isSecret(property.name) ? "(set)" : property.value
-        lines.append("kafka.\(layer)\(property.name) = \(value) (\(property.source))")
+        lines.append(("kafka.\(layer)\(property.name)", value, property.source))
       }
     }
     return lines

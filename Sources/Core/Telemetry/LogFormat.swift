@@ -45,12 +45,16 @@ public struct LogEvent: Sendable {
   public static let longestText = 1_000
 
   /// The line without its end. It holds no control character, and nothing that would turn it around.
-  public func line(_ format: LogFormat) -> String {
+  ///
+  /// - Parameter isForJournal: it becomes a line of systemd's journal: the level comes first as the journal reads it
+  ///   (sd-daemon(3)), and the time, which the journal has itself, only where programs read the line.
+  public func line(_ format: LogFormat, isForJournal: Bool = false) -> String {
+    let priority = isForJournal ? level.journalPrefix : ""
     let event = cut
     switch format {
-    case .text: return event.textLine
-    case .logfmt: return event.logfmtLine
-    case .json: return event.jsonLine
+    case .text: return priority + event.textLine(hasTime: !isForJournal)
+    case .logfmt: return priority + event.logfmtLine
+    case .json: return priority + event.jsonLine
     }
   }
 
@@ -74,8 +78,9 @@ public struct LogEvent: Sendable {
     return "\(text[..<end])… (\(length) bytes)"
   }
 
-  private var textLine: String {
-    var line = "\(Timestamp.text(milliseconds: milliseconds)) \(level.text) \(service) "
+  private func textLine(hasTime: Bool) -> String {
+    let time = hasTime ? Timestamp.text(milliseconds: milliseconds) + " " : ""
+    var line = "\(time)\(level.text) \(service) "
     for scalar in message.unicodeScalars {
       line.unicodeScalars.append(TerminalText.isHarmful(scalar.value) ? " " : scalar)
     }

@@ -13,6 +13,16 @@ public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     }
   }
 
+  /// The level as systemd's journal reads it at the start of a line: `<3>` to `<7>` (sd-daemon(3)).
+  public var journalPrefix: String {
+    switch self {
+    case .debug: "<7>"
+    case .info: "<6>"
+    case .warning: "<4>"
+    case .error: "<3>"
+    }
+  }
+
   public init?(text: String) {
     guard let level = Self.allCases.first(where: { $0.text == text }) else { return nil }
     self = level

@@ -66,7 +66,7 @@ public struct EndpointMachine: Sendable {
   public var isFailing: Bool { outage != nil }
   /// Events that wait or are under way.
   public var queued: Int { lanes.values.reduce(0) { $0 + $1.queued } }
-  /// When the oldest of them happened, milliseconds since the epoch.
+  /// When the oldest of them was recorded, milliseconds since the epoch.
   public var oldest: Int64? { lanes.values.compactMap(\.oldest).min() }
 
   // MARK: Events

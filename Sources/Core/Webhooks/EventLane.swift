@@ -36,8 +36,9 @@ struct EventLane: Sendable {
   var isBusy: Bool { phase == .sending || phase == .burying }
   var isSending: Bool { phase == .sending }
   var failures: Int { backoff.failures }
-  /// When the oldest event happened that is not done, milliseconds since the epoch.
-  var oldest: Int64? { events.first?.time }
+  /// When the oldest event that is not done was recorded, milliseconds since the epoch. A registration may name a time long
+  /// before (`martlet tokens import` does), for which nobody has waited here.
+  var oldest: Int64? { events.first.map { $0.recordedAt >= 0 ? $0.recordedAt : $0.time } }
   var queued: Int { events.count }
 
   mutating func add(_ new: [WebhookEvent], now: UInt64) {

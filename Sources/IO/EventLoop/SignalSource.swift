@@ -38,6 +38,14 @@ public final class SignalSource {
     pthread_sigmask(SIG_UNBLOCK, &set, nil)
   }
 
+  /// Whether the process was started with a signal ignored, as by nohup(1).
+  public static func isIgnored(_ signal: Int32) -> Bool {
+    var action = sigaction()
+    guard sigaction(signal, nil, &action) == 0 else { return false }
+    // SIG_IGN is a number in the place of a function.
+    return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
+  }
+
   private static func set(_ signals: [Int32]) -> sigset_t {
     var set = sigset_t()
     sigemptyset(&set)

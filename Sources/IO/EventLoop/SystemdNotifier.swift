@@ -23,8 +23,16 @@ public struct SystemdNotifier: Sendable {
     getenv(name).map { String(cString: $0) }
   }
 
-  /// The service is ready.
-  public func ready() { send("READY=1") }
+  /// Whether systemd listens.
+  public var isActive: Bool { path != nil }
+
+  /// The process runs with valid settings. Whether it can do its work is told by `status`, and by `/readyz`: a host must
+  /// not wait for Kafka to finish its boot.
+  public func started() { send("READY=1") }
+  /// How the process stands, in a few words for `systemctl status`.
+  public func status(_ words: String) {
+    send("STATUS=" + words.filter { !$0.isNewline })
+  }
   /// It begins to stop.
   public func stopping() { send("STOPPING=1") }
   /// It is alive.

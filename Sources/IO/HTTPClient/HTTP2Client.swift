@@ -46,6 +46,7 @@ public final class HTTP2Client {
   private static let bodyLimit = 16 << 20
 
   private let easy: UnsafeMutableRawPointer
+  private let problem = CurlProblem()
   private let host: String
   private let port: UInt16
   private let identity: Identity
@@ -73,6 +74,7 @@ public final class HTTP2Client {
     _ method: String, _ path: String, headers: [(String, String)], body: [UInt8]? = nil
   ) throws(Failure) -> Answer {
     curl_easy_reset(easy)
+    problem.attach(to: easy)
     var list: UnsafeMutablePointer<curl_slist>?
     var places: UnsafeMutablePointer<curl_slist>?
     defer {
@@ -115,7 +117,7 @@ public final class HTTP2Client {
 
   private func failure(_ code: CURLcode, _ sink: AnswerSink) -> Failure {
     let words =
-      sink.isOverflown ? "the answer is too long" : String(cString: curl_easy_strerror(code))
+      sink.isOverflown ? "the answer is too long" : problem.text(code)
     return Failure(
       description: "\(host):\(port): \(words)",
       mayHaveArrived: martlet_curl_request_bytes(easy) > 0)

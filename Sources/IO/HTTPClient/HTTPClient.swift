@@ -22,6 +22,7 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
 /// calling thread, over one kept connection.
 public final class HTTPClient {
   private let easy: UnsafeMutableRawPointer
+  private let problem = CurlProblem()
   private let timeoutMilliseconds: Int
   private let roots: String?
 
@@ -85,6 +86,7 @@ public final class HTTPClient {
     _ fields: [String] = [], isStreamed: Bool, _ sink: CollectedBody
   ) throws(HTTPClientError) -> HTTPAnswer {
     curl_easy_reset(easy)
+    problem.attach(to: easy)
     var headers: UnsafeMutablePointer<curl_slist>?
     defer { curl_slist_free_all(headers) }
     if body != nil { headers = curl_slist_append(headers, "Content-Type: \(contentType)") }
@@ -106,7 +108,7 @@ public final class HTTPClient {
     }
     guard code == CURLE_OK else {
       let reason =
-        sink.isOverflown ? "the answer is too long" : String(cString: curl_easy_strerror(code))
+        sink.isOverflown ? "the answer is too long" : problem.text(code)
       throw HTTPClientError(description: "\(method) \(url): \(reason)")
     }
     return HTTPAnswer(status: martlet_curl_status(easy), body: sink.bytes)

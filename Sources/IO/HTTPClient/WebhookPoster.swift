@@ -78,6 +78,7 @@ public final class WebhookPoster {
     martlet_curl_set_number(easy, CURLOPT_TIMEOUT_MS, timeoutMilliseconds)
     martlet_curl_set_headers(easy, transfer.headers)
     martlet_curl_set_body(easy, transfer.body.baseAddress, curl_off_t(transfer.body.count))
+    transfer.problem.attach(to: easy)
     let context = Unmanaged.passUnretained(transfer).toOpaque()
     martlet_curl_set_sink(easy, takeBody, context)
     martlet_curl_set_header_sink(easy, takeHeader, context)
@@ -118,7 +119,7 @@ public final class WebhookPoster {
     let status = martlet_curl_status(easy)
     return Answer(
       tag: transfer.tag, status: status >= 200 ? status : nil, retryAfter: transfer.retryAfter,
-      problem: status >= 200 ? "" : String(cString: curl_easy_strerror(code)))
+      problem: status >= 200 ? "" : transfer.problem.text(code))
   }
 
   /// Ends all requests; none of them is answered. Their connections are closed.
@@ -128,6 +129,8 @@ public final class WebhookPoster {
 
   private func end(_ easy: UnsafeMutableRawPointer) {
     curl_multi_remove_handle(multi, easy)
+    // It must not write where the transfer was.
+    curl_easy_reset(easy)
     transfers[easy] = nil
     idle.append(easy)
   }
@@ -138,6 +141,7 @@ private final class WebhookTransfer {
   let tag: UInt64
   let headers: UnsafeMutablePointer<curl_slist>?
   let body: UnsafeMutableRawBufferPointer
+  let problem = CurlProblem()
   private(set) var retryAfter: String?
   private var received = 0
 

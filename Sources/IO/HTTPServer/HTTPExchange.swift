@@ -36,12 +36,18 @@ public struct HTTPResponse: Sendable {
   ) {
     self.status = status
     self.contentType = contentType
-    self.body = body
+    self.body = contentType.hasSuffix("json") ? Self.line(body) : body
     self.headers = headers
   }
 
   /// Bytes of memory that the body takes.
   public var heldBytes: Int { if case .bytes(let bytes) = body { bytes.count } else { 0 } }
+
+  /// JSON text that ends with its line, so that a terminal's prompt stands below it.
+  private static func line(_ body: Body) -> Body {
+    guard case .bytes(let bytes) = body, let last = bytes.last, last != 10 else { return body }
+    return .bytes(bytes + [10])
+  }
 
   public static func text(_ text: String, status: Int = 200) -> HTTPResponse {
     HTTPResponse(

@@ -63,7 +63,7 @@ public enum KafkaLog {
     let event = LogEvent(
       milliseconds: WallClock.milliseconds(), level: level, service: "kafka", message: message,
       fields: fields)
-    var bytes = Array((event.line(format) + "\n").utf8)
+    var bytes = Array((event.line(format, isForJournal: JournalStream.isStandardError) + "\n").utf8)
     bytes.withUnsafeMutableBytes { _ = write(2, $0.baseAddress, $0.count) }
   }
 }

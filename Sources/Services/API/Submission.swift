@@ -202,7 +202,7 @@ final class Submission {
     }
     if bill.requests == 0 { return Problem.malformed("the body has no request in it").response }
     if let ending { appendRefusal(ending, id: nil) }
-    if shape == .array { verdicts.append(UInt8(ascii: "]")) }
+    if shape == .array { verdicts.append("]\n") }
     let body: HTTPResponse.Body
     do throws(SystemError) {
       body = try verdicts.takeBody()

@@ -15,7 +15,10 @@ public enum ImportCommand: Service {
 
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
 
-    @Declared(.boolean("strict", "Exit with status 1 if any line is not a valid request."))
+    @Declared(
+      .boolean(
+        "strict", "Exit with status 1 if any line is not a valid request, or has an invalid token.")
+    )
     var isStrict: Bool
 
     @Declared(.boolean("json", "Print the summary as one JSON object.")) var isJSON: Bool
@@ -72,8 +75,10 @@ public enum ImportCommand: Service {
     if result.refused > 0 {
       throw ServiceFailure("\(result.refused) lines could not be produced; they are listed above")
     }
-    if settings.isStrict && result.unusable > 0 {
-      throw ServiceFailure("\(result.unusable) lines are not valid requests")
+    if settings.isStrict && result.unusable + result.invalidTokens > 0 {
+      throw ServiceFailure(
+        "\(result.unusable) lines are not valid requests, \(result.invalidTokens) tokens are invalid"
+      )
     }
   }
 }
@@ -84,6 +89,8 @@ public struct ImportResult: Sendable, Equatable {
   public var produced = 0
   /// Those among them that are no valid request.
   public var unusable = 0
+  /// Device tokens of valid requests that are none.
+  public var invalidTokens = 0
   /// Lines that Kafka will never take.
   public var refused = 0
   public var milliseconds: UInt64 = 0
@@ -93,7 +100,8 @@ public struct ImportResult: Sendable, Equatable {
     let seconds = Double(milliseconds) / 1_000
     let rate = seconds > 0 ? Int(Double(produced) / seconds) : produced
     return "\(produced) lines produced in \(Int(seconds * 10) / 10).\(Int(seconds * 10) % 10) s"
-      + " (\(rate)/s), \(unusable) of them not valid requests, \(refused) refused"
+      + " (\(rate)/s), \(unusable) of them not valid requests, \(invalidTokens) invalid tokens in the others,"
+      + " \(refused) refused"
       + (wasStopped ? "; stopped before the end" : "")
   }
 
@@ -101,6 +109,7 @@ public struct ImportResult: Sendable, Equatable {
   var json: String {
     let object: JSONValue = [
       "produced": .integer(Int64(produced)), "unusable": .integer(Int64(unusable)),
+      "invalid_tokens": .integer(Int64(invalidTokens)),
       "refused": .integer(Int64(refused)), "milliseconds": .integer(Int64(milliseconds)),
       "complete": .bool(!wasStopped),
     ]

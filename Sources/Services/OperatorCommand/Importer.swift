@@ -24,6 +24,8 @@ final class Importer {
   private var line = 0
   private var unusableShown = 0
   private var deliveries: [Delivery] = []
+  private let tokenDigits = UnsafeMutablePointer<UInt8>.allocate(
+    capacity: DeviceToken.maximumDigits)
 
   init(
     _ source: LineSource, _ cluster: KafkaCluster, _ names: TopicNames, _ types: PushTypes,
@@ -44,6 +46,8 @@ final class Importer {
     }
   }
 
+  deinit { tokenDigits.deallocate() }
+
   func run() throws(ServiceFailure) -> ImportResult {
     let start = MonotonicClock.milliseconds()
     defer { producer.close() }
@@ -63,7 +67,7 @@ final class Importer {
     result.milliseconds = MonotonicClock.milliseconds() - start
     if unusableShown > Self.reportedLines {
       let rest = unusableShown - Self.reportedLines
-      StandardError.line("… and \(rest) more lines that are not valid requests")
+      StandardError.line("… and \(rest) more invalid requests and tokens")
     }
     return result
   }
@@ -86,11 +90,27 @@ final class Importer {
   private func usableKey(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     do throws(RequestError) {
       let request = try reader.read(bytes)
-      return request.isBroadcast ? request.channel : request.tokens[0]
+      if request.isBroadcast { return request.channel }
+      noteInvalidTokens(of: request)
+      return request.tokens[0]
     } catch {
       result.unusable += 1
       report("line \(line) is not a valid request and will become a dead letter: \(error)")
       return UnsafeRawBufferPointer(start: nil, count: 0)
+    }
+  }
+
+  /// Of a valid request each token that is none becomes a dead letter of its own.
+  private func noteInvalidTokens(of request: borrowing PushRequest) {
+    for index in 0..<request.tokens.count {
+      do throws(DeviceToken.Problem) {
+        _ = try request.tokens.normalize(index, into: tokenDigits)
+      } catch {
+        result.invalidTokens += 1
+        let place = request.tokenField == .tokens ? " (entry \(index + 1))" : ""
+        let words = RequestError(request.tokenField, .token(error))
+        report("line \(line): a token will become a dead letter: \(words)\(place)")
+      }
     }
   }
 

@@ -78,7 +78,8 @@ public enum InspectCommand: Service {
     if tail.missed > 0 {
       StandardError.line("\(tail.missed) records were removed before they could be read")
     }
-    if context.signals.isStopping {
+    // Whoever follows ends it so.
+    if context.signals.isStopping, !settings.follows {
       throw context.signals.interrupted("\(shown) lines were shown")
     }
   }

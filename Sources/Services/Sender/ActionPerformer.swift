@@ -97,6 +97,8 @@ final class ActionPerformer {
         "credential withdrawn; its connections drain",
         ["credential": pool.credential, "environment": "\(pool.environment)"])
     case .removePool(let pool): gateways.removePool(pool)
+    case .reportRefusal(let pool, let slot):
+      report(refusalBy: gateways.pool(pool), of: slot, now: dispatcher.turn.now)
     default: report(action, at: dispatcher.turn.wall)
     }
   }
@@ -108,9 +110,6 @@ final class ActionPerformer {
     case .requestToken(let pool):
       reports.requestToken(gateways.pool(pool), reason: refusal, at: wall)
     case .requestAppToken(let slot): reports.requestToken(forAppOf: outcomes[slot], at: wall)
-    case .reportRefusal(let pool, let slot):
-      let app = slot.map { outcomes[$0].pointee.appName }
-      reports.reportRefusal(gateways.pool(pool), app: app, refusal)
     case .reportSilence(let number):
       guard let connection = gateways.connection(number) else { return }
       log.warning(
@@ -137,6 +136,14 @@ final class ActionPerformer {
         "gateway": "\(connection.pool.gateway)", "address": "\(connection.address)",
         "status": "\(answer.response.status)", "reason": answer.reasonText, "body": answer.excerpt,
       ])
+  }
+
+  /// APNs refuses a pool's credential, or the app of a push with it.
+  private func report(refusalBy pool: GatewayPool, of slot: UInt32?, now: UInt64) {
+    let app = slot.map { outcomes[$0].pointee.appName }
+    let reason = goAway.map(\.reason) ?? outcomes.answer?.response.reason
+    pool.refusals.note(app, reason?.name ?? "Other", now: now)
+    reports.reportRefusal(pool, app: app, refusal)
   }
 
   /// What APNs says is wrong with a credential.

@@ -27,6 +27,8 @@ final class GatewayPool {
   /// Answers of APNs: 200, and others.
   @exclusivity(unchecked) private(set) var accepted = 0
   @exclusivity(unchecked) private(set) var refused = 0
+  /// What APNs refuses of it.
+  var refusals = Refusals()
   /// The header fields of the next request.
   @exclusivity(unchecked) let headers: PushHeaders
 

@@ -36,7 +36,9 @@ extension LoopStatus {
     }
     for number in dispatcher.destinations.pools.indices
     where !dispatcher.destinations.pools[number].isRemoved {
-      destinations.append(Destination(gateways.pool(number), dispatcher.destinations.pools[number]))
+      destinations.append(
+        Destination(
+          gateways.pool(number), dispatcher.destinations.pools[number], now: dispatcher.turn.now))
     }
     at = dispatcher.turn.now
     slow = dispatcher.work.pushes.count(
@@ -66,12 +68,21 @@ extension LoopStatus.Connection {
 }
 
 extension LoopStatus.Destination {
-  fileprivate init(_ pool: GatewayPool, _ state: Pool) {
+  fileprivate init(_ pool: GatewayPool, _ state: Pool, now: UInt64) {
+    pool.refusals.prune(state.health, now: now)
+    // The breaker of an app that nobody sends to any more is no trouble.
+    let trouble =
+      state.health.trouble == .app && pool.refusals.all.isEmpty ? nil : state.health.trouble
     self.init(
       index: Int(pool.number), credential: pool.credential, environment: pool.environment,
-      hasToken: state.isAuthorized, trouble: state.health.trouble,
-      waiting: state.queue.count + state.apart.count, open: state.queue.open,
-      accepted: pool.accepted, refused: pool.refused, retriesLeft: state.health.retriesLeft)
+      hasToken: state.isAuthorized, trouble: trouble,
+      waiting: state.queue.count + state.apart.count,
+      held: trouble == .app ? state.queue.beside : state.queue.count + state.apart.count,
+      open: state.queue.open,
+      accepted: pool.accepted, refused: pool.refused, retriesLeft: state.health.retriesLeft,
+      refusals: pool.refusals.all.map {
+        LoopStatus.Refusal(app: $0.app, reason: $0.reason, age: now - $0.since)
+      })
   }
 }
 

@@ -23,6 +23,16 @@ struct LoopStatus: Sendable {
     let age: UInt64
   }
 
+  /// An app that APNs refuses with a destination's credential, or that credential.
+  struct Refusal: Sendable {
+    /// nil: the credential, with all its apps.
+    let app: String?
+    /// Apple's reason.
+    let reason: String
+    /// Milliseconds since the first refusal.
+    let age: UInt64
+  }
+
   /// A pool: the pushes of one credential to one gateway.
   struct Destination: Sendable {
     /// Of the pool; never another one's.
@@ -32,11 +42,14 @@ struct LoopStatus: Sendable {
     let hasToken: Bool
     let trouble: DestinationHealth.Trouble?
     let waiting: Int
+    /// Those of them that its state keeps from going.
+    let held: Int
     let open: Int
     let accepted: Int
     let refused: Int
     /// Immediate retries that are left.
     let retriesLeft: Int
+    let refusals: [Refusal]
     /// How long it has been in its state without an accepted push, in milliseconds.
     var blocked: UInt64 = 0
   }
@@ -72,6 +85,9 @@ struct LoopStatus: Sendable {
   var at: UInt64 = 0
   /// Notifications in memory that are older than `slowMilliseconds`.
   var slow = 0
+  /// Refused apps with series of their own, in this or an earlier look: names come from requests, and must not become
+  /// series without end.
+  private(set) var namedApps: Set<String> = []
 
   static let slowMilliseconds: Int64 = 60_000
 }
@@ -100,11 +116,34 @@ extension LoopStatus {
   }
 }
 
+extension LoopStatus {
+  /// Keeps the names of refused apps that have series of their own, and adds new ones as long as there is room.
+  mutating func nameApps(since before: LoopStatus) {
+    namedApps = before.namedApps
+    for app in destinations.lazy.flatMap(\.refusals).compactMap(\.app)
+    where namedApps.count < AppCounts.namedApps { namedApps.insert(app) }
+  }
+}
+
 // MARK: Metrics
 
 extension LoopStatus {
   var samples: [MetricSample] {
-    connectionSamples + streamSamples + destinationSamples + backlogSamples
+    connectionSamples + streamSamples + destinationSamples + refusalSamples + backlogSamples
+  }
+
+  private var refusalSamples: [MetricSample] {
+    destinations.flatMap { destination -> [MetricSample] in
+      guard destination.stateName != Self.working else { return [] }
+      let labels = [destination.metricName, "\(destination.environment)"]
+      return [MetricSample(SenderMetrics.held, labels + [destination.stateName], destination.held)]
+        + destination.refusals.map { refusal in
+          let app = refusal.app.map { namedApps.contains($0) ? $0 : "other" }
+          return MetricSample(
+            SenderMetrics.refusedSeconds, [app ?? ""] + labels + [refusal.reason],
+            .thousandths(Int(clamping: refusal.age)))
+        }
+    }
   }
 
   private var connectionSamples: [MetricSample] {
@@ -130,7 +169,7 @@ extension LoopStatus {
   }
 
   private var destinationSamples: [MetricSample] {
-    let states = ["working", "no_token"] + DestinationHealth.Trouble.allCases.map(\.rawValue)
+    let states = [Self.working, "no_token"] + DestinationHealth.Trouble.allCases.map(\.rawValue)
     let counts = states.map { state in
       MetricSample(
         SenderMetrics.destinations, [state], destinations.count { $0.stateName == state })
@@ -141,9 +180,7 @@ extension LoopStatus {
     }
     return counts + blocked
       + destinations.flatMap { destination -> [MetricSample] in
-        let isNamed = destination.index < SenderMetrics.namedCredentials
-        let name = isNamed ? destination.credential : "other"
-        let labels = [name, "\(destination.environment)"]
+        let labels = [destination.metricName, "\(destination.environment)"]
         return [
           MetricSample(SenderMetrics.responses, labels + ["accepted"], destination.accepted),
           MetricSample(SenderMetrics.responses, labels + ["refused"], destination.refused),
@@ -162,10 +199,15 @@ extension LoopStatus {
 
   /// The lane of retry topics.
   static let retries = "retries"
+  /// The state of a destination that nothing holds back.
+  static let working = "working"
 }
 
 extension LoopStatus.Destination {
-  var stateName: String { trouble?.rawValue ?? (hasToken ? "working" : "no_token") }
+  var stateName: String { trouble?.rawValue ?? (hasToken ? LoopStatus.working : "no_token") }
+
+  /// Its credential as a label.
+  var metricName: String { index < SenderMetrics.namedCredentials ? credential : "other" }
 }
 
 // MARK: JSON
@@ -215,6 +257,16 @@ extension LoopStatus.Destination {
       "waiting": .integer(Int64(waiting)),
       "open": .integer(Int64(open)), "accepted": .integer(Int64(accepted)),
       "refused": .integer(Int64(refused)), "retries_left": .integer(Int64(retriesLeft)),
+      "refusals": .array(refusals.map(\.json)),
+    ]
+  }
+}
+
+extension LoopStatus.Refusal {
+  fileprivate var json: JSONValue {
+    [
+      "app": app.map { .string($0) } ?? .null, "reason": .string(reason),
+      "seconds": LoopStatus.seconds(Int64(clamping: age)),
     ]
   }
 }

@@ -85,6 +85,7 @@ final class LoopTelemetry: MetricSource {
       let before = status
       status = new
       status.noteBlocked(since: before)
+      status.nameApps(since: before)
     }
   }
 

@@ -133,6 +133,20 @@ public enum SenderMetrics {
     merge: .highest,
     "How long a destination has been in a state other than working, without an accepted notification; of the longest."
   )
+  static let held = Metric(
+    "martlet_sender_blocked_notifications", .gauge, labels: ["credential", "environment", "state"],
+    bound: "\(namedCredentials + 1) credentials × 2 environments × 5 states",
+    "Notifications in memory that wait for a destination in a state other than working; of an app that APNs refuses, most"
+      + " wait in retry topics.")
+  static let refusedSeconds = Metric(
+    "martlet_sender_refused_seconds", .gauge, unit: .seconds,
+    labels: ["app", "credential", "environment", "reason"],
+    bound: "\(AppCounts.namedApps + 1) apps per loop × credentials × 2 environments × reasons",
+    merge: .highest,
+    event: "APNs refuses an app with this credential; its notifications wait",
+    "How long APNs has refused an app with a credential, or the credential (app is empty), without an accepted"
+      + " notification; only while it does. The app is other for those beyond the first \(AppCounts.namedApps)."
+  )
   static let credentialRefusals = Metric(
     "martlet_sender_credential_refusals_total", .counter,
     event: "APNs refuses the credential; its notifications wait",
@@ -239,7 +253,7 @@ public enum SenderMetrics {
     + [connects, connectionFailures, silentStreams, movedAddress, addressesAside, replacedAged]
     + [closedIdle, waitsForRoom, tokenRequests]
     + [goAways, streamFailures, connections, openStreams, streamLimit, streamCredit, destinations]
-    + [blocked]
+    + [blocked, held, refusedSeconds]
     + [credentialRefusals, inFlight, waiting, backlog, slow, incomplete, completedRuns]
     + [oldestIncomplete, widestSpan, partitionsPaused, paused, partitions, dedupRebuilds]
     + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused]

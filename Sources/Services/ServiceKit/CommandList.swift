@@ -23,6 +23,12 @@ struct CommandList {
     }
   }
 
+  /// The arguments with `help COMMAND` as `COMMAND --help`.
+  static func asked(_ arguments: [String]) -> [String] {
+    guard arguments.first == "help", arguments.count > 1 else { return arguments }
+    return arguments.dropFirst() + ["--help"]
+  }
+
   /// Help for `--help` or nothing, for a family of commands such as `dead-letters` too; the version; or what is
   /// wrong, with the nearest command.
   func answer(_ arguments: [String], width: Int) -> Answer {

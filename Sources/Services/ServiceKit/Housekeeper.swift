@@ -20,8 +20,15 @@ struct Housekeeper: ~Copyable {
 
   /// Made on the main thread before any other thread, so that all inherit the blocked signals.
   ///
-  /// - Parameter interval: Milliseconds between counters lines; 0 prints none.
-  init(_ context: ServiceContext, reportsEvery interval: Int64) throws(SystemError) {
+  /// - Parameters:
+  ///   - interval: Milliseconds between counters lines; 0 prints none.
+  ///   - reloads: SIGHUP asks the service to read its files again. Else it asks for a stop, as the end of a terminal does
+  ///     for every command; unless the process was started with SIGHUP ignored, as by nohup(1).
+  init(
+    _ context: ServiceContext, reportsEvery interval: Int64, reloads: Bool
+  ) throws(SystemError) {
+    let hangup: Hangup =
+      reloads ? .reloads : SignalSource.isIgnored(SIGHUP) ? .ignored : .stops
     let source = try SignalSource(Self.signals)
     let poller = try Poller(capacity: 4)
     let end = EndFlag()
@@ -30,7 +37,7 @@ struct Housekeeper: ~Copyable {
     let bound = UInt64(context.values[CommonSettings.stopTimeout])
     thread = try LoopThread(name: "housekeeper") {
       var watch = SignalWatch(
-        context: context, source: source, poller: poller, end: end, bound: bound)
+        context: context, source: source, poller: poller, end: end, bound: bound, hangup: hangup)
       watch.run(reportsEvery: interval)
     }
     self.end = end
@@ -56,6 +63,11 @@ private final class EndFlag: Sendable {
   }
 }
 
+/// What SIGHUP means to a process.
+private enum Hangup: Sendable {
+  case reloads, stops, ignored
+}
+
 /// What the thread owns.
 private struct SignalWatch {
   let context: ServiceContext
@@ -64,17 +76,26 @@ private struct SignalWatch {
   let end: EndFlag
   /// What a stop may take, in milliseconds.
   let bound: UInt64
+  let hangup: Hangup
   /// What it may take after a second signal.
   private let fastBound: UInt64 = 2_000
   /// Between two messages to systemd's watchdog, in milliseconds; nil without a watchdog.
   private let watchdogInterval: UInt64?
   private var nextWatchdog: UInt64 = 0
+  /// Between two looks at what to tell systemd, in milliseconds.
+  private static let statusInterval: UInt64 = 1_000
+  /// What systemd was told last.
+  private var toldStatus = ""
+  private var nextStatus: UInt64
   /// When the process ends whatever the service does; monotonic milliseconds.
   private var endAt: UInt64?
 
   init(
-    context: ServiceContext, source: SignalSource, poller: Poller, end: EndFlag, bound: UInt64
+    context: ServiceContext, source: SignalSource, poller: Poller, end: EndFlag, bound: UInt64,
+    hangup: Hangup
   ) {
+    self.hangup = hangup
+    nextStatus = context.systemd.isActive ? 0 : .max
     self.context = context
     self.source = source
     self.poller = poller
@@ -95,8 +116,10 @@ private struct SignalWatch {
       }
       if let endAt, now >= endAt { endNow("the time for a stop is up") }
       feedWatchdog(now)
+      tellStatus(now)
       let next = min(
-        interval > 0 ? due : .max, endAt ?? .max, watchdogInterval == nil ? .max : nextWatchdog)
+        interval > 0 ? due : .max, endAt ?? .max, watchdogInterval == nil ? .max : nextWatchdog,
+        nextStatus)
       let wait = next == .max ? -1 : Int32(clamping: next - min(next, now))
       poller.wait(timeoutMilliseconds: wait, into: &events)
       while let signal = source.next() { take(signal) }
@@ -113,8 +136,25 @@ private struct SignalWatch {
     }
   }
 
+  /// Why the process is not ready, as on `/readyz`.
+  private mutating func tellStatus(_ now: UInt64) {
+    guard now >= nextStatus else { return }
+    nextStatus = now + Self.statusInterval
+    let reasons = context.status.obstacles.map(\.reason)
+    let words = reasons.isEmpty ? "ready" : "not ready: " + reasons.joined(separator: "; ")
+    guard words != toldStatus else { return }
+    toldStatus = words
+    context.systemd.status(words)
+  }
+
   private mutating func take(_ signal: Int32) {
-    if signal == SIGHUP { return context.signals.requestReload() }
+    if signal == SIGHUP {
+      switch hangup {
+      case .reloads: return context.signals.requestReload()
+      case .ignored: return
+      case .stops: break
+      }
+    }
     let now = MonotonicClock.milliseconds()
     if context.signals.isFastShutdown { endNow("third stop signal") }
     if context.signals.isStopping {

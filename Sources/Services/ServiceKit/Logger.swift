@@ -47,7 +47,7 @@ public struct Logger: Sendable {
     let event = LogEvent(
       milliseconds: WallClock.milliseconds(), level: level, service: service, message: message,
       fields: fields)
-    StandardError.line(event.line(format))
+    StandardError.line(event.line(format, isForJournal: JournalStream.isStandardError))
   }
 }
 
@@ -76,7 +76,8 @@ public enum StandardOutput {
     let code = failure.load(ordering: .acquiring)
     guard code != 0, code != EPIPE else { return status }
     StandardError.line(
-      "\(program): cannot write to standard output: \(SystemError.meaning(of: code))")
+      "\(program): cannot write to standard output: \(SystemError.meaning(of: code))",
+      level: .error)
     return status == ServiceRunner.done ? ServiceRunner.failed : status
   }
 }
@@ -84,6 +85,10 @@ public enum StandardOutput {
 /// Standard error: logs, progress and complaints.
 public enum StandardError {
   @discardableResult public static func line(_ text: String) -> Bool { write(text + "\n") }
+  /// A line that is no event of a log, such as what is wrong with the settings; in systemd's journal it has this level.
+  @discardableResult public static func line(_ text: String, level: LogLevel) -> Bool {
+    line(JournalStream.isStandardError ? level.journalPrefix + text : text)
+  }
   @discardableResult public static func write(_ text: String) -> Bool {
     var text = text
     return text.withUTF8 { writeAll(STDERR_FILENO, UnsafeRawBufferPointer($0)) == 0 }

@@ -32,11 +32,14 @@ public protocol Service {
 
   /// Does the work on the calling thread until it is done or `context.signals` says stop.
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure)
+  /// Whether it belongs to a terminal, whose end (SIGHUP) ends it, too; else SIGHUP asks it to read its files again.
+  static var belongsToTerminal: Bool { get }
 }
 
 extension Service {
   public static var reportsCounters: Bool { true }
   public static var notesCrashes: Bool { false }
+  public static var belongsToTerminal: Bool { !reportsCounters }
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] { [] }
 }
 

@@ -46,7 +46,6 @@ public struct ServiceContext: Sendable {
     guard !readiness.isReported.exchange(true, ordering: .relaxed) else { return }
     status.set("start", obstacle: nil)
     log.info(LogLine.ready)
-    systemd.ready()
   }
 
   /// Whether that was said.

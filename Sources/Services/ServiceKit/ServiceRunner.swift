@@ -30,9 +30,9 @@ public func runCommands(
   program: String, summary: String, _ commands: [any Service.Type], sibling: SiblingProgram? = nil
 ) -> Never {
   SignalSource.hold(Housekeeper.signals)
-  let arguments = Array(CommandLine.arguments.dropFirst())
+  let arguments = CommandList.asked(Array(CommandLine.arguments.dropFirst()))
   if let sibling, sibling.hasCommand(arguments) {
-    StandardError.line("\(program): \(sibling.run(program: program, arguments))")
+    StandardError.line("\(program): \(sibling.run(program: program, arguments))", level: .error)
     exit(ServiceRunner.failed)
   }
   let words = commands.map { $0.name.split(separator: " ").map(String.init) }
@@ -80,13 +80,15 @@ public enum ServiceRunner {
       let settings = try S.settings(values)
       try KafkaConfiguration.checkTogether(values)
       if flags.isCheckConfig {
-        for warning in values.warnings { StandardError.line("\(program): warning: \(warning)") }
+        for warning in values.warnings {
+          StandardError.line("\(program): warning: \(warning)", level: .warning)
+        }
         for line in values.report { StandardOutput.line(line) }
         return done
       }
       return start(service, program: program, settings, values)
     } catch {
-      for error in error.errors { StandardError.line("\(program): \(error)") }
+      for error in error.errors { StandardError.line("\(program): \(error)", level: .error) }
       return misconfigured
     }
   }
@@ -99,6 +101,9 @@ public enum ServiceRunner {
     let log = Logger(service: program.replacingBlanks, level: level, format: format)
     KafkaLog.show(from: level, as: format)
     for warning in values.warnings { log.warning("\(warning)") }
+    log.event(
+      .debug, "settings that differ from their defaults",
+      values.given.map { ($0.name, .text($0.value)) })
     let interval = S.reportsCounters ? values[CommonSettings.countersInterval] : 0
     let context = ServiceContext(
       name: program, log: log, values: values,
@@ -106,7 +111,7 @@ public enum ServiceRunner {
         ? CrashNotesFile.notes(of: program, values[CommonSettings.crashNotes], log) : CrashNotes())
     do throws(SystemError) {
       // Before any other thread.
-      let keeper = try Housekeeper(context, reportsEvery: interval)
+      let keeper = try Housekeeper(context, reportsEvery: interval, reloads: !S.belongsToTerminal)
       let failure = outcome(service, settings, context)
       keeper.finish()
       if let failure { log.error("\(failure)") }
@@ -123,6 +128,7 @@ public enum ServiceRunner {
     do throws(ServiceFailure) {
       let server = try statusServer(service, context)
       defer { withExtendedLifetime(server) {} }
+      context.systemd.started()
       try S.run(settings, context)
       return nil
     } catch {

@@ -141,32 +141,73 @@ import Testing
     expect([.park(slot: slot, .minute1, .paused)], of: &dispatcher)
   }
 
-  @Test func `nothing is taken from a paused lane, and the other one goes on`() {
+  @Test func `of a paused lane the head alone is taken and kept, and the other lane goes on`() {
     var dispatcher = connected()
     let bulk = dispatcher.granted(
       GrantedPartition(feed: .lane(.bulk), resume: ResumePoint(next: 0)))
-    func taken() -> Set<Int> {
-      var partitions: Set<Int> = []
-      dispatcher.beginIntake(hasBrokerRoom: true)
-      while let take = dispatcher.nextTake(isProducerOpen: true) {
-        partitions.insert(take.partition)
-        dispatcher.took(0)
-      }
-      dispatcher.signalledAll()
-      return partitions
-    }
-    #expect(taken() == [0, bulk])
     var pauses = Pauses()
     pauses.set(.lane(.bulk), isPaused: true)
     dispatcher.update(pauses)
-    #expect(taken() == [0])
+    let head = head(of: bulk, &dispatcher)
+    expect([], of: &dispatcher)
+    #expect(taken(&dispatcher) == [0: Dispatcher.takeAtOnce], "no second record of it")
     pauses.set(.lane(.transactional), isPaused: true)
     dispatcher.update(pauses)
-    #expect(taken() == [])
+    #expect(taken(&dispatcher) == [0: 1])
+    _ = self.head(of: 0, &dispatcher)
+    dispatcher.signalledAll()
     let isIdle = !dispatcher.canTake(isProducerOpen: true, hasBrokerRoom: true)
     #expect(isIdle, "a loop that has nothing to take sleeps")
+    #expect(dispatcher.work.pushes[head].life.state == .aside)
     dispatcher.update(Pauses())
-    #expect(taken() == [0, bulk])
+    expect([.openPool(0), .authorize(pool: 0)], of: &dispatcher)
+    #expect(dispatcher.destinations.pools[0].queue.count == 2, "both go on")
+    #expect(taken(&dispatcher).keys.sorted() == [0, bulk])
+  }
+
+  @Test func `the kept head of a paused lane is no stuck offset, and is handed back unsent`() {
+    var dispatcher = connected()
+    var pauses = Pauses()
+    pauses.set(.lane(.transactional), isPaused: true)
+    dispatcher.update(pauses)
+    let head = head(of: 0, &dispatcher)
+    dispatcher.beginTurn(now: 2_000_000, wall: Self.wall + 2_000_000)
+    _ = dispatcher.report()
+    #expect(dispatcher.turn.counts[.oldestOpenMilliseconds] == 0)
+    #expect(dispatcher.standing(of: 0).open == 1)
+    dispatcher.release(until: 2_000_100)
+    expect([.handBack(slot: head)], of: &dispatcher)
+    let given = dispatcher.handOver()
+    #expect(given?.map(\.done.committable) == [0], "its next owner takes it again")
+  }
+
+  /// How many records are asked for, by partition; nothing is there.
+  private func taken(_ dispatcher: inout Dispatcher) -> [Int: Int] {
+    var counts: [Int: Int] = [:]
+    dispatcher.signalledAll()
+    dispatcher.beginIntake(hasBrokerRoom: true)
+    while let take = dispatcher.nextTake(isProducerOpen: true) {
+      counts[take.partition] = take.count
+      dispatcher.took(0)
+    }
+    return counts
+  }
+
+  /// Takes what is asked for of a partition: one record.
+  private func head(of partition: Int, _ dispatcher: inout Dispatcher) -> UInt32 {
+    var slot: UInt32 = .max
+    dispatcher.signalledAll()
+    dispatcher.beginIntake(hasBrokerRoom: true)
+    while let next = dispatcher.nextTake(isProducerOpen: true) {
+      guard next.partition == partition else {
+        dispatcher.took(0)
+        continue
+      }
+      #expect(next.count == 1)
+      slot = take(facts(77 + UInt64(partition)), 0, &dispatcher, from: partition)
+      dispatcher.took(1)
+    }
+    return slot
   }
 
   @Test

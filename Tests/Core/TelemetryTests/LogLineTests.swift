@@ -54,6 +54,28 @@ import Testing
     #expect(whole.line(format).contains(fits) && !whole.line(format).contains("…"))
   }
 
+  @Test
+  func
+    `in the journal a line begins with its priority, and has no time but where programs read it`()
+  {
+    #expect(
+      Self.lost.line(.text, isForJournal: true)
+        == "<4>warning martlet-sender connection lost peer=127.0.0.1:443 why=\"reset by peer\" left=3"
+    )
+    #expect(Self.lost.line(.json, isForJournal: true) == "<4>" + Self.lost.line(.json))
+    #expect(Self.lost.line(.logfmt, isForJournal: true) == "<4>" + Self.lost.line(.logfmt))
+    #expect(LogLevel.allCases.map(\.journalPrefix) == ["<7>", "<6>", "<4>", "<3>"])
+  }
+
+  @Test(arguments: [
+    ("/srv/martlet/a.properties", "/srv/martlet/a.properties"),
+    ("/srv/my folder", "'/srv/my folder'"),
+    ("it's", #"'it'\''s'"#), ("", "''"), ("$HOME;ls", "'$HOME;ls'"), ("ü", "'ü'"),
+  ])
+  func `a word of a command that is shown is one word of a shell`(text: String, word: String) {
+    #expect(ShellWord.quoted(text) == word)
+  }
+
   @Test func `no value can break out of its line or its quotes`() {
     let event = LogEvent(
       milliseconds: 0, level: .info, service: "s", message: "a\nb\"",

@@ -72,6 +72,21 @@ import Testing
     }
   }
 
+  @Test func `an imported registration is as old as its record, not as the time that it names`() {
+    var bench = Bench()
+    func event(_ offset: Int64, recordedAt: Int64) -> WebhookEvent {
+      WebhookEvent(
+        .tokenRegistered, Array("{}".utf8), topic: "push.devices", partition: 0, offset: offset,
+        line: 0, recordedAt: recordedAt, time: 0)
+    }
+    bench.machine.add([event(0, recordedAt: bench.wall - 5)], of: Self.a, now: bench.now)
+    #expect(bench.machine.oldest == bench.wall - 5)
+    var other = Bench()
+    // A record without a timestamp.
+    other.machine.add([event(0, recordedAt: -1)], of: Self.a, now: other.now)
+    #expect(other.machine.oldest == 0)
+  }
+
   // MARK: Batches
 
   @Test func `the first event waits for others no longer than the linger`() {

@@ -42,10 +42,12 @@ import Testing
       if !isAbstract { unlink(name) }
     }
     let notifier = notifier(["NOTIFY_SOCKET": name])
-    notifier.ready()
+    notifier.started()
+    notifier.status("not ready: Kafka is away\nREADY=1")
     notifier.watchdog()
     notifier.stopping()
     #expect(received(socket) == "READY=1")
+    #expect(received(socket) == "STATUS=not ready: Kafka is awayREADY=1")
     #expect(received(socket) == "WATCHDOG=1")
     #expect(received(socket) == "STOPPING=1")
     #expect(received(socket) == nil)
@@ -58,6 +60,25 @@ import Testing
     #expect(!notifier(["NOTIFY_SOCKET": "/nowhere/socket"]).send("READY=1"))
     let long = "/" + String(repeating: "x", count: 200)
     #expect(!notifier(["NOTIFY_SOCKET": long]).send("READY=1"))
+  }
+
+  @Test
+  func `the journal is recognized by device and inode, and no other descriptor is taken for it`()
+    throws
+  {
+    let (mine, other) = (dup(STDIN_FILENO), try listen("@martlet-journal-\(getpid())"))
+    defer {
+      close(mine)
+      close(other)
+    }
+    var status = stat()
+    try #require(fstat(other, &status) == 0)
+    let name = "\(status.st_dev):\(status.st_ino)"
+    #expect(JournalStream.isJournal(other, named: name))
+    #expect(!JournalStream.isJournal(mine, named: name))
+    #expect(!JournalStream.isJournal(other, named: nil))
+    #expect(!JournalStream.isJournal(other, named: ""))
+    #expect(!JournalStream.isJournal(-1, named: name))
   }
 
   @Test func `the watchdog is this process's own, and needs a socket`() {

@@ -141,3 +141,29 @@ import Testing
     #expect(try settings(["--kafka-port", "9093"]).0.kafkaPort == 9_093)
   }
 }
+
+@Suite struct DiskRoomTests {
+  @Test func `too little room for a start is an error that names folder, need and remedy`() throws {
+    let failure = #expect(throws: ServiceFailure.self) {
+      try DiskRoom("/srv/up") { _ in DiskRoom.needed - 1 }.demand()
+    }
+    #expect(failure?.description.contains("the disk of /srv/up has 63 MiB left") == true)
+    #expect(failure?.description.contains("--dir") == true)
+    try DiskRoom("/srv/up") { _ in DiskRoom.needed }.demand()
+    try DiskRoom("/nonexistent").demand()
+    #expect(DiskRoom.free("/") != nil)
+  }
+
+  @Test func `a disk that is full is said once, and again after it had room`() {
+    var free: UInt64 = DiskRoom.least
+    var room = DiskRoom("/srv/up") { _ in free }
+    #expect(room.news() == nil)
+    free = 0
+    #expect(room.news()?.contains("the disk of /srv/up is full") == true)
+    #expect(room.news() == nil)
+    free = DiskRoom.needed
+    #expect(room.news() == nil)
+    free = 10
+    #expect(room.news() != nil)
+  }
+}

@@ -74,7 +74,8 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     var result = ImportResult(produced: 3, unusable: 1, refused: 0, milliseconds: 20)
     #expect(
       result.json
-        == #"{"produced":3,"unusable":1,"refused":0,"milliseconds":20,"complete":true}"#)
+        == #"{"produced":3,"unusable":1,"invalid_tokens":0,"refused":0,"milliseconds":20,"complete":true}"#
+    )
     #expect(!result.text.contains("stopped"))
     result.wasStopped = true
     #expect(result.json.hasSuffix(#""complete":false}"#))
@@ -87,6 +88,19 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     let result = try imported("{}\n\(large)\n{}\n", fixture, context(ImportCommand.self))
     #expect(result.produced == 2)
     #expect(result.refused == 1)
+  }
+
+  @Test func `a token that is none is counted, and named with its line and entry`() throws {
+    let fixture = try KafkaFixture(topics: [("requests", 1)])
+    let lines = [
+      #"{"app":"a","token":"xyz","payload":{"aps":{"alert":"x"}}}"#,
+      #"{"app":"a","tokens":["00ff","0",7],"payload":{"aps":{"alert":"x"}}}"#,
+      #"{"app":"a","token":"<00ff 00ff>","payload":{"aps":{"alert":"x"}}}"#,
+    ]
+    let result = try imported(
+      lines.joined(separator: "\n"), fixture, context(ImportCommand.self))
+    #expect(result.produced == 3 && result.unusable == 0 && result.invalidTokens == 3)
+    #expect(result.text.contains("3 invalid tokens"))
   }
 
   @Test func `nothing is dropped without a reader: the import waits`() throws {

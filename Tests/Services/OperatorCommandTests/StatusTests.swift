@@ -108,6 +108,57 @@ import Testing
     #expect(json["warnings"]?.array?.count == 9)
   }
 
+  private func headline(_ text: String, _ others: [ProcessReading] = []) throws -> Headline {
+    PipelineStatus(
+      [try reading("sender", text)] + others, before: [], seconds: 1, wall: 0
+    ).headline
+  }
+
+  @Test func `ready, degraded or blocked: what works, what needs a look, what nobody gets past`()
+    throws
+  {
+    let works = #"martlet_sender_destinations{state="working"} 1"# + "\n"
+    #expect(try headline(works) == .ready)
+    #expect(try headline(works + #"martlet_sender_destinations{state="app"} 1"#) == .degraded)
+    #expect(try headline(works + #"martlet_sender_paused{kind="lane"} 1"#) == .degraded)
+    #expect(try headline(#"martlet_sender_destinations{state="gateway"} 1"#) == .blocked)
+    #expect(try headline(works + "martlet_kafka_producers_refused 1") == .blocked)
+    func gone(_ name: String) -> ProcessReading {
+      ProcessReading(process: name, state: .unreachable("refused"), page: nil)
+    }
+    #expect(try headline(works, [gone("signer")]) == .degraded)
+    #expect(try headline(works, [gone("sender-2")]) == .degraded, "the other one sends")
+    #expect(try headline(works, [gone("martlet-ingest 10.0.0.5:9470")]) == .blocked)
+    #expect(try headline(works, [gone("10.0.0.5:9470")]) == .degraded, "nobody knows what it is")
+    #expect(PipelineStatus([], before: [], seconds: 1, wall: 0).headline == .blocked)
+    #expect([Headline.ready, .blocked, .degraded].map(\.exitStatus) == [0, 1, 3])
+  }
+
+  @Test func `a blocked app is named with credential, reason, time and how many wait`() throws {
+    let sender = """
+      martlet_sender_destinations{state="working"} 1
+      martlet_sender_destinations{state="app"} 1
+      martlet_sender_blocked_notifications{credential="T/K",environment="production",state="app"} 4
+      martlet_sender_refused_seconds{app="chat",credential="T/K",environment="production",reason="Forbidden"} 90
+      martlet_sender_refused_seconds{app="chat",credential="T/K",environment="sandbox",reason="Forbidden"} 900
+      martlet_sender_destination_blocked_seconds{state="app"} 95
+      martlet_kafka_group_lag_records{group="push.sender",topic="push.retries.1m"} 30
+      """
+    let other = sender.replacing(" 90\n", with: " 60\n")
+    let now = [try reading("sender-1", sender), try reading("sender-2", other)]
+    let status = PipelineStatus(now, before: [], seconds: 1, wall: 0)
+    #expect(status.blockages.count == 1)
+    #expect(status.blockages.first?.app == "chat" && status.blockages.first?.seconds == 90)
+    #expect(
+      StatusText.warnings(status) == [
+        "! APNs refuses app chat with credential T/K in production (Forbidden), for 90 s; 8 wait in memory"
+      ])
+    #expect(StatusText.lines(status).contains("unread       push.retries.1m 60"))
+    let json = try JSONDocument(StatusText.json(status)).root
+    #expect(json["state"] == "degraded" && json["blocked"]?.array?.first?["reason"] == "Forbidden")
+    #expect(json["waiting"]?.int == 0, "a count, never a text")
+  }
+
   @Test(arguments: [
     (0, "0 s"), (0.0123, "12 ms"), (1, "1 s"), (3.52, "3.5 s"), (119.4, "119 s"), (600, "10 min"),
     (86_400, "24 h"), (7_776_000, "90 d"),

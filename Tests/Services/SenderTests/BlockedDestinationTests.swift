@@ -16,7 +16,8 @@ import Testing
     status.destinations = [
       LoopStatus.Destination(
         index: index, credential: "T/K/any", environment: .production, hasToken: true,
-        trouble: trouble, waiting: 0, open: 0, accepted: accepted, refused: 0, retriesLeft: 10)
+        trouble: trouble, waiting: 0, held: 0, open: 0, accepted: accepted, refused: 0,
+        retriesLeft: 10, refusals: [])
     ]
     return status
   }

@@ -189,6 +189,13 @@ private enum WriteService: Service {
     #expect(answer("--help") == .init(output: usage))
   }
 
+  @Test func `help COMMAND is COMMAND --help`() {
+    #expect(CommandList.asked(["help", "letters", "read"]) == ["letters", "read", "--help"])
+    #expect(CommandList.asked(["help"]) == ["help"])
+    #expect(CommandList.asked(["letters", "help"]) == ["letters", "help"])
+    #expect(CommandList.asked([]) == [])
+  }
+
   @Test func `half a command is an error that names its other half, with status 2`() {
     let usage = """
       Usage: post letters COMMAND [--setting value …]

@@ -70,8 +70,8 @@ enum MetricsPage {
     | `/version` | Program and release as JSON. |
     | `/debug/state` | For people: why it is not ready, when each thread last turned, and of a sender every connection with its stream credit, every destination with its circuit breaker, and the oldest incomplete record of each partition with its age, attempts and last reason; at most 500 entries per list. |
 
-    A process that systemd starts (`Type=notify`) reports that it is ready, that it is stopping, and, as long as every
-    thread turns, that it is alive (`WatchdogSec`).
+    A process that systemd starts (`Type=notify`) reports that it runs, how it stands (`STATUS=`, shown by `systemctl
+    status`), that it is stopping, and, as long as every thread turns, that it is alive (`WatchdogSec`).
 
     Ages are timestamps: `time() - martlet_sender_provider_token_issued_timestamp_seconds`. A sender updates gauges once per
     second, or every ten seconds if no client has read them for a minute. `martlet_sender_backlog_seconds` is the age of the

@@ -32,6 +32,16 @@ import Testing
     #expect(image.contains("\nENV SWIFT_BACKTRACE=enable=no\n"))
   }
 
+  @Test func `no unit keeps a host from its boot or dumps its settings, and each reloads`() throws {
+    for unit in try DeployedFiles.paths() where unit.hasSuffix(".service") {
+      let lines = try DeployedFiles.text(unit).split(separator: "\n")
+      #expect(lines.contains("Type=notify"), "\(unit)")
+      #expect(!lines.contains { $0.hasPrefix("TimeoutStartSec=") }, "\(unit)")
+      #expect(!lines.contains { $0.hasPrefix("ExecStartPre=") }, "\(unit)")
+      #expect(lines.contains("ExecReload=/bin/kill -HUP $MAINPID"), "\(unit)")
+    }
+  }
+
   @Test func `every unit names the manual page that a release has`() throws {
     for unit in try DeployedFiles.paths() where unit.hasSuffix(".service") {
       let program = unit.split(separator: "/").last?.prefix { $0 != "." && $0 != "@" } ?? ""

@@ -9,6 +9,8 @@ import TestSupport
 import Testing
 
 @Suite(.serialized) struct DoctorTests {
+  private static let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+
   private struct Line {
     let status: String
     let subject: String
@@ -108,6 +110,31 @@ import Testing
     #expect(
       has("ok", fixture.name("receipts"), ["ingest", "sender", "webhooks", "canary"]), "\(output)")
     #expect(has("ok", hooks, ["webhooks"]), "\(output)")
+  }
+
+  @Test func `of a fresh package no file that a deployment may do without is an error`() throws {
+    let folder = TemporaryFolder()
+    for program in ["api", "webhooks", "feedback"] {
+      let text = String(
+        decoding: try File.read("\(Self.root)/deploy/\(program).properties"), as: UTF8.self)
+      // Their files lie where no test may write.
+      try File.write(
+        folder.file("\(program).properties"),
+        Array(text.replacing("/etc/martlet", with: "/nonexistent/martlet").utf8))
+    }
+    let (_, lines, output) = try doctor(["--settings", folder.path], in: folder)
+    func warned(_ place: String, _ program: String) -> Bool {
+      lines.contains {
+        $0.status == "warning" && $0.place == place && $0.programs == [program]
+      }
+    }
+    #expect(warned("/nonexistent/martlet/api-keys.json", "api"), "\(output)")
+    #expect(warned("/nonexistent/martlet/subscriptions.json", "webhooks"), "\(output)")
+    if !File.exists("/var/lib/martlet-feedback") {
+      #expect(warned("/var/lib/martlet-feedback/tokens.sqlite", "feedback"), "\(output)")
+    }
+    let errors = lines.filter { $0.status == "error" && $0.subject == "settings" }
+    #expect(errors.isEmpty, "\(errors.map(\.text))")
   }
 
   @Test func `programs with different prefixes, and a file that is wrong`() throws {

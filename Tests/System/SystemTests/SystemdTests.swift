@@ -7,7 +7,39 @@ import Testing
 
 /// What a process tells systemd, on a socket like systemd's.
 @Suite struct SystemdTests {
-  @Test func `a process says that it is ready, that it is alive, and that it stops`() throws {
+  @Test
+  func
+    `a service without Kafka is started all the same, says why it is not ready, and its lines have priorities`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    let path = folder.file("notify")
+    let socket = try listening(on: path)
+    defer { close(socket) }
+    // sh looks which stream its output is, as systemd would say it.
+    let command =
+      "JOURNAL_STREAM=$(stat -L -c %d:%i /dev/fd/2) exec \(ChildProcess.sibling("martlet-ingest"))"
+      + " --kafka 127.0.0.1:1 --stop-timeout 2s"
+    let program = try BuiltProgram.start(
+      path: "/usr/bin/env", ["NOTIFY_SOCKET=\(path)", "sh", "-c", command], in: folder)
+    var heard: [String] = []
+    func hears(_ wanted: (String) -> Bool) -> Bool {
+      eventually(withinMilliseconds: 30_000) {
+        while let message = received(socket) { heard.append(message) }
+        return heard.contains(where: wanted)
+      }
+    }
+    #expect(hears { $0 == "READY=1" }, "\(program.output)")
+    #expect(hears { $0.hasPrefix("STATUS=not ready: ") }, "\(heard)")
+    #expect(program.prints("<6>info martlet-ingest status pages", withinMilliseconds: 10_000))
+    _ = program.stop()
+    let lines = program.output.split(separator: "\n")
+    #expect(lines.allSatisfy { $0.prefixMatch(of: #/<[3467]>(debug|info|warning|error) /#) != nil })
+  }
+
+  @Test func `a process says that it runs, how it stands, that it is alive, and that it stops`()
+    throws
+  {
     let folder = TemporaryFolder()
     let path = folder.file("notify")
     let socket = try listening(on: path)
@@ -24,6 +56,7 @@ import Testing
       }
     }
     #expect(hears("READY=1"), "\(program.output)")
+    #expect(hears("STATUS=ready"))
     #expect(hears("WATCHDOG=1", times: 3))
     #expect(!heard.contains("STOPPING=1"))
     #expect(program.stop() == 0, "\(program.output)")

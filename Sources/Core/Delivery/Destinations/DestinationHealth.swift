@@ -65,6 +65,12 @@ public struct DestinationHealth: Sendable {
   /// Whether some app's breaker is not closed, so that `passage(app:now:)` is to be asked.
   public var hasRefusedApps: Bool { !apps.isEmpty }
 
+  /// Whether APNs refuses the credential.
+  public var refusesCredential: Bool { breaker.refusals > 0 }
+
+  /// Whether APNs refuses an app with this credential.
+  public func refuses(app: UInt64) -> Bool { apps.contains(app) }
+
   /// Pushes that may be open now.
   ///
   /// - Parameter capacity: streams that the connections may have open.

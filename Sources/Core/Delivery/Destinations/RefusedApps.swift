@@ -54,6 +54,9 @@ public struct RefusedApps: Sendable {
 
   public var isEmpty: Bool { count == 0 }
 
+  /// Whether an app's breaker is not closed. It may be left over of an app that nobody sends to any more.
+  public func contains(_ app: UInt64) -> Bool { count > 0 && find(Self.key(app)) != nil }
+
   // MARK: Pushes of an app
 
   /// Whether a push of the app goes out now. `.now` is given to one push when an app's time is over: it finds out for

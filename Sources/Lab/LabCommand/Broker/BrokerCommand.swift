@@ -49,6 +49,7 @@ public enum BrokerCommand: Service {
 
   public static let name = LabProgram.broker.rawValue
   public static let summary = LabProgram.broker.summary
+  public static let belongsToTerminal = true
   public static let table = SettingTable(declaredBy: Settings.self)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

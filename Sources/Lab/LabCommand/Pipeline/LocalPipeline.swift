@@ -153,6 +153,7 @@ public final class LocalPipeline {
         throw ServiceFailure("cannot create \(folder): \(SystemError.meaning(of: errno))")
       }
     }
+    try DiskRoom(plan.folder).demand()
     lock = try FolderLock(plan.folder)
     if !File.exists(keys.credentials) { try keys.generate(plan.credentials) }
   }

@@ -5,6 +5,7 @@ import OperatorCommand
 import Pipeline
 public import ServiceKit
 public import Settings
+import Telemetry
 
 /// `martlet up`: everything on one machine.
 public enum UpCommand: Service {
@@ -150,8 +151,10 @@ public enum UpCommand: Service {
   ) throws {
     guard try pipeline.waitUntilReady(context) else { return }
     for line in introduction(pipeline) { StandardOutput.line(line) }
+    var room = DiskRoom(pipeline.plan.folder)
     while !context.signals.isStopping {
       errors.show()
+      if let news = room.news() { context.log.error("\(news)") }
       try pipeline.writeAddresses()
       if let broker = pipeline.processes.state("broker"), broker.pid == nil {
         throw ServiceFailure(
@@ -213,7 +216,8 @@ public enum UpCommand: Service {
         "watch receipts:",
         "  martlet inspect receipts --follow --kafka \(pipeline.kafka)",
         "create a broadcast channel:",
-        "  martlet channels create --app com.example.app --config \(pipeline.channelSettings)",
+        "  martlet channels create --app com.example.app --config "
+          + ShellWord.quoted(pipeline.channelSettings),
       ]
     return start + [""] + commands + ["", "Ctrl-C stops everything."]
   }

@@ -48,11 +48,8 @@ public enum ConsoleCommand: Service {
       let server = try HTTPServer(
         host: host, port: settings.listen.port, bodyLimit: 0, idleSeconds: 30,
         names: settings.names,
-        routes: [
-          HTTPRoute("GET", "/") { _ in
-            HTTPResponse(contentType: "text/html; charset=utf-8", body: .bytes(ConsolePage.bytes))
-          },
-          HTTPRoute("GET", "/status.json") { _ in .json(follower.json) },
+        routes: ConsolePage.routes + [
+          HTTPRoute("GET", "/status.json") { _ in ConsolePage.unstored(.json(follower.json)) }
         ])
       defer { withExtendedLifetime(server) {} }
       context.log.info("console", ["url": "http://\(host):\(server.port)"])

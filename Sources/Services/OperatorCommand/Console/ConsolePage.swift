@@ -1,82 +1,122 @@
 // SPDX-License-Identifier: Apache-2.0
+import HTTPServer
 
-/// The console's page: HTML, style and script in one, with nothing from elsewhere.
+/// The console's page, style and script; nothing is loaded from elsewhere.
 enum ConsolePage {
-  static let bytes = Array(text.utf8)
+  static let routes = [
+    route("/", "text/html; charset=utf-8", markup),
+    route("/console.css", "text/css; charset=utf-8", style),
+    route("/console.js", "text/javascript; charset=utf-8", script),
+  ]
 
-  private static let text = """
+  /// What the page may do: load its own style and script, and ask its own server.
+  private static let policy =
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none';"
+    + " form-action 'none'; frame-ancestors 'none'"
+
+  private static func route(_ path: String, _ type: String, _ text: String) -> HTTPRoute {
+    let bytes = Array(text.utf8)
+    return HTTPRoute("GET", path) { _ in
+      unstored(HTTPResponse(contentType: type, body: .bytes(bytes)))
+    }
+  }
+
+  /// An answer with the page's policy; a later version of the console must not meet an older script.
+  static func unstored(_ response: HTTPResponse) -> HTTPResponse {
+    var response = response
+    response.headers += [
+      ("Content-Security-Policy", policy), ("Referrer-Policy", "no-referrer"),
+      ("Cache-Control", "no-store"),
+    ]
+    return response
+  }
+
+  private static let markup = """
     <!doctype html>
     <html lang="en">
     <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
-    <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
-    script-src 'unsafe-inline'; connect-src 'self'; img-src data:">
     <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="console.css">
     <title>Martlet</title>
-    <style>\(style)</style>
     </head>
     <body>
-    \(body)
-    <script>\(script)</script>
-    </body>
-    </html>
-
-    """
-
-  private static let style = """
-    :root { color-scheme: light dark; --line: #8886; --good: #1a7f37; --bad: #c62828; --soft: #8881 }
-    @media (prefers-color-scheme: dark) { :root { --good: #57c776; --bad: #ff7b72 } }
-    :focus-visible { outline: 3px solid var(--good); outline-offset: 2px }
-    button { font: inherit; padding: .1rem .7rem }
-    button[aria-pressed=true] { color: var(--bad); font-weight: 600 }
-    .scroll { overflow-x: auto }
-    body { background: Canvas; color: CanvasText; font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 72rem; padding: 1rem }
-    header { display: flex; gap: 1rem; align-items: baseline; flex-wrap: wrap }
-    h1 { font-size: 1.4rem; margin: 0 } h2 { font-size: 1rem; margin: 1.6rem 0 .5rem }
-    #state { font-weight: 600 } .good { color: var(--good) } .bad { color: var(--bad) }
-    #time { margin-left: auto; opacity: .7 }
-    ol.flow { display: flex; flex-wrap: wrap; gap: .5rem 0; list-style: none; margin: 0; padding: 0 }
-    ol.flow li { display: flex; align-items: center }
-    ol.flow li + li::before { content: "→"; margin: 0 .6rem; opacity: .6 }
-    .box { border: 1px solid var(--line); border-radius: .5rem; padding: .5rem .8rem; min-width: 7rem }
-    .box b { display: block } .box span { font-variant-numeric: tabular-nums }
-    .box.bad { border-color: var(--bad) }
-    #warnings { padding-left: 1.2rem } #warnings li { color: var(--bad) }
-    table { border-collapse: collapse; width: 100% }
-    th, td { text-align: left; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid var(--line) }
-    td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
-    svg { width: 100%; height: 6rem; background: var(--soft); border-radius: .5rem }
-    polyline { fill: none; stroke: var(--good); stroke-width: 2; vector-effect: non-scaling-stroke }
-    dl { display: grid; grid-template-columns: fit-content(45%) 1fr; gap: .2rem 1rem; margin: 0 }
-    dt { opacity: .7 } dd { margin: 0; overflow-wrap: anywhere; font-variant-numeric: tabular-nums }
-    """
-
-  private static let body = """
     <header>
       <h1>Martlet</h1>
       <p id="state" role="status" aria-live="polite">Reading …</p>
       <p id="time"></p>
-      <button id="pause" type="button" aria-pressed="false">Pause</button>
+      <button id="freeze" type="button" aria-pressed="false">Freeze display</button>
     </header>
-    <main>
-    <ul id="warnings" aria-live="polite" aria-label="What needs a look"></ul>
-    <h2>Pipeline</h2>
+    <p id="stale" role="alert" hidden></p>
+    <main id="main">
+    <section id="problems" aria-labelledby="problems-title" hidden>
+    <h2 id="problems-title">Needs a look</h2>
+    <ul id="warnings" aria-live="polite"></ul>
+    </section>
+    <section id="blocked-part" hidden>
+    <h2 id="blocked-title">Blocked</h2>
+    <div class="scroll" id="blocked-scroll" role="region" tabindex="0" aria-labelledby="blocked-title">
+    <table aria-labelledby="blocked-title">
+    <thead><tr><th scope="col">What</th><th scope="col">Credential</th><th scope="col">Environment</th>
+    <th scope="col">Reason</th><th scope="col" class="number">For</th>
+    <th scope="col" class="number">Wait in memory</th></tr></thead>
+    <tbody id="blocked"></tbody>
+    </table>
+    </div>
+    </section>
+    <section aria-labelledby="flow-title">
+    <h2 id="flow-title">Pipeline</h2>
     <ol class="flow" id="flow"></ol>
-    <h2>Delivered per second, the last two minutes</h2>
+    </section>
+    <section class="card" aria-labelledby="chart-title">
+    <h2 id="chart-title">Notifications per second, the last two minutes</h2>
+    <p class="legend"><span class="delivered-key">delivered</span> <span class="failed-key">failed</span></p>
+    <div class="chart">
+    <div class="scale" aria-hidden="true"><span id="top"></span><span id="half"></span><span>0</span></div>
     <svg id="chart" role="img" aria-label="No reading yet" viewBox="0 0 119 100" preserveAspectRatio="none">
-    <polyline id="line" points=""/></svg>
-    <h2>Figures</h2>
+    <path class="grid" d="M0 1H119M0 50H119M0 99H119"/>
+    <polyline id="failed-line" points=""/><polyline id="line" points=""/></svg>
+    <div class="times" aria-hidden="true"><span id="first"></span><span id="last"></span></div>
+    </div>
+    </section>
+    <div class="pair">
+    <section class="card" aria-labelledby="ended-title">
+    <h2 id="ended-title">Outcomes</h2>
+    <table aria-labelledby="ended-title">
+    <thead><tr><th scope="col">Outcome</th><th scope="col" class="number">Per second</th>
+    <th scope="col" class="number">In total</th></tr></thead>
+    <tbody id="ended"></tbody>
+    </table>
+    </section>
+    <section class="card" aria-labelledby="waiting-title">
+    <h2 id="waiting-title">Waiting</h2>
+    <table aria-labelledby="waiting-title">
+    <thead><tr><th scope="col">Where</th><th scope="col" class="number">Oldest</th>
+    <th scope="col" class="number">In Kafka</th></tr></thead>
+    <tbody id="waits"></tbody>
+    </table>
+    </section>
+    </div>
+    <section class="card" aria-labelledby="figures-title">
+    <h2 id="figures-title">Figures</h2>
     <dl id="figures"></dl>
+    </section>
+    <section class="card" aria-labelledby="processes-title">
     <h2 id="processes-title">Processes</h2>
-    <div class="scroll" role="region" tabindex="0" aria-labelledby="processes-title">
+    <div class="scroll" id="processes-scroll" role="region" tabindex="0" aria-labelledby="processes-title">
     <table aria-labelledby="processes-title">
     <thead><tr><th scope="col">Process</th><th scope="col">State</th>
     <th scope="col" class="number">CPU</th><th scope="col" class="number">Memory</th></tr></thead>
     <tbody id="processes"></tbody>
     </table>
     </div>
+    </section>
     <noscript><p>This page needs JavaScript; <code>martlet status</code> shows the same in a terminal.</p></noscript>
     </main>
+    <script src="console.js"></script>
+    </body>
+    </html>
+
     """
 }

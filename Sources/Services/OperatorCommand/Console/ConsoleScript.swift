@@ -1,136 +1,234 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ConsolePage {
-  /// What is shown is set as text, never as HTML: names and reasons come from outside.
+  /// What is shown is set as text, never as HTML: names and reasons come from outside. Each part of the page is shown by
+  /// itself: what one part cannot show keeps no other part from being true.
   static let script = """
     'use strict';
     const $ = id => document.getElementById(id);
-    const deliveries = [];
-    let isPaused = false;
-    const number = value => value === null || value === undefined ? '–'
+    const points = [];
+    const most = 120;
+    let isFrozen = false;
+    let newest = { time: null, seenAt: 0 };
+    const isNumber = value => typeof value === 'number' && isFinite(value);
+    const number = value => !isNumber(value) ? '–'
+      : value >= 1e6 ? value.toLocaleString('en', { notation: 'compact', maximumFractionDigits: 1 })
       : value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 });
+    const whole = value => !isNumber(value) ? '–'
+      : value >= 1e9 ? number(value) : Math.round(value).toLocaleString('en');
     const rate = value => number(value) + '/s';
-    const seconds = value => value === null || value === undefined ? '–'
+    const seconds = value => !isNumber(value) ? '–'
+      : value < 0.0005 ? '0 s'
       : value < 1 ? number(Math.round(value * 1000)) + ' ms'
       : value < 120 ? number(value) + ' s'
       : value < 7200 ? number(Math.round(value / 60)) + ' min'
       : value < 172800 ? number(Math.round(value / 3600)) + ' h'
       : number(Math.round(value / 86400)) + ' d';
-    const list = (counts, text) =>
-      Object.entries(counts).map(([name, value]) => name + ' ' + text(value)).join(', ') || '–';
-    const element = (tag, text, name) => {
+    const clock = time => isNumber(time) && time > 0 && time < 8e12
+      ? new Date(time * 1000).toISOString().slice(11, 19) + ' UTC' : '';
+    const words = name => name.replaceAll('_', ' ');
+    const entries = counts => Object.entries(counts || {});
+    const list = (counts, text) => entries(counts).map(([name, value]) => words(name) + ' ' + text(value)).join(', ') || '–';
+    const sum = counts => entries(counts).reduce((all, [, value]) => all + (isNumber(value) ? value : 0), 0);
+    const failures = ['rejected', 'expired', 'dead_lettered'];
+    const failed = counts => failures.reduce((all, name) => all + ((counts || {})[name] || 0), 0);
+    const processes = status => status.processes || [];
+    const word = { ready: 'ready', not_ready: 'NOT READY', unreachable: 'UNREACHABLE' };
+    const headline = { ready: ['Ready', 'good'], degraded: ['Degraded', 'warn'], blocked: ['Blocked', 'bad'] };
+
+    function element(tag, text, name) {
       const made = document.createElement(tag);
       if (text !== undefined) made.textContent = text;
       if (name) made.className = name;
       return made;
-    };
-    const sum = counts => Object.values(counts).reduce((a, b) => a + b, 0);
-    const word = { ready: 'ready', not_ready: 'NOT READY', unreachable: 'UNREACHABLE' };
+    }
+
+    function row(name, cells) {
+      const made = element('tr');
+      const head = element('th', name);
+      head.scope = 'row';
+      made.append(head, ...cells.map(cell => Array.isArray(cell) ? element('td', ...cell) : element('td', cell, 'number')));
+      return made;
+    }
+
+    // Parts of the page.
+
+    function state(status) {
+      const [text, name] = headline[status.state] || ['Unknown', 'bad'];
+      headed(text, name);
+      document.body.className = status.state === 'blocked' ? 'blocked' : '';
+    }
+
+    function headed(text, name) {
+      if ($('state').textContent !== text) $('state').textContent = text;
+      $('state').className = name;
+    }
+
+    function warnings(status) {
+      const texts = status.warnings || [];
+      const known = Array.from($('warnings').children).map(item => item.textContent);
+      $('problems').hidden = texts.length === 0;
+      if (JSON.stringify(known) !== JSON.stringify(texts)) {
+        $('warnings').replaceChildren(...texts.map(text => element('li', text)));
+      }
+    }
+
+    const states = { gateway: 'gateway fails', connects: 'no connection', credential: 'credential refused', app: 'app refused',
+      no_token: 'no provider token' };
+
+    function blocked(status) {
+      const all = status.blocked || [];
+      $('blocked-part').hidden = all.length === 0;
+      $('blocked').replaceChildren(...all.map(one => row(one.app || 'all apps', [
+        [one.credential], [one.environment], [one.reason || states[one.state] || one.state],
+        seconds(one.seconds), whole(one.waiting),
+      ])));
+    }
+
+    function isWell(status, start) {
+      return processes(status).every(p => !p.name.replace('martlet-', '').startsWith(start) || p.state === 'ready');
+    }
 
     function box(title, figures, isWell) {
       const item = element('li');
       const inner = element('div', undefined, isWell ? 'box' : 'box bad');
-      inner.append(element('b', isWell ? title : title + ' (blocked)'));
-      for (const figure of figures) { inner.append(element('span', figure), element('br')); }
+      inner.append(element('b', isWell ? title : title + ' (blocked)'), ...figures.map(text => element('span', text)));
       item.append(inner);
       return item;
     }
 
-    function isWell(status, start) {
-      return status.processes.every(p => !p.name.replace('martlet-', '').startsWith(start) || p.state === 'ready');
-    }
-
     function flow(status) {
-      const isBlocked = Object.keys(status.destinations).some(state => state !== 'working');
-      const ended = status.outcomes_per_second;
+      const isBlocked = entries(status.destinations).some(([state]) => state !== 'working');
+      const ended = status.outcomes_per_second || {};
       const open = sum(status.connections);
       const boxes = [
         box('Requests', [rate(status.requests_per_second)], isWell(status, 'api')),
-        box('Ingest', ['validates'], isWell(status, 'ingest')),
+        box('Ingest', [rate((status.ingest_per_second || {}).accepted || 0) + ' accepted'], isWell(status, 'ingest')),
         box('Senders', [number(status.in_flight) + ' in flight', number(status.waiting) + ' waiting'],
           isWell(status, 'sender')),
         box('APNs', [number(open) + (open === 1 ? ' connection' : ' connections')], !isBlocked),
-        box('Receipts', [rate(sum(ended)), 'delivered ' + rate(ended.delivered || 0)], true),
-        box('Feedback', ['judges device tokens'], isWell(status, 'feedback')),
+        box('Receipts', ['delivered ' + rate(ended.delivered || 0), 'failed ' + rate(failed(ended))], true),
+        box('Feedback', ['device tokens'], isWell(status, 'feedback')),
       ];
-      if (status.processes.some(p => p.name.includes('webhooks'))) {
-        boxes.push(box('Webhooks', ['tell subscribers'], isWell(status, 'webhooks')));
+      if (processes(status).some(p => p.name.includes('webhooks'))) {
+        boxes.push(box('Webhooks', ['subscribers'], isWell(status, 'webhooks')));
       }
-      return boxes;
+      $('flow').replaceChildren(...boxes);
+    }
+
+    const outcomes = { delivered: 'delivered', rejected: 'rejected by APNs', expired: 'expired', suppressed: 'suppressed',
+      deduplicated: 'repeated, not sent', dead_lettered: 'dead letters' };
+    const ingested = { suppressed: 'suppressed by ingest', rejected: 'dead letters of ingest' };
+
+    function ended(status) {
+      const line = (names, perSecond, total) => Object.entries(names)
+        .filter(([name]) => name === 'delivered' || (total || {})[name])
+        .map(([name, text]) => row(text, [rate((perSecond || {})[name] || 0), whole((total || {})[name] || 0)]));
+      $('ended').replaceChildren(...line(outcomes, status.outcomes_per_second, status.outcomes_total),
+        ...line(ingested, status.ingest_per_second, status.ingest_total));
+    }
+
+    function waits(status) {
+      const unread = status.unread_records || {};
+      const inKafka = test => entries(unread).reduce((all, [topic, count]) => all + (test(topic) ? count || 0 : 0), 0);
+      const ages = status.backlog_seconds || {};
+      const isPaused = (status.paused || {}).lane ? ' (a lane is paused)' : '';
+      $('waits').replaceChildren(
+        row('requests', [seconds(status.ingest_backlog_seconds), whole(inKafka(topic => topic.endsWith('push.requests')))]),
+        row('transactional' + isPaused, [seconds(ages.transactional),
+          whole(inKafka(topic => topic.endsWith('push.notifications')))]),
+        row('bulk' + isPaused, [seconds(ages.bulk), whole(inKafka(topic => topic.endsWith('push.notifications.bulk')))]),
+        row('retry topics', [seconds(ages.retries), whole(inKafka(topic => topic.includes('push.retries')))]));
     }
 
     function figures(status) {
       const delivery = status.delivery_seconds;
-      return [
-        ['Outcomes', list(status.outcomes_per_second, rate)],
-        ['In total', list(status.outcomes_total, number)],
+      const paused = entries(status.paused).map(([kind, count]) => number(count) + ' ' + kind + (count === 1 ? '' : 's'));
+      const all = [
         ['Delivery', delivery ? 'p50 ' + seconds(delivery.p50) + ', p99 ' + seconds(delivery.p99) : 'none yet'],
-        ['Oldest unfinished', list(status.backlog_seconds, seconds)],
         ['Retries', list(status.retries_per_second, rate)],
-        ['Refusals', list(status.reasons_total, number)],
+        ['Refusals by APNs', list(status.reasons_total, whole)],
         ['Connections', list(status.connections, number)],
+        ['Paused by an operator', paused.join(', ') || '–'],
         ['Oldest provider token', seconds(status.oldest_token_seconds)],
         ['First certificate expires in', seconds(status.next_certificate_expiry_seconds)],
-        ['Canaries', status.canaries.map(c => c.name + ' ' + (c.success ? 'delivered' : 'FAILS')).join(', ') || '–'],
+        ['Canaries', (status.canaries || []).map(c => c.name + ' ' + (c.success ? 'delivered' : 'FAILS')).join(', ') || '–'],
       ];
+      $('figures').replaceChildren(...all.flatMap(([name, value]) => [element('dt', name), element('dd', value)]));
+    }
+
+    // The smallest of 1, 2, 5, 10, 20, … that is no less.
+    function scale(value) {
+      const power = Math.pow(10, Math.floor(Math.log10(Math.max(1, value))));
+      return [1, 2, 5, 10].map(step => step * power).find(step => step >= value) || value;
     }
 
     function chart(status) {
-      deliveries.push(status.outcomes_per_second.delivered || 0);
-      if (deliveries.length > 120) deliveries.shift();
-      const top = Math.max(1, ...deliveries);
-      const first = 120 - deliveries.length;
-      $('line').setAttribute('points',
-        deliveries.map((value, index) => (first + index) + ',' + (98 - 96 * value / top)).join(' '));
-      $('chart').setAttribute('aria-label',
-        'Delivered now ' + rate(deliveries[deliveries.length - 1]) + ', at most ' + rate(top));
+      const ended = status.outcomes_per_second || {};
+      points.push({ time: status.time, delivered: ended.delivered || 0, failed: failed(ended) });
+      if (points.length > most) points.shift();
+      const top = scale(Math.max(...points.map(point => Math.max(point.delivered, point.failed))));
+      const first = most - points.length;
+      const line = of => points.map((point, index) => (first + index) + ',' + (99 - 98 * of(point) / top)).join(' ');
+      $('line').setAttribute('points', line(point => point.delivered));
+      $('failed-line').setAttribute('points', line(point => point.failed));
+      $('top').textContent = number(top);
+      $('half').textContent = number(top / 2);
+      $('first').textContent = isNumber(status.time) ? clock(status.time - most + 1) : '';
+      $('last').textContent = clock(status.time);
+      const now = points[points.length - 1];
+      $('chart').setAttribute('aria-label', 'Delivered now ' + rate(now.delivered) + ', failed ' + rate(now.failed)
+        + '; the scale ends at ' + rate(top));
     }
 
-    function row(process) {
-      const made = element('tr');
-      const name = element('th', process.name);
-      name.scope = 'row';
-      made.append(name, element('td', word[process.state], process.state === 'ready' ? 'good' : 'bad'));
-      made.append(element('td', process.cores === null ? '–' : number(process.cores * 100) + ' %', 'number'));
-      made.append(element('td', number(process.resident_bytes / 1048576) + ' MiB', 'number'));
-      return made;
+    function table(status) {
+      $('processes').replaceChildren(...processes(status).map(process => row(process.name, [
+        [word[process.state] || process.state, process.state === 'ready' ? 'good' : 'bad'],
+        isNumber(process.cores) ? number(process.cores * 100) + ' %' : '–',
+        process.resident_bytes ? number(process.resident_bytes / 1048576) + ' MiB' : '–',
+      ])));
     }
 
     function show(status) {
-      if (status.waiting) return state('Waiting: ' + status.waiting, false);
-      state(status.ready ? 'Ready' : 'Not ready', status.ready);
-      const known = Array.from($('warnings').children).map(item => item.textContent);
-      if (JSON.stringify(known) !== JSON.stringify(status.warnings)) {
-        $('warnings').replaceChildren(...status.warnings.map(text => element('li', text)));
+      if (status.unavailable !== undefined) return stale(status.unavailable);
+      if (status.time !== newest.time) newest = { time: status.time, seenAt: performance.now() };
+      if (performance.now() > newest.seenAt + 15000) return stale('martlet console has no new reading');
+      $('stale').hidden = true;
+      $('main').className = '';
+      $('time').textContent = clock(status.time);
+      for (const part of [state, warnings, blocked, flow, ended, waits, figures, table, chart]) {
+        try {
+          part(status);
+        } catch (error) {
+          console.error(part.name, error);
+        }
       }
-      $('flow').replaceChildren(...flow(status));
-      $('figures').replaceChildren(
-        ...figures(status).flatMap(([name, value]) => [element('dt', name), element('dd', value)]));
-      $('processes').replaceChildren(...status.processes.map(row));
-      chart(status);
     }
 
-    function state(text, good) {
-      if ($('state').textContent !== text) $('state').textContent = text;
-      $('state').className = good ? 'good' : 'bad';
-      $('time').textContent = new Date().toLocaleTimeString();
+    // What is shown is not of now.
+    function stale(text) {
+      const since = clock(newest.time);
+      headed(since ? 'No reading since ' + since : 'No reading', 'bad');
+      if ($('stale').textContent !== text) $('stale').textContent = text;
+      $('stale').hidden = false;
+      $('main').className = since ? 'stale' : '';
     }
 
     async function turn() {
       try {
         const limit = AbortSignal.timeout(5000);
-        const status = isPaused || await (await fetch('status.json', { cache: 'no-store', signal: limit })).json();
-        if (!isPaused) show(status);
+        const status = isFrozen || await (await fetch('status.json', { cache: 'no-store', signal: limit })).json();
+        if (!isFrozen) show(status);
       } catch (error) {
-        if (!isPaused) state('No answer from martlet console', false);
+        if (!isFrozen) stale('No answer from martlet console');
       }
       setTimeout(turn, 1000);
     }
 
-    $('pause').addEventListener('click', () => {
-      isPaused = !isPaused;
-      $('pause').setAttribute('aria-pressed', isPaused);
-      if (isPaused) $('time').textContent += ' (paused)';
+    $('freeze').addEventListener('click', () => {
+      isFrozen = !isFrozen;
+      $('freeze').setAttribute('aria-pressed', isFrozen);
+      if (isFrozen) $('time').textContent += ' (display frozen)';
     });
     turn();
     """

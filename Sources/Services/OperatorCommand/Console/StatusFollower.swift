@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
-import HTTPClient
 import ServiceKit
 import Synchronization
 
@@ -11,9 +10,10 @@ final class StatusFollower: Sendable {
   private static let interval: UInt64 = 1_000
   /// So long after the last look nothing is read any more, in milliseconds.
   private static let attention: UInt64 = 10_000
+  private static let beginning = StatusText.unavailable("The first reading is on its way.")
 
   private let source: StatusSource
-  private let latest = Mutex(#"{"waiting":"The first reading is on its way."}"#)
+  private let latest = Mutex<(json: String, at: UInt64)>((beginning, 0))
   private let lookedAt: Atomic<UInt64>
 
   init(_ source: StatusSource) {
@@ -21,15 +21,16 @@ final class StatusFollower: Sendable {
     lookedAt = Atomic(MonotonicClock.milliseconds())
   }
 
-  /// The status as JSON; `waiting` says why there is none.
+  /// The status as JSON; `unavailable` says why there is none. A reading from before a pause is none.
   var json: String {
-    lookedAt.store(MonotonicClock.milliseconds(), ordering: .relaxed)
-    return latest.withLock { $0 }
+    let now = MonotonicClock.milliseconds()
+    lookedAt.store(now, ordering: .relaxed)
+    let (json, at) = latest.withLock { $0 }
+    return now < at + Self.attention + Self.interval ? json : Self.beginning
   }
 
   /// Reads until a stop is requested.
   func run(_ context: ServiceContext) {
-    let client = HTTPClient(timeoutMilliseconds: 3_000)
     var before: (readings: [ProcessReading], at: UInt64)?
     var due: UInt64 = 0
     while !context.signals.isStopping {
@@ -40,29 +41,31 @@ final class StatusFollower: Sendable {
       }
       due = now + Self.interval
       // After a pause the rates start again: they are of now, not of the pause.
-      if let last = before, now >= last.at + 3 * Self.interval { before = nil }
-      before = look(client, before)
+      if let last = before, now >= last.at + Self.attention { before = nil }
+      before = look(before)
     }
   }
 
   /// What was read, for the rates of the next time.
   private func look(
-    _ client: HTTPClient, _ before: (readings: [ProcessReading], at: UInt64)?
+    _ before: (readings: [ProcessReading], at: UInt64)?
   ) -> (readings: [ProcessReading], at: UInt64)? {
     do throws(ServiceFailure) {
-      let readings = try source.read(client)
+      let readings = try source.read()
       let at = MonotonicClock.milliseconds()
       let status = PipelineStatus(
         readings, before: before?.readings ?? [],
         seconds: Double(at - (before?.at ?? at)) / 1_000,
         wall: Double(WallClock.milliseconds()) / 1_000)
-      let json = StatusText.json(status)
-      latest.withLock { $0 = json }
+      publish(StatusText.json(status), at)
       return (readings, at)
     } catch {
-      let json = StatusText.waiting("\(error)")
-      latest.withLock { $0 = json }
+      publish(StatusText.unavailable("\(error)"), MonotonicClock.milliseconds())
       return nil
     }
+  }
+
+  private func publish(_ json: String, _ at: UInt64) {
+    latest.withLock { $0 = (json, at) }
   }
 }

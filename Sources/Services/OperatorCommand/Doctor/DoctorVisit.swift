@@ -2,6 +2,7 @@
 import Bytes
 import Diagnosis
 import EventLoop
+import Settings
 
 /// One program that the doctor has check itself.
 struct DoctorVisit: Sendable {
@@ -27,7 +28,7 @@ struct DoctorVisit: Sendable {
     return (programs + optional).compactMap { program in
       let file = "\(settings.folder)/\(program).properties"
       if File.exists(file) {
-        return DoctorVisit(program: program, arguments: ["--config", file] + common, note: nil)
+        return visit(program, file, ["--config", file] + common)
       }
       if optional.contains(program) { return nil }
       let own = program == "signer" ? settings.credentials.map { ["--credentials", $0] } : []
@@ -38,6 +39,50 @@ struct DoctorVisit: Sendable {
         program: program, arguments: common + own + defaults(program),
         note: nil)
     }
+  }
+
+  /// A program with its settings file. The package brings all of these files: a program that a deployment does without has
+  /// none of its own files, and systemd makes the database's folder at the first start.
+  private static func visit(
+    _ program: String, _ file: String, _ arguments: [String]
+  ) -> DoctorVisit {
+    let settings = entries(file)
+    if let name = ownFile[program], let path = settings[name], !File.exists(path) {
+      return DoctorVisit(
+        program: program, arguments: nil,
+        note: .warning(
+          .settings, path, "does not exist: martlet-\(program) is not set up and was not checked",
+          remedy: "make it if the deployment has martlet-\(program); else remove \(file)"))
+    }
+    if program == "feedback", let path = settings["database"], isBeforeFirstStart(path) {
+      return DoctorVisit(
+        program: program, arguments: arguments + defaults(program),
+        note: .warning(
+          .settings, path,
+          "its folder does not exist: martlet-feedback was checked without its database",
+          remedy: "nothing under systemd, which makes the folder at the first start; else make it"))
+    }
+    return DoctorVisit(program: program, arguments: arguments, note: nil)
+  }
+
+  /// The setting that names the file without which an optional program has nothing to do.
+  private static let ownFile = ["api": "keys", "webhooks": "subscriptions"]
+  /// Where systemd makes the folders of units (`StateDirectory=`).
+  private static let stateFolder = "/var/lib/"
+
+  /// Whether a database would be in a folder of systemd's that is not there yet.
+  private static func isBeforeFirstStart(_ path: String) -> Bool {
+    guard path.hasPrefix(stateFolder), let end = path.lastIndex(of: "/") else { return false }
+    return !File.exists(String(path[..<end]))
+  }
+
+  /// What a settings file says; nothing of one that cannot be read, which its program says.
+  private static func entries(_ file: String) -> [String: String] {
+    guard let bytes = try? File.read(file), let text = String(validating: bytes, as: UTF8.self),
+      let properties = try? PropertiesFile(parsing: text, path: file)
+    else { return [:] }
+    return Dictionary(
+      properties.entries.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
   }
 
   /// What a program needs that has no settings file and no flag here. Nothing is written there.

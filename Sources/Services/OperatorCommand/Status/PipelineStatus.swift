@@ -27,12 +27,21 @@ struct PipelineStatus: Sendable {
     let lastSuccess: Double?
   }
 
+  /// The state of a destination that nothing holds back.
+  static let working = "working"
+
   let processes: [Process]
+  /// Now, in seconds since the epoch.
+  let wall: Double
   let requestsPerSecond: Double
   /// Requests that ingest has not finished: those that wait in Kafka, and those that it has taken.
   let openRequests: Double
   /// Age of the oldest that ingest has taken and not finished, in seconds.
   let oldestRequest: Double
+  /// Device tokens of requests by what ingest made of them.
+  let ingestedPerSecond: [Count]
+  /// Since the processes started.
+  let ingested: [Count]
   /// Ended notifications by outcome.
   let outcomesPerSecond: [Count]
   /// Since the processes started.
@@ -44,13 +53,20 @@ struct PipelineStatus: Sendable {
   let waiting: Double
   /// The oldest unfinished notification of each lane, in seconds.
   let backlogSeconds: [Count]
+  /// Records above the committed offsets of the groups, by topic.
+  let unread: [Count]
   /// Connections to APNs by state.
   let connections: [Count]
   /// Destinations by state: what is not `working` is blocked.
   let destinations: [Count]
+  let blockages: [Blockage]
   /// From a notification's creation to APNs' answer, in seconds; of the time between the readings, or of all time if
   /// nothing was delivered then. nil if nothing ever was.
   let delivery: (median: Double, p99: Double)?
+  /// The slowest tenth of APNs' answers between the readings took longer, in seconds; nil without one.
+  let slowestAnswers: Double?
+  /// How far a sender's clock was ahead of a signer's, in seconds.
+  let clockDifference: Double
   let credentialsWithoutToken: Double
   /// Age of the provider token that is oldest of those in use, in seconds; nil without one.
   let oldestToken: Double?
@@ -83,13 +99,11 @@ struct PipelineStatus: Sendable {
     }
     let pages = now.compactMap(\.page)
     let all = Sums(pages)
+    self.wall = wall
     requestsPerSecond = growth.perSecond("martlet_ingest_requests_total")
     (openRequests, oldestRequest) = all.openRequests
-    let ended = "martlet_sender_notifications_total"
-    outcomes = all.by("outcome", of: ended)
-    outcomesPerSecond = outcomes.map {
-      Count(name: $0.name, value: growth.perSecond(ended, ["outcome": $0.name]))
-    }
+    (ingested, ingestedPerSecond) = growth.outcomes("martlet_ingest_tokens_total", all)
+    (outcomes, outcomesPerSecond) = growth.outcomes("martlet_sender_notifications_total", all)
     reasons = all.by("reason", of: "martlet_sender_error_responses_total")
       .sorted { ($1.value, $0.name) < ($0.value, $1.name) }
     let retries = "martlet_sender_retries_total"
@@ -99,9 +113,15 @@ struct PipelineStatus: Sendable {
     inFlight = all.sum("martlet_sender_notifications_in_flight")
     waiting = all.sum("martlet_sender_notifications_waiting")
     backlogSeconds = all.highest("lane", of: "martlet_sender_backlog_seconds")
+    unread = all.unread
     connections = all.by("state", of: "martlet_sender_connections")
     destinations = all.by("state", of: "martlet_sender_destinations")
+    blockages = Blockage.all(in: pages)
     delivery = growth.delivery ?? Growth(now, [], seconds).delivery
+    slowestAnswers =
+      before.isEmpty ? nil : growth.quantile(0.9, of: "martlet_sender_request_seconds_bucket")
+    clockDifference =
+      all.highest("", of: "martlet_signer_clock_difference_seconds").first?.value ?? 0
     credentialsWithoutToken = all.sum("martlet_sender_credentials_without_token")
     oldestToken = all.lowest("martlet_sender_provider_token_issued_timestamp_seconds").map {
       wall - $0
@@ -141,6 +161,17 @@ private struct Sums {
 
   func highest(_ label: String, of name: String) -> [PipelineStatus.Count] {
     fold(label, name, max)
+  }
+
+  /// By topic: of a topic that several groups read, what the group has that is behind most.
+  var unread: [PipelineStatus.Count] {
+    var groups: [String: [String: Double]] = [:]
+    for series in pages.flatMap({ $0.values("martlet_kafka_group_lag_records") }) {
+      let (topic, group) = (series.labels["topic"] ?? "", series.labels["group"] ?? "")
+      groups[topic, default: [:]][group, default: 0] += series.value
+    }
+    return groups.map { .init(name: $0.key, value: $0.value.values.max() ?? 0) }
+      .filter { $0.value > 0 }.sorted { $0.name < $1.name }
   }
 
   /// In the order of the pages.
@@ -195,6 +226,16 @@ private struct Growth {
     return Self.growth(page.sum(name, labels), since: old.sum(name, labels)) / seconds
   }
 
+  /// What something ended in: in total, and per second.
+  func outcomes(
+    _ name: String, _ all: Sums
+  ) -> (total: [PipelineStatus.Count], perSecond: [PipelineStatus.Count]) {
+    let total = all.by("outcome", of: name)
+    return (
+      total, total.map { .init(name: $0.name, value: perSecond(name, ["outcome": $0.name])) }
+    )
+  }
+
   private static func growth(_ value: Double, since old: Double) -> Double {
     value >= old ? value - old : value
   }
@@ -202,6 +243,14 @@ private struct Growth {
   /// Median and 99th percentile of deliveries.
   var delivery: (median: Double, p99: Double)? {
     let name = "martlet_sender_delivery_seconds_bucket"
+    guard let median = quantile(0.5, of: name), let p99 = quantile(0.99, of: name) else {
+      return nil
+    }
+    return (median, p99)
+  }
+
+  /// A quantile of what a histogram has counted between the readings, in seconds; nil if that is nothing.
+  func quantile(_ share: Double, of name: String) -> Double? {
     var buckets: [(bound: Double, count: Double)] = []
     for reading in now {
       for series in reading.page?.values(name) ?? [] {
@@ -212,9 +261,6 @@ private struct Growth {
         buckets.append((bound, Self.growth(series.value, since: old)))
       }
     }
-    guard let median = MetricQuantile.seconds(0.5, buckets),
-      let p99 = MetricQuantile.seconds(0.99, buckets)
-    else { return nil }
-    return (median, p99)
+    return MetricQuantile.seconds(share, buckets)
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
-import HTTPClient
 public import ServiceKit
 public import Settings
 
@@ -27,7 +26,7 @@ public enum StatusCommand: Service {
   public static let name = "status"
   public static let summary =
     "Shows the state of the pipeline: which processes are ready, rates, outcomes, backlog, latency and what is held"
-    + " back. Exit status 1 if a process is not ready."
+    + " back. Exit status 0 if the pipeline is ready, 3 if it is degraded (something needs a look), 1 if it is blocked."
   public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, operands: StatusSource.operands)
@@ -41,28 +40,32 @@ public enum StatusCommand: Service {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let client = HTTPClient(timeoutMilliseconds: 3_000)
-    var before = try settings.source.read(client)
+    var before = try settings.source.read()
     var readAt = MonotonicClock.milliseconds()
     while true {
       wait(settings.intervalMilliseconds, context)
       if context.signals.isStopping { return }
-      let now = try settings.source.read(client)
+      let now = try settings.source.read()
       let moment = MonotonicClock.milliseconds()
       let status = PipelineStatus(
         now, before: before, seconds: Double(moment - readAt) / 1_000,
         wall: Double(WallClock.milliseconds()) / 1_000)
       guard show(status, settings) else { return }
       guard settings.watches else {
-        if status.isReady { return }
-        throw ServiceFailure("the pipeline is not ready: \(problems(status))")
+        let headline = status.headline
+        if headline == .ready { return }
+        throw ServiceFailure(
+          "the pipeline is \(headline): \(problems(status))", status: headline.exitStatus)
       }
       (before, readAt) = (now, moment)
     }
   }
 
+  /// The first thing that needs a look, and how many others do.
   private static func problems(_ status: PipelineStatus) -> String {
-    status.processes.filter { $0.state != .ready }.map(\.name).joined(separator: ", ")
+    let warnings = StatusText.warnings(status).map { $0.dropFirst(2) }
+    guard let first = warnings.first else { return "no process is named" }
+    return warnings.count == 1 ? "\(first)" : "\(first), and \(warnings.count - 1) more"
   }
 
   /// In steps: a stop is noticed soon.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import HTTPClient
 import JSON
 import ServiceKit
 import Settings
@@ -34,18 +33,18 @@ struct StatusSource: DeclaredSettings, Sendable {
     }
   }
 
-  /// Asks every process. The file is read again each time: a process that was restarted has its pages elsewhere.
+  /// Asks every process, several at a time: those that hang must not make the others' answers old. The file is read
+  /// again each time: a process that was restarted has its pages elsewhere.
   ///
   /// - Throws: if the file cannot be read.
-  func read(_ client: HTTPClient) throws(ServiceFailure) -> [ProcessReading] {
-    let named = try addressesFile.map(Self.pages) ?? []
-    return named.map { ProcessReading.ask($0.name, $0.url, client) }
-      + urls.map { ProcessReading.ask(nil, $0, client) }
+  func read() throws(ServiceFailure) -> [ProcessReading] {
+    let pages = try addressesFile.map(Self.pages) ?? []
+    return ProcessSurvey(pages + urls.map { (nil, $0) }).run()
   }
 
   private static func pages(
     _ file: String
-  ) throws(ServiceFailure) -> [(name: String, url: String)] {
+  ) throws(ServiceFailure) -> [(name: String?, url: String)] {
     do {
       let metrics = try JSONDocument(try File.read(file)).root["metrics"]?.object
       guard let metrics else {

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-import JSON
 import Telemetry
 
-/// A status as lines for people, and as JSON for programs.
+/// A status as lines for people.
 enum StatusText {
-  /// Destinations that nothing holds back.
-  private static let working = "working"
-
   static func lines(_ status: PipelineStatus) -> [String] {
-    var lines = table(status)
+    var lines = [row("state", "\(status.headline)"), ""] + table(status)
     lines.append("")
     lines.append(
-      row("requests", requests(status)))
+    lines.append(row("requests", requests(status)))
+    lines.append(row("ingest", list(status.ingested) { count($0) } + " device tokens in total"))
     lines.append(row("outcomes", list(status.outcomesPerSecond) { rate($0) }))
     lines.append(row("in total", list(status.outcomes) { count($0) }))
     lines.append(
       row("in flight", "\(count(status.inFlight)), of which \(count(status.waiting)) wait"))
     lines.append(row("backlog", list(status.backlogSeconds) { duration($0) }))
+    lines.append(row("unread", list(status.unread) { count($0) }))
     lines.append(row("delivery", delivery(status)))
     lines.append(row("retries", list(status.retriesPerSecond) { rate($0) }))
     lines.append(row("connections", list(status.connections) { count($0) }))
@@ -64,130 +62,7 @@ enum StatusText {
     return parts.isEmpty ? "-" : parts.joined(separator: ", ")
   }
 
-  /// In seconds: as the alert MartletCertificateExpires.
-  private static let certificateWarning: Double = 14 * 86_400
-
-  /// What somebody has to look at; nothing when all is well.
-  static func warnings(_ status: PipelineStatus) -> [String] {
-    var lines: [String] = []
-    for process in status.processes {
-      let name = TerminalText.plain(process.name)
-      switch process.state {
-      case .ready: break
-      case .notReady(let reasons):
-        lines += reasons.map { "! \(name): \(TerminalText.plain($0))" }
-      case .unreachable(let cause): lines.append("! \(name): \(TerminalText.plain(cause))")
-      }
-    }
-    for blocked in status.destinations where blocked.name != working {
-      lines.append(
-        "! \(count(blocked.value)) destinations are blocked: \(TerminalText.plain(blocked.name))")
-    }
-    if status.credentialsWithoutToken > 0 {
-      lines.append(
-        "! \(count(status.credentialsWithoutToken)) credentials have no provider token that may be sent"
-      )
-    }
-    if status.producersRefused > 0 {
-      lines.append(
-        "! Kafka refuses records of \(count(status.producersRefused)) producers; the log names topic and remedy"
-      )
-    }
-    if status.databaseFailing > 0 {
-      lines.append("! the database of device tokens takes no transaction; feedback's log says why")
-    }
-    if let left = status.nextCertificate, left < certificateWarning {
-      lines.append("! a client certificate expires in \(duration(left)); the sender's log names it")
-    }
-    for kind in status.paused {
-      lines.append(
-        "! paused: \(count(kind.value)) \(TerminalText.plain(kind.name))\(kind.value == 1 ? "" : "s");"
-          + " martlet pause lists them")
-    }
-    for canary in status.canaries where !canary.isWell {
-      let last = canary.lastSuccess.map { "the last success was \(duration($0)) ago" }
-      lines.append(
-        "! canary \(TerminalText.plain(canary.name)) fails; \(last ?? "none was delivered yet")")
-    }
-    if status.lost > 0 {
-      lines.append(
-        "! \(count(status.lost)) records were removed by retention before they were read")
-    }
-    return lines
-  }
-
-  static func json(_ status: PipelineStatus) -> String {
-    var root = JSONObject()
-    root.append("ready", .bool(status.isReady))
-    root.append("processes", .array(status.processes.map(process)))
-    root.append("requests_per_second", rounded(status.requestsPerSecond))
-    root.append("requests_open", rounded(status.openRequests))
-    root.append("requests_oldest_seconds", rounded(status.oldestRequest))
-    root.append("outcomes_per_second", object(status.outcomesPerSecond))
-    root.append("outcomes_total", object(status.outcomes))
-    root.append("reasons_total", object(status.reasons))
-    root.append("retries_per_second", object(status.retriesPerSecond))
-    root.append("in_flight", rounded(status.inFlight))
-    root.append("waiting", rounded(status.waiting))
-    root.append("backlog_seconds", object(status.backlogSeconds))
-    root.append("connections", object(status.connections))
-    root.append("destinations", object(status.destinations))
-    root.append(
-      "delivery_seconds",
-      status.delivery.map {
-        ["p50": rounded($0.median), "p99": rounded($0.p99)]
-      } ?? .null)
-    root.append("credentials_without_token", rounded(status.credentialsWithoutToken))
-    root.append("oldest_token_seconds", status.oldestToken.map(rounded) ?? .null)
-    root.append("next_certificate_expiry_seconds", status.nextCertificate.map(rounded) ?? .null)
-    root.append("records_lost", rounded(status.lost))
-    root.append("paused", object(status.paused))
-    root.append("canaries", .array(status.canaries.map(canary)))
-    root.append("warnings", .array(warnings(status).map { .string(String($0.dropFirst(2))) }))
-    return String(decoding: JSONValue.object(root).text, as: UTF8.self)
-  }
-
-  /// In place of a status that cannot be had yet, and why.
-  static func waiting(_ cause: String) -> String {
-    String(
-      decoding: JSONValue.object(JSONObject([.init(key: "waiting", value: .string(cause))])).text,
-      as: UTF8.self)
-  }
-
-  private static func process(_ process: PipelineStatus.Process) -> JSONValue {
-    let (state, causes): (String, [String]) =
-      switch process.state {
-      case .ready: ("ready", [])
-      case .notReady(let reasons): ("not_ready", reasons)
-      case .unreachable(let cause): ("unreachable", [cause])
-      }
-    return [
-      "name": .string(process.name), "state": .string(state),
-      "causes": .array(causes.map { .string($0) }),
-      "cores": process.core.map(rounded) ?? .null,
-      "resident_bytes": rounded(process.residentBytes),
-    ]
-  }
-
-  private static func canary(_ canary: PipelineStatus.Canary) -> JSONValue {
-    [
-      "name": .string(canary.name), "success": .bool(canary.isWell),
-      "seconds_since_success": canary.lastSuccess.map(rounded) ?? .null,
-    ]
-  }
-
   // MARK: Words
-
-  private static func object(_ counts: [PipelineStatus.Count]) -> JSONValue {
-    .object(JSONObject(counts.map { .init(key: $0.name, value: rounded($0.value)) }))
-  }
-
-  private static func rounded(_ value: Double) -> JSONValue {
-    let thousandths = (value * 1_000).rounded()
-    guard thousandths.isFinite, thousandths.magnitude < 1e15 else { return .null }
-    let whole = Int64(thousandths)
-    return whole % 1_000 == 0 ? .integer(whole / 1_000) : .double(Double(whole) / 1_000)
-  }
 
   private static func row(_ title: String, _ text: String) -> String {
     "\(padded(title, 12)) \(text)"

@@ -58,6 +58,14 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
         #"[{"id":"added_latency","profile":"constant","time":"8s"}]"#)
     },
     AlertedFault(
+      name: "app refused", alert: "MartletAppRefused",
+      labels: ["app": "com.example.app", "reason": "InvalidProviderToken"],
+      log: ("martlet-sender", "APNs refuses an app with this credential; its notifications wait")
+    ) {
+      try $0.rig.addGatewayFaults(
+        #"[{"id":"any_answer","reason":"InvalidProviderToken","when":{"app":"com.example.app"}}]"#)
+    },
+    AlertedFault(
       name: "DNS wrong", alert: "MartletDestinationFailing", labels: ["state": "connects"],
       log: ("martlet-sender", "cannot resolve the gateway's name"),
       prepare: {

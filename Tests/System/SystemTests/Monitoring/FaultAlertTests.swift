@@ -84,7 +84,7 @@ import Testing
     let rows = page[table.upperBound...].split(separator: "\n").filter { $0.hasPrefix("| ") }
       .dropFirst(2).map { $0.split(separator: "|").map { $0.drop { $0 == " " } } }
     let rules = try AlertRuleFile(root: Self.root).rules
-    #expect(AlertedFault.all.count == 12 && rows.count == 12)
+    #expect(AlertedFault.all.count == 13 && rows.count == 13)
     for fault in AlertedFault.all {
       let row = try #require(rows.first { $0[0].hasPrefix(fault.name + " ") }, "\(fault.name)")
       let severity = rules.first { $0.name == fault.alert }?.severity ?? "no rule"

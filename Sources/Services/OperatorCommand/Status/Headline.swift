@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A pipeline's state in one word.
+enum Headline: String, Sendable {
+  /// Nothing needs a look.
+  case ready
+  /// Notifications get through, and something needs a look.
+  case degraded
+  /// A step that every notification takes does not work: no ready process of a kind, no working destination, or Kafka
+  /// takes no records.
+  case blocked
+
+  /// What `martlet status` exits with.
+  var exitStatus: Int32 {
+    switch self {
+    case .ready: 0
+    case .blocked: 1
+    case .degraded: 3
+    }
+  }
+
+  fileprivate init(_ status: PipelineStatus) {
+    if Self.isBlocked(status) {
+      self = .blocked
+    } else {
+      self = StatusText.warnings(status).isEmpty ? .ready : .degraded
+    }
+  }
+
+  /// Programs that a notification passes through.
+  private static let steps = ["api", "ingest", "sender"]
+
+  private static func isBlocked(_ status: PipelineStatus) -> Bool {
+    let working = status.destinations.first { $0.name == PipelineStatus.working }?.value ?? 0
+    let hasOnlyBlocked = working == 0 && status.destinations.contains { $0.value > 0 }
+    let isStopped = steps.contains { step in
+      let members = status.processes.filter { $0.isNamed(step) }
+      return !members.isEmpty && members.allSatisfy { $0.state != .ready }
+    }
+    let isAllStopped = status.processes.allSatisfy { $0.state != .ready }
+    return hasOnlyBlocked || isStopped || isAllStopped || status.producersRefused > 0
+  }
+}
+
+extension PipelineStatus {
+  var headline: Headline { Headline(self) }
+}
+
+extension PipelineStatus.Process {
+  /// Whether it is a process of this program: `sender-1`, or `martlet-sender 10.0.0.5:9464`.
+  fileprivate func isNamed(_ program: String) -> Bool {
+    let prefix = "martlet-"
+    return (name.hasPrefix(prefix) ? name.dropFirst(prefix.count) : name[...]).hasPrefix(program)
+  }
+}

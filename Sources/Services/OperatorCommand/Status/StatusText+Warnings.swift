@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+import Telemetry
+
+extension StatusText {
+  /// In seconds: as the alert MartletCertificateExpires.
+  private static let certificateWarning: Double = 14 * 86_400
+
+  /// What somebody has to look at; nothing when all is well.
+  static func warnings(_ status: PipelineStatus) -> [String] {
+    var lines: [String] = []
+    for process in status.processes {
+      let name = TerminalText.plain(process.name)
+      switch process.state {
+      case .ready: break
+      case .notReady(let reasons):
+        lines += reasons.map { "! \(name): \(TerminalText.plain($0))" }
+      case .unreachable(let cause): lines.append("! \(name): \(TerminalText.plain(cause))")
+      }
+    }
+    lines += blocked(status)
+    if status.credentialsWithoutToken > 0 {
+      lines.append(
+        "! \(count(status.credentialsWithoutToken)) credentials have no provider token that may be sent"
+      )
+    }
+    if status.producersRefused > 0 {
+      lines.append(
+        "! Kafka refuses records of \(count(status.producersRefused)) producers; the log names topic and remedy"
+      )
+    }
+    if status.databaseFailing > 0 {
+      lines.append("! the database of device tokens takes no transaction; feedback's log says why")
+    }
+    if let left = status.nextCertificate, left < certificateWarning {
+      lines.append("! a client certificate expires in \(duration(left)); the sender's log names it")
+    }
+    for kind in status.paused {
+      lines.append(
+        "! paused: \(count(kind.value)) \(TerminalText.plain(kind.name))\(kind.value == 1 ? "" : "s");"
+          + " martlet pause lists them")
+    }
+    for canary in status.canaries where !canary.isWell {
+      let last = canary.lastSuccess.map { "the last success was \(duration($0)) ago" }
+      lines.append(
+        "! canary \(TerminalText.plain(canary.name)) fails; \(last ?? "none was delivered yet")")
+    }
+    if status.lost > 0 {
+      lines.append(
+        "! \(count(status.lost)) records were removed by retention before they were read")
+    }
+    return lines + slow(status)
+  }
+
+  /// Destinations that are not working: each app and credential by name, where the senders' pages name them.
+  private static func blocked(_ status: PipelineStatus) -> [String] {
+    let named = Set(status.blockages.map(\.state))
+    return status.blockages.map { "! " + text($0) }
+      + status.destinations.compactMap { blocked in
+        guard blocked.name != PipelineStatus.working, !named.contains(blocked.name) else {
+          return nil
+        }
+        return
+          "! \(count(blocked.value)) destinations are blocked: \(TerminalText.plain(blocked.name))"
+      }
+  }
+
+  private static func text(_ blockage: Blockage) -> String {
+    let (credential, environment) = (
+      TerminalText.plain(blockage.credential), TerminalText.plain(blockage.environment)
+    )
+    let what =
+      switch blockage.state {
+      case "app":
+        "APNs refuses app \(TerminalText.plain(blockage.app ?? "?")) with credential \(credential)"
+          + " in \(environment)"
+      case "credential": "APNs refuses credential \(credential) in \(environment)"
+      case "gateway": "the \(environment) gateway fails for credential \(credential)"
+      case "connects": "no connection to the \(environment) gateway for credential \(credential)"
+      case "no_token": "no valid provider token for credential \(credential) in \(environment)"
+      default: "credential \(credential) in \(environment): \(TerminalText.plain(blockage.state))"
+      }
+    let reason = blockage.reason.isEmpty ? "" : " (\(TerminalText.plain(blockage.reason)))"
+    return "\(what)\(reason), for \(duration(blockage.seconds));"
+      + " \(count(blockage.waiting)) wait in memory"
+  }
+
+  /// In seconds: as the alerts MartletBacklog, MartletGatewaySlow and MartletClockDifference.
+  private static let slowLimits = (backlog: 60.0, answer: 5.0, clock: 60.0)
+
+  /// What takes too long. A paused lane is meant to wait.
+  private static func slow(_ status: PipelineStatus) -> [String] {
+    var lines: [String] = []
+    let isAnyLanePaused = status.paused.contains { $0.name == "lane" }
+    for lane in status.backlogSeconds
+    where lane.name != "retries" && lane.value > slowLimits.backlog && !isAnyLanePaused {
+      lines.append(
+        "! the oldest unfinished notification of the lane \(TerminalText.plain(lane.name)) is"
+          + " \(duration(lane.value)) old")
+    }
+    if status.oldestRequest > slowLimits.backlog {
+      lines.append(
+        "! the oldest request that ingest has not finished is \(duration(status.oldestRequest)) old"
+      )
+    }
+    if let answer = status.slowestAnswers, answer > slowLimits.answer {
+      lines.append("! APNs answers slowly: every tenth answer takes more than \(duration(answer))")
+    }
+    if status.clockDifference > slowLimits.clock {
+      lines.append(
+        "! a sender's clock is \(duration(status.clockDifference)) ahead of a signer's; check both (NTP)"
+      )
+    }
+    return lines
+  }
+}
