@@ -115,7 +115,7 @@ struct GatewayProbe {
       case .goAway(_, _, let debug):
         words = "the gateway closes the connection: \(String(decoding: debug, as: UTF8.self))"
       case .closed(.connect(let error)): return .noConnection("\(error)")
-      case .closed(.timedOut): return .silent
+      case .closed(.timedOut?): return .silent
       case .closed(.proxy(let text)): return .proxy(text)
       case .closed(.tls(let error)) where error.kind == .certificate: return .untrusted("\(error)")
       case .closed(let failure?): words = words ?? "\(failure)"

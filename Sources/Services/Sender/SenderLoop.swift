@@ -322,6 +322,7 @@ final class SenderLoop {
   private func process(_ notice: ConnectionNotice, of connection: GatewayConnection) {
     let number = connection.number
     switch notice {
+    case .advanced: dispatcher.advanced(number)
     case .connected:
       dispatcher.connected(number)
       context.log.debug("connected", ["gateway": "\(connection.address)"])

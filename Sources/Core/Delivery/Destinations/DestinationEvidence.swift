@@ -31,11 +31,8 @@ extension DestinationHealth {
     public var isServed = false
   }
 
-  /// The end of a connection.
+  /// The end of a connection that was made.
   public struct ConnectionEnd: Sendable {
-    public var address: PeerAddress
-    /// Whether TLS was ever up.
-    public var wasMade: Bool
     /// Whether it had accepted a push.
     public var hasAccepted: Bool
     /// How long it was there, in milliseconds.
@@ -43,11 +40,7 @@ extension DestinationHealth {
     /// It failed, and its address was put aside for that.
     public var isAddressAside: Bool
 
-    public init(
-      address: PeerAddress, wasMade: Bool, hasAccepted: Bool, lived: UInt64, isAddressAside: Bool
-    ) {
-      self.address = address
-      self.wasMade = wasMade
+    public init(hasAccepted: Bool, lived: UInt64, isAddressAside: Bool) {
       self.hasAccepted = hasAccepted
       self.lived = lived
       self.isAddressAside = isAddressAside
