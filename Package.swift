@@ -138,7 +138,7 @@ let package = Package(
     core("Telemetry"),
     core("Access"),
     core("TokenFiles", ["APNS", "Pipeline"]),
-    core("Webhooks", ["Delivery", "Diagnosis", "Telemetry"]),
+    core("Webhooks", ["Delivery", "HTTP2Engine", "Telemetry"]),
     core("HTTP2Engine"),
     core("Planning", ["Pipeline", "Delivery", "Dispatch", "Random", "Settings", "Telemetry"]),
 
@@ -277,7 +277,7 @@ let package = Package(
     tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "Random", "TestSupport"]),
     tests("Core", "Dispatch", ["APNS", "Pipeline", "Delivery", "Dispatch"]),
     tests("Core", "Simulation", ["Delivery", "Random", "Simulation", "TestSupport"]),
-    tests("Core", "Diagnosis", ["APNS", "Pipeline", "Diagnosis"]),
+    tests("Core", "Diagnosis", ["APNS", "Pipeline", "Diagnosis", "HTTP2Engine"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Access", "Random"]),
     tests("Core", "Webhooks", ["Delivery", "Webhooks"]),
@@ -289,7 +289,10 @@ let package = Package(
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(
       "IO", "HTTP2",
-      ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "HTTP2Server", "Signing"]),
+      [
+        "Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "HTTP2Server", "Signing",
+        "TestSupport",
+      ]),
     tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "Pipeline", "TestSupport"]),
     tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
     tests(
@@ -366,7 +369,7 @@ let package = Package(
       "Simulator", "GatewaySimulator",
       [
         "GatewaySimulator", "APNS", "Gateway", "Faults", "Random", "JSON", "TLS", "HTTP2",
-        "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
+        "HTTP2Engine", "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
         "Telemetry", "TestSupport",
       ]),
     tests("Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),

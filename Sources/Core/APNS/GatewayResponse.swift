@@ -1,29 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An answer of APNs to one request: the status and what its body means. The body's JSON is read in IO.
+/// An answer to one request: its status, the id in its header fields, and what its body means. The body's JSON is read
+/// in IO.
 public struct GatewayResponse: Equatable, Sendable {
   public let status: UInt16
-  /// The reason, if the body gave one that is known.
-  public let reason: Reason?
+  public let id: AnswerID
+  public let body: AnswerBody
   /// With 410: when APNs last knew the token to be dead, in milliseconds since the epoch.
   public let timestamp: Int64?
 
-  public init(status: UInt16, reason: Reason? = nil, timestamp: Int64? = nil) {
+  /// - Parameter id: that of the push, unless said otherwise.
+  public init(status: UInt16, body: AnswerBody, timestamp: Int64? = nil, id: AnswerID = .sent) {
     self.status = status
-    self.reason = reason
+    self.body = body
     self.timestamp = timestamp
+    self.id = id
   }
 
-  /// What to do with the notification. A known reason decides with its row; an unknown or missing one
-  /// (APNs may add reasons, intermediaries send none) by the class of the status.
+  /// The same with a reason that is known; nil for a body without any.
+  public init(
+    status: UInt16, reason: Reason? = nil, timestamp: Int64? = nil, id: AnswerID = .sent
+  ) {
+    self.init(
+      status: status, body: reason.map { .reason($0) } ?? .nothing, timestamp: timestamp, id: id)
+  }
+
+  /// The reason, if the body gave one that is known.
+  public var reason: Reason? { if case .reason(let reason) = body { reason } else { nil } }
+
+  /// What it counts as: what follows is decided by this.
+  public var kind: AnswerKind { AnswerKind(status: status, id: id, body: body) }
+
+  /// Not an answer of APNs, or about another push.
+  public var isForeign: Bool { kind == .foreign }
+
+  /// What to do with the notification. A known reason decides with its row, another one (APNs may add reasons) by the
+  /// class of the status.
   public var verdict: Verdict {
-    if status == 200 { return .delivered }
-    if let rule = reason?.rule { return rule.verdict }
+    switch kind {
+    case .accepted: return .delivered
+    case .foreign: return .foreign
+    case .refused(let reason): return reason.rule.verdict
+    case .refusedOtherwise: break
+    }
     switch status {
     // Whatever its words, 410 says that the token is no longer active for the topic.
     case 410: return .rejected(aboutToken: true)
     case 429: return .retryLater(.soon)
-    // Only something between us and APNs answers these: the request was not judged.
+    // What only something between us and APNs says: the request was not judged.
     case 408, 502, 504: return .retryElsewhere
     case 500...599: return .retryLater(.quarterHour)
     default: return .rejected(aboutToken: false)
@@ -41,26 +65,36 @@ public struct GatewayResponse: Equatable, Sendable {
 
   /// What a final answer says to whoever made the request, in words.
   public var meaning: StaticString {
-    if let rule = reason?.rule { return rule.kind.meaning }
-    return status == 410 ? ReasonClass.token.meaning : "the answer has no reason that is known"
+    switch kind {
+    case .refused(let reason): reason.rule.kind.meaning
+    case .refusedOtherwise where status == 410: ReasonClass.token.meaning
+    case .accepted, .refusedOtherwise: "the answer has no reason that is known"
+    case .foreign: "the answer is not of APNs"
+    }
   }
 
   /// What to do with the connection.
   public var connection: ConnectionAction {
-    if let rule = reason?.rule, status != 200 { return rule.connection }
-    return status >= 500 ? .closeIfRepeated : .keep
+    switch kind {
+    case .refused(let reason): reason.rule.connection
+    case .refusedOtherwise: status >= 500 ? .closeIfRepeated : .keep
+    case .accepted: .keep
+    case .foreign: .closeIfRepeated
+    }
   }
 
   /// What to do about the credential.
   public var credential: CredentialAction {
-    if status == 200 { return .none }
-    return reason?.rule.credential ?? .none
+    if case .refused(let reason) = kind { reason.rule.credential } else { .none }
   }
 
   /// Whether a person should know; unknown reasons are worth a look, once each.
   public var alert: AlertLevel {
-    if status == 200 { return .none }
-    if let rule = reason?.rule { return rule.alert }
-    return status == 410 ? .none : .notify
+    switch kind {
+    case .accepted: .none
+    case .refused(let reason): reason.rule.alert
+    case .refusedOtherwise: status == 410 ? .none : .notify
+    case .foreign: .notify
+    }
   }
 }

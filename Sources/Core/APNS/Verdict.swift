@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an answer of APNs means for the notification that it answers.
+/// What an answer means for the notification that it answers.
 public enum Verdict: Equatable, Sendable {
   /// APNs took it (which is not yet delivery to a device).
   case delivered
@@ -16,6 +16,8 @@ public enum Verdict: Equatable, Sendable {
   /// The credential is refused: stop using it, tell the operator. With `retryOnce` one further
   /// attempt on a new connection with the current provider token is worth it; otherwise final.
   case credentialRefused(retryOnce: Bool)
+  /// Something on the way to APNs gave it: it says nothing about the push, which may be sent again at once, elsewhere.
+  case foreign
 }
 
 /// How long to wait before a notification is sent again.

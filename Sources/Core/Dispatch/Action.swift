@@ -59,6 +59,8 @@ public enum Action: Sendable, Equatable {
   case reportRefusal(pool: Int32, app: UInt32?)
   /// The connection does not answer.
   case reportSilence(connection: Int32)
+  /// An answer on the connection is not of APNs.
+  case reportForeignAnswer(connection: Int32)
 }
 
 /// Why a push goes to a retry topic, as the record's last reason.

@@ -104,7 +104,7 @@ struct Connecting: Sendable {
       turn.append(.reportRefusal(pool: pool, app: nil))
     }
     if farewell.asksForToken { turn.requestToken(pool) }
-    if farewell.isTrouble { noteTrouble(number, &pools, &turn) }
+    if farewell.isTrouble { pools.putAddressAside(of: number, &turn) }
     pools.connections.goAway(number, &turn)
   }
 
@@ -116,7 +116,7 @@ struct Connecting: Sendable {
     let (pool, race) = (pools.connections[number].pool, pools.connections[number].race)
     let isOfAddressAlone = pools.connections[number].isOfAddressAlone
     if isFailure {
-      noteTrouble(number, &pools, &turn)
+      pools.putAddressAside(of: number, &turn)
       turn.count(.connectionsLost)
     }
     if !isOfAddressAlone { noteLeaving(number, &pools, &turn) }
@@ -141,14 +141,6 @@ struct Connecting: Sendable {
   private func noteLoss(_ pool: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     pools[pool].health.lost(
       isLast: pools.load(of: pool).serving == 0, now: turn.now, random: turn.chance())
-  }
-
-  /// A connection failed us: its address is put aside.
-  private func noteTrouble(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
-    guard pools.connections[number].putAddressAside() else { return }
-    pools[pools.connections[number].pool].health.putAside(
-      pools.connections[number].address, now: turn.now, random: turn.chance())
-    turn.count(.addressesAside)
   }
 
   /// Tells the pool's health of a connection that takes no more pushes, once.
@@ -243,7 +235,7 @@ struct Connecting: Sendable {
 
   private func closeSilent(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
     turn.count(.silentConnections)
-    noteTrouble(number, &pools, &turn)
+    pools.putAddressAside(of: number, &turn)
     pools.connections.pingTimedOut(number, &turn)
   }
 

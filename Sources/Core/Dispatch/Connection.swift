@@ -89,7 +89,9 @@ public struct Connection: Sendable {
   mutating func giveUp() { isGivenUp = true }
 
   /// It has ended, and that says no more than that its address did not take a connection.
-  var isOfAddressAlone: Bool { isBeaten || (race != 0 && !machine.isRetired && (!isMade || isGivenUp)) }
+  var isOfAddressAlone: Bool {
+    isBeaten || (race != 0 && !machine.isRetired && (!isMade || isGivenUp))
+  }
 
   /// TLS is up.
   mutating func connected(now: UInt64) {

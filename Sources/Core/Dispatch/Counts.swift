@@ -29,6 +29,8 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
   case keptInOutage
   /// Requests that got no answer in time.
   case timedOut
+  /// Answers that are not of APNs, or about another push.
+  case foreignAnswers
   /// Connections opened, and those that ended otherwise than by our own decision.
   case connects
   case connectionsLost
@@ -75,7 +77,7 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
 
 /// The counters' values, written by the one owner.
 public struct Counts: Sendable {
-  var values = InlineArray<39, Int>(repeating: 0)
+  var values = InlineArray<40, Int>(repeating: 0)
 
   init() { precondition(SenderCounter.allCases.count == values.count) }
 

@@ -165,7 +165,7 @@ public struct Dispatcher: ~Copyable, Sendable {
     EndedStream(slot, &destinations.pools, &work).accepted(&destinations.pools, &work, &turn)
   }
 
-  /// APNs answered a push with anything else.
+  /// A push was answered with anything else, by APNs or by something on the way to it.
   ///
   /// - Parameter retryAfter: seconds that the answer asked to wait; 0 if it did not.
   public mutating func refused(

@@ -37,7 +37,7 @@ struct EndedStream {
     work.finish(slot, .delivered, nil, &turn)
   }
 
-  /// APNs answered with anything else: the decision table says what it means for push, connection and credential.
+  /// It was answered with anything else: the decision table says what it means for push, connection and credential.
   ///
   /// - Parameter retryAfter: milliseconds that the answer asked to wait; 0 if it did not.
   func refused(
@@ -50,6 +50,7 @@ struct EndedStream {
     destinations.pools.connections.answered(
       number, status: response.status, reaction.connection, &turn)
     report(response, isNewRefusal: reaction.isNewRefusal, &destinations.pools, &turn)
+    if response.isForeign { noteForeign(&destinations.pools, &turn) }
     let verdict = response.verdict(for: work.pushes[slot].target)
     switch verdict {
     case .delivered: work.finish(slot, .delivered, nil, isAnswered: true, &turn)
@@ -58,7 +59,9 @@ struct EndedStream {
       work.rejectToken(slot, &turn)
     case .rejected(aboutToken: false): work.finish(slot, .rejected, nil, isAnswered: true, &turn)
     default:
-      let failure = Failure(cause: .answered(verdict), retryAfter: Int64(retryAfter))
+      let failure = Failure(
+        cause: .answered(verdict), retryAfter: Int64(retryAfter),
+        isLost: response.isForeign && destinations.pools.connections[number].machine.isAbandoned)
       retry(failure, &destinations, &work, &turn)
     }
   }
@@ -107,6 +110,18 @@ struct EndedStream {
       sentAt: push.sentAt, retryAfter: retryAfter, now: turn.now, random: turn.chance())
   }
 
+  /// Something on the way to APNs has answered. Where that was all, or comes again and again, the connection is left, and
+  /// its address with it.
+  private func noteForeign(_ pools: inout Pools, _ turn: inout Turn) {
+    turn.count(.foreignAnswers)
+    if pools.connections[number].machine.isAbandoned {
+      pools.putAddressAside(of: number, &turn)
+    }
+    if pools[pool].health.reportsForeignAnswer(now: turn.now) {
+      turn.append(.reportForeignAnswer(connection: number))
+    }
+  }
+
   /// What an answer asks of the signer and the operator.
   private func report(
     _ response: GatewayResponse, isNewRefusal: Bool, _ pools: inout Pools, _ turn: inout Turn
@@ -131,10 +146,13 @@ struct EndedStream {
     var cause: RetryPolicy.Cause
     /// Milliseconds that the answer asked to wait.
     var retryAfter: Int64 = 0
-    /// Its connection has ended.
+    /// Its connection has ended, or is left for this.
     var isLost = false
 
-    var isAnswered: Bool { if case .answered = cause { true } else { false } }
+    /// APNs has answered: the outcome says what.
+    var isAnswered: Bool {
+      if case .answered(let verdict) = cause { verdict != .foreign } else { false }
+    }
 
     /// Refused for its app or its credential: if it is this push alone, another one finds out that they are served.
     var isOfApp: Bool { if case .answered(.credentialRefused) = cause { true } else { false } }

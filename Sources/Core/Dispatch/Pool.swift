@@ -122,7 +122,9 @@ public struct Pool: Sendable {
 
   /// An attempt of a search came nearer.
   mutating func advanced(_ race: UInt32, now: UInt64) {
-    if let index = races.firstIndex(where: { $0.number == race }) { races[index].advanced(now: now) }
+    if let index = races.firstIndex(where: { $0.number == race }) {
+      races[index].advanced(now: now)
+    }
   }
 
   /// An attempt of a search has ended without a connection.

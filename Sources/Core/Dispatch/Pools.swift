@@ -156,6 +156,14 @@ public struct Pools: Sendable {
       idleSince: hasNothing ? max(state.health.lastActivity, last) : nil)
   }
 
+  /// A connection failed us: its address is put aside, once.
+  mutating func putAddressAside(of number: Int32, _ turn: inout Turn) {
+    guard connections[number].putAddressAside() else { return }
+    self[connections[number].pool].health.putAside(
+      connections[number].address, now: turn.now, random: turn.chance())
+    turn.count(.addressesAside)
+  }
+
   // MARK: Provider tokens
 
   /// Puts the pool's newest provider token on one of its connections, if the rules allow it.

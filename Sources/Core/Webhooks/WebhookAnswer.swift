@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Diagnosis
+internal import HTTP2Engine
 
 /// What became of a request.
 public enum WebhookAnswer: Sendable, Equatable {

@@ -68,18 +68,21 @@ enum ClientCallbacks {
       guard let status = number(value, valueCount), status >= 200, status < 1_000 else { break }
       exchange.pointee.status = UInt16(status)
     case 7 where valueCount == 36 && equals(name, "apns-id"):
-      guard !isSent(value, exchange.pointee.sentID) else { break }
+      guard !exchange.pointee.noteID(
+        isSent: isSent(value, exchange.pointee.sentID)) else { break }
       for index in 0..<36 { exchange.pointee.otherID[index] = value[index] }
       exchange.pointee.hasOtherID = true
     case 15 where valueCount == 36 && equals(name, "apns-request-id"):
-      guard !isSent(value, exchange.pointee.sentID) else { break }
+      guard !exchange.pointee.noteID(
+        isSent: isSent(value, exchange.pointee.sentID)) else { break }
       for index in 0..<36 { exchange.pointee.otherRequestID[index] = value[index] }
       exchange.pointee.hasOtherRequestID = true
     case 14 where valueCount == 36 && equals(name, "apns-unique-id"):
       for index in 0..<36 { exchange.pointee.uniqueID[index] = value[index] }
       exchange.pointee.hasUniqueID = true
     case 11 where equals(name, "retry-after"):
-      exchange.pointee.retryAfter = number(value, valueCount) ?? 0
+      exchange.pointee.retryAfter = RetryAfter(
+        UnsafeBufferPointer(start: value, count: valueCount).span)
     case 4 where valueCount == 29 && equals(name, "date"):
       guard let date = exchange.pointee.date else { break }
       date.update(from: value, count: 29)

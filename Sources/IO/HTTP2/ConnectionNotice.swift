@@ -36,19 +36,6 @@ public enum ConnectionStage: UInt8, Sendable, Comparable {
   public static func < (one: ConnectionStage, other: ConnectionStage) -> Bool {
     one.rawValue < other.rawValue
   }
-
-  /// What has not come in time, and the likely causes.
-  var silence: String {
-    switch self {
-    case .tcp: "no answer to TCP: a firewall, or the host is down"
-    case .tunnel: "the proxy does not answer"
-    case .serverHello:
-      "connected, but no answer to the TLS ClientHello: does a firewall drop it, or is it larger than the path takes (MTU)?"
-        + " --gateway-groups X25519 makes it small"
-    case .handshake: "connected, but the TLS handshake was not finished"
-    case .settings: "connected with TLS, but the peer says nothing"
-    }
-  }
 }
 
 /// Why a connection ended.
@@ -56,7 +43,11 @@ public enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertib
   /// The TCP connection could not be made.
   case connect(SystemError)
   /// It was not ready to carry requests in time: TCP, TLS and the peer's SETTINGS together.
-  case timedOut(ConnectionStage)
+  ///
+  /// - Parameters:
+  ///   - stage: what did not come.
+  ///   - sent: bytes that the peer was sent.
+  case timedOut(ConnectionStage, sent: Int)
   /// The proxy did not let us through.
   case proxy(String)
   /// TLS failed: an unacceptable certificate, no common protocol, a broken stream.
@@ -71,11 +62,23 @@ public enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertib
   public var description: String {
     switch self {
     case .connect(let error), .socket(let error): error.description
-    case .timedOut(let stage): stage.silence
+    case .timedOut(let stage, let sent): Self.silence(stage, sent)
     case .proxy(let message): message
     case .tls(let error): error.description
     case .http2(let message): "HTTP/2 failed: \(message)"
     case .peerClosed: "the peer closed the connection"
+    }
+  }
+
+  private static func silence(_ stage: ConnectionStage, _ sent: Int) -> String {
+    switch stage {
+    case .tcp: "no answer to TCP in time: a firewall drops it, or the host is down"
+    case .tunnel: "the proxy did not answer in time"
+    case .serverHello:
+      "connected, but no answer to the TLS ClientHello of \(sent) bytes in time: a firewall drops it, or the path does"
+        + " not take packets of that size (MTU)"
+    case .handshake: "the TLS handshake was not finished in time"
+    case .settings: "TLS is up, but the peer was not ready in time"
     }
   }
 }

@@ -6,12 +6,12 @@ extension Exchange {
   @inline(__always)
   mutating func take(_ head: borrowing AnswerHead) {
     status = head.status
-    if head.hasID, !isSent(head.id) {
+    if head.hasID, !noteID(isSent: isSent(head.id)) {
       otherID = head.id
       hasOtherID = true
     }
     guard head.hasMore else { return }
-    if head.hasRequestID, !isSent(head.requestID) {
+    if head.hasRequestID, !noteID(isSent: isSent(head.requestID)) {
       otherRequestID = head.requestID
       hasOtherRequestID = true
     }

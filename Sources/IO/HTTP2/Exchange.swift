@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import HTTP2Engine
 
 /// What is known about a request once it is over (RFC 9113 §8.7 and the gateway's habits).
 public enum ExchangeFate: UInt8, Sendable {
@@ -52,8 +53,11 @@ public struct Exchange: ListMember {
   /// The same of `apns-request-id`; valid if `hasOtherRequestID`.
   public internal(set) var otherRequestID = InlineArray<36, UInt8>(repeating: 0)
   public internal(set) var hasOtherRequestID = false
-  /// Seconds of a `retry-after` header, 0 without one (dates are ignored).
-  public internal(set) var retryAfter: UInt32 = 0
+  /// The answer had an `apns-id` or `apns-request-id` of 36 bytes, and one of them is the one that was sent.
+  public internal(set) var hasID = false
+  public internal(set) var hasSentID = false
+  /// What a `retry-after` header asks for.
+  var retryAfter = RetryAfter()
 
   /// Where the 29 bytes of a `date` header go; nil if it is not wanted.
   public var date: UnsafeMutablePointer<UInt8>?
@@ -74,6 +78,21 @@ public struct Exchange: ListMember {
 
   public init(owner: UInt32 = 0) { self.owner = owner }
 
+  /// The seconds that a `retry-after` header asks to wait, from now on; 0 without one.
+  ///
+  /// - Parameter now: seconds since the epoch.
+  public func retryAfter(now: Int64) -> UInt32 { retryAfter.wait(now: now) }
+
+  /// The answer has an id.
+  ///
+  /// - Parameter isSent: it is the one that was sent.
+  /// - Returns: the same.
+  mutating func noteID(isSent: Bool) -> Bool {
+    hasID = true
+    hasSentID = hasSentID || isSent
+    return isSent
+  }
+
   /// The bytes of the answer's body that were kept.
   public var responseBytes: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: response, count: Int(responseCount))
@@ -91,7 +110,9 @@ public struct Exchange: ListMember {
     hasUniqueID = false
     hasOtherID = false
     hasOtherRequestID = false
-    retryAfter = 0
+    hasID = false
+    hasSentID = false
+    retryAfter = RetryAfter()
     hasDate = false
     responseCount = 0
     responseTotal = 0

@@ -57,6 +57,9 @@ public final class HTTP2ClientConnection {
   public var bytesWaiting: Int { channel?.bytesWaiting ?? 0 }
   /// What flow control lets us send on the whole connection; 0 or less: blocked by the window.
   public var connectionWindow: Int32 { session.connectionWindow }
+  /// The common name of the root that vouches for the server's certificate; nil before that is verified, and on a
+  /// connection that takes up a session.
+  public var trustedRoot: String? { tls.trustedRoot }
   /// The server's address while connected.
   public var peer: SocketAddress? { channel?.peer }
 
@@ -162,7 +165,7 @@ public final class HTTP2ClientConnection {
   }
 
   /// Gives up on a connection that is not ready in time; `.closed(.timedOut)` follows.
-  public func giveUp() { end(.timedOut(stage)) }
+  public func giveUp() { end(.timedOut(stage, sent: Int(channel?.encryptedCount ?? 0))) }
 
   /// Replaces `list` by the exchanges completed since the last call: each submitted exchange appears
   /// exactly once, also when the connection dies.

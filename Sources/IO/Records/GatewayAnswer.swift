@@ -3,18 +3,33 @@
 public import APNS
 public import JSON
 
-/// What the body of an answer, or the debug data of a GOAWAY frame, says.
+/// What an answer, or the debug data of a GOAWAY frame, says.
 public struct GatewayAnswer: Equatable, Sendable {
+  /// Bytes of an answer's body that `excerpt` shows.
+  public static let excerptLength = 80
+
   public let response: GatewayResponse
   /// The reason as it was written, also if it is not one that is known; empty without one.
   public let reasonText: String
+  /// The beginning of a body without a reason, for the log: printable ASCII, with "?" for every other byte.
+  public let excerpt: String
 
-  /// Reads a body. One that is missing, cut off or no JSON leaves the status to decide; members other
-  /// than `reason` and `timestamp` are ignored.
-  public init(status: UInt16, body: UnsafeRawBufferPointer, parser: JSONParser) {
+  /// Reads a body. One that is missing, cut off or no JSON gives no reason; members other than `reason` and `timestamp`
+  /// are ignored.
+  public init(
+    status: UInt16, id: AnswerID, body: UnsafeRawBufferPointer, parser: JSONParser
+  ) {
     let root = body.isEmpty ? nil : try? parser.parse(body)
-    reasonText = root?["reason"]?.string ?? ""
+    let text = root?["reason"]?.string ?? ""
+    reasonText = text
+    excerpt = text.isEmpty ? Self.printable(body.prefix(Self.excerptLength)) : ""
     response = GatewayResponse(
-      status: status, reason: Reason(reasonText), timestamp: root?["timestamp"]?.int)
+      status: status, body: text.isEmpty ? .nothing : Reason(text).map { .reason($0) } ?? .otherReason,
+      timestamp: root?["timestamp"]?.int, id: id)
+  }
+
+  /// Untrusted bytes as printable ASCII.
+  public static func printable(_ bytes: some Sequence<UInt8>) -> String {
+    String(decoding: bytes.map { (32..<127).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
   }
 }

@@ -227,7 +227,8 @@ struct ConnectionModel {
       if chance.oneIn(9) {
         let status = chance.pick([400, 403, 404, 418, 429, 500, 503, 599] as [UInt16])
         return send(
-          .refused(slot: request.slot, GatewayResponse(status: status), retryAfter: 0), now: now,
+          .refused(slot: request.slot, GatewayResponse(status: status, body: .otherReason),
+            retryAfter: 0), now: now,
           &chance)
       }
       return send(refuse(chance.pick(Reason.allCases)), now: now, &chance)

@@ -146,7 +146,9 @@ extension LoopModel {
     case .abandon(let number): abandoned.append(number)
     case .requestToken(let pool): requestToken(pool, &world)
     case .reportSilence(let number): connections[number]?.isSilent = true
-    case .openPool, .authorize, .retirePool, .removePool, .requestAppToken, .reportRefusal: break
+    case .openPool, .authorize, .retirePool, .removePool, .requestAppToken, .reportRefusal,
+      .reportForeignAnswer:
+      break
     }
   }
 
@@ -236,6 +238,7 @@ extension GatewayResponse {
   /// Whether Apple's documents say that the same request must not be sent again; said here once more, independently of
   /// the decision table. An unknown reason is final with its status.
   var isForGood: Bool {
+    guard !isForeign else { return false }
     guard let reason else { return [400, 404, 418].contains(status) }
     let final: [Reason] = [
       .badCollapseId, .badDeviceToken, .badExpirationDate, .badMessageId, .badPriority, .badTopic,

@@ -93,7 +93,8 @@ struct ChannelSession {
     _ method: String, _ resource: String, channel: String? = nil, body: [UInt8]? = nil,
     whenLost advice: String? = nil
   ) throws(ServiceFailure) -> HTTP2Client.Answer {
-    var headers: [(String, String)] = [("apns-request-id", Self.newID().description)]
+    let id = Self.newID()
+    var headers: [(String, String)] = [("apns-request-id", id.description)]
     if settings.identity.certificate == nil {
       let authorization = try CurrentProviderToken.authorization(
         app: settings.app, settings.environment, settings.names, settings.kafka, settings.seal,
@@ -105,13 +106,17 @@ struct ChannelSession {
     let client = HTTP2Client(
       host: settings.gateway.host, port: settings.gateway.port, settings.identity,
       timeoutMilliseconds: max(1, timeLimit.left))
+    let answer: HTTP2Client.Answer
     do throws(HTTP2Client.Failure) {
-      return try client.send(
+      answer = try client.send(
         method, "/1/apps/\(settings.app)/\(resource)", headers: headers, body: body)
     } catch {
       guard error.mayHaveArrived, let advice else { throw ServiceFailure("\(error)") }
       throw ServiceFailure("\(error); the answer was lost, and \(advice)")
     }
+    let said = Self.read(answer, sent: id)
+    guard !said.response.isForeign else { throw foreign(answer, said, advice) }
+    return answer
   }
 
   /// A random UUID (RFC 9562 §5.4).
@@ -133,11 +138,34 @@ struct ChannelSession {
     output(String(decoding: JSONValue.object(object).text, as: UTF8.self))
   }
 
-  private func refusal(_ answer: HTTP2Client.Answer) -> ServiceFailure {
-    let said = answer.body.withUnsafeBytes {
-      GatewayAnswer(
-        status: UInt16(clamping: answer.status), body: $0, parser: JSONParser())
+  /// What an answer counts as, by the table for pushes. Channel management says 200, 201 or 204 for success.
+  private static func read(
+    _ answer: HTTP2Client.Answer, sent: NotificationID? = nil
+  ) -> GatewayAnswer {
+    let isSuccess = (200..<300).contains(answer.status)
+    let id = (answer.header("apns-request-id") ?? answer.header("apns-id")).flatMap {
+      NotificationID($0)
     }
+    return (isSuccess ? [] : answer.body).withUnsafeBytes {
+      GatewayAnswer(
+        status: isSuccess ? 200 : UInt16(clamping: answer.status),
+        id: id == nil ? .none : sent == nil || id == sent ? .sent : .other, body: $0,
+        parser: JSONParser())
+    }
+  }
+
+  private func foreign(
+    _ answer: HTTP2Client.Answer, _ said: GatewayAnswer, _ advice: String?
+  ) -> ServiceFailure {
+    let body = GatewayAnswer.printable(answer.body.prefix(GatewayAnswer.excerptLength))
+    return ServiceFailure(
+      "the answer \(answer.status) is not of APNs, whose answers carry apns-request-id and a reason: something"
+        + " between here and \(settings.gateway) gave it (a proxy?), or the address is wrong"
+        + (advice.map { "; \($0)" } ?? "") + (body.isEmpty ? "" : ". It begins with: \(body)"))
+  }
+
+  private func refusal(_ answer: HTTP2Client.Answer) -> ServiceFailure {
+    let said = Self.read(answer)
     let advice = ChannelAdvice.text(said.response)
     let id = answer.header("apns-request-id") ?? ""
     if settings.isJSON {

@@ -113,8 +113,20 @@ final class ActionPerformer {
       guard let connection = gateways.connection(number) else { return }
       log.warning(
         "a connection does not answer; closing it", ["gateway": "\(connection.address)"])
+    case .reportForeignAnswer(let number): reportForeignAnswer(number)
     default: preconditionFailure("an action that nobody performs")
     }
+  }
+
+  private func reportForeignAnswer(_ number: Int32) {
+    guard let connection = gateways.connection(number), let answer = outcomes.answer else { return }
+    log.error(
+      "an answer is not of APNs: something on the way gave it. Its connection is left if that comes again; the"
+        + " notification is sent again",
+      [
+        "gateway": "\(connection.pool.gateway)", "address": "\(connection.address)",
+        "status": "\(answer.response.status)", "reason": answer.reasonText, "body": answer.excerpt,
+      ])
   }
 
   /// What APNs says is wrong with a credential.

@@ -71,7 +71,8 @@ final class CertificateWatch {
   func reload(_ settings: SenderSettings) -> GatewayAccess? {
     do {
       let read = try settings.certificatesPath.map { try CertificatesFile.load($0) } ?? []
-      let access = try GatewayAccess(roots: settings.gatewayRoots, certificates: read)
+      let access = try GatewayAccess(
+        roots: settings.gatewayRoots, certificates: read, groups: settings.gatewayGroups)
       certificates = read
       nextLook = 0
       context.log.info(

@@ -10,12 +10,10 @@ struct GoAwayReason {
   let text: String
 
   init(_ debug: [UInt8], parser: JSONParser) {
-    let answer = debug.withUnsafeBytes { GatewayAnswer(status: 0, body: $0, parser: parser) }
+    let answer = debug.withUnsafeBytes {
+      GatewayAnswer(status: 0, id: .none, body: $0, parser: parser)
+    }
     reason = answer.response.reason
-    text = reason?.name ?? Self.printable(debug)
-  }
-
-  private static func printable(_ bytes: [UInt8]) -> String {
-    String(decoding: bytes.map { (32..<127).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
+    text = reason?.name ?? GatewayAnswer.printable(debug)
   }
 }

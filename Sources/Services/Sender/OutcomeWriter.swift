@@ -98,11 +98,17 @@ final class OutcomeWriter {
     if let text = reason.text {
       writeRetry(push, tier, UnsafeRawBufferPointer(text), state)
     } else {
-      Array((answer?.reasonText ?? "no answer").utf8).withUnsafeBytes {
+      Array(Self.failure(answer).utf8).withUnsafeBytes {
         writeRetry(push, tier, $0, state)
       }
     }
     pushes.empty(slot)
+  }
+
+  /// What failed a push that is sent again later.
+  private static func failure(_ answer: GatewayAnswer?) -> String {
+    guard let answer else { return "no answer" }
+    return answer.response.isForeign ? "foreign answer" : answer.reasonText
   }
 
   private func writeRetry(

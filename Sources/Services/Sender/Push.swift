@@ -4,6 +4,14 @@ import HTTP2
 import Pipeline
 import Records
 
+extension Exchange {
+  /// Whose id the answer has. A request without one is given one by APNs.
+  var answerID: AnswerID {
+    guard hasID else { return .none }
+    return hasSentID || sentID == nil ? .sent : .other
+  }
+}
+
 /// The bytes of one notification in the sender, from being taken out of Kafka to its outcome; what is decided about it
 /// is the `Dispatcher`'s.
 ///

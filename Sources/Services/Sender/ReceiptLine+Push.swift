@@ -50,7 +50,7 @@ extension UnsafeMutablePointer<Push> {
     _ line: inout ReceiptLine, _ answer: GatewayAnswer?, _ cause: ReceiptCause?,
     to lines: inout ByteBuffer
   ) {
-    line.retryAfter = pointee.exchange.retryAfter
+    line.retryAfter = pointee.exchange.retryAfter(now: line.at / 1_000)
     pointee.withAnswerIDs { unique, id, request in
       line.uniqueID = unique
       line.answeredID = id

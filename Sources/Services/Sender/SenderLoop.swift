@@ -295,20 +295,11 @@ final class SenderLoop {
   private func streamEnded(_ slot: UInt32, on connection: GatewayConnection) {
     let push = outcomes[slot]
     switch push.pointee.exchange.fate {
-    case .answered where push.pointee.exchange.status == 200:
+    case .answered where push.pointee.exchange.status == 200 && push.pointee.exchange.hasID:
       outcomes.noteAnswer(slot, sentAt: dispatcher.sentAt(slot))
       connection.pool.countAnswer(isAccepted: true)
       dispatcher.accepted(slot)
-    case .answered:
-      outcomes.noteAnswer(slot, sentAt: dispatcher.sentAt(slot))
-      connection.pool.countAnswer(isAccepted: false)
-      let answer = GatewayAnswer(
-        status: push.pointee.exchange.status, body: push.pointee.exchange.responseBytes,
-        parser: parser)
-      outcomes.answer = answer
-      telemetry.refused(answer.response.reason, push.pointee.envelope.environment)
-      dispatcher.refused(
-        slot, answer.response, retryAfter: push.pointee.exchange.retryAfter)
+    case .answered: otherwiseAnswered(slot, on: connection)
     case .unprocessed, .ambiguous, .pending:
       telemetry.streamFailed(code: push.pointee.exchange.closeCode)
       dispatcher.unanswered(
@@ -317,6 +308,23 @@ final class SenderLoop {
     }
     perform()
     outcomes.answer = nil
+  }
+
+  /// The answer is another than APNs' 200.
+  private func otherwiseAnswered(_ slot: UInt32, on connection: GatewayConnection) {
+    let push = outcomes[slot]
+    let answer = GatewayAnswer(
+      status: push.pointee.exchange.status, id: push.pointee.exchange.answerID,
+      body: push.pointee.exchange.responseBytes, parser: parser)
+    outcomes.answer = answer
+    if !answer.response.isForeign {
+      outcomes.noteAnswer(slot, sentAt: dispatcher.sentAt(slot))
+      connection.pool.countAnswer(isAccepted: false)
+      telemetry.refused(answer.response.reason, push.pointee.envelope.environment)
+    }
+    dispatcher.refused(
+      slot, answer.response,
+      retryAfter: push.pointee.exchange.retryAfter(now: dispatcher.turn.wall / 1_000))
   }
 
   private func process(_ notice: ConnectionNotice, of connection: GatewayConnection) {
@@ -345,8 +353,15 @@ final class SenderLoop {
       guard let failure else { return }
       context.log.warning(
         wasServing ? "connection lost" : "cannot connect",
-        ["gateway": "\(connection.address)", "error": "\(failure)"])
+        ["gateway": "\(connection.address)", "error": Self.words(failure)])
     }
+  }
+
+  /// What is wrong, and the remedy where there is one.
+  private static func words(_ failure: ConnectionFailure) -> String {
+    guard case .timedOut(.serverHello, _) = failure else { return "\(failure)" }
+    return
+      "\(failure). --gateway-groups \(GatewayAccess.smallGroups) makes it small, and martlet doctor tries that"
   }
 
   /// Does what the dispatcher wants done: before it is told the next event.

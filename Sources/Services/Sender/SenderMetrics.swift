@@ -66,13 +66,18 @@ public enum SenderMetrics {
     "martlet_sender_request_timeouts_total", .counter,
     "Requests that were not answered within --request-timeout.")
 
+  static let foreignAnswers = Metric(
+    "martlet_sender_foreign_answers_total", .counter,
+    "Answers that are not of APNs, which gives an apns-id and a reason: something on the way gave them, and the"
+      + " notifications are sent again.")
+
   static let connects = Metric(
     "martlet_sender_connects_total", .counter, "Attempts to connect to APNs.")
   static let connectionFailures = Metric(
     "martlet_sender_connection_failures_total", .counter, labels: ["cause"], bound: "3",
     event: "connection lost",
-    "Connections that ended otherwise than by our own decision (lost), that were not ready within --connect-timeout"
-      + " (connect_timeout), or that did not answer a PING (silent).")
+    "Connections that ended otherwise than by our own decision (lost), that were not ready within --connect-timeout or"
+      + " silent when another address was (connect_timeout), or that did not answer a PING (silent).")
   static let silentStreams = Metric(
     "martlet_sender_silent_streams_total", .counter,
     "Requests without an answer while others on their connection were answered.")
@@ -215,7 +220,9 @@ public enum SenderMetrics {
       taken, notifications, appNotifications, invalidRecords, errorResponses, responses, delivery,
       request,
     ]
-    + [retries, retriesOverBudget, retryBudget, diverted, keptInOutage, handedBack, timeouts]
+    + [retries, retriesOverBudget, retryBudget, diverted, keptInOutage, handedBack, timeouts,
+      foreignAnswers,
+    ]
     + [connects, connectionFailures, silentStreams, movedAddress, addressesAside, replacedAged]
     + [closedIdle, waitsForRoom, tokenRequests]
     + [goAways, streamFailures, connections, openStreams, streamLimit, streamCredit, destinations]
@@ -243,6 +250,7 @@ extension SenderCounter {
     case .diverted: MetricSeries(SenderMetrics.diverted)
     case .keptInOutage: MetricSeries(SenderMetrics.keptInOutage)
     case .timedOut: MetricSeries(SenderMetrics.timeouts)
+    case .foreignAnswers: MetricSeries(SenderMetrics.foreignAnswers)
     case .connects: MetricSeries(SenderMetrics.connects)
     case .connectionsLost: MetricSeries(SenderMetrics.connectionFailures, ["lost"])
     case .connectTimeouts: MetricSeries(SenderMetrics.connectionFailures, ["connect_timeout"])

@@ -35,6 +35,8 @@ public struct FaultAnswer: Sendable, Equatable {
   public var status: UInt16
   public var body: Body
   public var timestamp: Timestamp
+  /// Something on the way to the gateway gives it: without an id, and HTML.
+  public var isForeign = false
 
   public enum Body: Sendable, Equatable {
     /// The JSON object with this reason, and further members as JSON text (`,"key":1`) if any.

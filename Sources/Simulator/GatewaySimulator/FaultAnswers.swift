@@ -45,13 +45,20 @@ enum FaultAnswers {
 
   static func unexpected(_ fields: inout FaultFields) throws(FaultScriptError) -> FaultAction {
     let form = try fields.word(
-      "form", ["unknown_reason", "unknown_status", "empty", "broken", "extra_keys", "huge"])
+      "form", [
+        "unknown_reason", "unknown_status", "empty", "broken", "extra_keys", "huge", "foreign",
+      ])
     let status = try status(&fields)
     let body: FaultAnswer.Body
     switch form {
     case "unknown_status":
       return .answer(
         FaultAnswer(status: status ?? 418, body: .reason("ImATeapot", more: "")))
+    case "foreign":
+      let page = "<html><head><title>Blocked</title></head><body>This is a proxy.</body></html>"
+      var answer = FaultAnswer(status: status ?? 403, body: .bytes(Array(page.utf8)))
+      answer.isForeign = true
+      return .answer(answer)
     case "empty": body = .none
     case "broken": body = .bytes(Array("{\"reason\":\"BadDevi".utf8))
     case "extra_keys":

@@ -127,6 +127,11 @@ extension SimulatorLoop {
       }
     }
     let body = answer.bytes(now: wallNow)
+    guard !answer.isForeign else {
+      return .custom(
+        CustomAnswer(
+          status: answer.status, headers: [(name: "content-type", value: "text/html")], body: body))
+    }
     let isPush =
       connection.role.service == .device
       && PushFields(request.pointee).path(after: "/4/broadcasts/apps/") == nil
@@ -165,6 +170,8 @@ extension SimulatorLoop {
       var headers = HeaderList()
       let status = status(request.pointee.verdict)
       headers.append(":status", connection.hold("\(status)".utf8), .never)
+      headers.append(
+        "apns-id", connection.hold(Answers.identifier(in: request).utf8), .never)
       HTTP2ServerConnection.respondPartly(request, headers, code: form.code, pool: pool)
     }
     forgetCustomAnswer(request.pointee.verdict)

@@ -153,8 +153,11 @@ import Testing
     #expect(answer.credential == credential)
   }
 
-  @Test func `judges an answer without a known reason by its status`() {
-    func verdict(_ status: UInt16) -> Verdict { GatewayResponse(status: status).verdict }
+  @Test func `judges an answer with an unknown reason by its status`() {
+    func answer(_ status: UInt16) -> GatewayResponse {
+      GatewayResponse(status: status, body: .otherReason)
+    }
+    func verdict(_ status: UInt16) -> Verdict { answer(status).verdict }
     #expect(verdict(200) == .delivered)
     #expect(verdict(400) == .rejected(aboutToken: false))
     #expect(verdict(403) == .rejected(aboutToken: false))
@@ -163,9 +166,8 @@ import Testing
     #expect(verdict(500) == .retryLater(.quarterHour))
     #expect(verdict(502) == .retryElsewhere)
     #expect(verdict(599) == .retryLater(.quarterHour))
-    #expect(verdict(302) == .rejected(aboutToken: false))
-    #expect(GatewayResponse(status: 418).alert == .notify)
-    #expect(GatewayResponse(status: 500).connection == .closeIfRepeated)
+    #expect(answer(418).alert == .notify)
+    #expect(answer(500).connection == .closeIfRepeated)
   }
 
   @Test func `takes an accepted push as accepted whatever its body says`() {

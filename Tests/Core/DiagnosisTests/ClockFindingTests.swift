@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Diagnosis
+import HTTP2Engine
 import Testing
 
 @Suite struct ClockFindingTests {

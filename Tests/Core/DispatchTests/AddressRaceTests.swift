@@ -87,7 +87,8 @@ import Testing
   }
 
   /// Half of the addresses are dead, and the others turn everybody away.
-  @Test func `dead addresses beside those that turn away: the dead ones are not tried again and again`() {
+  @Test
+  func `dead addresses beside those that turn away: the dead ones are not tried again and again`() {
     let model = Self.model(12, step: 100)
     model.reach = { address, _ in address % 2 == 0 ? .refused : .goAway(.shutdown) }
     model.run(milliseconds: 10 * Self.minute)
@@ -115,7 +116,8 @@ import Testing
     #expect(model.open == 2)
   }
 
-  @Test func `an attempt that was about to be ready is closed when another one is, and not blamed`() {
+  @Test func `an attempt that was about to be ready is closed when another one is, and not blamed`()
+  {
     let model = Self.model(2)
     model.reach = { address, _ in address == 0 ? .slow(260) : .slow(100) }
     model.supply = 1

@@ -45,6 +45,47 @@ import Testing
     #expect(model.delivered.values.reduce(0, +) > 300, "\(reason): it does not come back")
   }
 
+  @Test(
+    arguments: [200, 204, 301, 403, 404, 410, 429, 503] as [UInt16],
+    [ConnectionStateMachine.Authentication.providerToken, .certificate])
+  func
+    `an answer that is not of APNs, for ten minutes: nothing is rejected or given up, no storm, and all is well afterwards`(
+      status: UInt16, authentication: ConnectionStateMachine.Authentication
+    )
+  {
+    for serves in [false, true] {
+      let model = ScriptedDestination(seed: UInt64(status), authentication: authentication)
+      model.app = { $0 % 3 + 1 }
+      if serves { model.run(milliseconds: 6_000) }
+      let (before, sent) = (model.connects.count, model.sends.values.reduce(0, +))
+      model.push = { _, _, _ in .foreign(status) }
+      model.run(milliseconds: 10 * Self.minute)
+      #expect(
+        model.mostConnects(within: 30_000, from: before) <= 5, "\(status): \(model.connects)")
+      #expect(model.deadLettered == 0 && model.rejected.isEmpty)
+      #expect(model.trouble == .gateway)
+      let sends = model.sends.values.reduce(0, +) - sent
+      #expect(sends <= 60, "\(status): \(sends) sends")
+      #expect(model.mostCounted <= 3, "\(status) uses up attempts")
+      model.push = { _, _, _ in .accepted }
+      let delivered = model.delivered.values.reduce(0, +)
+      model.run(milliseconds: 2 * Self.minute)
+      #expect(
+        model.delivered.values.reduce(0, +) > delivered + 300, "\(status): it does not come back")
+    }
+  }
+
+  @Test func `one answer in a hundred is not of APNs: nothing stands still, nothing is rejected`() {
+    let good = ScriptedDestination()
+    good.run(milliseconds: Self.minute)
+    let model = ScriptedDestination()
+    model.push = { _, _, push in push % 100 == 50 ? .foreign(410) : .accepted }
+    model.run(milliseconds: Self.minute)
+    #expect(model.delivered[1, default: 0] > good.delivered[1, default: 0] * 9 / 10)
+    #expect(model.rejected.isEmpty && model.deadLettered == 0)
+    #expect(model.connects.count == good.connects.count)
+  }
+
   @Test(arguments: Reason.allCases)
   func `after a time of service a reason becomes the only answer: no storm of connects`(
     reason: Reason

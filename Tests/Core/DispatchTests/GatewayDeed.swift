@@ -17,6 +17,10 @@ enum GatewayDeed: Sendable, Equatable {
   static func reason(_ reason: Reason) -> GatewayDeed {
     .answer(GatewayResponse(status: reason.rule.status, reason: reason))
   }
+  /// An answer that is not of APNs.
+  static func foreign(_ status: UInt16) -> GatewayDeed {
+    .answer(GatewayResponse(status: status, id: .none))
+  }
   static let accepted = GatewayDeed.answer(GatewayResponse(status: 200))
 }
 

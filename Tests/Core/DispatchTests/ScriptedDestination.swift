@@ -264,7 +264,7 @@ final class ScriptedDestination {
     switch deed {
     case .answer(let response):
       close(slot, number)
-      if response.status == 200 {
+      if response.verdict == .delivered {
         dispatcher.accepted(slot)
       } else {
         dispatcher.refused(slot, response, retryAfter: 0)

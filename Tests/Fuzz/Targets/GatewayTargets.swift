@@ -17,11 +17,16 @@ extension FuzzTarget {
     return FuzzTarget("answer") { bytes in
       let status = bytes.prefix(2).reduce(UInt16(0)) { $0 << 8 | UInt16($1) }
       let body = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(2))
-      let answer = GatewayAnswer(status: status, body: body, parser: parser)
+      let id = AnswerID.allCases[Int(status) % AnswerID.allCases.count]
+      let answer = GatewayAnswer(status: status, id: id, body: body, parser: parser)
       let response = answer.response
       if let reason = response.reason, reason.name != answer.reasonText { return "another reason" }
-      if status == 200 && response.verdict != .delivered { return "200 and not delivered" }
-      if status != 200 && response.verdict == .delivered { return "\(status) and delivered" }
+      let isDelivered = response.verdict == .delivered
+      if isDelivered != (status == 200 && id != .none) { return "\(status) and \(response.verdict)" }
+      if answer.reasonText.isEmpty || id == .none, !isDelivered, !response.isForeign {
+        return "evidence without an id or a reason"
+      }
+      if !answer.excerpt.utf8.allSatisfy({ (32..<127).contains($0) }) { return "not printable" }
       if response.verdict(for: .channel) == .rejected(aboutToken: true) {
         return "a broadcast's answer blames a device token"
       }

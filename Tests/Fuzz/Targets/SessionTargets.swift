@@ -321,7 +321,9 @@ extension UnsafeMutablePointer<Exchange> {
     if pointee.hasUniqueID { fields += " unique-id \(text(pointee.uniqueID))" }
     if pointee.hasOtherID { fields += " apns-id \(text(pointee.otherID))" }
     if pointee.hasOtherRequestID { fields += " request-id \(text(pointee.otherRequestID))" }
-    if pointee.retryAfter > 0 { fields += " retry-after \(pointee.retryAfter)" }
+    if pointee.hasID { fields += pointee.hasSentID ? " its id" : " an id" }
+    let wait = pointee.retryAfter(now: 1_000_000_000)
+    if wait > 0 { fields += " retry-after \(wait)" }
     if pointee.hasDate, let date = pointee.date {
       fields +=
         " date " + String(decoding: UnsafeBufferPointer(start: date, count: 29), as: UTF8.self)

@@ -51,7 +51,7 @@ import Testing
     #expect(exchange.pointee.hasUniqueID)
     #expect(exchange.pointee.uniqueID[0] == UInt8(ascii: "0"))
     #expect(exchange.pointee.uniqueID[35] == UInt8(ascii: "e"))
-    #expect(exchange.pointee.retryAfter == 120)
+    #expect(exchange.pointee.retryAfter(now: 0) == 120)
     #expect(!exchange.pointee.hasOtherID, "no id has this form")
     #expect(pair.client.openStreams == 0)
   }

@@ -169,7 +169,7 @@ import Testing
 @Suite struct GatewayAnswerTests {
   private func answer(_ status: UInt16, _ body: String) -> GatewayAnswer {
     Array(body.utf8).withUnsafeBytes {
-      GatewayAnswer(status: status, body: $0, parser: JSONParser())
+      GatewayAnswer(status: status, id: .sent, body: $0, parser: JSONParser())
     }
   }
 
@@ -183,11 +183,19 @@ import Testing
     #expect(new.response.verdict == .rejected(aboutToken: false))
   }
 
-  @Test func `without a readable body are judged by their status`() {
-    for body in ["", "<html>", #"{"reason":"Unregi"#, "[]", #"{"reason":7}"#] {
+  @Test func `without a readable body are not of APNs, and the log shows how they begin`() {
+    for body in [
+      "", "<html>", #"{"reason":"Unregi"#, "[]", #"{"reason":7}"#, #"{"reason":""}"#, "null",
+      #"{"reason":"Unregistered"} and more"#,
+    ] {
       let found = answer(410, body)
       #expect(found.reasonText.isEmpty)
-      #expect(found.response.verdict == .rejected(aboutToken: true))
+      #expect(found.response.verdict == .foreign)
+      #expect(found.excerpt == body)
     }
+    let steering = "a\u{1B}[2J\r\n\0é" + String(repeating: "x", count: 200)
+    let shown = answer(403, steering).excerpt
+    #expect(shown.utf8.count == GatewayAnswer.excerptLength)
+    #expect(shown.hasPrefix("a?[2J?????xxx"))
   }
 }

@@ -124,7 +124,7 @@ import Testing
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
     script.reply = { peer, _ in
-      peer.http.clientCertificate == nil ? .answer(403) : .answer(200)
+      peer.http.clientCertificate == nil ? .answer(403, #"{"reason":"Forbidden"}"#) : .answer(200)
     }
     let gateway = try gateway(rig, script)
     let path = try list(rig, "old", try rig.authority.issueClient(bundleID: SenderRig.app))

@@ -44,13 +44,19 @@ enum GatewayReply: Sendable {
     var status = 200
     var body = ""
     var milliseconds: UInt64 = 0
-    /// Seconds; 0 for no such header.
-    var retryAfter: UInt32 = 0
-    /// Values of `apns-id` and `apns-request-id`; empty for no such header.
-    var identifier = ""
+    /// The value of `retry-after`; empty for no such header.
+    var retryAfter = ""
+    /// The value of `apns-id`: nil for that of the request, empty for no such header.
+    var identifier: String?
+    /// The value of `apns-request-id`; empty for no such header.
     var requestIdentifier = ""
     /// The value of `date`; empty for no such header.
     var date = ""
+  }
+
+  /// An answer that something else gives than APNs: without an id.
+  static func foreign(_ status: Int, _ body: String = "") -> GatewayReply {
+    .answer(Answer(status: status, body: body, identifier: ""))
   }
 
   static let unavailable = GatewayReply.refused(503, "ServiceUnavailable", after: 2)
@@ -65,11 +71,11 @@ enum GatewayReply: Sendable {
 
   static func refused(
     _ status: Int, _ reason: String, after milliseconds: UInt64 = 0, retryAfter: UInt32 = 0,
-    identifier: String = ""
+    identifier: String? = nil
   ) -> GatewayReply {
     .answer(
       Answer(
         status: status, body: #"{"reason":"\#(reason)"}"#, milliseconds: milliseconds,
-        retryAfter: retryAfter, identifier: identifier))
+        retryAfter: retryAfter == 0 ? "" : "\(retryAfter)", identifier: identifier))
   }
 }

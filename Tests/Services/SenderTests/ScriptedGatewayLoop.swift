@@ -20,6 +20,9 @@ final class ScriptedGatewayLoop {
     var at: UInt64 = 0
   }
 
+  /// The id of a request that came without one.
+  private static let ownID = "0F0E0D0C-0B0A-4090-8070-605040302010"
+
   private let shared: ScriptedGateway.Shared
   private let tls: TLSContext
   private let address: SocketAddress
@@ -156,9 +159,10 @@ final class ScriptedGatewayLoop {
     }
     var headers = HeaderList()
     headers.append(":status", kept("\(answer.status)"))
-    if answer.retryAfter > 0 { headers.append("retry-after", kept("\(answer.retryAfter)")) }
+    if !answer.retryAfter.isEmpty { headers.append("retry-after", kept(answer.retryAfter)) }
     if !answer.date.isEmpty { headers.append("date", kept(answer.date)) }
-    if !answer.identifier.isEmpty { headers.append("apns-id", kept(answer.identifier)) }
+    let id = answer.identifier ?? request.pointee.text("apns-id") ?? Self.ownID
+    if !id.isEmpty { headers.append("apns-id", kept(id)) }
     if !answer.requestIdentifier.isEmpty {
       headers.append("apns-request-id", kept(answer.requestIdentifier))
     }

@@ -165,7 +165,7 @@ import Testing
       return exchange.pointee.fate == .answered && exchange.pointee.ended
         && exchange.pointee.status == (isRefused ? 410 : 200) && !exchange.pointee.hasOtherID
         && text == (isRefused ? "{\"reason\":\"Unregistered\"}" : "")
-        && exchange.pointee.retryAfter == (isRefused ? 9 : 0)
+        && exchange.pointee.retryAfter(now: 0) == (isRefused ? 9 : 0)
     }
   }
 }

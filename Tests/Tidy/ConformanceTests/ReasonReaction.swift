@@ -20,6 +20,7 @@ extension Verdict {
   fileprivate var words: String {
     switch self {
     case .delivered: "delivered"
+    case .foreign: "sent again elsewhere"
     case .rejected(aboutToken: true): "rejected, and reported to feedback"
     case .rejected(aboutToken: false): "rejected"
     case .retryElsewhere: "sent again at once on another connection"

@@ -21,7 +21,7 @@ extension DestinationHealth {
     }
   }
 
-  /// What an answer other than 200 leads to.
+  /// What an answer other than APNs' 200 leads to.
   public struct Reaction: Sendable, Equatable {
     /// What to do with the connection.
     public var connection: ConnectionAction

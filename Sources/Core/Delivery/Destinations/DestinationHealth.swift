@@ -31,6 +31,8 @@ public struct DestinationHealth: Sendable {
   var budget: RetryBudget
   /// When a newer provider token may be asked for.
   private var nextTokenRequest: UInt64 = 0
+  /// When the next answer that is not of APNs is reported.
+  private var nextForeignReport: UInt64 = 0
   /// No address took the last connect.
   private var isUnreachable = false
   /// When anything was last answered.
@@ -108,6 +110,13 @@ public struct DestinationHealth: Sendable {
     return true
   }
 
+  /// Whether to tell the operator now that an answer is not of APNs: once in a while, however many there are.
+  public mutating func reportsForeignAnswer(now: UInt64) -> Bool {
+    guard now >= nextForeignReport else { return false }
+    nextForeignReport = now + ProblemReminder.interval
+    return true
+  }
+
   /// Whether a push of the app goes out now; to be asked only if `hasRefusedApps`.
   public mutating func passage(app: UInt64, now: UInt64) -> RefusedApps.Passage {
     apps.passage(app, now: now)
@@ -141,7 +150,7 @@ public struct DestinationHealth: Sendable {
     return switch push.cause {
     case .unprocessed, .ambiguous, .answered(.retryLater(.quarterHour)):
       watch.keeps(life, failingSince: since)
-    case .answered(.retryElsewhere), .answered(.refreshToken):
+    case .answered(.retryElsewhere), .answered(.refreshToken), .answered(.foreign):
       watch.keeps(life, failingSince: since)
         || (breaker.refusals > 0
           && (life.spared < OutageWatch.mostSpared || !watch.works(since: since)))
@@ -179,7 +188,7 @@ public struct DestinationHealth: Sendable {
     apps.accepted(app)
   }
 
-  /// An answer other than 200: what it is evidence about.
+  /// An answer other than APNs' 200: what it is evidence about.
   ///
   /// - Parameters:
   ///   - app: the hash of its push's bundle id.
@@ -204,6 +213,8 @@ public struct DestinationHealth: Sendable {
     case .refresh: break
     case .none, .refreshIfOld:
       reaction.isServed = judge(response, app, on: place, sentAt, retryAfter, now, random)
+      // Whoever answers there has never answered as APNs does.
+      if response.isForeign, !place.hasAccepted { reaction.connection = .close }
     }
     return reaction
   }
@@ -221,13 +232,14 @@ public struct DestinationHealth: Sendable {
     _ response: GatewayResponse, _ app: UInt64, on place: Place, _ sentAt: Int64,
     _ retryAfter: UInt64, _ now: UInt64, _ random: UInt64
   ) -> Bool {
-    guard response.status >= 500 || response.verdict == .retryElsewhere else {
+    let verdict = response.verdict
+    guard response.status >= 500 || verdict == .retryElsewhere || verdict == .foreign else {
       works(sentAt: sentAt)
       if hasRefusedApps { apps.served(app) }
       return true
     }
     watch.failed(now: now, random: random)
-    if response.status < 500, !place.hasAccepted {
+    if response.status < 500 || verdict == .foreign, !place.hasAccepted {
       breaker.refused(.connection, now: now, random: random)
     }
     if retryAfter > 0 { watch.pause(for: retryAfter, now: now) }

@@ -13,7 +13,7 @@
 /// capacity is reached. While the watch is not closed a push that fails is kept: the outage costs it no
 /// attempt, sends it to no retry topic, and makes no dead letter of it.
 ///
-/// A failure is an answer 5xx, and, once for each connection and moment, requests without an answer, streams
+/// A failure is an answer 5xx or one that is not of APNs, and, once for each connection and moment, requests without an answer, streams
 /// refused unprocessed, and a connection lost or not made. An answer about a push (200, 4xx) is a success.
 /// Times are monotonic milliseconds, but for when pushes were sent.
 public struct OutageWatch: Sendable {

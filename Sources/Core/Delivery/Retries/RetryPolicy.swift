@@ -121,7 +121,7 @@ extension Verdict {
     switch self {
     case .delivered, .rejected, .credentialRefused(retryOnce: false): true
     case .credentialRefused(retryOnce: true): attempts > 1
-    case .retryElsewhere, .refreshToken, .retryLater: false
+    case .retryElsewhere, .refreshToken, .retryLater, .foreign: false
     }
   }
 }

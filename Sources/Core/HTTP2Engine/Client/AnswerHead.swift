@@ -6,8 +6,8 @@ public struct AnswerHead {
   public fileprivate(set) var status: UInt16 = 0
   /// Bytes that the body must have; −1 without `content-length`.
   private(set) var contentLength = -1
-  /// Seconds of `retry-after`, 0 without it or with a date.
-  public fileprivate(set) var retryAfter: UInt32 = 0
+  /// What `retry-after` asks for.
+  public fileprivate(set) var retryAfter = RetryAfter()
   /// Values of 36 bytes, valid if they are there.
   public fileprivate(set) var id: InlineArray<36, UInt8> = .init(repeating: 0)
   public fileprivate(set) var hasID = false
@@ -19,7 +19,7 @@ public struct AnswerHead {
   public fileprivate(set) var date: InlineArray<29, UInt8> = .init(repeating: 0)
   public fileprivate(set) var hasDate = false
   /// There is something beside a status and `apns-id`.
-  public var hasMore: Bool { hasRequestID || hasUniqueID || hasDate || retryAfter != 0 }
+  public var hasMore: Bool { hasRequestID || hasUniqueID || hasDate || retryAfter.isGiven }
   /// The block breaks a rule of RFC 9113 §8.2 or §8.3.
   private(set) var isMalformed = false
   private var hasField = false
@@ -28,7 +28,7 @@ public struct AnswerHead {
   mutating func begin() {
     status = 0
     contentLength = -1
-    retryAfter = 0
+    retryAfter = RetryAfter()
     hasID = false
     hasRequestID = false
     hasUniqueID = false
@@ -88,7 +88,7 @@ public struct AnswerHead {
       for index in 0..<36 { uniqueID[index] = value[index] }
       hasUniqueID = true
     case 14 where name.equals(Self.contentLengthName): takeLength(value)
-    case 11 where name.equals(Self.retryAfterName): retryAfter = Self.number(value) ?? 0
+    case 11 where name.equals(Self.retryAfterName): retryAfter = RetryAfter(value)
     case 4 where value.count == 29 && name.equals(Self.dateName):
       for index in 0..<29 { date[index] = value[index] }
       hasDate = true

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The id in an answer's header fields (`apns-id`; of broadcasts `apns-request-id`), beside the one that was sent.
+public enum AnswerID: UInt8, Sendable, CaseIterable {
+  /// There is none: this is not how APNs answers.
+  case none
+  /// Another one than was sent.
+  case other
+  /// The one that was sent; the case of its letters does not matter.
+  case sent
+}
+
+/// What the body of an answer says.
+public enum AnswerBody: Equatable, Sendable {
+  /// No JSON with a `reason`: nothing, HTML, or a part of something.
+  case nothing
+  /// A `reason` that has no row in `ReasonRule.table`: APNs may add some.
+  case otherReason
+  case reason(Reason)
+}
+
+/// What an answer counts as. Proxies, load balancers and captive portals answer, too, with the same statuses; what they
+/// say is no evidence about a push, its device token or a credential. APNs' answers carry an id, and its refusals a JSON
+/// `reason` (Apple, "Handling notification responses from APNs").
+public enum AnswerKind: Equatable, Sendable {
+  /// APNs took the push.
+  case accepted
+  /// APNs refused it; the reason's row decides.
+  case refused(Reason)
+  /// APNs refused it for a reason that is not known; the status decides.
+  case refusedOtherwise
+  /// Not of APNs, or about another push: a failure of the path, which concerns the address.
+  case foreign
+
+  /// The one table of status, id and body.
+  ///
+  /// | id | status | body | counts as |
+  /// | --- | --- | --- | --- |
+  /// | none | any | any | foreign |
+  /// | sent, other | 200 | any | accepted: the stream says which push it is about |
+  /// | sent | 400…599 | known reason | refused, whatever the status |
+  /// | sent | 400…599 | other reason | refused otherwise |
+  /// | other | 400…599 | `BadMessageId` | refused: APNs could not read ours |
+  /// | other | 400…599 | else | foreign: it may be about another push, and its device |
+  /// | sent, other | 400…599 | no reason | foreign |
+  /// | sent, other | else | any | foreign: APNs gives no such answer |
+  public init(status: UInt16, id: AnswerID, body: AnswerBody) {
+    self =
+      switch (id, status, body) {
+      case (.none, _, _): .foreign
+      case (_, 200, _): .accepted
+      case (.sent, 400...599, .reason(let reason)): .refused(reason)
+      case (.sent, 400...599, .otherReason): .refusedOtherwise
+      case (.other, 400...599, .reason(.badMessageId)): .refused(.badMessageId)
+      default: .foreign
+      }
+  }
+}
