@@ -24,7 +24,7 @@ final class DeadAddresses {
 
   /// Has some of them swallow packets, at the ports of these gateways (`host:port`), as long as this value is kept: their
   /// listeners' queues are full. The others refuse.
-  init(_ gateways: [String]) throws(SystemError) {
+  init(_ gateways: [String]) throws {
     for gateway in gateways {
       guard let port = gateway.split(separator: ":").last.flatMap({ UInt16($0) }) else { continue }
       for number in Self.swallowing {
