@@ -295,7 +295,10 @@ let package = Package(
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(
       "IO", "HTTP2",
-      ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "HTTP2Server", "Signing"]),
+      [
+        "Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "HTTP2Server", "Signing",
+        "TestSupport",
+      ]),
     tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "Pipeline", "TestSupport"]),
     tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
     tests(
@@ -374,7 +377,7 @@ let package = Package(
       "Simulator", "GatewaySimulator",
       [
         "GatewaySimulator", "APNS", "Gateway", "Faults", "Random", "JSON", "TLS", "HTTP2",
-        "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
+        "HTTP2Engine", "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
         "Telemetry", "TestSupport",
       ]),
     tests("Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),

@@ -28,6 +28,10 @@ static inline void martlet_ssl_ctx_cache_client_sessions(SSL_CTX *context) {
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 }
 
+static inline int martlet_ssl_ctx_set_groups(SSL_CTX *context, const char *list) {
+  return (int)SSL_CTX_set1_groups_list(context, list);
+}
+
 static inline int martlet_ssl_set_server_name(SSL *ssl, const char *name) {
   return (int)SSL_set_tlsext_host_name(ssl, name);
 }

@@ -16,23 +16,33 @@ struct Connecting: Sendable {
   func lookedUp(
     _ pool: Int32, _ addresses: [PeerAddress]?, _ pools: inout Pools, _ turn: inout Turn
   ) {
-    guard let addresses else {
-      pools[pool].health.connectFailed(now: turn.now, random: turn.chance())
-      return noteLoss(pool, &pools, &turn)
+    if let addresses { pools[pool].health.lookedUp(addresses) }
+    let inUse = pools[pool].connections.filter { pools.connections[$0].isStaying }
+      .map { pools.connections[$0].address }
+    let route = pools[pool].health.route(inUse: inUse, now: turn.now)
+    let race = pools[pool].beginRace(addresses == nil ? [] : route)
+    goOn(pool, race, &pools, &turn)
+  }
+
+  /// A search goes on with its next address. When none is left and nothing is under way, nobody can be reached.
+  private func goOn(
+    _ pool: Int32, _ race: UInt32, _ pools: inout Pools, _ turn: inout Turn
+  ) {
+    if let address = pools[pool].nextAddress(of: race, now: turn.now) {
+      return open(pool, race, address, &pools, &turn)
     }
-    // To the one that has failed least and serves least.
-    pools[pool].health.lookedUp(addresses)
-    let inUse = pools[pool].connections.map { pools.connections[$0].address }
-    guard let address = pools[pool].health.address(inUse: inUse, now: turn.now) else { return }
-    open(pool, address, &pools, &turn)
+    guard pools[pool].removeIfOver(race) else { return }
+    pools[pool].health.connectFailed(now: turn.now, random: turn.chance())
+    noteLoss(pool, &pools, &turn)
   }
 
   private func open(
-    _ pool: Int32, _ address: PeerAddress, _ pools: inout Pools, _ turn: inout Turn
+    _ pool: Int32, _ race: UInt32, _ address: PeerAddress, _ pools: inout Pools,
+    _ turn: inout Turn
   ) {
     let age = settings.connectionAge
     let number = pools.connections.add(
-      pool: pool, address: address, authentication: pools[pool].authentication,
+      pool: pool, race: race, address: address, authentication: pools[pool].authentication,
       maximumStreams: settings.connectionRequests, now: turn.now,
       replaceAt: turn.now + age / 2 + turn.chance() % (age / 2 + 1))
     pools[pool].add(connection: number)
@@ -41,17 +51,45 @@ struct Connecting: Sendable {
     turn.append(.open(connection: number))
   }
 
-  /// A connection could not even be begun.
+  /// A connection could not even be begun: the system refuses it, which another address does not change.
   func notOpened(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
-    let pool = pools.connections[number].pool
+    let (pool, race) = (pools.connections[number].pool, pools.connections[number].race)
     remove(number, &pools, &turn)
-    pools[pool].health.connectFailed(now: turn.now, random: turn.chance())
+    pools[pool].endAttempt(of: race, isLast: true)
+    goOn(pool, race, &pools, &turn)
+  }
+
+  /// A connection came a step nearer.
+  func advanced(_ number: Int32, _ pools: inout Pools, now: UInt64) {
+    pools.connections[number].noteActivity(now: now)
+    pools[pools.connections[number].pool].advanced(pools.connections[number].race, now: now)
   }
 
   /// TLS is up.
   func connected(_ number: Int32, _ pools: inout Pools, now: UInt64) {
     pools.connections[number].connected(now: now)
+    pools[pools.connections[number].pool].advanced(pools.connections[number].race, now: now)
     pools[pools.connections[number].pool].health.connected()
+  }
+
+  /// A connection takes requests: what else its search has under way is not needed any more.
+  func ready(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
+    let (pool, race) = (pools.connections[number].pool, pools.connections[number].race)
+    guard race != 0, pools.connections[number].isServing else { return }
+    pools.connections[number].leaveRace()
+    pools[pool].remove(race: race)
+    for other in pools[pool].connections where pools.connections[other].race == race {
+      let isSilent = pools.connections[other].silence(now: turn.now) >= AddressRace.patience
+      pools.connections[other].beaten()
+      if isSilent { giveUp(other, &pools, &turn) } else { pools.connections.retire(other, &turn) }
+    }
+  }
+
+  /// Gives up a connection that is not ready in time: its address has failed.
+  private func giveUp(_ number: Int32, _ pools: inout Pools, _ turn: inout Turn) {
+    pools.connections[number].giveUp()
+    turn.count(.connectTimeouts)
+    turn.append(.abandon(connection: number))
   }
 
   /// The gateway is leaving.
@@ -81,12 +119,18 @@ struct Connecting: Sendable {
   /// - Parameter isFailure: not in good order.
   func closed(_ number: Int32, isFailure: Bool, _ pools: inout Pools, _ turn: inout Turn) {
     pools.connections.closed(number)
-    let pool = pools.connections[number].pool
-    if isFailure { pools.putAddressAside(of: number, &turn) }
-    noteLeaving(number, &pools, &turn)
+    let (pool, race) = (pools.connections[number].pool, pools.connections[number].race)
+    let isOfAddressAlone = pools.connections[number].isOfAddressAlone
+    if isFailure {
+      pools.putAddressAside(of: number, &turn)
+      turn.count(.connectionsLost)
+    }
+    if !isOfAddressAlone { noteLeaving(number, &pools, &turn) }
     let wasSilent = pools.connections[number].wasSilent
     remove(number, &pools, &turn)
-    if isFailure { turn.count(.connectionsLost) }
+    pools[pool].endAttempt(of: race, isLast: !isOfAddressAlone)
+    if isOfAddressAlone { return goOn(pool, race, &pools, &turn) }
+    _ = pools[pool].removeIfOver(race)
     // Silence is a loss, although it is we who close.
     if isFailure || wasSilent { noteLoss(pool, &pools, &turn) }
   }
@@ -111,7 +155,6 @@ struct Connecting: Sendable {
     let connection = pools.connections[number]
     guard !connection.machine.isRetired else { return }
     var end = DestinationHealth.ConnectionEnd(
-      address: connection.address, wasMade: connection.isMade,
       hasAccepted: connection.machine.hasAccepted, lived: turn.now - connection.startedAt,
       isAddressAside: connection.isAddressAside)
     end.accepted = connection.machine.acceptedStreams
@@ -156,8 +199,11 @@ struct Connecting: Sendable {
 
   // MARK: Signs of life
 
-  /// Looks after the pool's silent connections.
+  /// Looks after the pool's silent connections, and has searches go on that come no nearer.
   func watch(_ pool: Int32, _ pools: inout Pools, _ turn: inout Turn) {
+    for race in pools[pool].races where race.wantsNext(now: turn.now) && pools.hasRoom {
+      goOn(pool, race.number, &pools, &turn)
+    }
     for number in pools[pool].connections { watch(connection: number, &pools, &turn) }
   }
 
@@ -165,8 +211,7 @@ struct Connecting: Sendable {
     switch pools.connections[number].machine.state {
     case .connecting:
       if turn.now - pools.connections[number].startedAt >= settings.connectTimeout {
-        turn.count(.connectTimeouts)
-        turn.append(.abandon(connection: number))
+        giveUp(number, &pools, &turn)
       }
       return
     case .draining: watchDraining(number, &pools, &turn)

@@ -25,6 +25,12 @@ public struct Connection: Sendable {
   /// From when on it is to be replaced, and whether that time has come.
   private let replaceAt: UInt64
   private(set) var isAged = false
+  /// The search of its pool that it is an attempt of; 0 once that has ended for it.
+  private(set) var race: UInt32
+  /// Another attempt was ready first.
+  private(set) var isBeaten = false
+  /// It was not ready in time.
+  private(set) var isGivenUp = false
   /// TLS was up.
   private(set) var isMade = false
   /// It was given up because it did not even answer a PING.
@@ -39,11 +45,12 @@ public struct Connection: Sendable {
   private var abandonedAt: UInt64?
 
   init(
-    serial: UInt32, pool: Int32, address: PeerAddress, machine: ConnectionStateMachine,
-    now: UInt64, replaceAt: UInt64
+    serial: UInt32, pool: Int32, race: UInt32, address: PeerAddress,
+    machine: ConnectionStateMachine, now: UInt64, replaceAt: UInt64
   ) {
     self.serial = serial
     self.pool = pool
+    self.race = race
     self.address = address
     self.machine = machine
     startedAt = now
@@ -70,6 +77,23 @@ public struct Connection: Sendable {
 
   /// Something came from the gateway.
   mutating func noteActivity(now: UInt64) { lastActivity = now }
+
+  /// It takes requests, or has ended.
+  mutating func leaveRace() { race = 0 }
+
+  /// Another attempt of its search takes requests.
+  mutating func beaten() {
+    race = 0
+    isBeaten = true
+  }
+
+  /// It is given up because it is not ready in time.
+  mutating func giveUp() { isGivenUp = true }
+
+  /// It has ended, and that says no more than that its address did not take a connection.
+  var isOfAddressAlone: Bool {
+    isBeaten || (race != 0 && !machine.isRetired && (!isMade || isGivenUp))
+  }
 
   /// TLS is up.
   mutating func connected(now: UInt64) {

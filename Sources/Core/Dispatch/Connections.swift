@@ -32,15 +32,18 @@ public struct Connections: Sendable {
 
   /// Makes one.
   ///
-  /// - Parameter replaceAt: when it will be too old (monotonic milliseconds).
+  /// - Parameters:
+  ///   - race: the search of its pool that it is an attempt of.
+  ///   - replaceAt: when it will be too old (monotonic milliseconds).
   mutating func add(
-    pool: Int32, address: PeerAddress, authentication: ConnectionStateMachine.Authentication,
-    maximumStreams: UInt64, now: UInt64, replaceAt: UInt64
+    pool: Int32, race: UInt32, address: PeerAddress,
+    authentication: ConnectionStateMachine.Authentication, maximumStreams: UInt64, now: UInt64,
+    replaceAt: UInt64
   ) -> Int32 {
     serial &+= 1
     if serial == 0 { serial = 1 }
     let connection = Connection(
-      serial: serial, pool: pool, address: address,
+      serial: serial, pool: pool, race: race, address: address,
       machine: ConnectionStateMachine(
         authentication: authentication, maximumStreams: maximumStreams),
       now: now, replaceAt: replaceAt)

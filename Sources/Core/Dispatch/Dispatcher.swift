@@ -216,6 +216,11 @@ public struct Dispatcher: ~Copyable, Sendable {
     connecting.notOpened(number, &destinations.pools, &turn)
   }
 
+  /// A connection came a step nearer to TLS: TCP is up, the proxy's tunnel, or the gateway has said something.
+  public mutating func advanced(_ number: Int32) {
+    connecting.advanced(number, &destinations.pools, now: turn.now)
+  }
+
   /// TLS is up.
   public mutating func connected(_ number: Int32) {
     connecting.connected(number, &destinations.pools, now: turn.now)
@@ -232,6 +237,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// The gateway allows so many streams at once. Before it has said so nothing is known of it, so nothing is sent.
   public mutating func settings(_ number: Int32, limit: Int) {
     destinations.pools.connections.settings(number, limit: limit)
+    connecting.ready(number, &destinations.pools, &turn)
   }
 
   /// The gateway is leaving.

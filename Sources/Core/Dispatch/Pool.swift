@@ -28,6 +28,9 @@ public struct Pool: Sendable {
   public private(set) var connections: [Int32] = []
   /// Look-ups of names for connections to come.
   private(set) var lookups = 0
+  /// Searches for connections to come that have their addresses.
+  private(set) var races: [AddressRace] = []
+  private var lastRace: UInt32 = 0
   /// The newest provider token; nil while there is none that may be sent.
   public private(set) var token: ProviderTokenStamp?
   /// The token itself: a secret.
@@ -102,6 +105,49 @@ public struct Pool: Sendable {
 
   mutating func beganLookUp() { lookups += 1 }
   mutating func endedLookUp() { lookups -= 1 }
+
+  /// A search begins.
+  ///
+  /// - Returns: its number.
+  mutating func beginRace(_ addresses: [PeerAddress]) -> UInt32 {
+    lastRace = lastRace == .max ? 1 : lastRace + 1
+    races.append(AddressRace(number: lastRace, addresses))
+    return lastRace
+  }
+
+  /// The next address of a search; nil when all were tried.
+  mutating func nextAddress(of race: UInt32, now: UInt64) -> PeerAddress? {
+    races.firstIndex { $0.number == race }.flatMap { races[$0].next(now: now) }
+  }
+
+  /// An attempt of a search came nearer.
+  mutating func advanced(_ race: UInt32, now: UInt64) {
+    if let index = races.firstIndex(where: { $0.number == race }) {
+      races[index].advanced(now: now)
+    }
+  }
+
+  /// An attempt of a search has ended without a connection.
+  mutating func endAttempt(of race: UInt32, isLast: Bool) {
+    if let index = races.firstIndex(where: { $0.number == race }) {
+      races[index].ended(isLast: isLast)
+    }
+  }
+
+  /// Removes a search that is over.
+  ///
+  /// - Returns: whether it was there.
+  mutating func removeIfOver(_ race: UInt32) -> Bool {
+    guard let index = races.firstIndex(where: { $0.number == race && $0.isOver }) else {
+      return false
+    }
+    races.remove(at: index)
+    return true
+  }
+
+  /// A search has found a connection.
+  mutating func remove(race: UInt32) { races.removeAll { $0.number == race } }
+
   mutating func add(connection number: Int32) { connections.append(number) }
   mutating func remove(connection number: Int32) { connections.removeAll { $0 == number } }
 

@@ -110,6 +110,9 @@ public struct Pools: Sendable {
     all[Int(pool)].endedLookUp()
   }
 
+  /// Whether a search may try a further address beside those that it is trying.
+  var hasRoom: Bool { budget.hasRoom(taken: taken) }
+
   /// There is no room for a connection of a pool. One that has one goes on with it, the others get in line.
   mutating func awaitRoom(_ pool: Int32) {
     let hasOne = all[Int(pool)].connections.contains { connections[$0].isStaying }
@@ -249,13 +252,12 @@ public struct Pools: Sendable {
   func load(of pool: Int32) -> ConnectionPoolPolicy.Load {
     let state = all[Int(pool)]
     var load = ConnectionPoolPolicy.Load(
-      connecting: state.lookups, serving: 0, credit: 0, openStreams: 0, capacity: 0,
+      connecting: state.lookups + state.races.count, serving: 0, credit: 0, openStreams: 0, capacity: 0,
       isWaiting: !state.isIdle && state.isAuthorized)
     load.wantsElsewhere = !state.apart.isEmpty
     for number in state.connections {
       let connection = connections[number]
       switch connection.machine.state {
-      case .connecting: load.connecting += 1
       case .priming, .ready, .suspect:
         load.serving += 1
         if connection.isAged {
@@ -266,6 +268,8 @@ public struct Pools: Sendable {
         load.credit += connection.machine.credit
         load.openStreams += connection.machine.openStreams
         load.capacity += connection.machine.limit
+      // Its search counts.
+      case .connecting: break
       case .draining, .closed: break
       }
     }

@@ -4,6 +4,8 @@ public import TLS
 
 /// Something that happened to a connection as a whole.
 public enum ConnectionNotice: Sendable, Equatable {
+  /// It is a step nearer to TLS: at this stage now.
+  case advanced(ConnectionStage)
   /// TLS is up and verified; requests may go out.
   case connected(resumed: Bool)
   /// The peer's SETTINGS; the number is how many streams it allows at once.
@@ -18,12 +20,34 @@ public enum ConnectionNotice: Sendable, Equatable {
   case closed(ConnectionFailure?)
 }
 
+/// How far a connection is that carries no requests yet: what it waits for.
+public enum ConnectionStage: UInt8, Sendable, Comparable {
+  /// The TCP connection.
+  case tcp
+  /// The proxy's answer to CONNECT.
+  case tunnel
+  /// The first bytes of the peer behind our ClientHello.
+  case serverHello
+  /// The rest of the TLS handshake.
+  case handshake
+  /// The peer's SETTINGS.
+  case settings
+
+  public static func < (one: ConnectionStage, other: ConnectionStage) -> Bool {
+    one.rawValue < other.rawValue
+  }
+}
+
 /// Why a connection ended.
 public enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertible {
   /// The TCP connection could not be made.
   case connect(SystemError)
   /// It was not ready to carry requests in time: TCP, TLS and the peer's SETTINGS together.
-  case timedOut
+  ///
+  /// - Parameters:
+  ///   - stage: what did not come.
+  ///   - sent: bytes that the peer was sent.
+  case timedOut(ConnectionStage, sent: Int)
   /// The proxy did not let us through.
   case proxy(String)
   /// TLS failed: an unacceptable certificate, no common protocol, a broken stream.
@@ -38,11 +62,23 @@ public enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertib
   public var description: String {
     switch self {
     case .connect(let error), .socket(let error): error.description
-    case .timedOut: "the peer was not ready in time"
+    case .timedOut(let stage, let sent): Self.silence(stage, sent)
     case .proxy(let message): message
     case .tls(let error): error.description
     case .http2(let message): "HTTP/2 failed: \(message)"
     case .peerClosed: "the peer closed the connection"
+    }
+  }
+
+  private static func silence(_ stage: ConnectionStage, _ sent: Int) -> String {
+    switch stage {
+    case .tcp: "no answer to TCP in time: a firewall drops it, or the host is down"
+    case .tunnel: "the proxy did not answer in time"
+    case .serverHello:
+      "connected, but no answer to the TLS ClientHello of \(sent) bytes in time: a firewall drops it, or the path does"
+        + " not take packets of that size (MTU)"
+    case .handshake: "the TLS handshake was not finished in time"
+    case .settings: "TLS is up, but the peer was not ready in time"
     }
   }
 }

@@ -17,6 +17,8 @@ public final class HTTP2ClientConnection {
   private let session: HTTP2ClientSession
   private var channel: SecureChannel?
   private var unsent = UnsentStreams()
+  /// What is awaited before it is ready.
+  private var stage = ConnectionStage.tcp
   /// TLS is up and the connection has not ended.
   public private(set) var isConnected = false
   /// The connection has ended; `.closed` is among the notices.
@@ -55,6 +57,9 @@ public final class HTTP2ClientConnection {
   public var bytesWaiting: Int { channel?.bytesWaiting ?? 0 }
   /// What flow control lets us send on the whole connection; 0 or less: blocked by the window.
   public var connectionWindow: Int32 { session.connectionWindow }
+  /// The common name of the root that vouches for the server's certificate; nil before that is verified, and on a
+  /// connection that takes up a session.
+  public var trustedRoot: String? { tls.trustedRoot }
   /// The server's address while connected.
   public var peer: SocketAddress? { channel?.peer }
 
@@ -79,11 +84,8 @@ public final class HTTP2ClientConnection {
   public func socketReady(readable: Bool, writable: Bool, hangup: Bool) {
     guard let channel else { return }
     do {
-      guard try channel.finishConnecting(),
-        try channel.openTunnel(scratch, readable: readable || hangup)
-      else { return }
-      if !isConnected, try establish(channel, readable: readable || hangup) { return }
-      if isConnected, readable || hangup { try read(channel) }
+      if !isConnected, try !establish(channel, readable: readable || hangup) { return }
+      if readable || hangup { try read(channel) }
     } catch {
       end(error)
     }
@@ -163,7 +165,7 @@ public final class HTTP2ClientConnection {
   }
 
   /// Gives up on a connection that is not ready in time; `.closed(.timedOut)` follows.
-  public func giveUp() { end(.timedOut) }
+  public func giveUp() { end(.timedOut(stage, sent: Int(channel?.encryptedCount ?? 0))) }
 
   /// Replaces `list` by the exchanges completed since the last call: each submitted exchange appears
   /// exactly once, also when the connection dies.
@@ -174,18 +176,33 @@ public final class HTTP2ClientConnection {
   /// What happened to the connection since the last call.
   public func takeNotices() -> [ConnectionNotice] { session.takeNotices() }
 
-  /// Continues the handshake. True when there is nothing to read yet.
+  /// Comes nearer to TLS as far as that is possible now. True when it is up.
   private func establish(
     _ channel: SecureChannel, readable: Bool
   ) throws(ConnectionFailure) -> Bool {
-    if readable, try channel.receive(scratch) == .end {
-      throw .peerClosed
+    guard try channel.finishConnecting() else { return false }
+    advance(to: channel.hasTunnel ? .tunnel : .serverHello)
+    guard try channel.openTunnel(scratch, readable: readable) else { return false }
+    advance(to: .serverHello)
+    if readable {
+      switch try channel.receive(scratch) {
+      case .bytes: advance(to: .handshake)
+      case .nothing: break
+      case .end: throw .peerClosed
+      }
     }
-    guard try channel.handshake() else { return true }
+    guard try channel.handshake() else { return false }
+    stage = .settings
     isConnected = true
     session.post(.connected(resumed: tls.isResumed))
     try decrypt(channel)
-    return false
+    return true
+  }
+
+  private func advance(to stage: ConnectionStage) {
+    guard stage > self.stage else { return }
+    self.stage = stage
+    session.post(.advanced(stage))
   }
 
   private func read(_ channel: SecureChannel) throws(ConnectionFailure) {

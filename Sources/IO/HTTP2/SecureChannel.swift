@@ -63,6 +63,8 @@ public final class SecureChannel {
   }
 
   public var isOpen: Bool { socket != nil }
+  /// A proxy has yet to let us through.
+  var hasTunnel: Bool { tunnel != nil }
   public var bytesWaiting: Int { waiting.pointee.count }
   /// Bytes that the socket has taken so far.
   private(set) var sentCount: UInt64 = 0

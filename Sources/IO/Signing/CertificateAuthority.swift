@@ -111,9 +111,9 @@ public struct IssuedCertificate: Sendable {
 
   /// Both as PKCS #12 (RFC 7292), in the algorithms that older readers know: triple DES and SHA-1. A secret.
   public func pkcs12(name: String, passPhrase: String) throws(SigningError) -> [UInt8] {
-    let certificate = PEM.reading(certificatePEM) { PEM_read_bio_X509($0, nil, nil, nil) }
+    let certificate = Self.reading(certificatePEM) { PEM_read_bio_X509($0, nil, nil, nil) }
     defer { X509_free(certificate) }
-    let key = PEM.reading(keyPEM) { PEM_read_bio_PrivateKey($0, nil, nil, nil) }
+    let key = Self.reading(keyPEM) { PEM_read_bio_PrivateKey($0, nil, nil, nil) }
     defer { EVP_PKEY_free(key) }
     let kind = NID_pbe_WithSHA1And3_Key_TripleDES_CBC
     let packed = PKCS12_create(passPhrase, name, key, certificate, nil, kind, kind, 2_048, -1, 0)
@@ -122,6 +122,17 @@ public struct IssuedCertificate: Sendable {
       let bytes = PEM.writing({ i2d_PKCS12_bio($0, packed) })
     else { throw .openSSL("packing a certificate") }
     return bytes
+  }
+
+  /// Runs `body` with a source that reads `bytes`.
+  private static func reading(
+    _ bytes: [UInt8], _ body: (OpaquePointer?) -> OpaquePointer?
+  ) -> OpaquePointer? {
+    bytes.withUnsafeBytes { buffer in
+      let source = BIO_new_mem_buf(buffer.baseAddress, Int32(buffer.count))
+      defer { BIO_free(source) }
+      return body(source)
+    }
   }
 
   /// Writes both, readable by their owner only.

@@ -64,6 +64,15 @@ public final class TLSConnection {
     return PushCertificate(certificate)
   }
 
+  /// The common name of the root that vouches for the peer; nil before that is verified, and in a session that was taken
+  /// up.
+  public var trustedRoot: String? {
+    guard let chain = SSL_get0_verified_chain(ssl), OPENSSL_sk_num(chain) > 0,
+      let root = OPENSSL_sk_value(chain, OPENSSL_sk_num(chain) - 1)
+    else { return nil }
+    return PushCertificate(OpaquePointer(root)).commonName
+  }
+
   /// Why the peer's certificate failed verification, for servers that let it in all the same.
   public var peerProblem: String? {
     let result = SSL_get_verify_result(ssl)

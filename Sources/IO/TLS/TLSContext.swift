@@ -37,10 +37,16 @@ public final class TLSContext: Sendable {
   }
 
   /// A client that trusts `roots` and shows `identity` to servers that ask for a certificate.
+  ///
+  /// - Parameter groups: key exchanges to offer, as OpenSSL lists them (`X25519:P-256`); nil for OpenSSL's own choice,
+  ///   whose key shares may not fit one packet (since 3.5 one of them is post-quantum, 1.2 KB).
   public static func client(
-    roots: TrustRoots = .system, identity: TLSIdentity? = nil
+    roots: TrustRoots = .system, identity: TLSIdentity? = nil, groups: String? = nil
   ) throws(TLSError) -> TLSContext {
     let context = try create(TLS_client_method())
+    if let groups, martlet_ssl_ctx_set_groups(context.raw, groups) != 1 {
+      throw TLSError.last(.configuration, "cannot offer the TLS groups \(groups)")
+    }
     SSL_CTX_set_verify(context.raw, SSL_VERIFY_PEER, nil)
     try context.trust(roots)
     if let identity { try context.use(identity) }

@@ -21,6 +21,8 @@ struct ChaosPlace {
   /// may be newer.
   static let unregisteredSince = WallClock.milliseconds() - 3_600_000
 
+  private var hostsFile: String { "\(folder)/hosts" }
+
   /// Requests that the generator's devices are spread over.
   private static let population = 20_000
 
@@ -37,6 +39,7 @@ struct ChaosPlace {
       ]
     }
     try File.write("\(folder)/unregistered.json", JSONValue.array(devices).text)
+    try File.write(hostsFile, Array(DeadAddresses.hosts.utf8))
   }
 
   /// A cluster gets topics of this run's own.
@@ -76,6 +79,7 @@ struct ChaosPlace {
       ])
     plan.senders = scenario.senders
     plan.kafka = options.kafka
+    if scenario.hasDeadAddresses { plan.gatewayHosts = hostsFile }
     plan.topicPrefix = names.prefix
     plan.brokerFlags = ["--control", "127.0.0.1:0", "--brokers", "\(scenario.brokers)"]
     plan.kafkaFlags = ["--kafka.consumer.heartbeat.interval.ms=500"]

@@ -98,6 +98,8 @@ struct Scenario: Sendable {
   var hasStragglers = false
   /// Whether a notification may meet so many outages that its last wait is that of the 15-minute topic.
   var mayWaitLong = false
+  /// Whether the gateway's name has many addresses, of which one is alive (`DeadAddresses`).
+  var hasDeadAddresses = false
   /// Whether it is part of the short form.
   var isShort = false
   let bound: DuplicateBound

@@ -11,6 +11,10 @@ extension Scenario {
   /// loop's connections with one credential.
   private static let connectsPerPool = 5
 
+  /// Milliseconds within which the 99th percentile of pushes is answered when connections leave and most addresses are
+  /// dead.
+  private static let slowestAfterGoAway: Int64 = 5_000
+
   static let refusals = [
     Scenario(
       name: "gateway-refusals",
@@ -43,6 +47,32 @@ extension Scenario {
         if count > most { rig.problem("\(name): \(count) connects in 30 s; the bound is \(most)") }
         try rig.clearGatewayFaults()
         try rig.awaitRecovery(of: mark)
+      }
+    },
+    Scenario(
+      name: "dead-addresses",
+      summary:
+        "the gateway's name has 18 addresses beside the good one: without a route, with a closed port, or swallowing packets;"
+        + " every connection leaves with GOAWAY, again and again",
+      sendersStay: true, hasDeadAddresses: true, isShort: true,
+      bound: .none("what GOAWAY leaves out was not processed")
+    ) { rig in
+      let dead = try DeadAddresses([rig.pipeline.gateway, rig.pipeline.sandboxGateway])
+      try withExtendedLifetime(dead) {
+        for _ in rig.turns(rig.options.kills) {
+          // Longer than an address that failed once is put aside.
+          try rig.pump(12_000)
+          rig.countFault("gateway: every connection leaves")
+          let begin = WallClock.milliseconds()
+          try rig.addGatewayFaults([["id": "goaway_shutdown", "when": ["probability": 0.2]]])
+          try rig.pump(300)
+          try rig.clearGatewayFaults()
+          try rig.pump(3_000)
+          let end = WallClock.milliseconds()
+          try rig.pump(UInt64(slowestAfterGoAway))
+          try rig.awaitRecovery(of: rig.mark())
+          try rig.judgeAnswers(arrived: begin...end, slowest: slowestAfterGoAway)
+        }
       }
     },
     Scenario(
@@ -174,4 +204,16 @@ extension Scenario {
       ]
     ),
   ]
+}
+
+extension ChaosRig {
+  /// Judges how long the requests of a time waited for their answers.
+  fileprivate func judgeAnswers(arrived: ClosedRange<Int64>, slowest: Int64) throws {
+    let times = auditor.answerTimes(arrived: arrived, otherThan: "")
+    let p99 = times.isEmpty ? 0 : times[times.count * 99 / 100]
+    log.info("answers beside dead addresses", ["pushes": "\(times.count)", "p99": "\(p99)ms"])
+    if times.isEmpty || p99 > slowest {
+      problem("beside dead addresses answers took \(p99) ms (p99); the bound is \(slowest) ms")
+    }
+  }
 }

@@ -108,7 +108,8 @@ final class CertificateWatch {
       let read =
         try settings.certificatesPath.map { try CertificatesFile.load($0, inUse: inUse) } ?? []
       files.follow(Self.paths(settings, read))
-      let access = try GatewayAccess(roots: settings.gatewayRoots, certificates: read)
+      let access = try GatewayAccess(
+        roots: settings.gatewayRoots, certificates: read, groups: settings.gatewayGroups)
       guard keepsApps(read, now, isAsked) else { return nil }
       certificates = read
       nextLook = 0

@@ -11,13 +11,18 @@ struct GatewayAccess: Sendable {
   /// By certificate: connections that show it.
   let certificateTLS: [TLSContext]
 
-  init(roots: String?, certificates: [ClientCertificate]) throws(TLSError) {
+  /// Groups whose key shares leave a ClientHello small enough for one packet.
+  static let smallGroups = "X25519:P-256"
+
+  /// - Parameter groups: TLS groups to offer, as OpenSSL lists them; nil for its own choice.
+  init(roots: String?, certificates: [ClientCertificate], groups: String? = nil) throws(TLSError) {
     let trust = roots.map { TrustRoots.file($0) } ?? .system
-    tls = try TLSContext.client(roots: trust)
+    tls = try TLSContext.client(roots: trust, groups: groups)
     self.certificates = certificates
     var contexts: [TLSContext] = []
     for certificate in certificates {
-      contexts.append(try TLSContext.client(roots: trust, identity: certificate.identity))
+      contexts.append(
+        try TLSContext.client(roots: trust, identity: certificate.identity, groups: groups))
     }
     certificateTLS = contexts
   }

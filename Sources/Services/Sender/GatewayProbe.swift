@@ -23,16 +23,22 @@ struct GatewayProbe {
 
   private let settings: SenderSettings
   private let kind: GatewayKind
-  private let tls: TLSContext
+  /// What connections are made with: as the sender's, and with a small ClientHello.
+  private let tls: (usual: TLSContext, small: TLSContext)
   /// The file of the certificate that is shown.
   private let certificate: String?
   private let deadline: UInt64
+  /// How long an answer to a small ClientHello is waited for, in milliseconds.
+  private static let patience: UInt64 = 3_000
 
   private var gateway: Endpoint { settings.gateway(kind) }
 
-  /// - Parameter certificate: the file of the client certificate that `tls` shows; nil without one.
+  /// - Parameters:
+  ///   - tls: as the sender's connections have it, and with a small ClientHello.
+  ///   - certificate: the file of the client certificate that `tls` shows; nil without one.
   static func run(
-    _ settings: SenderSettings, _ kind: GatewayKind, _ tls: TLSContext, certificate: String? = nil
+    _ settings: SenderSettings, _ kind: GatewayKind, _ tls: (TLSContext, TLSContext),
+    certificate: String? = nil
   ) -> Result {
     GatewayProbe(
       settings: settings, kind: kind, tls: tls, certificate: certificate,
@@ -46,12 +52,7 @@ struct GatewayProbe {
         environment: kind.environment, address: gateway.description, host: gateway.host,
         proxy: settings.proxy?.endpoint.description, certificate: certificate, outcome: .silent))
     do {
-      for address in try addresses().prefix(3) {
-        let (outcome, ahead) = try ask(address)
-        (result.facts.outcome, result.secondsAhead) = (outcome, ahead)
-        // Another address may be reachable.
-        guard case .noConnection = outcome else { break }
-      }
+      try ask(addresses(), &result)
     } catch let failure as ResolutionFailure {
       result.facts.outcome = .unresolved("\(failure)")
     } catch let failure as NameServerSilence {
@@ -77,7 +78,29 @@ struct GatewayProbe {
     return try answer.result.get()
   }
 
-  private func ask(_ address: SocketAddress) throws -> (GatewayFacts.Outcome, Int64?) {
+  /// Asks one address after the other until one takes the connection; each has its share of the time that is left.
+  private func ask(_ addresses: [SocketAddress], _ result: inout Result) throws {
+    for (index, address) in addresses.enumerated() {
+      let now = MonotonicClock.milliseconds()
+      let share = (max(deadline, now) - now) / UInt64(addresses.count - index)
+      try ask(address, tls.usual, until: now + share, &result)
+      switch result.facts.outcome {
+      case .noConnection: continue
+      case .noServerHello(let bytes, _):
+        var other = result
+        try ask(
+          address, tls.small, until: MonotonicClock.milliseconds() + Self.patience, &other)
+        if case .noServerHello = other.facts.outcome { continue }
+        result.facts.outcome = .noServerHello(bytes: bytes, answersSmall: true)
+        return
+      default: return
+      }
+    }
+  }
+
+  private func ask(
+    _ address: SocketAddress, _ tls: TLSContext, until deadline: UInt64, _ result: inout Result
+  ) throws {
     let request = ProbeRequest(
       authority: gateway.port == 443 ? gateway.host : gateway.description)
     let poller = try Poller(capacity: 4)
@@ -97,16 +120,21 @@ struct GatewayProbe {
       connection.flush()
       // An answer counts also if the connection has ended behind it.
       if let answer = request.answer {
-        return (.answered(status: answer.status, reason: answer.reason), answer.secondsAhead)
+        result.facts.root = connection.trustedRoot
+        result.facts.outcome = .answered(
+          status: answer.status, reason: answer.reason, excerpt: answer.excerpt)
+        result.secondsAhead = answer.secondsAhead
+        return
       }
-      if connection.isClosed { return (Self.outcome(connection.takeNotices()), nil) }
+      if connection.isClosed { break }
       poller.wait(timeoutMilliseconds: 50, into: &events)
       for event in events {
         connection.socketReady(
           readable: event.readable, writable: event.writable, hangup: event.hangup)
       }
     }
-    return (.silent, nil)
+    connection.giveUp()
+    result.facts.outcome = Self.outcome(connection.takeNotices())
   }
 
   /// How a connection without an answer ended.
@@ -117,7 +145,13 @@ struct GatewayProbe {
       case .goAway(_, _, let debug):
         words = "the gateway closes the connection: \(String(decoding: debug, as: UTF8.self))"
       case .closed(.connect(let error)): return .noConnection("\(error)")
-      case .closed(.timedOut): return .silent
+      case .closed(.timedOut(.serverHello, let sent)):
+        return .noServerHello(bytes: sent, answersSmall: false)
+      case .closed(.timedOut(.tcp, let sent)):
+        return .noConnection("\(ConnectionFailure.timedOut(.tcp, sent: sent))")
+      case .closed(.timedOut(.tunnel, let sent)):
+        return .proxy("\(ConnectionFailure.timedOut(.tunnel, sent: sent))")
+      case .closed(.timedOut?): return .silent
       case .closed(.proxy(let text)): return .proxy(text)
       case .closed(.tls(let error)) where error.kind == .certificate: return .untrusted("\(error)")
       case .closed(let failure?): words = words ?? "\(failure)"
@@ -138,6 +172,8 @@ private final class ProbeRequest {
   struct Answer {
     let status: Int
     let reason: String
+    /// What is not of APNs: the beginning of its body, printable.
+    let excerpt: String
     let secondsAhead: Int64?
   }
 
@@ -193,6 +229,10 @@ private final class ProbeRequest {
     return Answer(
       status: Int(status),
       // What is not of APNs has no reason of APNs.
-      reason: answer.response.isForeign ? "" : answer.reasonText, secondsAhead: ahead)
+      reason: answer.response.isForeign ? "" : answer.reasonText,
+      excerpt: answer.response.isForeign
+        ? GatewayAnswer.printable(
+          exchange.pointee.responseBytes.prefix(GatewayAnswer.excerptLength))
+        : "", secondsAhead: ahead)
   }
 }

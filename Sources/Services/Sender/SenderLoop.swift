@@ -337,6 +337,7 @@ final class SenderLoop {
   private func process(_ notice: ConnectionNotice, of connection: GatewayConnection) {
     let number = connection.number
     switch notice {
+    case .advanced: dispatcher.advanced(number)
     case .connected:
       dispatcher.connected(number)
       context.log.debug("connected", ["gateway": "\(connection.address)"])
@@ -360,8 +361,15 @@ final class SenderLoop {
       guard let failure else { return }
       context.log.warning(
         wasServing ? "connection lost" : "cannot connect",
-        ["gateway": "\(connection.address)", "error": "\(failure)"])
+        ["gateway": "\(connection.address)", "error": Self.words(failure)])
     }
+  }
+
+  /// What is wrong, and the remedy where there is one.
+  private static func words(_ failure: ConnectionFailure) -> String {
+    guard case .timedOut(.serverHello, _) = failure else { return "\(failure)" }
+    return
+      "\(failure). --gateway-groups \(GatewayAccess.smallGroups) makes it small, and martlet doctor tries that"
   }
 
   /// Does what the dispatcher wants done: before it is told the next event.

@@ -43,26 +43,37 @@ extension SenderService {
   // MARK: Gateways
 
   private static func gateways(_ settings: SenderSettings) -> [Finding] {
-    let access: GatewayAccess
+    // As the sender connects, and with a small ClientHello.
+    let (access, small): (GatewayAccess, GatewayAccess)
     do throws(TLSError) {
-      access = try GatewayAccess(roots: settings.gatewayRoots, certificates: settings.certificates)
+      access = try Self.access(settings, groups: settings.gatewayGroups)
+      small = try Self.access(settings, groups: GatewayAccess.smallGroups)
     } catch {
       return [
         .error(
           .root, settings.gatewayRoots ?? "the system's store", "\(error)",
-          remedy: "correct gateway-roots, or install ca-certificates")
+          remedy: "correct gateway-roots or gateway-groups, or install ca-certificates")
       ]
     }
     var findings = roots(settings, access.tls)
     for kind in GatewayKind.allCases where isOwn(kind, settings) {
-      findings += report(GatewayProbe.run(settings, kind, access.tls))
-      for (certificate, tls) in zip(access.certificates, access.certificateTLS)
+      findings += report(GatewayProbe.run(settings, kind, (access.tls, small.tls)))
+      for (index, certificate) in access.certificates.enumerated()
       where certificate.scope.covers(kind.environment) {
-        let probe = GatewayProbe.run(settings, kind, tls, certificate: certificate.path)
+        let probe = GatewayProbe.run(
+          settings, kind, (access.certificateTLS[index], small.certificateTLS[index]),
+          certificate: certificate.path)
         findings += GatewayFindings.all(probe.facts)
       }
     }
     return findings
+  }
+
+  private static func access(
+    _ settings: SenderSettings, groups: String?
+  ) throws(TLSError) -> GatewayAccess {
+    try GatewayAccess(
+      roots: settings.gatewayRoots, certificates: settings.certificates, groups: groups)
   }
 
   private static func report(_ probe: GatewayProbe.Result) -> [Finding] {

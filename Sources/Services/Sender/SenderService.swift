@@ -75,7 +75,8 @@ public enum SenderService: Service {
     cluster.configuration.preferLinger(milliseconds: KafkaDefaults.lingerOfSenders)
     let kafka = cluster.configuration
     let access = try GatewayAccess(
-      roots: settings.gatewayRoots, certificates: settings.certificates)
+      roots: settings.gatewayRoots, certificates: settings.certificates,
+      groups: settings.gatewayGroups)
     warnAboutRoots(settings, access, context)
     let inbox = Mailbox<ControlMessage>(wakeup: Wakeup())
     var loops: [Mailbox<LoopMessage>] = []

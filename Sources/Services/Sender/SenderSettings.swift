@@ -67,6 +67,14 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   ) public var gatewayHosts: String?
 
   @Declared(
+    .text(
+      "gateway-groups", placeholder: "LIST",
+      "TLS groups to offer to gateways, as OpenSSL lists them, if not OpenSSL's own choice. X25519:P-256 keeps the"
+        + " ClientHello in one packet, for a firewall or path that drops a larger one."
+    )
+  ) public var gatewayGroups: String?
+
+  @Declared(
     .path(
       "certificates", placeholder: "FILE",
       "JSON list of client certificates, for apps that authenticate with one instead of provider tokens:"
@@ -93,7 +101,7 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   @Declared(
     .duration(
       "connect-timeout", default: standard.connectTimeout, in: 100...120_000,
-      "Longest time for TCP, TLS and the gateway's SETTINGS together; then another address is tried."
+      "Longest time for TCP, TLS and the gateway's SETTINGS together. Another address is tried after 250 ms of silence."
     )
   ) public var connectTimeoutMilliseconds: Int64
 

@@ -37,11 +37,37 @@ import Testing
   @Test func `each way not to get an answer is an error with its own remedy`() {
     let outcomes: [GatewayFacts.Outcome] = [
       .unresolved("a"), .noConnection("b"), .untrusted("c"), .broken("d"), .silent,
+      .noServerHello(bytes: 1_540, answersSmall: false),
+      .noServerHello(bytes: 1_540, answersSmall: true),
     ]
     let found = outcomes.map { GatewayFindings.all(facts($0))[0] }
     #expect(found.allSatisfy { $0.status == .error && $0.subject == .gateway })
     #expect(Set(found.map(\.remedy)).count == outcomes.count)
-    #expect(found.map(\.message) == ["a", "b", "c", "d", "no answer in time"])
+    #expect(found.prefix(5).map(\.message) == ["a", "b", "c", "d", "no answer in time"])
+    #expect(found[5].message.contains("not to a small one either"))
+    #expect(found[6].message.contains("1540 bytes") && found[6].remedy.contains("gateway-groups"))
+  }
+
+  @Test func `what is not of APNs is quoted, and its likely causes are named`() {
+    let found = GatewayFindings.all(
+      facts(.answered(status: 200, reason: "", excerpt: "<html>Welcome to the hotel")))[0]
+    #expect(found.message == "answers 200, which APNs does not: \"<html>Welcome to the hotel\"")
+    for cause in ["name and port", "captive portal", "proxy", "TLS inspection"] {
+      #expect(found.remedy.contains(cause))
+    }
+  }
+
+  @Test func `a root that Apple does not name is a warning, at hosts of Apple's only`() {
+    for (host, root, count) in [
+      ("api.push.apple.com", "Corporate Root", 1), ("api.push.apple.com", RootFindings.current, 0),
+      ("api.push.apple.com", RootFindings.former, 0), ("localhost", "Corporate Root", 0),
+    ] {
+      var facts = facts(.answered(status: 403, reason: "MissingProviderToken"), host: host)
+      facts.root = root
+      let found = GatewayFindings.all(facts)
+      #expect(found.count == 1 + count && found.last?.status == .ok)
+      #expect(found.first?.message.contains(root) == (count == 1))
+    }
   }
 
   @Test func `behind a proxy it is the proxy that cannot be reached or refuses`() {

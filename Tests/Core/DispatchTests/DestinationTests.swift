@@ -251,12 +251,12 @@ import Testing
       reason: Reason, addresses: Int
     )
   {
-    for refusing in 1...min(2, addresses - 1) {
+    for refusing in 1..<addresses {
       let good = ScriptedDestination()
-      good.addresses = addresses
+      good.named = { _ in Array(0..<addresses) }
       good.run(milliseconds: Self.minute)
       let model = ScriptedDestination()
-      model.addresses = addresses
+      model.named = { _ in Array(0..<addresses) }
       model.pushAt = { address, _ in address <= refusing ? .reason(reason) : .accepted }
       model.run(milliseconds: Self.minute)
       let delivered = model.delivered[1, default: 0]
@@ -273,7 +273,7 @@ import Testing
     reason: Reason, apps: Int
   ) {
     let model = ScriptedDestination(pool: .init(minimum: 2, starvation: 3_600_000))
-    model.addresses = 2
+    model.named = { _ in [0, 1] }
     model.app = { $0 % apps + 1 }
     model.run(milliseconds: 10_000)
     #expect(model.sendsTo.count == 2)
@@ -289,7 +289,7 @@ import Testing
     reason: Reason
   ) {
     let model = ScriptedDestination()
-    model.addresses = 6
+    model.named = { _ in Array(0..<6) }
     model.app = { $0 % 3 + 1 }
     model.pushAt = { _, app in app == 1 ? .reason(reason) : .accepted }
     model.run(milliseconds: 3 * Self.minute)

@@ -29,8 +29,14 @@ enum ConnectDeed: Sendable, Equatable {
   case served
   /// Refused by TCP or TLS at once.
   case refused
-  /// No SETTINGS come.
+  /// Not even TCP.
   case silence
+  /// The system knows no way to the address: it fails with the call.
+  case unreachable
+  /// TCP is up, and no ServerHello comes; TLS is up, and no SETTINGS come.
+  case noHello, noSettings
+  /// TCP, TLS and SETTINGS take so many milliseconds each.
+  case slow(UInt64)
   /// GOAWAY with the first frames.
   case goAway(Reason?)
 }

@@ -9,10 +9,13 @@ import Pipeline
 final class ScriptedDestination {
   /// What happens to the nth connection, from 1, at a time.
   var connect: (_ connection: Int, _ now: UInt64) -> ConnectDeed = { _, _ in .served }
+  /// What happens to a connect to the nth address, from 0; nil for what happens to the connection.
+  var reach: (_ address: Int, _ now: UInt64) -> ConnectDeed? = { _, _ in nil }
+  /// The addresses of a look-up, by their number; all in their order unless told.
+  var named: (_ now: UInt64) -> [Int]
   /// What happens to a push of an app on the nth connection.
   var push: (_ app: Int, _ connection: Int, _ push: Int) -> GatewayDeed = { _, _, _ in .accepted }
-  /// How many addresses it has, and what happens at one of them, from 1, to a push of an app; nil for `push`.
-  var addresses = 1
+  /// What happens at an address, from 1, to a push of an app; nil for `push`.
   var pushAt: ((_ address: Int, _ app: Int) -> GatewayDeed)?
   /// Seconds that every refusal asks to wait.
   var retryAfter: UInt32 = 0
@@ -29,7 +32,11 @@ final class ScriptedDestination {
 
   private struct Socket {
     let number: Int
+    let address: Int
     let startedAt: UInt64
+    /// Whether it has told of TCP, and of TLS.
+    var isReached = false
+    var isMade = false
     var isUp = false
     /// What is open, in the order of its arrival, and when it arrived.
     var open: [(slot: UInt32, at: UInt64)] = []
@@ -37,14 +44,14 @@ final class ScriptedDestination {
     func has(_ slot: UInt32) -> Bool { open.contains { $0.slot == slot } }
   }
 
-  private static let step: UInt64 = 200
   private static let latency: UInt64 = 400
   private static let streams = 4
   private static let epoch: Int64 = 1_760_000_000_000
-  static func address(_ number: Int) -> PeerAddress {
-    PeerAddress(bytes: [10, 0, 0, UInt8(number)], port: 443)!
+  private static func address(_ number: Int) -> PeerAddress {
+    PeerAddress(bytes: [10, 0, 0, UInt8(number + 1)], port: 443)!
   }
 
+  private let step: UInt64
   private(set) var now: UInt64 = 1_000
   private(set) var dispatcher: Dispatcher
   private let hasCertificate: Bool
@@ -60,8 +67,12 @@ final class ScriptedDestination {
   private var closing: [(connection: Int32, isFailure: Bool)] = []
   private var pongs: [Int32] = []
 
-  /// When each connect began.
+  /// When each connect began, and to which address.
   private(set) var connects: [UInt64] = []
+  private(set) var tried: [Int] = []
+  private(set) var lookUpCount = 0
+  /// When a push was first delivered.
+  private(set) var firstDelivery: UInt64?
   private(set) var sends: [Int: Int] = [:]
   private(set) var delivered: [Int: Int] = [:]
   private(set) var rejected: [Int: Int] = [:]
@@ -77,8 +88,10 @@ final class ScriptedDestination {
   init(
     seed: UInt64 = 1, authentication: ConnectionStateMachine.Authentication = .providerToken,
     pool: ConnectionPoolPolicy.Limits = .init(starvation: 3_600_000),
-    requestTimeout: UInt64 = 10_000
+    requestTimeout: UInt64 = 10_000, addresses: Int = 1, step: UInt64 = 200
   ) {
+    self.step = step
+    named = { _ in Array(0..<addresses) }
     var settings = DispatchSettings()
     settings.maxInFlight = 256
     settings.reservedPercent = 0
@@ -109,6 +122,30 @@ final class ScriptedDestination {
     return most
   }
 
+  /// The same for each address: the most connects to one of them.
+  func mostConnectsToOne(within span: UInt64) -> Int {
+    let times = Dictionary(grouping: zip(tried, connects), by: \.0)
+    return times.values.map { times in
+      let times = times.map(\.1)
+      return times.indices.map { first in
+        times[first...].prefix { $0 - times[first] < span }.count
+      }.max() ?? 0
+    }.max() ?? 0
+  }
+
+  /// Connections that serve.
+  var open: Int { sockets.values.count(where: \.isUp) }
+  /// Connections that there are.
+  var held: Int { sockets.count }
+
+  /// The gateway ends all connections in good order.
+  func leave(_ reason: Reason? = nil) {
+    for number in sockets.keys.sorted() {
+      dispatcher.goAway(number, reason)
+      perform()
+    }
+  }
+
   /// The credential was replaced.
   func renew() {
     dispatcher.beginTurn(now: now, wall: wall)
@@ -134,7 +171,7 @@ final class ScriptedDestination {
   func run(milliseconds: UInt64) {
     let end = now + milliseconds
     while now < end {
-      now += Self.step
+      now += step
       turn()
     }
   }
@@ -143,7 +180,7 @@ final class ScriptedDestination {
   private func turn() {
     dispatcher.beginTurn(now: now, wall: wall)
     while let pool = lookUps.popLast() {
-      dispatcher.lookedUp(pool, (1...addresses).map(Self.address))
+      dispatcher.lookedUp(pool, named(now).map(Self.address))
       perform()
     }
     dispatcher.expireDeadlines()
@@ -203,16 +240,40 @@ final class ScriptedDestination {
   }
 
   private func establish(_ number: Int32, _ socket: Socket) {
-    switch connect(socket.number, now) {
-    case .served:
-      sockets[number]?.isUp = true
-      dispatcher.connected(number)
-      dispatcher.settings(number, limit: Self.streams)
+    switch reach(socket.address, now) ?? connect(socket.number, now) {
+    case .served: settle(number)
     case .refused: lose(number, isFailure: true)
-    case .silence: break
-    case .goAway(let reason): dispatcher.goAway(number, reason)
+    // What is unreachable ends with the turn in which it began.
+    case .silence, .unreachable: break
+    case .noHello: come(number, isMade: false)
+    case .noSettings: come(number, isMade: true)
+    case .slow(let stage):
+      let stages = (now - socket.startedAt) / stage
+      if stages > 0 { come(number, isMade: stages > 1) }
+      if stages > 2 { settle(number) }
+    case .goAway(let reason):
+      come(number, isMade: true)
+      dispatcher.goAway(number, reason)
     }
     perform()
+  }
+
+  /// TCP is up, and TLS.
+  private func come(_ number: Int32, isMade: Bool) {
+    if sockets[number]?.isReached == false {
+      sockets[number]?.isReached = true
+      dispatcher.advanced(number)
+    }
+    if isMade, sockets[number]?.isMade == false {
+      sockets[number]?.isMade = true
+      dispatcher.connected(number)
+    }
+  }
+
+  private func settle(_ number: Int32) {
+    come(number, isMade: true)
+    sockets[number]?.isUp = true
+    dispatcher.settings(number, limit: Self.streams)
   }
 
   private func deal(_ deed: GatewayDeed, _ slot: UInt32, _ number: Int32) {
@@ -288,22 +349,33 @@ final class ScriptedDestination {
     case .reset(let slot, let number): resets.append((slot, number))
     case .receipt(let slot, let outcome, _, _):
       end(slot) {
-        if outcome == .delivered { delivered[$0, default: 0] += 1 }
+        if outcome == .delivered {
+          delivered[$0, default: 0] += 1
+          if firstDelivery == nil { firstDelivery = now }
+        }
         if outcome == .rejected { rejected[$0, default: 0] += 1 }
         if outcome == .suppressed { suppressed += 1 }
       }
     case .feedback(let slot): end(slot) { rejected[$0, default: 0] += 1 }
     case .park(let slot, _, _): end(slot) { parked[$0, default: 0] += 1 }
     case .deadLetter(let slot, _, _, _): end(slot) { _ in deadLettered += 1 }
-    case .lookUp(let pool, _): lookUps.append(pool)
-    case .open(let number):
-      connects.append(now)
-      sockets[number] = Socket(number: connects.count, startedAt: now)
+    case .lookUp(let pool, _):
+      lookUps.append(pool)
+      lookUpCount += 1
+    case .open(let number): open(number)
     case .ping(let number): pongs.append(number)
     case .close(let number): closing.append((number, false))
     case .abandon(let number): closing.append((number, true))
     default: break
     }
+  }
+
+  private func open(_ number: Int32) {
+    let address = Int(dispatcher.destinations.pools.connections[number].address.low & 0xFF) - 1
+    connects.append(now)
+    tried.append(address)
+    sockets[number] = Socket(number: connects.count, address: address, startedAt: now)
+    if reach(address, now) == .unreachable { closing.append((number, true)) }
   }
 
   private func send(_ slot: UInt32, _ number: Int32) {

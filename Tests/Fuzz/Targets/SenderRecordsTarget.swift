@@ -142,7 +142,8 @@ private final class HostileLoop {
     if status == 200 { return tell { $0.accepted(slot) } }
     let reason = script.pick(["Unregistered", "BadDeviceToken", "TooManyRequests", ""])
     let body = Array("{\"reason\":\"\(reason)\"\(script.member("timestamp"))}".utf8)
-    let answer = body.lend { GatewayAnswer(status: status, body: $0, parser: parser) }
+    let id = script.pick([.sent, .sent, .sent, .other, .none] as [AnswerID])
+    let answer = body.lend { GatewayAnswer(status: status, id: id, body: $0, parser: parser) }
     let wait = UInt32(truncatingIfNeeded: script.integer())
     tell { $0.refused(slot, answer.response, retryAfter: wait) }
   }

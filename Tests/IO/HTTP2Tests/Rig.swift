@@ -85,9 +85,13 @@ final class Rig {
   func connect() throws {
     client.connect(to: address)
     var notices: [ConnectionNotice] = []
-    try turn(until: { notices.count == 2 }, each: { notices += client.takeNotices() })
+    try turn(until: { notices.count == 4 }, each: { notices += client.takeNotices() })
     let limit = try #require(settings.maxConcurrentStreams)
-    #expect(notices == [.connected(resumed: false), .settings(maxConcurrentStreams: limit)])
+    #expect(
+      notices == [
+        .advanced(.serverHello), .advanced(.handshake), .connected(resumed: false),
+        .settings(maxConcurrentStreams: limit),
+      ])
   }
 
   /// Turns the loop until `isDone`. Ten seconds without an event are too long, not ten seconds of work: a busy machine

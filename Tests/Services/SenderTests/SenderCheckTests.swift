@@ -34,7 +34,8 @@ import Testing
 
   /// Only what is found on the way to the gateways: no Kafka.
   private func gateways(_ flags: [String]) throws -> [Finding] {
-    let flags = ["--kafka", "127.0.0.1:1", "--connect-timeout", "3s"] + flags
+    let limit = flags.contains("--connect-timeout") ? [] : ["--connect-timeout", "3s"]
+    let flags = ["--kafka", "127.0.0.1:1"] + limit + flags
     return try check(flags).filter { [.gateway, .proxy, .root].contains($0.subject) || isDate($0) }
   }
 
@@ -113,7 +114,14 @@ import Testing
     gateway.answer { _ in .answer(404, "not found") }
     let other = try gateways(flags(rig, gateway.address.port))
     #expect(other.map(\.status) == [.error, .error])
-    #expect(other.first?.message == "answers 404, which APNs does not")
+    #expect(other.first?.message == "answers 404, which APNs does not: \"not found\"")
+    #expect(other.first?.remedy.contains("captive portal") == true)
+    let portal = "<html>\u{1B}[2J" + String(repeating: "<p>Log in</p>", count: 20)
+    gateway.answer { _ in .answer(GatewayReply.Answer(status: 403, body: portal)) }
+    let captive = try gateways(flags(rig, gateway.address.port))
+    #expect(
+      captive.first?.message.hasPrefix("answers 403, which APNs does not: \"<html>?[2J<p>Log in")
+        == true, "\(captive.map(\.text))")
     gateway.answer { _ in .hold }
     let silent = try gateways(flags(rig, gateway.address.port))
     #expect(silent.map(\.message) == ["no answer in time", "no answer in time"])
@@ -192,6 +200,66 @@ import Testing
     let right = try found("\(open.address)")
     #expect(right.map(\.status) == [.ok, .ok], "\(right.map(\.text))")
     #expect(right.first?.message.contains("through the proxy \(open.address)") == true)
+  }
+
+  /// The name of Apple's, an authority of somebody else's: what a proxy that breaks TLS open looks like where its root was
+  /// installed.
+  @Test func `a gateway of Apple's name that another root vouches for is named`() throws {
+    let rig = try SenderRig()
+    let name = "api.push.apple.com"
+    let issued = try rig.authority.issueServer(names: [name, "localhost"])
+    let gateway = try ScriptedGateway(
+      TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM))
+    gateway.answer { _ in
+      .answer(GatewayReply.Answer(status: 403, body: #"{"reason":"MissingProviderToken"}"#))
+    }
+    let hosts = rig.folder.file("apple-hosts")
+    try File.write(hosts, Array("127.0.0.1 \(name)\n".utf8))
+    let port = gateway.address.port
+    let found = try gateways([
+      "--gateway", "\(name):\(port)", "--sandbox-gateway", "localhost:\(port)", "--gateway-hosts",
+      hosts, "--gateway-roots", rig.rootPath,
+    ]).filter { $0.subject == .gateway }
+    #expect(found.map(\.status) == [.warning, .ok, .ok], "\(found.map(\.text))")
+    #expect(found.first?.message.contains("TLS open") == true)
+  }
+
+  @Test func `no ServerHello: TCP, silence and the size of the hello are told apart`() throws {
+    let rig = try SenderRig()
+    let hole = try BlackHole(at: .loopback(port: 0))
+    #expect(
+      try gateways(flags(rig, hole.address.port) + ["--connect-timeout", "500ms"])
+        .allSatisfy { $0.message.contains("no answer to TCP") && $0.remedy.contains("firewall") })
+    let listener = try Socket.listening(on: .loopback(port: 0))
+    let bound = listener.localAddress
+    let mute = try gateways(
+      flags(rig, try #require(bound).port) + ["--connect-timeout", "500ms"])
+    #expect(mute.map(\.status) == [.error, .error])
+    #expect(mute.first?.message.contains("not to a small one either") == true)
+    // Between the hello of these groups and that of the small ones.
+    let large = "P-521:P-384:P-256:X25519:X448"
+    let filter = try TinyProxy(to: rig.simulator.address, firstAtMost: 400)
+    let path = flags(rig) + ["--proxy", "http://\(filter.address)", "--connect-timeout", "1s"]
+    let size = try gateways(path + ["--gateway-groups", large])
+    #expect(
+      size.first?.message.hasSuffix("a smaller one is answered") == true, "\(size.map(\.text))")
+    #expect(size.first?.remedy.contains("gateway-groups") == true)
+    let small = try gateways(path + ["--gateway-groups", "X25519:P-256"])
+    #expect(small.map(\.status) == [.ok, .ok], "\(small.map(\.text))")
+  }
+
+  @Test func `several addresses: the dead ones do not keep the good one from being asked`() throws {
+    let rig = try SenderRig()
+    let port = rig.simulator.address.port
+    let hole = try BlackHole(at: SocketAddress(bytes: [127, 0, 0, 9], port: port)!)
+    let hosts = rig.folder.file("many-hosts")
+    let dead = (2...6).map { "127.0.0.\($0) localhost\n224.0.0.\($0) localhost\n" }.joined()
+    try File.write(
+      hosts, Array("\(hole.address.host) localhost\n\(dead)127.0.0.1 localhost\n".utf8))
+    for _ in 1...3 {
+      let found = try gateways(flags(rig) + ["--gateway-hosts", hosts])
+      #expect(found.map(\.status) == [.ok, .ok], "\(found.map(\.text))")
+    }
   }
 
   @Test func `Apple's roots are looked for when a gateway is Apple's`() throws {

@@ -45,13 +45,14 @@ extension SenderRig {
   /// other work to do breaks them.
   @discardableResult
   func startSender(
-    for gateways: [ScriptedGateway], _ flags: [String] = [],
-    fixed change: (inout DispatchSettings) -> Void = { _ in }
+    for gateways: [ScriptedGateway], _ flags: [String] = [], beside others: [SocketAddress] = [],
+    connectTimeout: String = "2s", fixed change: (inout DispatchSettings) -> Void = { _ in }
   ) throws -> RunningSender {
-    try point(to: gateways.map(\.address))
+    try point(to: others + gateways.map(\.address))
     return try startSender(
       [
-        "--gateway-hosts", folder.file("hosts"), "--connect-timeout", "2s", "--ping-after", "1s",
+        "--gateway-hosts", folder.file("hosts"), "--connect-timeout", connectTimeout,
+        "--ping-after", "1s",
       ] + flags, loops: 1, gateway: "\(Self.gatewayName):\(gateways[0].address.port)"
     ) {
       $0.pingTimeout = 2_000

@@ -148,6 +148,10 @@ final class SenderRig {
     let gateway =
       answering.map { "localhost:\($0.address.port)" } ?? gateway
       ?? "localhost:\(simulator.address.port)"
+    // Whatever else /etc/hosts says of localhost, most gateways here have one address.
+    try File.write(folder.file("localhost"), Array("127.0.0.1 localhost\n".utf8))
+    let hosts =
+      flags.contains("--gateway-hosts") ? [] : ["--gateway-hosts", folder.file("localhost")]
     let context = try Self.context(
       SenderService.self,
       [
@@ -155,7 +159,7 @@ final class SenderRig {
         "--gateway", gateway, "--sandbox-gateway", sandbox ?? gateway, "--gateway-roots",
         answering?.roots ?? folder.file("root.pem"), "--loops", "\(loops)",
         "--kafka.consumer.session.timeout.ms=4000",
-      ] + Self.http2 + flags)
+      ] + Self.http2 + hosts + flags)
     var settings = try SenderSettings(context.values)
     change(&settings.fixed)
     let sender = try RunningSender(context, settings)

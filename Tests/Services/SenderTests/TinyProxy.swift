@@ -22,10 +22,14 @@ final class TinyProxy: Sendable {
     /// The value of Proxy-Authorization that is wanted; nil for none.
     let authorization: String?
     let answer: String
+    let firstAtMost: Int
     let state = Mutex(Seen())
     let isStopping = Atomic(false)
 
-    init(_ target: SocketAddress, _ authorization: String?, _ answer: String) {
+    init(
+      _ target: SocketAddress, _ authorization: String?, _ answer: String, firstAtMost: Int
+    ) {
+      self.firstAtMost = firstAtMost
       self.target = target
       self.authorization = authorization
       self.answer = answer
@@ -36,15 +40,16 @@ final class TinyProxy: Sendable {
 
   /// - Parameters:
   ///   - answer: what it says to a request that it lets through.
+  ///   - firstAtMost: bytes that a client may send at first: as some firewalls do it lets a larger piece vanish.
   ///   - port: that of an earlier one; nil takes a free one.
   init(
     to target: SocketAddress, authorization: String? = nil,
     answer: String = "HTTP/1.1 200 Connection established\r\nVia: tiny\r\n\r\n",
-    port: UInt16? = nil
+    firstAtMost: Int = .max, port: UInt16? = nil
   ) throws {
     let listener = try Socket.listening(on: .loopback(port: port ?? FreePort.find()))
     address = listener.localAddress ?? .loopback(port: 0)
-    let shared = Shared(target, authorization, answer)
+    let shared = Shared(target, authorization, answer, firstAtMost: firstAtMost)
     self.shared = shared
     let box = Handover(listener)
     thread = nil
@@ -63,6 +68,7 @@ final class TinyProxy: Sendable {
     let client: SocketBox
     var server: SocketBox?
     var head: [UInt8] = []
+    var hasSpoken = false
     init(_ client: consuming Socket) { self.client = SocketBox(client) }
   }
 
@@ -106,6 +112,8 @@ final class TinyProxy: Sendable {
       guard case .moved(let count) = from.socket.read(into: buffer) else { return false }
       let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
       if let to = isServer ? tunnel.client : tunnel.server {
+        if !tunnel.hasSpoken, count > proxy.firstAtMost { return true }
+        tunnel.hasSpoken = true
         to.writeAll(bytes)
         return true
       }

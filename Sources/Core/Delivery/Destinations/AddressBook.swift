@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which of a gateway's addresses the next connection goes to.
+/// In which order a gateway's addresses are tried for the next connection.
 ///
 /// APNs stands behind many addresses and wants connections spread over them (Apple, "Sending notification
-/// requests to APNs"). An address that just failed is put aside for a while, longer each time, and taken
-/// again only when all are aside. The owner looks the name up before each connect and hands the shuffled
-/// answer in; nothing is remembered of a look-up but who failed.
+/// requests to APNs"). An address that just failed is put aside for a while, longer each time; it stands behind
+/// those that have not failed also when that time is over, until it serves or its failures are long ago. The owner
+/// looks the name up for each connection and hands the shuffled answer in; nothing is remembered of a look-up but
+/// who failed.
 ///
 /// Times are milliseconds of a monotonic clock.
 public struct AddressBook<Address: Hashable & Sendable>: Sendable {
   private struct Trouble: Sendable {
     var backoff: Backoff
     var until: UInt64
+  }
+
+  /// The worse, the later it is tried.
+  private struct Rank: Comparable {
+    /// When its time aside ends; 0 if it is not aside.
+    var until: UInt64 = 0
+    var failures = 0
+
+    static func < (one: Rank, other: Rank) -> Bool {
+      (one.until, one.failures) < (other.until, other.failures)
+    }
   }
 
   /// Addresses that failed and are remembered at most; the oldest trouble is forgotten first.
@@ -23,7 +35,8 @@ public struct AddressBook<Address: Hashable & Sendable>: Sendable {
   private let shortest: UInt64
   private let longest: UInt64
 
-  /// - Parameters: the shortest and the longest time that an address is put aside, in milliseconds.
+  /// - Parameters: the shortest and the longest time that an address is put aside, in milliseconds. Failures are
+  ///   forgotten when it has not been aside for the longest.
   public init(shortest: UInt64 = 10_000, longest: UInt64 = 600_000) {
     self.shortest = shortest
     self.longest = longest
@@ -35,7 +48,8 @@ public struct AddressBook<Address: Hashable & Sendable>: Sendable {
   /// A connect to the address failed, or a connection to it died or fell silent.
   public mutating func failed(_ address: Address, now: UInt64, random: UInt64) {
     var trouble =
-      troubles[address] ?? Trouble(backoff: Backoff(base: shortest, cap: longest), until: 0)
+      trouble(of: address, now: now)
+      ?? Trouble(backoff: Backoff(base: shortest, cap: longest), until: 0)
     trouble.until = now + trouble.backoff.failed(random: random)
     if troubles[address] == nil, troubles.count >= Self.capacity {
       let oldest = troubles.min { $0.value.until < $1.value.until }
@@ -61,23 +75,40 @@ public struct AddressBook<Address: Hashable & Sendable>: Sendable {
   /// Whether the last look-up named an address that is not aside: the next connect need not wait.
   public func hasOther(now: UInt64) -> Bool { latest.contains { !isAside($0, now: now) } }
 
-  /// Whether it named one besides this address that is not aside.
+  /// Whether it named one that is not aside and would be tried before this one if none had connections.
   public func hasOther(than address: Address, now: UInt64) -> Bool {
-    latest.contains { $0 != address && !isAside($0, now: now) }
+    let rank = rank(address, now: now)
+    return latest.contains {
+      $0 != address && !isAside($0, now: now) && self.rank($0, now: now) <= rank
+    }
   }
 
   /// What the last look-up named and is not aside.
   public func usable(now: UInt64) -> [Address] { latest.filter { !isAside($0, now: now) } }
 
-  /// The address for the next connection: one that is not aside before one that is, then the one with the
-  /// fewest connections, then the first of the look-up.
+  /// The addresses of the last look-up in the order to try them: those that are not aside before those that are, then
+  /// those that have not failed before those that have, then those with fewer connections, then as they were named.
   ///
   /// - Parameter inUse: addresses of the connections that there are, one entry each.
-  public func choose(inUse: [Address], now: UInt64) -> Address? {
-    func cost(_ address: Address) -> (UInt64, Int) {
-      let until = troubles[address].map { now < $0.until ? $0.until : 0 } ?? 0
-      return (until, inUse.reduce(0) { $0 + ($1 == address ? 1 : 0) })
+  public func ranked(inUse: [Address], now: UInt64) -> [Address] {
+    let ranked = latest.enumerated().map { place, address in
+      (
+        address: address, rank: rank(address, now: now),
+        use: inUse.reduce(0) { $0 + ($1 == address ? 1 : 0) }, place: place
+      )
     }
-    return latest.min { cost($0) < cost($1) }
+    return ranked.sorted { ($0.rank, $0.use, $0.place) < ($1.rank, $1.use, $1.place) }
+      .map(\.address)
+  }
+
+  private func rank(_ address: Address, now: UInt64) -> Rank {
+    guard let trouble = trouble(of: address, now: now) else { return Rank() }
+    return Rank(until: now < trouble.until ? trouble.until : 0, failures: trouble.backoff.failures)
+  }
+
+  /// What is held against an address; nothing if it is long ago.
+  private func trouble(of address: Address, now: UInt64) -> Trouble? {
+    guard let trouble = troubles[address], now < trouble.until + longest else { return nil }
+    return trouble
   }
 }

@@ -2,10 +2,12 @@
 
 /// When the next connection to a destination may be opened.
 ///
-/// A connection that ends without an accepted push is a failed connect, whatever ended it: refused by TCP or TLS,
-/// GOAWAY, an answer that makes a connection useless, silence. Failed connects in a row wait 2.5 s, doubling to a minute,
-/// with jitter; the first two do not wait if they failed at one address and the gateway has others. With one connection at
-/// a time after a failure (`ConnectionPoolPolicy`) that makes at most five connects in 30 s.
+/// A failed connect is a search through the gateway's addresses that found none to take a connection (`AddressRace`), or a
+/// connection that ended without an accepted push, whatever ended it: GOAWAY, an answer that makes a connection useless,
+/// silence. What happens at one address while others are left is not: that counts against the address (`AddressBook`).
+/// Failed connects in a row wait 2.5 s, doubling to a minute, with jitter; the first two connections that were turned away
+/// do not wait if the gateway has another address. With one search at a time after a failure (`ConnectionPoolPolicy`)
+/// that makes at most five in 30 s.
 ///
 /// Times are milliseconds of a monotonic clock.
 public struct ConnectBackoff: Sendable {
@@ -31,10 +33,10 @@ public struct ConnectBackoff: Sendable {
   /// Whether a connection may be opened.
   public func mayConnect(now: UInt64) -> Bool { now >= notBefore }
 
-  /// A connection ended that had not accepted a push, or none could be made.
+  /// A connection ended that had not accepted a push, or no address took one.
   ///
   /// - Parameters:
-  ///   - hasOtherAddress: it is the address that failed, and the gateway has one that has not.
+  ///   - hasOtherAddress: its address was put aside, and the gateway has one that is not.
   ///   - random: any 64 random bits.
   public mutating func failed(hasOtherAddress: Bool = false, now: UInt64, random: UInt64) {
     let wait = backoff.failed(random: random)

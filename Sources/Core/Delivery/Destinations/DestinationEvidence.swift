@@ -42,11 +42,8 @@ extension DestinationHealth {
     public var isOfAddress = false
   }
 
-  /// The end of a connection.
+  /// The end of a connection that was made.
   public struct ConnectionEnd: Sendable {
-    public var address: PeerAddress
-    /// Whether TLS was ever up.
-    public var wasMade: Bool
     /// Whether it had accepted a push.
     public var hasAccepted: Bool
     /// How long it was there, in milliseconds.
@@ -58,11 +55,7 @@ extension DestinationHealth {
     /// The gateway ended it with GOAWAY, and not because of an error.
     public var isInOrder = false
 
-    public init(
-      address: PeerAddress, wasMade: Bool, hasAccepted: Bool, lived: UInt64, isAddressAside: Bool
-    ) {
-      self.address = address
-      self.wasMade = wasMade
+    public init(hasAccepted: Bool, lived: UInt64, isAddressAside: Bool) {
       self.hasAccepted = hasAccepted
       self.lived = lived
       self.isAddressAside = isAddressAside

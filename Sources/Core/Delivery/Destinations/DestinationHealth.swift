@@ -34,7 +34,7 @@ public struct DestinationHealth: Sendable {
   private var nextTokenRequest: UInt64 = 0
   /// When the next answer that is not of APNs is reported.
   private var nextForeignReport: UInt64 = 0
-  /// The last connect ended before TLS was up, or could not be begun.
+  /// No address took the last connect.
   private var isUnreachable = false
   /// When anything was last answered.
   public internal(set) var lastActivity: UInt64 = 0
@@ -96,11 +96,13 @@ public struct DestinationHealth: Sendable {
     policy.decide(load, mayConnect(now: now), now: now)
   }
 
-  /// The address for the next connection; nil when the name has none.
+  /// The addresses to try for the next connection, in their order; none when the name has none. While no connection can be
+  /// made they are few.
   ///
   /// - Parameter inUse: addresses of the connections that there are, one entry each.
-  public func address(inUse: [PeerAddress], now: UInt64) -> PeerAddress? {
-    addresses.choose(inUse: inUse, now: now)
+  public func route(inUse: [PeerAddress], now: UInt64) -> [PeerAddress] {
+    let most = connects.isFailing ? AddressRace.mostProbes : AddressRace.mostAttempts
+    return Array(addresses.ranked(inUse: inUse, now: now).prefix(most))
   }
 
   /// Whether a connection to another address than this one might do better.
@@ -347,9 +349,8 @@ public struct DestinationHealth: Sendable {
     addresses.failed(address, now: now, random: random)
   }
 
-  /// A connection takes no more pushes, and not because its owner had no more use for it. Once for each.
+  /// A connection that was made takes no more pushes, and not because its owner had no more use for it. Once for each.
   public mutating func connectionEnded(_ end: ConnectionEnd, now: UInt64, random: UInt64) {
-    if !end.wasMade { isUnreachable = true }
     let hasOther = end.isAddressAside && addresses.hasOther(now: now)
     if end.hasAccepted {
       connects.ended(
@@ -363,7 +364,7 @@ public struct DestinationHealth: Sendable {
   /// The pool's connections were closed because it had no use for them: it opens the next one when it has.
   public mutating func closedIdle() { policy.closedIdle() }
 
-  /// No connection could even be begun: the name has no address, or the system has no socket.
+  /// No connection could be made: the name has no address, or none of those that were tried took one.
   public mutating func connectFailed(now: UInt64, random: UInt64) {
     isUnreachable = true
     connects.failed(now: now, random: random)

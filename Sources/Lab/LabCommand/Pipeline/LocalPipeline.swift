@@ -39,6 +39,8 @@ public final class LocalPipeline {
     public var hasAPI = false
     /// The file of subscriptions to webhooks, if there are any.
     public var subscriptions: String?
+    /// A file in the format of /etc/hosts: senders know the gateways as `localhost`, and it says where that is.
+    public var gatewayHosts: String?
     /// Arguments of the embedded broker.
     public var brokerFlags: [String] = []
 
@@ -261,12 +263,18 @@ public final class LocalPipeline {
 
   /// Starts a further sending process under a name that no other has had.
   public func startSender(_ name: String) throws {
+    var gateways = [gateway, sandboxGateway]
+    var hosts: [String] = []
+    if let file = plan.gatewayHosts {
+      gateways = gateways.map { "localhost:\($0.split(separator: ":").last ?? "")" }
+      hosts = ["--gateway-hosts", file]
+    }
     try startProgram(
       name, "martlet-sender",
       common + sealing + [
-        "--gateway", gateway, "--sandbox-gateway", sandboxGateway, "--gateway-roots", keys.root,
+        "--gateway", gateways[0], "--sandbox-gateway", gateways[1], "--gateway-roots", keys.root,
         "--gateway-name", "localhost",
-      ], stage: 3)
+      ] + hosts, stage: 3)
   }
 
   /// Starts a feedback process with a database of its own, as on another host, under a name that no other has

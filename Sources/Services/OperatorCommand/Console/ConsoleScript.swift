@@ -134,7 +134,7 @@ extension ConsolePage {
       const ages = status.backlog_seconds || {};
       const isPaused = (status.paused || {}).lane ? ' (a lane is paused)' : '';
       $('waits').replaceChildren(
-        row('requests', [seconds(status.ingest_backlog_seconds), whole(inKafka(topic => topic.endsWith('push.requests')))]),
+        row('requests', [seconds(status.requests_oldest_seconds), whole(inKafka(topic => topic.endsWith('push.requests')))]),
         row('transactional' + isPaused, [seconds(ages.transactional),
           whole(inKafka(topic => topic.endsWith('push.notifications')))]),
         row('bulk' + isPaused, [seconds(ages.bulk), whole(inKafka(topic => topic.endsWith('push.notifications.bulk')))]),

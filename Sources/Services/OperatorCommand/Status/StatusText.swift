@@ -6,7 +6,6 @@ enum StatusText {
   static func lines(_ status: PipelineStatus) -> [String] {
     var lines = [row("state", "\(status.headline)"), ""] + table(status)
     lines.append("")
-    lines.append(
     lines.append(row("requests", requests(status)))
     lines.append(row("ingest", list(status.ingested) { count($0) } + " device tokens in total"))
     lines.append(row("outcomes", list(status.outcomesPerSecond) { rate($0) }))

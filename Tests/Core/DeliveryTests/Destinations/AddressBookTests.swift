@@ -14,11 +14,11 @@ import Testing
 
   @Test func `takes the first that is least used`() {
     let book = book([3, 1, 2])
-    #expect(book.choose(inUse: [], now: 0) == 3)
-    #expect(book.choose(inUse: [3], now: 0) == 1)
-    #expect(book.choose(inUse: [3, 1], now: 0) == 2)
-    #expect(book.choose(inUse: [3, 1, 2, 3], now: 0) == 1)
-    #expect(AddressBook<Int>().choose(inUse: [], now: 0) == nil)
+    #expect(book.ranked(inUse: [], now: 0).first == 3)
+    #expect(book.ranked(inUse: [3], now: 0).first == 1)
+    #expect(book.ranked(inUse: [3, 1], now: 0).first == 2)
+    #expect(book.ranked(inUse: [3, 1, 2, 3], now: 0).first == 1)
+    #expect(AddressBook<Int>().ranked(inUse: [], now: 0).first == nil)
   }
 
   @Test func `a failed address is avoided longer each time`() {
@@ -26,7 +26,7 @@ import Testing
     book.failed(1, now: 0, random: 0)
     #expect(book.isAside(1, now: 499))
     #expect(!book.isAside(1, now: 500))
-    #expect(book.choose(inUse: [2, 2, 2], now: 499) == 2, "used as it is, it has not failed")
+    #expect(book.ranked(inUse: [2, 2, 2], now: 499).first == 2, "used as it is, it has not failed")
     book.failed(1, now: 500, random: 0)
     #expect(book.isAside(1, now: 1_499))
     #expect(book.hasOther(now: 1_000))
@@ -41,14 +41,39 @@ import Testing
     book.failed(2, now: 0, random: 0)
     book.failed(1, now: 100, random: 0)
     #expect(!book.hasOther(now: 200))
-    #expect(book.choose(inUse: [], now: 200) == 2)
+    #expect(book.ranked(inUse: [], now: 200).first == 2)
     #expect(book.aside(now: 200) == 2)
+  }
+
+  @Test func `one that has failed stands behind those that have not, until that is long ago`() {
+    var book = book([1, 2, 3])
+    book.failed(1, now: 0, random: 0)
+    book.failed(2, now: 0, random: 0)
+    book.failed(2, now: 600, random: 0)
+    #expect(!book.isAside(1, now: 5_000) && !book.isAside(2, now: 5_000))
+    #expect(book.ranked(inUse: [3, 3], now: 5_000) == [3, 1, 2])
+    #expect(book.ranked(inUse: [], now: 8_499) == [3, 1, 2])
+    #expect(book.ranked(inUse: [], now: 8_500) == [1, 3, 2], "aside until 500, and 8 s more")
+    #expect(book.ranked(inUse: [], now: 9_600) == [1, 2, 3])
+    book.failed(2, now: 9_600, random: 0)
+    #expect(!book.isAside(2, now: 10_100), "as after a first failure")
+  }
+
+  @Test func `another one is worth waiting for if it would be tried first`() {
+    var book = book([1, 2])
+    #expect(book.hasOther(than: 1, now: 0))
+    book.failed(2, now: 0, random: 0)
+    #expect(!book.hasOther(than: 1, now: 100), "aside")
+    #expect(!book.hasOther(than: 1, now: 600), "it has failed, and this one has not")
+    book.failed(1, now: 600, random: 0)
+    #expect(book.hasOther(than: 1, now: 700))
+    #expect(!self.book([1]).hasOther(than: 1, now: 0))
   }
 
   @Test func `addresses that the name no longer has are not taken`() {
     var book = book([1, 2])
     book.resolved([3])
-    #expect(book.choose(inUse: [], now: 0) == 3)
+    #expect(book.ranked(inUse: [], now: 0).first == 3)
   }
 
   /// Any failures and look-ups: the choice is always one of the last look-up, never one that is aside while
@@ -66,7 +91,7 @@ import Testing
       case 2: book.succeeded(random.below(400))
       default: break
       }
-      let choice = book.choose(inUse: [random.below(400)], now: now)
+      let choice = book.ranked(inUse: [random.below(400)], now: now).first
       if (choice == nil) != book.latest.isEmpty || choice.map(book.latest.contains) == false {
         Issue.record("seed \(seed), step \(step): a wrong choice")
         return

@@ -21,7 +21,7 @@ HEALTHY = {
         for name in ["ingest", "sender-1", "signer", "feedback", "api", "webhooks"]
     ],
     "requests_per_second": 812, "ingest_per_second": {"accepted": 790, "suppressed": 21, "rejected": 1},
-    "ingest_total": {"accepted": 90_000, "suppressed": 2_411, "rejected": 17}, "ingest_backlog_seconds": 0.004,
+    "ingest_total": {"accepted": 90_000, "suppressed": 2_411, "rejected": 17}, "requests_oldest_seconds": 0.004,
     "outcomes_per_second": {"delivered": 780, "rejected": 9, "expired": 0},
     "outcomes_total": {"delivered": 88_123, "rejected": 1_204, "expired": 3, "dead_lettered": 2},
     "reasons_total": {"Unregistered": 1_100, "BadDeviceToken": 104}, "retries_per_second": {"retry_topic": 0},
