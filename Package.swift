@@ -377,7 +377,8 @@ let package = Package(
       "Simulator", "GatewaySimulator",
       [
         "GatewaySimulator", "APNS", "Gateway", "Faults", "Random", "JSON", "TLS", "HTTP2",
-        "HTTP2Engine", "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
+        "HTTP2Engine", "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit",
+        "Settings",
         "Telemetry", "TestSupport",
       ]),
     tests("Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),

@@ -252,7 +252,8 @@ public struct Pools: Sendable {
   func load(of pool: Int32) -> ConnectionPoolPolicy.Load {
     let state = all[Int(pool)]
     var load = ConnectionPoolPolicy.Load(
-      connecting: state.lookups + state.races.count, serving: 0, credit: 0, openStreams: 0, capacity: 0,
+      connecting: state.lookups + state.races.count, serving: 0, credit: 0, openStreams: 0,
+      capacity: 0,
       isWaiting: !state.isIdle && state.isAuthorized)
     load.wantsElsewhere = !state.apart.isEmpty
     for number in state.connections {

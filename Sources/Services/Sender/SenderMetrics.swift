@@ -77,7 +77,8 @@ public enum SenderMetrics {
     "martlet_sender_connection_failures_total", .counter, labels: ["cause"], bound: "3",
     event: "connection lost",
     "Connections that ended otherwise than by our own decision (lost), that were not ready within --connect-timeout or"
-      + " silent when another address was (connect_timeout), or that did not answer a PING (silent).")
+      + " silent when another address was (connect_timeout), or that did not answer a PING (silent)."
+  )
   static let silentStreams = Metric(
     "martlet_sender_silent_streams_total", .counter,
     "Requests without an answer while others on their connection were answered.")
