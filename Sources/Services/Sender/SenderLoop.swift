@@ -27,8 +27,6 @@ final class SenderLoop {
   private static let allCounters = SenderCounter.allCases
 
   private let context: ServiceContext
-  /// Whether there may be records that are not to be worked on.
-  private let hasCrashNotes: Bool
   private let counters = Counters<SenderCounter>()
   private let telemetry = LoopTelemetry()
   private let heartbeat: Heartbeat
@@ -59,7 +57,6 @@ final class SenderLoop {
     seed: UInt64, name: String = "loop"
   ) throws {
     self.context = context
-    hasCrashNotes = !context.crashNotes.isEmpty
     self.inbox = inbox
     envelopes = EnvelopeReader(types: settings.pushTypes)
     reports = ControlReports(log: context.log, control: control)
@@ -248,7 +245,7 @@ final class SenderLoop {
     case .alreadyReceived: return
     }
     do throws(UnsendableRecord) {
-      if hasCrashNotes, context.isDeadly(record) {
+      if !context.crashNotes.isEmpty, context.isDeadly(record) {
         throw UnsendableRecord(detail: DeadLetter.crashed)
       }
       let envelope = try record.envelope(&envelopes)

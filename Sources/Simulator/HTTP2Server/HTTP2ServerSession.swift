@@ -118,12 +118,11 @@ public final class HTTP2ServerSession: ServerSession {
   }
 
   public func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
-    guard readsBlocks else { return try tell(bytes) }
     try frames.take(bytes) { (piece) throws(ConnectionFailure) in
       switch piece {
       case .other(let bytes): try tell(bytes)
       case .block(let head, let frame):
-        try read(head, frame)
+        if readsBlocks { try read(head, frame) } else { try tell(frame) }
         try refuseIfClosed(Int32(bitPattern: head.stream))
       }
     }

@@ -71,7 +71,7 @@ enum SourceRules {
   static func impurities(_ lines: [Substring]) -> [String] {
     let core = [
       "Random", "APNS", "Pipeline", "Delivery", "Dispatch", "Diagnosis", "Settings", "Telemetry",
-      "Gateway",
+      "HTTP2Engine", "Gateway",
     ]
     let banned = [
       "Unsafe", "unsafe", "Continuous" + "Clock", "Suspending" + "Clock", "print(", "random(",

@@ -38,10 +38,14 @@ public struct PusherTranslator {
   /// The later ones are no times in milliseconds; pusher sends them at any time.
   private static let latest: Int64 = 100_000_000_000_000
 
+  /// Epoch seconds that a request may name, all long past (`RequestRules.earliestTime`): an earlier one, which pusher
+  /// takes for past as well, becomes this.
+  private static let earliest: Int64 = 1_000_000_000
+
   /// Epoch seconds, rounded up, of a time in milliseconds; 0 and what is below mean none.
   private static func expiration(_ milliseconds: Int64?) -> Int64? {
     guard let milliseconds, (1..<latest).contains(milliseconds) else { return nil }
-    return (milliseconds + 999) / 1_000
+    return max((milliseconds + 999) / 1_000, earliest)
   }
 
   /// The payload with the metadata at `M`, but for what stands there.
