@@ -166,9 +166,10 @@ struct TokenInvalidator {
     tally.add(.feedback)
     let device = record.device
     let state = tally.marks.state(device) ?? rows[device.identity]
-    let answer = TokenAnswer(
+    var answer = TokenAnswer(
       status: record.status, reason: record.reason, timestamp: record.timestamp,
       sentAt: record.sentAt, at: record.at)
+    answer.isJudged = record.isImported
     switch tally.marks.judge(answer, device, state) {
     case .invalidate:
       tally.add(.invalidated)

@@ -71,7 +71,7 @@ import Testing
     #expect(status.openRequests == 5_096 && status.oldestRequest == 22.7)
     #expect(
       StatusText.lines(status).contains(
-        "requests     0/s taken by ingest, 5096 not finished, the oldest taken 22.7 s old"))
+        "requests     0/s taken by ingest, 5096 not finished, the oldest taken 23 s old"))
     #expect(
       StatusText.json(status).contains(#""requests_open":5096,"requests_oldest_seconds":22.7"#))
   }

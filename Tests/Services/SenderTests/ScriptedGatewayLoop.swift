@@ -149,13 +149,15 @@ final class ScriptedGatewayLoop {
       $0.requests[pending.number].answeredAt = now
       $0.requests[pending.number].status = answer.status
     }
-    // Header values and the body must last: the request's own scratch memory does.
+    // Header values and the body must last: the request's own scratch memory does, and what does not fit is never freed.
     var used = 0
     func kept(_ text: String) -> UnsafeRawBufferPointer {
-      let place = request.pointee.scratch + used
+      let count = text.utf8.count
+      let fits = used + count <= ServerRequest.scratchCapacity
+      let place = fits ? request.pointee.scratch + used : .allocate(capacity: count)
       for (index, byte) in text.utf8.enumerated() { place[index] = byte }
-      used += text.utf8.count
-      return UnsafeRawBufferPointer(start: place, count: text.utf8.count)
+      if fits { used += count }
+      return UnsafeRawBufferPointer(start: place, count: count)
     }
     var headers = HeaderList()
     headers.append(":status", kept("\(answer.status)"))

@@ -69,8 +69,8 @@ final class SignerFixture {
 
   /// Every token on the topic so far.
   func tokens(atLeast count: Int) throws -> [ProviderTokenRecord] {
-    try kafka.read(names.providerTokens, count: count).map { record in
-      try Array((record.value ?? "").utf8).withUnsafeBytes { bytes in
+    try kafka.read(names.providerTokens, count: count).compactMap(\.value).map { value in
+      try Array(value.utf8).withUnsafeBytes { bytes in
         try ProviderTokenRecord(bytes, parser: JSONParser())
       }
     }

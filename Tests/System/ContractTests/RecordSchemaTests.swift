@@ -88,7 +88,7 @@ import Testing
       return key.withUnsafeBytes { key in
         record.text.withUnsafeBytes { value in
           if case .device = reader.content(
-            names.devices, key: key, value: value, timestamp: -1, now: 1_795_000_000_000)
+            names.devices, key: key, value: value, timestamp: -1, now: 253_402_300_799_999)
           {
             true
           } else {

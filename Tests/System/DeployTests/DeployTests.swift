@@ -53,7 +53,9 @@ import WebhookDelivery
     ]
     for (unit, program) in zip(units, Self.all) {
       let lines = try text("systemd/\(unit)").split(separator: "\n")
-      let known = program.table.settings.map(\.environmentName) + ["MARTLET_CONFIG"]
+      // The last one is read by Swift's runtime.
+      let known =
+        program.table.settings.map(\.environmentName) + ["MARTLET_CONFIG", "SWIFT_BACKTRACE"]
       for line in lines where line.hasPrefix("Environment=") {
         let name = line.dropFirst("Environment=".count).prefix { $0 != "=" }
         #expect(known.contains(String(name)), "\(unit): \(name)")

@@ -104,8 +104,7 @@ import Testing
       lines.contains { $0.status == status && $0.place == place && $0.programs == programs }
     }
     #expect(has("warning", folder.file("api-keys.json"), ["api"]), "\(output)")
-    #expect(has("ok", folder.file("api.pem"), ["api"]), "\(output)")
-    #expect(has("error", folder.file("api-key.pem"), ["api"]), "\(output)")
+    #expect(has("error", folder.file("api.pem"), ["api"]), "\(output)")
     #expect(has("ok", fixture.name("requests"), ["ingest", "api", "canary"]), "\(output)")
     #expect(
       has("ok", fixture.name("receipts"), ["ingest", "sender", "webhooks", "canary"]), "\(output)")

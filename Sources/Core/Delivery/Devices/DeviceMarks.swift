@@ -11,6 +11,8 @@ public struct TokenAnswer: Sendable, Equatable {
   /// When the push was sent, and when the answer came.
   public var sentAt: Int64
   public var at: Int64
+  /// That the token is dead was judged before: its reason, whatever it is, raises no mere suspicion.
+  public var isJudged = false
 
   public init(status: UInt16, reason: String, timestamp: Int64?, sentAt: Int64, at: Int64) {
     self.status = status
@@ -41,7 +43,8 @@ public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
     _ answer: TokenAnswer, _ device: Device, _ state: DeviceState
   ) -> TokenInvalidation.Verdict {
     let verdict = TokenInvalidation.verdict(
-      status: answer.status, reason: Reason(answer.reason), timestamp: answer.timestamp,
+      status: answer.status, reason: answer.isJudged ? nil : Reason(answer.reason),
+      timestamp: answer.timestamp,
       sentAt: answer.sentAt, registeredAt: state.registeredAt, skew: clockSkew)
     guard case .invalidate(let since) = verdict else { return verdict }
     let mark = DeviceState.Mark(

@@ -45,8 +45,10 @@ public enum TokenInvalidation {
     skew: Int64 = 0
   ) -> Verdict {
     if reason?.rule.kind == .suspect { return .suspect }
-    guard GatewayResponse(status: status, body: reason.map { .reason($0) } ?? .otherReason)
-      .isAboutDeadToken else {
+    guard
+      GatewayResponse(status: status, body: reason.map { .reason($0) } ?? .otherReason)
+        .isAboutDeadToken
+    else {
       return .keep(.notAboutToken)
     }
     let alive = earliestRevival(timestamp: timestamp, sentAt: sentAt, skew: skew)
