@@ -64,7 +64,9 @@ extension Scenario {
           try rig.pump(12_000)
           rig.countFault("gateway: every connection leaves")
           let begin = WallClock.milliseconds()
-          try rig.addGatewayFaults([["id": "goaway_shutdown", "when": ["probability": 0.2]]])
+          try rig.addGatewayFaults([
+            ["id": "goaway_form", "form": "below", "then": "drain", "when": ["probability": 0.2]]
+          ])
           try rig.pump(300)
           try rig.clearGatewayFaults()
           try rig.pump(3_000)

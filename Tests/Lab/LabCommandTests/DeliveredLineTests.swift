@@ -36,7 +36,9 @@ import Testing
           line.escapedID = UnsafeRawBufferPointer(text)
           line.app = UnsafeRawBufferPointer("com.example.app" as StaticString)
           guard hasMore else { return }
-          (line.status, line.attempts, line.retryAfter, line.timestamp) = (200, .max, .max, 1_795_224_000_000)
+          (line.status, line.attempts, line.retryAfter, line.timestamp) = (
+            200, .max, .max, 1_795_224_000_000
+          )
         }
         let receipt = try line.withUnsafeBytes { try Receipt($0, parser: JSONParser()) }
         let found = try #require(read(line))

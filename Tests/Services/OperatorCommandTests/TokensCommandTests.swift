@@ -136,10 +136,11 @@ import Testing
     }
     guard let answer = records.feedback else { return state }
     var marks = DeviceMarks<String>(clockSkew: 0)
-    _ = marks.judge(
-      TokenAnswer(
-        status: answer.status, reason: answer.reason, timestamp: answer.timestamp,
-        sentAt: answer.sentAt, at: answer.at), "x", state)
+    var judged = TokenAnswer(
+      status: answer.status, reason: answer.reason, timestamp: answer.timestamp,
+      sentAt: answer.sentAt, at: answer.at)
+    judged.isJudged = answer.isImported
+    _ = marks.judge(judged, "x", state)
     if let mark = marks.marks.first?.mark { state.apply(mark) }
     return state
   }

@@ -82,6 +82,7 @@ import Testing
         ssl_certificate \(keys.certificate);
         ssl_certificate_key \(keys.certificateKey);
         keepalive_requests 100;
+        add_header apns-id $http_apns_id always;
         location = /3/device/\(DeviceTokens.unregistered) {
           return 410 '{"reason":"Unregistered"}';
         }
@@ -108,10 +109,11 @@ import Testing
           /3/device/:
             mruby.handler: |
               Proc.new do |env|
+                id = {"apns-id" => env["HTTP_APNS_ID"]}
                 if env["PATH_INFO"].include?("\(DeviceTokens.unregistered)")
-                  [410, {}, ['{"reason":"Unregistered"}']]
+                  [410, id, ['{"reason":"Unregistered"}']]
                 else
-                  [200, {}, [""]]
+                  [200, id, [""]]
                 end
               end
 

@@ -4,7 +4,9 @@
 ///
 /// APNs stands behind many addresses and wants connections spread over them (Apple, "Sending notification
 /// requests to APNs"). An address that just failed is put aside for a while, longer each time; it stands behind
-/// those that have not failed also when that time is over, until it serves or its failures are long ago. The owner
+/// those that have not failed also when that time is over, until it serves or its failures are long ago. One that has
+/// served and failed once since then, as when a gateway leaves with streams open, stands before those that have only
+/// failed: among many dead addresses it is the one that is known to work. The owner
 /// looks the name up for each connection and hands the shuffled answer in; nothing is remembered of a look-up but
 /// who failed.
 ///
@@ -13,25 +15,34 @@ public struct AddressBook<Address: Hashable & Sendable>: Sendable {
   private struct Trouble: Sendable {
     var backoff: Backoff
     var until: UInt64
+    /// It had served before.
+    var isProven = false
   }
 
   /// The worse, the later it is tried.
   private struct Rank: Comparable {
+    enum Group: Int { case sound, proven, failed, aside }
+    var group = Group.sound
     /// When its time aside ends; 0 if it is not aside.
     var until: UInt64 = 0
     var failures = 0
 
     static func < (one: Rank, other: Rank) -> Bool {
-      (one.until, one.failures) < (other.until, other.failures)
+      (one.group.rawValue, one.until, one.failures)
+        < (other.group.rawValue, other.until, other.failures)
     }
   }
 
   /// Addresses that failed and are remembered at most; the oldest trouble is forgotten first.
   public static var capacity: Int { 256 }
+  /// Addresses of which it is remembered that they served.
+  private static var servedCapacity: Int { 64 }
 
   /// What the last look-up said, in its order.
   public private(set) var latest: [Address] = []
   private var troubles: [Address: Trouble] = [:]
+  /// Those that have served, the newest last.
+  private var served: [Address] = []
   private let shortest: UInt64
   private let longest: UInt64
 
@@ -49,7 +60,10 @@ public struct AddressBook<Address: Hashable & Sendable>: Sendable {
   public mutating func failed(_ address: Address, now: UInt64, random: UInt64) {
     var trouble =
       trouble(of: address, now: now)
-      ?? Trouble(backoff: Backoff(base: shortest, cap: longest), until: 0)
+      ?? Trouble(
+        backoff: Backoff(base: shortest, cap: longest), until: 0,
+        isProven: served.contains(address))
+    if trouble.backoff.failures > 0 { trouble.isProven = false }
     trouble.until = now + trouble.backoff.failed(random: random)
     if troubles[address] == nil, troubles.count >= Self.capacity {
       let oldest = troubles.min { $0.value.until < $1.value.until }
@@ -61,6 +75,10 @@ public struct AddressBook<Address: Hashable & Sendable>: Sendable {
   /// A push was accepted on a connection to the address.
   public mutating func succeeded(_ address: Address) {
     if !troubles.isEmpty { troubles[address] = nil }
+    if served.last == address { return }
+    served.removeAll { $0 == address }
+    if served.count >= Self.servedCapacity { served.removeFirst() }
+    served.append(address)
   }
 
   public func isAside(_ address: Address, now: UInt64) -> Bool {
@@ -86,8 +104,9 @@ public struct AddressBook<Address: Hashable & Sendable>: Sendable {
   /// What the last look-up named and is not aside.
   public func usable(now: UInt64) -> [Address] { latest.filter { !isAside($0, now: now) } }
 
-  /// The addresses of the last look-up in the order to try them: those that are not aside before those that are, then
-  /// those that have not failed before those that have, then those with fewer connections, then as they were named.
+  /// The addresses of the last look-up in the order to try them: those that have not failed, those that have served and
+  /// failed once since, the others that are not aside, those that are; among equals those with fewer failures, then
+  /// those with fewer connections, then as they were named.
   ///
   /// - Parameter inUse: addresses of the connections that there are, one entry each.
   public func ranked(inUse: [Address], now: UInt64) -> [Address] {
@@ -103,7 +122,10 @@ public struct AddressBook<Address: Hashable & Sendable>: Sendable {
 
   private func rank(_ address: Address, now: UInt64) -> Rank {
     guard let trouble = trouble(of: address, now: now) else { return Rank() }
-    return Rank(until: now < trouble.until ? trouble.until : 0, failures: trouble.backoff.failures)
+    let isAside = now < trouble.until
+    return Rank(
+      group: trouble.isProven ? .proven : isAside ? .aside : .failed,
+      until: isAside ? trouble.until : 0, failures: trouble.backoff.failures)
   }
 
   /// What is held against an address; nothing if it is long ago.
