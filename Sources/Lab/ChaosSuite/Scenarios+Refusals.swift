@@ -65,9 +65,9 @@ extension Scenario {
           rig.countFault("gateway: every connection leaves")
           let begin = WallClock.milliseconds()
           try rig.addGatewayFaults([
-            ["id": "goaway_form", "form": "below", "then": "drain", "when": ["probability": 0.2]]
+            ["id": "goaway_form", "form": "below", "then": "drain", "when": ["every": 20]]
           ])
-          try rig.pump(300)
+          try rig.pump(1_000)
           try rig.clearGatewayFaults()
           try rig.pump(3_000)
           let end = WallClock.milliseconds()

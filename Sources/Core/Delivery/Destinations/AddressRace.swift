@@ -13,7 +13,7 @@ public struct AddressRace: Sendable {
   /// How long nothing may come nearer before the next attempt joins: the "Connection Attempt Delay" of RFC 8305 §8.
   public static let patience: UInt64 = 250
   /// Attempts of one search.
-  public static let mostAttempts = 16
+  public static let mostAttempts = 32
   /// Attempts of a search while the destination is failing: it may be down, and that is no reason for a storm.
   public static let mostProbes = 2
 
