@@ -120,6 +120,9 @@ import Testing
     let works = #"martlet_sender_destinations{state="working"} 1"# + "\n"
     #expect(try headline(works) == .ready)
     #expect(try headline(works + #"martlet_sender_destinations{state="app"} 1"#) == .degraded)
+    let refused = #"martlet_sender_destinations{state="app"} 2"#
+    #expect(try headline(refused) == .degraded, "the other apps are served")
+    #expect(try headline(#"martlet_sender_destinations{state="credential"} 2"#) == .blocked)
     #expect(try headline(works + #"martlet_sender_paused{kind="lane"} 1"#) == .degraded)
     #expect(try headline(#"martlet_sender_destinations{state="gateway"} 1"#) == .blocked)
     #expect(try headline(works + "martlet_kafka_producers_refused 1") == .blocked)

@@ -77,6 +77,13 @@ import Testing
     }
     try rig.produce(rig.names.requests, 0..<1) { Self.request($0, app: "com.example.app") }
     #expect(try eventually(withinMilliseconds: 30_000) { try status().status == 0 })
+    // Another app of the credential goes on, on every loop of the sender: only then is it not about the credential.
+    // Canaries are known by the first eight digits of their tokens.
+    let others = "0123456789abcdef".map { digit in
+      "com.example.app,production,\(String(repeating: "c\(digit)", count: 32)),1s"
+    }
+    try rig.start(
+      "martlet", ["--canary", others.joined(separator: " ")], as: "canary", subcommand: ["canary"])
     try rig.addGatewayFaults(
       #"[{"id":"any_answer","reason":"InvalidProviderToken","when":{"app":"com.example.chat"}}]"#)
     try rig.produce(rig.names.requests, 1..<20) { Self.request($0, app: "com.example.chat") }

@@ -31,8 +31,10 @@ enum Headline: String, Sendable {
   private static let steps = ["api", "ingest", "sender"]
 
   private static func isBlocked(_ status: PipelineStatus) -> Bool {
-    let working = status.destinations.first { $0.name == PipelineStatus.working }?.value ?? 0
-    let hasOnlyBlocked = working == 0 && status.destinations.contains { $0.value > 0 }
+    // Where APNs refuses an app it serves another one: without that the state is `credential`.
+    let serving = status.destinations.filter { [PipelineStatus.working, "app"].contains($0.name) }
+    let hasOnlyBlocked =
+      serving.allSatisfy { $0.value == 0 } && status.destinations.contains { $0.value > 0 }
     let isStopped = steps.contains { step in
       let members = status.processes.filter { $0.isNamed(step) }
       return !members.isEmpty && members.allSatisfy { $0.state != .ready }

@@ -19,9 +19,13 @@ def main():
         page.on("console", lambda line: complaints.append(line.text) if line.type in ["error", "warning"] else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(url)
-        expect(page.locator("#state")).to_have_text(headline, timeout=60_000)
-        for text in texts:
-            expect(page.locator("#blocked")).to_contain_text(text, timeout=60_000)
+        try:
+            expect(page.locator("#state")).to_have_text(headline, timeout=60_000)
+            for text in texts:
+                expect(page.locator("#blocked")).to_contain_text(text, timeout=60_000)
+        except AssertionError:
+            print(page.locator("body").inner_text(), complaints)
+            raise
         # It lives: the time goes on.
         time = page.locator("#time").inner_text()
         expect(page.locator("#time")).not_to_have_text(time, timeout=10_000)
