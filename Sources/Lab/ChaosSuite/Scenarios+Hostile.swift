@@ -16,7 +16,7 @@ extension Scenario {
       summary:
         "records of the right form with numbers at the ends of their ranges in every topic, and tombstones of provider"
         + " tokens",
-      sendersStay: true, isShort: true, bound: .none("hostile records affect no other records")
+      sendersStay: true, bound: .none("hostile records affect no other records")
     ) { rig in
       let writer = try HostileWriter(rig)
       defer { writer.close() }
