@@ -35,9 +35,11 @@ struct Answers: ~Copyable {
   deinit { for body in bodies { body.deallocate() } }
 
   /// The time of the answers from now on, and which fields they have.
-  mutating func note(_ rules: GatewayRules, now: Int64) {
-    dated = rules.datedAnswers
-    contentType = rules.contentType
+  mutating func note(
+    _ dated: GatewayRules.DatedAnswers, _ contentType: GatewayRules.ContentType, now: Int64
+  ) {
+    self.dated = dated
+    self.contentType = contentType
     self.now = max(0, now)
   }
 

@@ -39,7 +39,7 @@ extension SimulatorLoop {
     let verdict = request.pointee.verdict
     let argument = EncodedVerdict.argument(of: verdict)
     let isChannel = verdict & EncodedVerdict.channelMark != 0
-    answers.note(known.rules, now: wallNow)
+    noteAnswers()
     switch verdict & 0xFF {
     case EncodedVerdict.accepted:
       shared.counters.add(.accepted)
@@ -69,6 +69,11 @@ extension SimulatorLoop {
         request, reason, bodyCount: Int(argument), isChannel: isChannel, pool)
       if !isFirst { advise(connection, reason) }
     }
+  }
+
+  /// What the answers from now on say, without a copy of the rules.
+  func noteAnswers() {
+    answers.note(known.rules.datedAnswers, known.rules.contentType, now: wallNow)
   }
 
   /// The client or its connection is gone: gives the request back.

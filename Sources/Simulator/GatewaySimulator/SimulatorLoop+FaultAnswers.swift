@@ -184,7 +184,7 @@ extension SimulatorLoop {
   /// Answers requests before their end, on connections that were told to.
   func answerEarlyRequests(_ early: inout [UnsafeMutablePointer<ServerRequest>]) {
     pool.takeEarly(into: &early)
-    if !early.isEmpty { answers.note(known.rules, now: wallNow) }
+    if !early.isEmpty { noteAnswers() }
     for request in early {
       let slot = Int(request.pointee.connectionToken - Self.firstConnectionToken)
       guard request.pointee.isAlive, let connection = connections[slot] else { continue }

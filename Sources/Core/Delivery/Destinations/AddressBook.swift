@@ -6,9 +6,8 @@
 /// requests to APNs"). An address that just failed is put aside for a while, longer each time; it stands behind
 /// those that have not failed also when that time is over, until it serves or its failures are long ago. One that has
 /// served and failed once since then, as when a gateway leaves with streams open, stands before those that have only
-/// failed: among many dead addresses it is the one that is known to work. The owner
-/// looks the name up for each connection and hands the shuffled answer in; nothing is remembered of a look-up but
-/// who failed.
+/// failed: among many dead addresses it is the one that is known to work. The owner looks the name up for each
+/// connection and hands the shuffled answer in; nothing is remembered of a look-up but who failed and who served.
 ///
 /// Times are milliseconds of a monotonic clock.
 public struct AddressBook<Address: Hashable & Sendable>: Sendable {
