@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import EventLoop
 import Glibc
 import Pipeline
 import SystemTestSupport
@@ -21,7 +22,6 @@ import Testing
     #expect(
       ingest.prints("partitions revoked count=12 lost=true", withinMilliseconds: 30_000),
       "\(ingest.output.suffix(1_500))")
-    let before = ingest.processorMilliseconds
     let fenced = Array(repeating: #""fenced_instance""#, count: 3).joined(separator: ",")
     try rig.clearErrors(#"{"request":"offset_commit"}"#)
     try rig.injectErrors(#"{"request":"offset_commit","errors":[\#(fenced)]}"#)
@@ -29,7 +29,7 @@ import Testing
       try rig.clearErrors(#"{"request":"\#(request)"}"#)
     }
     #expect(assigned(ingest, 2), "\(ingest.output.suffix(1_500))")
-    #expect(ingest.processorMilliseconds - before < 2_000, "it spins")
+    #expect(comesToRest(ingest), "it spins")
     try rig.clearErrors(#"{"request":"offset_commit"}"#)
     try rig.produceRequests(40..<80, padding: 0)
     #expect(
@@ -47,6 +47,18 @@ import Testing
     for request in requests {
       try rig.injectErrors(
         #"{"request":"\#(request)","errors":[\#(errors.joined(separator: ","))]}"#)
+    }
+  }
+
+  /// Whether there comes a second in which it uses less than a third of a core. Until a client with a commit that waits
+  /// for the coordinator has ended, which is when the session is over, librdkafka's main thread turns without a pause.
+  private func comesToRest(_ program: BuiltProgram) -> Bool {
+    var last = (used: program.processorMilliseconds, at: MonotonicClock.milliseconds())
+    return eventually(withinMilliseconds: 20_000, pauseMilliseconds: 1_000) {
+      let next = (used: program.processorMilliseconds, at: MonotonicClock.milliseconds())
+      guard next.at - last.at >= 900 else { return false }
+      defer { last = next }
+      return (next.used - last.used) * 3 < Int(next.at - last.at)
     }
   }
 
