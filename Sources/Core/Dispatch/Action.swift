@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Delivery
 public import Pipeline
 
 /// What the `Dispatcher` wants done. Slots, connections and pools are named by their numbers.
@@ -60,8 +59,8 @@ public enum Action: Sendable, Equatable {
   case reportRefusal(pool: Int32, app: UInt32?)
   /// The connection does not answer.
   case reportSilence(connection: Int32)
-  /// An address refuses what another address of the pool's gateway accepts.
-  case reportRefusingAddress(pool: Int32, PeerAddress)
+  /// The address where the push failed last refuses what another one, which has accepted it now, does not.
+  case reportRefusingAddress(pool: Int32, slot: UInt32)
   /// An answer on the connection is not of APNs.
   case reportForeignAnswer(connection: Int32)
 }

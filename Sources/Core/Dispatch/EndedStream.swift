@@ -47,7 +47,7 @@ struct EndedStream {
       setback.refusedToken == connection.token
     else { return }
     pools.leave(address, of: pool, &turn)
-    turn.append(.reportRefusingAddress(pool: pool, address))
+    turn.append(.reportRefusingAddress(pool: pool, slot: slot))
   }
 
   /// It was answered with anything else: the decision table says what it means for push, connection and credential.

@@ -41,6 +41,9 @@ public struct PushState: Sendable {
     var findsOut: Bool { refusedToken != .max }
   }
 
+  /// Where the connection led to that failed it last; nil if none has.
+  public var failedAddress: PeerAddress? { setback.address }
+
   /// Where it is and how often it was sent.
   public internal(set) var life = PushLife()
   public private(set) var origin = Origin(partition: 0, epoch: 0, offset: 0)

@@ -107,7 +107,8 @@ public struct Workload: Sendable {
       let waited = UInt64(max(0, turn.wall - Int64(facts.waitedSince)))
       pushes[slot].hasAwaitedCredential(waited, now: turn.now)
     }
-    let due = due(written: written, from: index, &turn)
+    let mayWait = partitions[index].isRetry || pauses.hasLanes
+    let due = mayWait ? due(written: written, from: index, &turn) : 0
     if !partitions.isFirst(facts.takenID, in: index) {
       finish(slot, .deduplicated, .repeatedID, &turn)
     } else if due > turn.now {

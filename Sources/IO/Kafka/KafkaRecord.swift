@@ -149,6 +149,7 @@ public struct KafkaBatch: ~Copyable {
   }
 
   /// The record at `index`, which the thread has in hand from now on: if the process crashes, `CrashNotes` blame it.
+  @inline(__always)
   public subscript(index: Int) -> KafkaRecord {
     precondition(index >= 0 && index < count, "no such record in the batch")
     martlet_take_in_hand(records[index].message)

@@ -9,10 +9,8 @@ public struct GatewayAnswer: Equatable, Sendable {
   public static let excerptLength = 80
 
   public let response: GatewayResponse
-  /// The reason as it was written, also if it is not one that is known; empty without one.
-  public let reasonText: String
-  /// The beginning of a body without a reason, for the log: printable ASCII, with "?" for every other byte.
-  public let excerpt: String
+  /// The reason, or without one the beginning of the body. One text, since answers are copied for each receipt.
+  private let text: String
 
   /// Reads a body. One that is missing, cut off or no JSON gives no reason; members other than `reason` and `timestamp`
   /// are ignored, and so is a timestamp that is no time in milliseconds.
@@ -21,13 +19,20 @@ public struct GatewayAnswer: Equatable, Sendable {
   ) {
     let root = body.isEmpty ? nil : try? parser.parse(body)
     let text = root?["reason"]?.string ?? ""
-    reasonText = text
-    excerpt = text.isEmpty ? Self.printable(body.prefix(Self.excerptLength)) : ""
+    self.text = text.isEmpty ? Self.printable(body.prefix(Self.excerptLength)) : text
     response = GatewayResponse(
       status: status,
       body: text.isEmpty ? .nothing : Reason(text).map { .reason($0) } ?? .otherReason,
       timestamp: root?["timestamp"]?.time, id: id)
   }
+
+  private var hasReason: Bool { response.body != .nothing }
+
+  /// The reason as it was written, also if it is not one that is known; empty without one.
+  public var reasonText: String { hasReason ? text : "" }
+
+  /// The beginning of a body without a reason, for the log: printable ASCII, with "?" for every other byte.
+  public var excerpt: String { hasReason ? "" : text }
 
   /// Untrusted bytes as printable ASCII.
   public static func printable(_ bytes: some Sequence<UInt8>) -> String {

@@ -99,6 +99,8 @@ final class ActionPerformer {
     case .removePool(let pool): gateways.removePool(pool)
     case .reportRefusal(let pool, let slot):
       report(refusalBy: gateways.pool(pool), of: slot, now: dispatcher.turn.now)
+    case .reportRefusingAddress(let pool, let slot):
+      report(gateways.pool(pool), refusingAt: dispatcher.work.pushes[slot].failedAddress)
     default: report(action, at: dispatcher.turn.wall)
     }
   }
@@ -115,16 +117,18 @@ final class ActionPerformer {
       log.warning(
         "a connection does not answer; closing it", ["gateway": "\(connection.address)"])
     case .reportForeignAnswer(let number): reportForeignAnswer(number)
-    case .reportRefusingAddress(let number, let address):
-      let pool = gateways.pool(number)
-      log.warning(
-        "an address refuses a credential that another address accepts; it is put aside",
-        [
-          "gateway": "\(pool.gateway)", "address": "\(SocketAddress(address))",
-          "credential": pool.credential,
-        ])
     default: preconditionFailure("an action that nobody performs")
     }
+  }
+
+  private func report(_ pool: GatewayPool, refusingAt address: PeerAddress?) {
+    guard let address else { return }
+    log.warning(
+      "an address refuses a credential that another address accepts; it is put aside",
+      [
+        "gateway": "\(pool.gateway)", "address": "\(SocketAddress(address))",
+        "credential": pool.credential,
+      ])
   }
 
   private func reportForeignAnswer(_ number: Int32) {

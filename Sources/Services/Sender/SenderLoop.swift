@@ -50,6 +50,8 @@ final class SenderLoop {
   @exclusivity(unchecked) private var ready: [ReadyEvent] = []
   private var statusPace = StatusPace()
   private var hasEnded = false
+  /// Whether this process has crashed before, and some record may be to blame.
+  private let hasCrashed: Bool
 
   init(
     _ settings: SenderSettings, _ context: ServiceContext, access: GatewayAccess, names: TopicNames,
@@ -58,6 +60,7 @@ final class SenderLoop {
   ) throws {
     self.context = context
     self.inbox = inbox
+    hasCrashed = !context.crashNotes.isEmpty
     envelopes = EnvelopeReader(types: settings.pushTypes)
     reports = ControlReports(log: context.log, control: control)
     poller = try Poller(capacity: Self.socketsATurn)
@@ -245,7 +248,7 @@ final class SenderLoop {
     case .alreadyReceived: return
     }
     do throws(UnsendableRecord) {
-      if !context.crashNotes.isEmpty, context.isDeadly(record) {
+      if hasCrashed, context.isDeadly(record) {
         throw UnsendableRecord(detail: DeadLetter.crashed)
       }
       let envelope = try record.envelope(&envelopes)

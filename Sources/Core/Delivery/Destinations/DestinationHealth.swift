@@ -199,6 +199,7 @@ public struct DestinationHealth: Sendable {
   }
 
   /// A push that was sent then was answered, and the destination works.
+  @inline(__always)
   mutating func works(sentAt: Int64) {
     watch.succeeded(sentAt: sentAt)
     if !breaker.isClosed {

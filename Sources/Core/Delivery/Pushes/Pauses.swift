@@ -50,6 +50,9 @@ public struct Pauses: Sendable, Equatable {
   /// Whether any app is paused: asked before each look.
   public var hasApps: Bool { isAnyApp }
 
+  /// Whether any lane is paused.
+  public var hasLanes: Bool { isTransactional || isBulk }
+
   public func contains(_ lane: Lane) -> Bool {
     switch lane {
     case .transactional: isTransactional
