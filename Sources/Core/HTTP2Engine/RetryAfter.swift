@@ -29,7 +29,7 @@ public struct RetryAfter: Equatable, Sendable {
   }
 
   private static func time(_ value: Span<UInt8>) -> Int64 {
-    guard value.count == HTTPDate.length else { return 0 }
+    guard value.count < HTTPDate.longest else { return 0 }
     var bytes: [UInt8] = []
     for index in value.indices { bytes.append(value[index]) }
     return max(0, HTTPDate.seconds(String(decoding: bytes, as: UTF8.self)) ?? 0)

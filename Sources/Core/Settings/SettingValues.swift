@@ -54,6 +54,17 @@ extension SettingValues {
     shown.filter { $0.source != .defaultValue }.map { ($0.name, $0.value) }
   }
 
+  /// The settings file that has a secret in it; nil without one.
+  public var fileWithSecrets: String? {
+    let settings = zip(table.settings, sources).lazy.filter(\.0.isSecret).compactMap(\.1)
+    let properties = [kafka.common, kafka.consumer, kafka.producer].joined().lazy
+      .filter { KafkaProperties.isSecret($0.name) }.map(\.source)
+    for source in Array(settings) + Array(properties) {
+      if case .file(let path, _) = source { return path }
+    }
+    return nil
+  }
+
   private var shown: [(name: String, value: String, source: SettingSource)] {
     var lines: [(name: String, value: String, source: SettingSource)] = []
     for (index, setting) in table.settings.enumerated() {

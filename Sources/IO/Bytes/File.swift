@@ -6,11 +6,14 @@ internal import Glibc
 public enum File {
   /// The content of a file, at most `limit` bytes (64 MiB unless told).
   ///
+  /// A pipe is read as long as somebody writes to it, and waited for a while: one that nobody writes to is empty, and
+  /// does not hold the process.
+  ///
   /// Throws what the system says; a file above the limit is `EFBIG`.
   public static func read(
     _ path: String, limit: Int = 64 << 20
   ) throws(SystemError) -> [UInt8] {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw .last("cannot open \(path)") }
     defer { close(descriptor) }
     var content: [UInt8] = []
@@ -18,6 +21,10 @@ public enum File {
     while true {
       let got = Glibc.read(descriptor, &piece, piece.count)
       if got < 0 && errno == EINTR { continue }
+      if got < 0 && errno == EAGAIN {
+        try awaitData(descriptor, path)
+        continue
+      }
       guard got >= 0 else { throw .last("cannot read \(path)") }
       if got == 0 { return content }
       content.append(contentsOf: piece[..<got])
@@ -26,6 +33,16 @@ public enum File {
       }
     }
   }
+
+  private static func awaitData(_ descriptor: Int32, _ path: String) throws(SystemError) {
+    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    guard poll(&entry, 1, pipeMilliseconds) != 0 else {
+      throw SystemError(code: ETIMEDOUT, attempt: "cannot read \(path), a pipe or terminal")
+    }
+  }
+
+  /// The longest wait for data of a pipe.
+  private static let pipeMilliseconds: Int32 = 5_000
 
   /// Replaces the file at `path` as a whole: a reader sees the old content or the new, never a part.
   ///

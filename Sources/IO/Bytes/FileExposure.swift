@@ -23,7 +23,7 @@ public struct FileExposure: Equatable, Sendable {
     }
   }
 
-  /// Permission bits.
+  /// Permission bits and the sticky bit.
   public var mode: UInt32
   public var owner: UInt32
   public var group: UInt32
@@ -39,6 +39,13 @@ public struct FileExposure: Equatable, Sendable {
 
   /// Whether somebody else than the owner may change the file. The group's bits are the mask of a list, if there is one.
   public var isChangeable: Bool { mode & 0o022 != 0 }
+
+  /// Whether somebody may replace files of this folder: the world, or a group that is neither root's nor one that this
+  /// process is in (volumes of Kubernetes belong to the pod's group). In a sticky folder only owners may (inode(7)).
+  public func isOpenFolder(in groups: [UInt32]) -> Bool {
+    guard mode & 0o1000 == 0 else { return false }
+    return mode & 0o002 != 0 || (mode & 0o020 != 0 && group != 0 && !groups.contains(group))
+  }
 
   /// Whether somebody may read the file who is neither root nor this process.
   ///
@@ -96,7 +103,7 @@ extension FileExposure {
     var bytes = [UInt8](repeating: 0, count: 64 << 10)
     let count = getxattr(path, Self.listName, &bytes, bytes.count)
     self.init(
-      mode: UInt32(status.st_mode) & 0o777, owner: UInt32(status.st_uid),
+      mode: UInt32(status.st_mode) & 0o1777, owner: UInt32(status.st_uid),
       group: UInt32(status.st_gid), list: count > 0 ? Self.grants(Array(bytes[..<count])) : nil)
   }
 }
@@ -106,19 +113,28 @@ extension File {
   /// (`FileExposure`).
   public static func exposure(of path: String) throws(SystemError) -> String? {
     let exposure = try FileExposure(path)
-    var groups = [gid_t](repeating: 0, count: 256)
-    let count = getgroups(Int32(groups.count), &groups)
-    let own = groups[..<max(0, Int(count))].map { UInt32($0) } + [UInt32(getegid())]
-    if exposure.isExposed(to: UInt32(geteuid()), in: own) {
+    if exposure.isExposed(to: UInt32(geteuid()), in: ownGroups) {
       return "\(path) can be read by others: chmod 600 \(path)"
     }
     return try tampering(of: path)
   }
 
-  /// Why a file may not decide about keys and rights, and what to do; nil when its owner alone can change it. It may be
-  /// read by anybody.
+  /// Why a file may not decide about keys and rights, and what to do; nil when its owner alone can change it, or put
+  /// another one in its place. It may be read by anybody.
   public static func tampering(of path: String) throws(SystemError) -> String? {
-    guard try FileExposure(path).isChangeable else { return nil }
-    return "\(path) can be changed by others: chmod go-w \(path)"
+    if try FileExposure(path).isChangeable {
+      return "\(path) can be changed by others: chmod go-w \(path)"
+    }
+    let end = path.lastIndex(of: "/")
+    let folder = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    guard try FileExposure(folder).isOpenFolder(in: ownGroups) else { return nil }
+    return
+      "the folder \(folder) can be changed by others, who could replace \(path): chmod go-w \(folder)"
+  }
+
+  private static var ownGroups: [UInt32] {
+    var groups = [gid_t](repeating: 0, count: 256)
+    let count = getgroups(Int32(groups.count), &groups)
+    return groups[..<max(0, Int(count))].map { UInt32($0) } + [UInt32(getegid())]
   }
 }

@@ -169,6 +169,18 @@ enum Migrations {
       ) STRICT;
       """
     ),
+    (
+      "decisions about waves",
+      """
+      -- 'released': its answers count; 'rejected': they never do; NULL: they wait.
+      ALTER TABLE waves ADD COLUMN verdict TEXT CHECK (verdict IN ('released', 'rejected'));
+      ALTER TABLE waves ADD COLUMN decided_at INTEGER;
+      ALTER TABLE waves ADD COLUMN decided_by TEXT;
+      -- Whether the last answer would have proved the token dead, had it not come in a wave.
+      ALTER TABLE suspicions ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
+      CREATE INDEX suspicions_held ON suspicions (app, environment, last_at) WHERE held = 1;
+      """
+    ),
   ]
 
   /// What SQLite files of ours have in their header: "MART".

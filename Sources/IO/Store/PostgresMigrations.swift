@@ -96,6 +96,18 @@ enum PostgresMigrations {
         id bigint PRIMARY KEY CHECK (id = 1), since bigint NOT NULL, retention bigint NOT NULL);
       """
     ),
+    (
+      "decisions about waves",
+      """
+      -- 'released': its answers count; 'rejected': they never do; NULL: they wait.
+      ALTER TABLE waves ADD COLUMN verdict text CHECK (verdict IN ('released', 'rejected'));
+      ALTER TABLE waves ADD COLUMN decided_at bigint;
+      ALTER TABLE waves ADD COLUMN decided_by text;
+      -- Whether the last answer would have proved the token dead, had it not come in a wave.
+      ALTER TABLE suspicions ADD COLUMN held bigint NOT NULL DEFAULT 0;
+      CREATE INDEX suspicions_held ON suspicions (app, environment, last_at) WHERE held = 1;
+      """
+    ),
   ]
 
   /// Makes the schema if it is not there, and refuses one of another program. In the transaction of the migrations.

@@ -20,6 +20,7 @@ public final class TokenStore {
   private let upsertPosition: Statement
   private let upsertCompleteness: Statement
   let suspicions: SuspicionStatements
+  let waves: WaveStatements
   let counts: CountStatements
   let receipts: ReceiptStatements
   /// With PostgreSQL: what is done for many devices at once.
@@ -62,6 +63,7 @@ public final class TokenStore {
     upsertPosition = try database.prepare(SQL.upsertPosition)
     upsertCompleteness = try database.prepare(SQL.upsertCompleteness)
     suspicions = try SuspicionStatements(database)
+    waves = try WaveStatements(database)
     counts = try CountStatements(database)
     receipts = try ReceiptStatements(database)
     self.database = database
@@ -71,6 +73,9 @@ public final class TokenStore {
   public static func checkLocation(_ location: String) throws(StoreError) {
     if PostgresLocation.isURL(location) { _ = try PostgresLocation(location) }
   }
+
+  /// Whether it is a database of a server, and no file.
+  public static func isOnServer(_ location: String) -> Bool { PostgresLocation.isURL(location) }
 
   /// Whether opening may help later though it failed: a server may come back, and a file that is there be unlocked.
   public static func mayAppear(_ location: String) -> Bool {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Delivery
 
 extension TokenStoreReader {
   /// How many rows are in each state; a device is in one of the first three.
@@ -9,8 +10,11 @@ extension TokenStoreReader {
     public let dead: Int
     /// Called bad by APNs since the registration, which alone makes no token dead.
     public let suspected: Int
+    /// Waves that hold answers and that nobody has decided.
+    public let wavesHeld: Int
 
-    public init(live: Int, removed: Int, dead: Int, suspected: Int) {
+    public init(live: Int, removed: Int, dead: Int, suspected: Int, wavesHeld: Int = 0) {
+      self.wavesHeld = wavesHeld
       self.live = live
       self.removed = removed
       self.dead = dead
@@ -22,7 +26,9 @@ extension TokenStoreReader {
   public func stateCounts() throws(StoreError) -> StateCounts {
     let counts = try deviceCounts()
     let suspected = Int(try database.integer("SELECT count(*) FROM suspicions") ?? 0)
+    let held = try waves().count { $0.wave.decision == nil && $0.held > 0 }
     return StateCounts(
-      live: counts.registered, removed: counts.removed, dead: counts.invalid, suspected: suspected)
+      live: counts.registered, removed: counts.removed, dead: counts.invalid, suspected: suspected,
+      wavesHeld: held)
   }
 }

@@ -34,7 +34,9 @@ extension Scenario {
     },
     Scenario(
       name: "forged-410",
-      summary: "for 2,000 registered devices, records on the feedback topic that say 410",
+      summary:
+        "for 2,000 registered devices, records on the feedback topic that say 410; then as many that say they are an import"
+        + " of last year, and the same again",
       feedbackFlags: ["--bad-token-limit", "1000"],
       sendersStay: true, bound: .none("no push is sent differently")
     ) { rig in
@@ -44,6 +46,8 @@ extension Scenario {
       for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 300, and: 1_000)
         let mark = rig.mark()
+        try writer.forgeAnswers()
+        try writer.forgeAnswers(isImport: true)
         try writer.forgeAnswers()
         try rig.awaitRecovery(of: mark)
       }
@@ -100,14 +104,15 @@ final class HostileWriter {
     try flush()
   }
 
-  /// Says of all of them that APNs called them dead.
-  func forgeAnswers() throws {
+  /// Says of all of them that APNs called them dead, or that it did so within the last year.
+  func forgeAnswers(isImport: Bool = false) throws {
     let now = WallClock.milliseconds()
-    for device in devices {
+    for (number, device) in devices.enumerated() {
+      let at = isImport ? now - Int64(number % 365) * 86_400_000 : now
       let record = FeedbackRecord(
         device: device, topic: Self.app, status: 410, reason: "Unregistered",
         timestamp: rig.random.next() % 2 == 0 ? now : OutsideTime.last, apnsID: "", sentAt: now,
-        at: now)
+        at: at, isImported: isImport)
       try write(names.feedback, record.key, record.value)
     }
     rig.countFault("\(devices.count) answers that APNs did not give")

@@ -50,6 +50,7 @@ enum DeviceCensus {
         MetricSample(FeedbackMetrics.devices, ["removed"], counts.removed),
         MetricSample(FeedbackMetrics.devices, ["dead"], counts.dead),
         MetricSample(FeedbackMetrics.devices, ["suspected"], counts.suspected),
+        MetricSample(FeedbackMetrics.wavesHeld, counts.wavesHeld),
       ]
     }
   }

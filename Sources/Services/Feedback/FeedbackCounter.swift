@@ -20,6 +20,8 @@ enum FeedbackCounter: Int, CounterKey {
   case held
   /// Marks of dead tokens taken back because a wave followed.
   case withdrawn
+  /// Marks of tokens published because their wave was released.
+  case released
   /// Times in which an abnormal number of an app's tokens was called bad.
   case badTokenWaves
   /// Marks of dead tokens taken back because of a later registration.

@@ -7,17 +7,19 @@ public enum FeedbackMetrics {
     "martlet_feedback_answers_total", .counter,
     "Answers of APNs about device tokens that were read.")
   static let verdicts = Metric(
-    "martlet_feedback_verdicts_total", .counter, labels: ["verdict"], bound: "5",
+    "martlet_feedback_verdicts_total", .counter, labels: ["verdict"], bound: "6",
     "Answers by verdict: the token is invalid (invalidated); the answer is older than the registration or not about the"
       + " token (kept); it may be a mistake of ours (suspected); APNs reported the token as bad on two days (confirmed);"
-      + " it is one of a wave, and the token stays valid although it was counted as invalidated (held)."
+      + " it is one of a wave, and the token stays valid although it was counted as invalidated (held); its wave was"
+      + " released, and the token is invalid (released)."
   )
   static let registrations = Metric(
     "martlet_feedback_registrations_total", .counter, "Registrations and removals of devices.")
   static let waves = Metric(
     "martlet_feedback_bad_token_waves_total", .counter,
     event: "APNs reports unusually many bad device tokens; none of them is recorded as invalid",
-    "Times that APNs reported an abnormal number of an app's tokens as bad: most likely a configuration mistake."
+    "Waves: times that an abnormal number of an app's tokens was reported as bad or unregistered. Their answers make no"
+      + " token invalid until the wave is decided (martlet tokens waves)."
   )
   static let withdrawn = Metric(
     "martlet_feedback_withdrawn_total", .counter,
@@ -66,11 +68,16 @@ public enum FeedbackMetrics {
       + " reported as bad since their registration (suspected). Looked up every minute;"
       + " all processes with one database count the same rows.")
 
+  static let wavesHeld = Metric(
+    "martlet_feedback_waves_held", .gauge,
+    "Waves that hold answers and that nobody has decided (martlet tokens release, martlet tokens reject). Looked up"
+      + " every minute; all processes with one database count the same waves.")
+
   public static let all = [
     answers, verdicts, registrations, waves, withdrawn, revived, deadLetters, published,
     databaseRetries,
     databaseFailing, restores, receiptsKept, receiptsUnusable, receiptsRemoved, partitions, backlog,
-    devices,
+    devices, wavesHeld,
   ]
 }
 
@@ -84,6 +91,7 @@ extension FeedbackCounter {
     case .suspected: MetricSeries(FeedbackMetrics.verdicts, ["suspected"])
     case .confirmed: MetricSeries(FeedbackMetrics.verdicts, ["confirmed"])
     case .held: MetricSeries(FeedbackMetrics.verdicts, ["held"])
+    case .released: MetricSeries(FeedbackMetrics.verdicts, ["released"])
     case .withdrawn: MetricSeries(FeedbackMetrics.withdrawn)
     case .badTokenWaves: MetricSeries(FeedbackMetrics.waves)
     case .revived: MetricSeries(FeedbackMetrics.revived)

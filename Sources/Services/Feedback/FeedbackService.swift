@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import Compatibility
 public import Diagnosis
 import EventLoop
@@ -53,6 +54,14 @@ public enum FeedbackService: Service {
     }
   }
 
+  /// An older version made the file with the process's umask; an administrator may want it so.
+  private static func warn(about database: String, _ log: Logger) {
+    guard !TokenStore.isOnServer(database),
+      let problem = (try? File.exposure(of: database)) ?? nil
+    else { return }
+    log.warning("the database of device tokens is open to others", ["problem": problem])
+  }
+
   /// Waits for a database that is locked; nil when a stop was requested meanwhile.
   private static func openStore(
     _ settings: FeedbackSettings, _ context: ServiceContext
@@ -60,7 +69,9 @@ public enum FeedbackService: Service {
     var isReported = false
     while !context.signals.isStopping {
       do throws(StoreError) {
-        return try TokenStore(settings.database, now: WallClock.milliseconds())
+        let store = try TokenStore(settings.database, now: WallClock.milliseconds())
+        warn(about: settings.database, context.log)
+        return store
       } catch {
         // A wrong path does not heal by itself; a lock or a full disk may.
         guard error.isTemporary, TokenStore.mayAppear(settings.database) else {

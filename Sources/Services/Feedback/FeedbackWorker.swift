@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Compatibility
 import Delivery
 import EventLoop
@@ -230,6 +231,14 @@ final class FeedbackWorker {
         "APNs reports unusually many bad device tokens; none of them is recorded as invalid",
         alarm.fields)
     }
+    for (wave, evidence) in outcome.believed {
+      log.warning(
+        "a wave of invalid tokens is believed: its devices do not register again",
+        [
+          "app": wave.app, "environment": wave.environment.description, "devices": "\(wave.held)",
+          "registered_again": "\(evidence.heldAlive), \(evidence.expected) expected",
+        ])
+    }
     batch.outgoing = outcome.publications.map { publication in
       OutgoingRecord(
         topic: invalidTokens, key: publication.device.bytes, value: publication.record?.value,
@@ -271,6 +280,8 @@ final class FeedbackWorker {
       var outcome = try invalidator.judge(batch.jobs)
       if refuting.isDue || !outcome.alarms.isEmpty {
         try invalidator.withdraw(now: WallClock.milliseconds(), &outcome, isMine: isMine)
+        outcome.believed = try invalidator.believe(now: WallClock.milliseconds())
+        try invalidator.release(now: WallClock.milliseconds(), &outcome, isMine: isMine)
       }
       if refuting.isDue {
         refuting.read(

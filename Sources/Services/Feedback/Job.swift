@@ -141,9 +141,10 @@ struct JobReader {
   ) throws(RecordError) -> Job.Content {
     var feedback = try FeedbackRecord(value, parser: parser)
     try check(key, feedback.key, "feedback")
-    // The sender writes it when the answer comes, or as soon as Kafka takes it: waves are counted by this time.
-    let at = OutsideTime.bounded(feedback.at, received: received)
-    feedback.at = feedback.isImported ? at : max(at, received - BadTokenWave.window)
+    // The sender writes it when the answer comes, or as soon as Kafka takes it: waves are counted by this time. So an
+    // import is as old as its record: anybody who may write the topic could say that it is one.
+    feedback.at = max(
+      OutsideTime.bounded(feedback.at, received: received), received - BadTokenWave.window)
     feedback.sentAt = OutsideTime.bounded(feedback.sentAt, received: received)
     feedback.timestamp = feedback.timestamp.map { OutsideTime.bounded($0, received: received) }
     return .feedback(feedback)

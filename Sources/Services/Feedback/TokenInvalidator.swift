@@ -25,10 +25,9 @@ struct TokenInvalidator {
     var publications: [Publication] = []
     var counts: [(counter: FeedbackCounter, count: Int)] = []
     var alarms: [BadTokenAlarm] = []
+    /// Waves that the evidence has released.
+    var believed: [(wave: HeldWave, evidence: WaveEvidence)] = []
   }
-
-  /// Marks that are taken back at once after a wave began.
-  private static let withdrawnAtOnce = 10_000
 
   let store: TokenStore
   /// The name of the topic, made once.
@@ -36,8 +35,9 @@ struct TokenInvalidator {
   private let reader: JobReader
   private let parser = JSONParser()
   private let clockSkew: Int64
-  private let badTokenLimit: Int
-  private let norms = UnregisteredNorms()
+  let badTokenLimit: Int
+  let norms = UnregisteredNorms()
+  let waveClock = WaveClock()
   /// By topic: what a crash in a judgement blames.
   private let hands: [String: RecordInHand]
 
@@ -120,46 +120,6 @@ struct TokenInvalidator {
     return outcome
   }
 
-  // MARK: Waves of answers that call tokens dead
-
-  /// Holds the marks of a wave back: each is a suspicion, and the next such answer about its token decides.
-  private func hold(_ tally: inout Tally, _ alarms: inout [BadTokenAlarm]) throws(StoreError) {
-    let answered = tally.marks.marks.filter { !tally.imported.contains($0.device) }
-    let origins = Dictionary(grouping: answered) { AppOrigin($0.device) }
-    for (origin, marks) in origins {
-      if let alarm = try watch(origin, deaths: marks.map(\.mark.recordedAt)) {
-        alarms.append(alarm)
-      }
-      let waves = try store.waves(origin.app, origin.environment)
-      for (device, mark) in marks where waves.contains(where: { $0.covers(mark.recordedAt) }) {
-        tally.held.insert(device)
-        let known = try store.suspicion(device.identity)
-        guard let suspicion = Suspicion.held(mark, known: known) else { continue }
-        try store.put(device.identity, suspicion)
-        tally.add(.held)
-      }
-    }
-  }
-
-  /// Looks whether an abnormal number of an app's tokens is called dead.
-  ///
-  /// - Parameter times: when the batch's answers did so.
-  private func watch(_ origin: AppOrigin, deaths times: [Int64]) throws(StoreError)
-    -> BadTokenAlarm?
-  {
-    guard let peak = BadTokenWave.peak(of: times) else { return nil }
-    func devices(upTo limit: Int) throws(StoreError) -> Int {
-      try peak.count
-        + store.deathCount(
-          origin.app, origin.environment, after: peak.at - BadTokenWave.window, until: peak.at,
-          limit: limit)
-    }
-    guard try devices(upTo: badTokenLimit + 1) > badTokenLimit else { return nil }
-    let limit = try norms.limit(origin, at: peak.at, floor: badTokenLimit, store)
-    let count = try devices(upTo: limit == .max ? limit : limit + 1)
-    return try begin(origin, devices: count, limit: limit, at: peak.at)
-  }
-
   private func judge(
     _ record: FeedbackRecord, _ rows: DeviceRows, _ tally: inout Tally
   ) throws(StoreError) {
@@ -173,7 +133,6 @@ struct TokenInvalidator {
     switch tally.marks.judge(answer, device, state) {
     case .invalidate:
       tally.add(.invalidated)
-      if record.isImported { tally.imported.insert(device) }
     case .keep:
       tally.add(.kept)
     case .suspect:
@@ -194,51 +153,6 @@ struct TokenInvalidator {
     try store.put(identity, suspicion)
     let origin = AppOrigin(record.device)
     tally.suspects[origin] = max(tally.suspects[origin] ?? .min, record.at)
-  }
-
-  /// Looks whether an abnormal number of an app's tokens is called bad.
-  private func watch(_ origin: AppOrigin, at time: Int64) throws(StoreError) -> BadTokenAlarm? {
-    let devices = try store.suspectCount(
-      origin.app, origin.environment, after: time - BadTokenWave.window, limit: badTokenLimit + 1)
-    return try begin(origin, devices: devices, limit: badTokenLimit, at: time)
-  }
-
-  /// Begins a wave or goes on with it, if the number of devices is not normal.
-  private func begin(
-    _ origin: AppOrigin, devices: Int, limit: Int, at time: Int64
-  ) throws(StoreError) -> BadTokenAlarm? {
-    let newest = try store.waves(origin.app, origin.environment).last
-    guard
-      let wave = BadTokenWave.after(devices: devices, limit: limit, at: time, newest: newest)
-    else { return nil }
-    try store.put(origin.app, origin.environment, wave)
-    guard wave.from != newest?.from else { return nil }
-    let summary = try store.suspectSummary(
-      origin.app, origin.environment, after: time - BadTokenWave.window)
-    return BadTokenAlarm(origin: origin, limit: limit, summary: summary)
-  }
-
-  /// Takes the marks of open waves back: they were published before it was known that there is a wave. In the caller's
-  /// transaction.
-  ///
-  /// - Parameters:
-  ///   - now: milliseconds since the epoch.
-  ///   - isMine: whether this process speaks for the device.
-  func withdraw(
-    now: Int64, _ outcome: inout Outcome, isMine: (DeviceKey) -> Bool
-  ) throws(StoreError) {
-    let said = Set(outcome.publications.map(\.device))
-    let dead = try store.deathsInWaves(openAt: now, limit: Self.withdrawnAtOnce)
-    for token in dead where isMine(token.device.key) && !said.contains(token.device.key) {
-      let mark = DeviceState.Mark(
-        since: token.since, aliveFrom: token.since, reason: token.reason,
-        recordedAt: token.recordedAt)
-      if let held = Suspicion.held(mark, known: try store.suspicion(token.device)) {
-        try store.put(token.device, held)
-      }
-      outcome.publications.append(Publication(device: token.device.key, record: nil))
-      outcome.counts.append((.withdrawn, 1))
-    }
   }
 
   /// Takes marks back that a registration refutes, a page of them, in the caller's transaction.
@@ -273,10 +187,7 @@ struct TokenInvalidator {
       let isConfirmed = suspicion.isConfirmed(
         now: now, registeredAt: state.registeredAt,
         waves: try store.waves(identity.app, identity.environment))
-      let mark = DeviceState.Mark(
-        since: suspicion.lastSentAt,
-        aliveFrom: TokenInvalidation.earliestRevival(timestamp: nil, sentAt: suspicion.lastSentAt),
-        reason: suspicion.reason, recordedAt: suspicion.lastAt)
+      let mark = suspicion.mark
       guard isConfirmed, state.needs(mark) else { continue }
       outcome.publications.append(
         Publication(device: identity.key, record: InvalidTokenRecord(identity.key, mark)))
@@ -286,62 +197,11 @@ struct TokenInvalidator {
   }
 }
 
-/// An app in an environment: what a wave of bad tokens is about.
-struct AppOrigin: Hashable {
-  let app: String
-  let environment: Environment
-}
-
-extension AppOrigin {
-  init(_ device: DeviceKey) { self.init(app: device.app, environment: device.environment) }
-}
-
-/// What is normal for each app: looked up once an hour, for it takes a look at all rows.
-private final class UnregisteredNorms {
-  private static let most = 1_000
-  private var known: [AppOrigin: (hour: Int64, limit: Int)] = [:]
-
-  func limit(
-    _ origin: AppOrigin, at time: Int64, floor: Int, _ store: TokenStore
-  ) throws(StoreError) -> Int {
-    let hour = time / BadTokenWave.window
-    if let known = known[origin], known.hour == hour { return known.limit }
-    let past = UnregisteredNorm.past
-    let found = try store.unregisteredNorm(
-      origin.app, origin.environment,
-      between: max(0, time - past.upperBound)...max(0, time - past.lowerBound))
-    let norm = UnregisteredNorm(
-      floor: floor, busiestHour: found.busiestHour, registered: found.registered)
-    if known.count >= Self.most { known = [:] }
-    known[origin] = (hour, norm.limit)
-    return norm.limit
-  }
-}
-
-/// An abnormal number of tokens was called bad.
-struct BadTokenAlarm {
-  let origin: AppOrigin
-  let limit: Int
-  let summary: (reason: String, foreign: Int)
-
-  var fields: KeyValuePairs<String, String> {
-    [
-      "app": origin.app, "environment": origin.environment.description, "reason": summary.reason,
-      "devices": "more than \(limit) in an hour",
-      "likely_cause": BadTokenWave.likelyCause(
-        reason: summary.reason, environment: origin.environment.description,
-        foreign: summary.foreign),
-    ]
-  }
-}
-
 /// What a batch comes to.
-private struct Tally {
+struct Tally {
   private var counts = Array(repeating: 0, count: FeedbackCounter.allCases.count)
   /// Devices that this batch declares dead.
   var marks: DeviceMarks<DeviceKey>
-  /// Those of them that an operator imported: they are part of no wave.
-  var imported: Set<DeviceKey> = []
   /// Those of them that a wave holds back.
   var held: Set<DeviceKey> = []
   /// The newest answer that casts a suspicion, of each app.

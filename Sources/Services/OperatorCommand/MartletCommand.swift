@@ -17,6 +17,7 @@ public enum MartletCommand {
       CanaryCommand.self, PauseCommand.self, ResumeCommand.self,
       TokensShowCommand.self, TokensListCommand.self, TokensExportCommand.self,
       TokensImportCommand.self, TokensReviveCommand.self,
+      TokensWavesCommand.self, TokensReleaseCommand.self, TokensRejectCommand.self,
       DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
       PlanCommand.self,
       CompletionCommand.self,

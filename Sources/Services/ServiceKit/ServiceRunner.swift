@@ -101,6 +101,11 @@ public enum ServiceRunner {
     let log = Logger(service: program.replacingBlanks, level: level, format: format)
     KafkaLog.show(from: level, as: format)
     for warning in values.warnings { log.warning("\(warning)") }
+    if let path = values.fileWithSecrets,
+      let problem = (try? File.exposure(of: path)) ?? nil
+    {
+      log.warning("the settings file has a password and is open to others", ["problem": problem])
+    }
     log.event(
       .debug, "settings that differ from their defaults",
       values.given.map { ($0.name, .text($0.value)) })

@@ -38,8 +38,9 @@ import Testing
     #expect(HTTPDate.seconds("Tue, 29 Feb 2000 23:59:59 GMT") == 951_868_799)
     #expect(HTTPDate.seconds("Wed, 31 Dec 2025 23:59:60 GMT") == 1_767_225_600)
     for text in [
-      "", "Sun, 06 Nov 1994 08:49:37 UTC", "Sunday, 06-Nov-94 08:49:37 GMT",
-      "Sun Nov  6 08:49:37 1994",
+      "", "Sun, 06 Nov 1994 08:49:37 UTC", "Sunday, 06-Nov-1994 08:49:37 GMT",
+      "Sun, 06-Nov-94 08:49:37 GMT", "Sunday, 06 Nov 94 08:49:37 GMT", "Sun Nov  16 08:49:37 1994",
+      "Sun Nov 6 08:49:37 1994", "Sunday, 06-Nov-94 08:49:37 UTC", "Sun  Nov 6 08:49:37 1994",
       "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 32 Nov 1994 08:49:37 GMT",
       "Sun, 06 Nov 1994 24:49:37 GMT",
       "Sun, 06 Nov 1994 08:60:37 GMT", "Sun, 06 Nov 1994 08:49:61 GMT",

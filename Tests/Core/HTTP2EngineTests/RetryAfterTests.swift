@@ -31,9 +31,20 @@ import Testing
     #expect(wait("Fri, 31 Dec 9999 23:59:59 GMT", at: Self.time) == RetryAfter.longest)
   }
 
+  @Test func `the two forms of dates that nobody sends any more are read`() {
+    for text in [
+      "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun Nov 06 08:49:37 1994",
+    ] {
+      #expect(wait(text, at: Self.time - 120) == 120, "\(text)")
+    }
+    #expect(wait("Wednesday, 25-Nov-26 21:00:00 GMT", at: 1_795_640_400 - 7) == 7)
+    #expect(wait("Wed Nov 25 21:00:00 2026", at: 1_795_640_400 - 7) == 7)
+  }
+
   @Test func `anything else is as if it were not there`() {
     for text in [
-      "", "-1", "+5", "1.5", "5 ", " 5", "soon", "5s", "0x10", "Sun Nov  6 08:49:37 1994",
+      "", "-1", "+5", "1.5", "5 ", " 5", "soon", "5s", "0x10",
+      "Sunday, 06-Nov-94 08:49:37", "Sun Nov 6 08:49:37 1994", String(repeating: " ", count: 99),
     ] {
       #expect(wait(text) == 0, "\(text)")
       #expect(!RetryAfter(text.utf8.span).isGiven)

@@ -298,6 +298,7 @@ private struct JudgedDevice {
       now: HostileRecord.now, registeredAt: state.registeredAt, waves: waves)
     if let peak = BadTokenWave.peak(of: [record.at, record.sentAt]) {
       wave = BadTokenWave.after(devices: 2, limit: 1, at: peak.at, newest: wave)
+      wave?.decision = .init(.rejected, at: record.sentAt)
     }
   }
 

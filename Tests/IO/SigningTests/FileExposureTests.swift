@@ -96,6 +96,48 @@ import Testing
     }
   }
 
+  @Test func `a pipe that nobody writes to is empty and holds nobody up`() throws {
+    let path = TemporaryFolder().file("key.p8")
+    let folder = TemporaryFolder()
+    let pipe = folder.file("pipe")
+    #expect(mkfifo(pipe, 0o600) == 0)
+    #expect(try File.read(pipe) == [])
+    #expect {
+      _ = try SigningKey.load(pipe)
+    } throws: {
+      "\($0)".contains("holds no private key")
+    }
+    // One with a writer is read to its end.
+    let writer = open(pipe, O_RDWR | O_CLOEXEC)
+    let key = try SigningKey.generate().pem()
+    #expect(write(writer, key, key.count) == key.count)
+    let reader = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    #expect(throws: SystemError.self) { try File.read("/dev/zero", limit: 1 << 20) }
+    close(writer)
+    close(reader)
+    #expect(!File.exists(path))
+  }
+
+  @Test func `a folder in which others may replace files is refused, unless it is sticky`() throws {
+    let folder = TemporaryFolder()
+    let (inner, path) = (folder.file("keys"), folder.file("keys/list.json"))
+    mkdir(inner, 0o700)
+    try File.write(path, [])
+    for (mode, isOpen): (mode_t, Bool) in [
+      (0o700, false), (0o755, false), (0o1777, false), (0o777, true), (0o757, true),
+    ] {
+      chmod(inner, mode)
+      let problem = try File.tampering(of: path)
+      #expect((problem?.hasSuffix("chmod go-w \(inner)") ?? false) == isOpen, "\(mode)")
+      #expect(try File.exposure(of: path) == problem)
+    }
+    // A volume of Kubernetes belongs to the pod's group.
+    for (group, isOpen): (UInt32, Bool) in [(0, false), (7, false), (8, true)] {
+      let exposure = FileExposure(mode: 0o775, owner: 5, group: group)
+      #expect(exposure.isOpenFolder(in: [7]) == isOpen)
+    }
+  }
+
   @Test func `a key is read from such a file, and refused from one that the world may read`() throws
   {
     let folder = TemporaryFolder()

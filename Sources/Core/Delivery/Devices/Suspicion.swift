@@ -16,8 +16,14 @@ public struct Suspicion: Equatable, Sendable {
   public var count: Int64
   /// APNs' reason in the last answer.
   public var reason: String
+  /// Whether the last answer would have proved the token dead, had it not come in a wave.
+  public var isHeld: Bool
 
-  public init(firstAt: Int64, lastAt: Int64, lastSentAt: Int64, count: Int64, reason: String) {
+  public init(
+    firstAt: Int64, lastAt: Int64, lastSentAt: Int64, count: Int64, reason: String,
+    isHeld: Bool = false
+  ) {
+    self.isHeld = isHeld
     self.firstAt = firstAt
     self.lastAt = lastAt
     self.lastSentAt = lastSentAt
@@ -44,7 +50,7 @@ public struct Suspicion: Equatable, Sendable {
     guard let known else { return new }
     guard known.lastAt < time else { return nil }
     guard known.firstAt > registeredAt ?? .min, known.reason == reason,
-      !waves.contains(where: { $0.covers(known.firstAt) })
+      !waves.contains(where: { $0.holds(known.firstAt) })
     else { return new }
     return Suspicion(
       firstAt: known.firstAt, lastAt: time, lastSentAt: max(sentAt, known.lastSentAt),
@@ -56,12 +62,21 @@ public struct Suspicion: Equatable, Sendable {
   public static func held(_ mark: DeviceState.Mark, known: Suspicion?) -> Suspicion? {
     let new = Suspicion(
       firstAt: mark.recordedAt, lastAt: mark.recordedAt, lastSentAt: mark.since, count: 1,
-      reason: mark.reason)
+      reason: mark.reason, isHeld: true)
     guard let known, known.reason == mark.reason else { return new }
     guard known.lastAt < mark.recordedAt else { return nil }
     return Suspicion(
       firstAt: known.firstAt, lastAt: mark.recordedAt,
-      lastSentAt: max(mark.since, known.lastSentAt), count: known.count + 1, reason: mark.reason)
+      lastSentAt: max(mark.since, known.lastSentAt), count: known.count + 1, reason: mark.reason,
+      isHeld: true)
+  }
+
+  /// What is to be published when the last answer is believed after all.
+  public var mark: DeviceState.Mark {
+    DeviceState.Mark(
+      since: lastSentAt,
+      aliveFrom: TokenInvalidation.earliestRevival(timestamp: nil, sentAt: lastSentAt),
+      reason: reason, recordedAt: lastAt)
   }
 
   /// Whether the token is dead by now.
@@ -73,6 +88,6 @@ public struct Suspicion: Equatable, Sendable {
     // Whether the last answer belongs to a wave shows a while later.
     reason == "BadDeviceToken" && lastAt - firstAt >= Self.confirmingInterval
       && now - lastAt >= BadTokenWave.window && (registeredAt ?? .min) < firstAt
-      && !waves.contains { $0.covers(firstAt) || $0.covers(lastAt) }
+      && !waves.contains { $0.holds(firstAt) || $0.holds(lastAt) }
   }
 }

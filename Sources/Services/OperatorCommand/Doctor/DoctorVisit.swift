@@ -87,7 +87,8 @@ struct DoctorVisit: Sendable {
 
   /// What a program needs that has no settings file and no flag here. Nothing is written there.
   private static func defaults(_ program: String) -> [String] {
-    program == "feedback" ? ["--database", "/tmp/martlet-doctor-none.sqlite"] : []
+    program == "feedback"
+      ? ["--database", "/tmp/martlet-doctor-\(UInt64.random(in: .min ... .max)).sqlite"] : []
   }
 
   private static func unchecked(_ program: String, _ file: String) -> Finding {

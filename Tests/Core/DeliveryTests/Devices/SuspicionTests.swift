@@ -102,16 +102,61 @@ import Testing
     #expect(BadTokenWave.peak(of: spread.reversed())?.count == 1)
   }
 
-  @Test func `the norm is a floor, a part of the registered devices, or a multiple of the past`() {
-    func limit(_ busiest: Int, _ registered: Int) -> Int {
-      UnregisteredNorm(floor: 100, busiestHour: busiest, registered: registered).limit
+  @Test func `the norm is a floor or a multiple of the past, of an hour and of a day`() {
+    func norm(_ hour: Int, _ day: Int) -> [Int] {
+      let norm = UnregisteredNorm(floor: 100, busiestHour: hour, busiestDay: day)
+      return [norm.hour, norm.day]
     }
-    #expect(limit(0, 0) == 100)
-    #expect(limit(0, 5_000) == 100)
-    #expect(limit(0, 500_000) == 10_000)
-    #expect(limit(25, 0) == 100)
-    #expect(limit(3_000, 500_000) == 12_000)
-    #expect(limit(.max, .max) == .max)
+    #expect(norm(0, 0) == [100, 300])
+    #expect(norm(50, 150) == [100, 300])
+    #expect(norm(51, 151) == [102, 302])
+    #expect(norm(3_000, 5_000) == [6_000, 10_000])
+    #expect(norm(.max, 0) == [.max, .max])
+  }
+
+  @Test func `a decision holds for a wave that goes on, but for a day only`() {
+    func after(_ time: Int64, _ newest: BadTokenWave?, span: Int64 = Self.hour) -> BadTokenWave? {
+      BadTokenWave.after(devices: 11, limit: 10, at: time, within: span, newest: newest)
+    }
+    for verdict in [BadTokenWave.Verdict.released, .rejected] {
+      var wave = BadTokenWave(from: 0, until: Self.hour, decision: .init(verdict, at: 10))
+      #expect(wave.covers(5) && wave.holds(5) == (verdict == .rejected) && !wave.holds(-1))
+      wave = after(Self.hour, wave)!
+      #expect(wave.from == 0 && wave.until == 2 * Self.hour && wave.decision?.verdict == verdict)
+      let long = BadTokenWave(from: 0, until: 2 * Self.day, decision: wave.decision)
+      #expect(after(Self.day + 10, long)?.from == 0)
+      let next = after(Self.day + 11, long)
+      #expect(next == BadTokenWave(from: Self.day + 11, until: Self.day + 11 + Self.hour))
+    }
+    // What a wave has decided stays decided: the next one begins behind it.
+    let ended = BadTokenWave(from: 0, until: Self.hour, decision: .init(.released, at: 10))
+    #expect(after(Self.hour + 5, ended)?.from == Self.hour + 1)
+    #expect(after(3 * Self.hour, ended)?.from == 2 * Self.hour)
+    #expect(after(3 * Self.hour, ended, span: Self.day)?.from == Self.hour + 1)
+    #expect(after(-5, ended)?.from == -5 - Self.hour, "answers come out of order")
+  }
+
+  @Test func `a wave is believed when its devices show too little life beside the others`() {
+    func believed(
+      _ held: Int, _ alive: Int, of known: Int, _ knownAlive: Int, age: Int64 = Self.day
+    ) -> Bool {
+      WaveEvidence(held: held, heldAlive: alive, known: known, knownAlive: knownAlive)
+        .isBelieved(age: age)
+    }
+    // 15,000 of a million, of which a tenth registers within a day.
+    #expect(believed(15_000, 0, of: 1_000_000, 100_000))
+    #expect(believed(15_000, 149, of: 1_000_000, 100_000))
+    #expect(!believed(15_000, 150, of: 1_000_000, 100_000))
+    #expect(!believed(15_000, 0, of: 1_000_000, 100_000, age: Self.day - 1))
+    // Forged answers about 300 living devices of 20,000.
+    #expect(!believed(300, 30, of: 20_000, 2_000))
+    #expect(!believed(300, 3, of: 20_000, 2_000))
+    // No evidence: too few to expect any, an app that does not register again, or knows none.
+    #expect(!believed(300, 0, of: 20_000, 1_000))
+    #expect(!believed(15_000, 0, of: 1_000_000, 0))
+    #expect(!believed(15_000, 0, of: 0, 0))
+    #expect(WaveEvidence(held: .max, heldAlive: 0, known: .max, knownAlive: .max).expected == .max)
+    #expect(WaveEvidence(held: 5, heldAlive: 0, known: 5, knownAlive: 9).expected == 5)
   }
 
   @Test func `an answer that a wave holds back is noted, and noted once`() {
@@ -121,7 +166,9 @@ import Testing
     let first = Suspicion.held(mark(10), known: nil)
     #expect(
       first
-        == Suspicion(firstAt: 10, lastAt: 10, lastSentAt: 5, count: 1, reason: "Unregistered"))
+        == Suspicion(
+          firstAt: 10, lastAt: 10, lastSentAt: 5, count: 1, reason: "Unregistered",
+          isHeld: true))
     #expect(Suspicion.held(mark(10), known: first) == nil, "read again")
     let second = Suspicion.held(mark(20), known: first)
     #expect(second?.firstAt == 10 && second?.lastAt == 20 && second?.count == 2)

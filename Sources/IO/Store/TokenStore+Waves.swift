@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+public import APNS
+public import Delivery
+import Pipeline
+
+/// Waves of answers that call tokens dead, and what became of them. They are on no topic: each database has those that
+/// its processes heard.
+extension TokenStore {
+  /// The waves of an app, oldest first.
+  public func waves(
+    _ app: String, _ environment: Environment
+  ) throws(StoreError) -> [BadTokenWave] {
+    let select = waves.select
+    select.bind(1, app)
+    select.bind(2, environment.description)
+    var found: [BadTokenWave] = []
+    while try select.next() { found.append(select.wave(from: 0)) }
+    return found
+  }
+
+  /// Begins a wave, or moves its end.
+  public func put(
+    _ app: String, _ environment: Environment, _ wave: BadTokenWave
+  ) throws(StoreError) {
+    let upsert = waves.upsert
+    upsert.bind(1, app)
+    upsert.bind(2, environment.description)
+    upsert.bind(3, wave.from)
+    upsert.bind(4, wave.until)
+    try upsert.run()
+  }
+
+  /// Decides the undecided waves of an app.
+  ///
+  /// - Parameters:
+  ///   - from: the beginning of the only one that is meant; nil for all.
+  ///   - actor: who decides, for the list of waves.
+  public func decide(
+    _ app: String, _ environment: Environment, from: Int64? = nil,
+    _ decision: BadTokenWave.Decision, by actor: String
+  ) throws(StoreError) {
+    let decide = waves.decide
+    decide.bind(1, app)
+    decide.bind(2, environment.description)
+    decide.bind(3, from)
+    decide.bind(4, decision.verdict.rawValue)
+    decide.bind(5, decision.at)
+    decide.bind(6, actor)
+    try decide.run()
+  }
+
+  /// How many devices of an app were called dead after a time and until another, counted up to `limit`: those that
+  /// are, and those that a wave holds back.
+  public func deathCount(
+    _ app: String, _ environment: Environment, after time: Int64, until: Int64, limit: Int
+  ) throws(StoreError) -> Int {
+    let count = waves.deaths
+    count.bind(1, app)
+    count.bind(2, environment.description)
+    count.bind(3, time)
+    count.bind(4, until)
+    count.bind(5, Int64(limit))
+    defer { count.reset() }
+    return try count.next() ? Int(count.integer(0) ?? 0) : 0
+  }
+
+  /// What is normal for an app, for `UnregisteredNorm`: how many devices were called unregistered in the busiest hour
+  /// and on the busiest day between two times, without what waves hold or held. Looks at all rows of that time.
+  public func unregisteredNorm(
+    _ app: String, _ environment: Environment, between times: ClosedRange<Int64>
+  ) throws(StoreError) -> (busiestHour: Int, busiestDay: Int) {
+    func busiest(_ span: Int64) throws(StoreError) -> Int {
+      let norm = waves.norm
+      norm.bind(1, app)
+      norm.bind(2, environment.description)
+      norm.bind(3, times.lowerBound)
+      norm.bind(4, times.upperBound)
+      norm.bind(5, span)
+      defer { norm.reset() }
+      return try norm.next() ? Int(norm.integer(0) ?? 0) : 0
+    }
+    return (try busiest(BadTokenWave.window), try busiest(BadTokenWave.day))
+  }
+
+  /// Devices that were called dead in waves that are open at a time and hold their answers, at most `limit`: not for
+  /// this.
+  public func deathsInWaves(openAt time: Int64, limit: Int) throws(StoreError) -> [ListedToken] {
+    let select = waves.deathsIn
+    select.bind(1, time)
+    select.bind(2, Int64(limit))
+    var tokens: [ListedToken] = []
+    while try select.next() {
+      guard let identity = select.identity else { continue }
+      tokens.append(
+        ListedToken(
+          device: identity, since: select.time(3) ?? 0, reason: select.text(4),
+          recordedAt: select.time(5) ?? 0, details: .none))
+    }
+    return tokens
+  }
+
+  /// Devices that waves held back which were released after a time, at most `limit`: those that are not dead by now
+  /// and have not registered since.
+  public func releasedDevices(
+    after time: Int64, limit: Int
+  ) throws(StoreError) -> [(device: DeviceIdentity, suspicion: Suspicion)] {
+    let select = waves.released
+    select.bind(1, time)
+    select.bind(2, Int64(limit))
+    var found: [(device: DeviceIdentity, suspicion: Suspicion)] = []
+    while try select.next() {
+      if let identity = select.identity { found.append((identity, select.suspicion(from: 3))) }
+    }
+    return found
+  }
+
+  /// Signs of life of a wave's devices and of all of its app. Looks at all rows of the app.
+  public func evidence(_ wave: HeldWave) throws(StoreError) -> WaveEvidence {
+    try waves.evidence.read(wave)
+  }
+
+  /// Waves that nobody has decided and that hold answers.
+  public func undecidedWaves() throws(StoreError) -> [HeldWave] {
+    try waves.list.read().filter { $0.wave.decision == nil && $0.held > 0 }
+  }
+}
+
+extension TokenStoreReader {
+  /// All waves, by app, environment and time.
+  public func waves() throws(StoreError) -> [HeldWave] {
+    try WaveStatements.List(database).read()
+  }
+
+  public func evidence(_ wave: HeldWave) throws(StoreError) -> WaveEvidence {
+    try WaveStatements.Evidence(database).read(wave)
+  }
+}
+
+/// A wave, and what it holds.
+public struct HeldWave: Equatable, Sendable {
+  public let app: String
+  public let environment: Environment
+  public let wave: BadTokenWave
+  /// Who has decided it; empty if nobody has.
+  public let decidedBy: String
+  /// Devices that are neither dead nor registered since.
+  public let held: Int
+}
+
+/// The statements about waves.
+struct WaveStatements {
+  let select: Statement
+  let upsert: Statement
+  let decide: Statement
+  let deaths: Statement
+  let norm: Statement
+  let deathsIn: Statement
+  let released: Statement
+  let evidence: Evidence
+  let list: List
+
+  /// A suspicion `s` that waits in the wave `w` for a decision, its device `d`.
+  static let waiting = """
+    JOIN suspicions AS s ON s.app = w.app AND s.environment = w.environment
+      AND s.last_at >= w.from_time AND s.last_at <= w.until_time AND s.held = 1
+    LEFT JOIN devices AS d ON d.token = s.token AND d.app = s.app AND d.environment = s.environment
+    """
+  /// What a device neither is nor has done.
+  static let isOpen = """
+    (d.token IS NULL OR (d.invalid_since IS NULL
+      AND (d.registered_at IS NULL OR d.registered_at < s.last_sent_at)))
+    """
+
+  init(_ database: Database) throws(StoreError) {
+    select = try database.prepare(
+      """
+      SELECT from_time, until_time, verdict, decided_at FROM waves
+      WHERE app = ?1 AND environment = ?2 ORDER BY from_time
+      """)
+    upsert = try database.prepare(
+      """
+      INSERT INTO waves (app, environment, from_time, until_time) VALUES (?1, ?2, ?3, ?4)
+      ON CONFLICT (app, environment, from_time) DO UPDATE SET until_time = excluded.until_time
+      """)
+    decide = try database.prepare(
+      """
+      UPDATE waves SET verdict = ?4, decided_at = ?5, decided_by = ?6
+      WHERE app = ?1 AND environment = ?2 AND verdict IS NULL AND from_time = coalesce(?3, from_time)
+      """)
+    deaths = try database.prepare(
+      """
+      SELECT count(*) FROM (
+        SELECT token FROM dead_tokens
+          WHERE app = ?1 AND environment = ?2 AND recorded_at > ?3 AND recorded_at <= ?4
+        UNION SELECT token FROM suspicions
+          WHERE app = ?1 AND environment = ?2 AND last_at > ?3 AND last_at <= ?4 AND held = 1
+        LIMIT ?5) AS found
+      """)
+    norm = try database.prepare(
+      """
+      SELECT max(found) FROM (SELECT count(*) AS found FROM dead_tokens AS d
+        WHERE app = ?1 AND environment = ?2 AND recorded_at > ?3 AND recorded_at <= ?4
+          AND NOT EXISTS (SELECT 1 FROM waves AS w WHERE w.app = d.app
+            AND w.environment = d.environment AND d.recorded_at >= w.from_time
+            AND d.recorded_at <= w.until_time AND coalesce(w.verdict, '') != 'released')
+        GROUP BY recorded_at / ?5) AS spans
+      """)
+    deathsIn = try database.prepare(
+      """
+      SELECT d.token, d.app, d.environment, d.invalid_since, d.invalid_reason, d.recorded_at
+      FROM waves AS w JOIN dead_tokens AS d ON d.app = w.app AND d.environment = w.environment
+        AND d.recorded_at >= w.from_time AND d.recorded_at <= w.until_time
+      WHERE w.until_time >= ?1 AND w.from_time <= ?1 AND coalesce(w.verdict, '') != 'released'
+      LIMIT ?2
+      """)
+    released = try database.prepare(
+      """
+      SELECT s.token, s.app, s.environment, s.first_at, s.last_at, s.last_sent_at, s.count, s.reason,
+        s.held
+      FROM waves AS w \(Self.waiting)
+      WHERE w.verdict = 'released' AND w.decided_at > ?1 AND \(Self.isOpen) LIMIT ?2
+      """)
+    evidence = try Evidence(database)
+    list = try List(database)
+  }
+
+  /// All waves with what they hold.
+  struct List {
+    private let select: Statement
+
+    init(_ database: Database) throws(StoreError) {
+      select = try database.prepare(
+        """
+        SELECT w.app, w.environment, w.from_time, w.until_time, w.verdict, w.decided_at,
+          coalesce(w.decided_by, ''), (SELECT count(*) FROM waves AS v
+            \(WaveStatements.waiting.replacing("w.", with: "v."))
+            WHERE v.app = w.app AND v.environment = w.environment AND v.from_time = w.from_time
+              AND \(WaveStatements.isOpen))
+        FROM waves AS w ORDER BY w.app, w.environment, w.from_time
+        """)
+    }
+
+    func read() throws(StoreError) -> [HeldWave] {
+      var found: [HeldWave] = []
+      while try select.next() {
+        guard let environment = Environment(select.text(1)) else { continue }
+        found.append(
+          HeldWave(
+            app: select.text(0), environment: environment, wave: select.wave(from: 2),
+            decidedBy: select.text(6), held: Int(select.integer(7) ?? 0)))
+      }
+      return found
+    }
+  }
+
+  /// What speaks for a wave and against it.
+  struct Evidence {
+    private let select: Statement
+
+    init(_ database: Database) throws(StoreError) {
+      // The history of a row begins with its first registration, `r` and a time of 13 digits until the year 2286.
+      let again = "d.history LIKE 'r%' AND length(d.history) >= 14"
+      let first = "substr(d.history, 2, 13) <= CAST(CAST(?3 AS BIGINT) AS TEXT)"
+      select = try database.prepare(
+        """
+        SELECT held.count, held.alive, known.count, known.alive FROM
+          (SELECT count(*) AS count,
+            sum(CASE WHEN d.registered_at > s.last_at THEN 1 ELSE 0 END) AS alive
+            FROM suspicions AS s JOIN devices AS d
+              ON d.token = s.token AND d.app = s.app AND d.environment = s.environment
+            WHERE s.app = ?1 AND s.environment = ?2 AND s.last_at >= ?3 AND s.last_at <= ?4
+              AND s.held = 1 AND d.registered_at IS NOT NULL) AS held,
+          (SELECT count(*) AS count,
+            sum(CASE WHEN d.registered_at > ?4 THEN 1 ELSE 0 END) AS alive
+            FROM devices AS d WHERE d.app = ?1 AND d.environment = ?2
+              AND (d.registered_at <= ?3 OR (d.registered_at > ?3 AND \(again) AND \(first))))
+            AS known
+        """)
+    }
+
+    func read(_ wave: HeldWave) throws(StoreError) -> WaveEvidence {
+      select.bind(1, wave.app)
+      select.bind(2, wave.environment.description)
+      select.bind(3, wave.wave.from)
+      select.bind(4, wave.wave.until)
+      defer { select.reset() }
+      guard try select.next() else {
+        return WaveEvidence(held: 0, heldAlive: 0, known: 0, knownAlive: 0)
+      }
+      func count(_ column: Int32) -> Int { Int(select.integer(column) ?? 0) }
+      return WaveEvidence(
+        held: count(0), heldAlive: count(1), known: count(2), knownAlive: count(3))
+    }
+  }
+}
+
+extension Statement {
+  fileprivate func wave(from column: Int32) -> BadTokenWave {
+    let verdict = BadTokenWave.Verdict(rawValue: text(column + 2))
+    return BadTokenWave(
+      from: time(column) ?? 0, until: time(column + 1) ?? 0,
+      decision: verdict.map { BadTokenWave.Decision($0, at: time(column + 3) ?? 0) })
+  }
+}

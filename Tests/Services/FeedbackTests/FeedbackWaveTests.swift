@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Delivery
+import Kafka
+import Pipeline
+import Records
+import Store
+import TestSupport
+import Testing
+
+@testable import Feedback
+
+/// What becomes of waves of 410s: held, released, rejected, believed; with a database of either kind.
+@Suite struct FeedbackWaveTests {
+  private typealias Fixture = FeedbackFixture
+
+  private static let day: Int64 = 86_400_000
+  private static let hour: Int64 = 3_600_000
+  /// The first day of the tests; times have the digits that they have today.
+  private static let first: Int64 = 1_795_046_400_000
+
+  private let folder = TemporaryFolder()
+  private let names = TopicNames()
+
+  private func invalidator(_ kind: DatabaseKind, limit: Int = 100) throws -> TokenInvalidator {
+    let store = try TokenStore(try kind.location(in: folder), now: 1)
+    return TokenInvalidator(store, names, clockSkew: 0, badTokenLimit: limit)
+  }
+
+  private func register(
+    _ invalidator: TokenInvalidator, _ numbers: some Sequence<Int>, at time: Int64
+  ) throws {
+    var rows = try invalidator.store.rows(of: [])
+    for number in numbers {
+      let identity = Fixture.device(number).identity
+      var state = try invalidator.store.device(identity)
+      state.apply(.registered(at: time))
+      rows[identity] = state
+    }
+    let changed = rows
+    try invalidator.store.transaction { () throws(StoreError) in
+      try invalidator.store.write(changed)
+    }
+  }
+
+  private func dead(_ numbers: some Sequence<Int>, at time: Int64) -> [FeedbackRecord] {
+    numbers.map { Fixture.feedback(Fixture.device($0), timestamp: time - 5, sentAt: time) }
+  }
+
+  /// Judges, takes back and releases as the worker does, publishes, and reads back what was published.
+  @discardableResult
+  private func turn(
+    _ invalidator: TokenInvalidator, _ records: [FeedbackRecord] = [], now: Int64
+  ) throws -> TokenInvalidator.Outcome {
+    let jobs = records.map {
+      Job(
+        partition: TopicPartition(topic: names.feedback, partition: 0), offset: 0,
+        content: .feedback($0))
+    }
+    let outcome = try invalidator.store.transaction {
+      () throws(StoreError) -> TokenInvalidator.Outcome in
+      var outcome = try invalidator.judge(jobs)
+      try invalidator.withdraw(now: now, &outcome, isMine: { _ in true })
+      outcome.believed = try invalidator.believe(now: now)
+      try invalidator.release(now: now, &outcome, isMine: { _ in true })
+      return outcome
+    }
+    var rows = try invalidator.store.rows(of: Set(outcome.publications.map(\.device.identity)))
+    for publication in outcome.publications {
+      rows[publication.device.identity].apply(publication.record?.mark)
+    }
+    let changed = rows
+    try invalidator.store.transaction { () throws(StoreError) in
+      try invalidator.store.write(changed)
+    }
+    return outcome
+  }
+
+  private func deadCount(_ invalidator: TokenInvalidator, _ numbers: ClosedRange<Int>) throws
+    -> Int
+  {
+    try numbers.count { try invalidator.store.device(Fixture.device($0).identity).isDead }
+  }
+
+  /// 300 forged answers in an app that loses five devices a day, which a share of its devices would let pass.
+  @Test(arguments: DatabaseKind.allCases)
+  func `a burst in a large quiet app is a wave, and one again a day and a week later`(
+    kind: DatabaseKind
+  ) throws {
+    let invalidator = try invalidator(kind)
+    try register(invalidator, 1...20_000, at: Self.first - Self.day)
+    for day in 0..<5 {
+      let numbers = (19_000 + day * 5)..<(19_005 + day * 5)
+      try turn(invalidator, dead(numbers, at: Self.first + Int64(day) * Self.day), now: 1)
+    }
+    #expect(try deadCount(invalidator, 19_000...19_024) == 25)
+    // The same devices, as many others, and the same once more.
+    for (wave, days, numbers) in [
+      (1, 6, 1...300), (2, 7, 1...300), (3, 9, 301...600), (4, 16, 1...300),
+    ] {
+      let time = Self.first + Int64(days) * Self.day
+      let outcome = try turn(invalidator, dead(numbers, at: time), now: time + 60_000)
+      #expect(outcome.alarms.count == 1 && outcome.publications.isEmpty, "wave \(wave)")
+      try turn(invalidator, now: time + 60_000)
+      #expect(try deadCount(invalidator, 1...600) == 0, "wave \(wave)")
+    }
+    // In a quiet hour an answer decides.
+    try turn(invalidator, dead([7], at: Self.first + 20 * Self.day), now: 1)
+    #expect(try deadCount(invalidator, 1...600) == 1)
+  }
+
+  @Test func `a trickle that is above the norm of a day is a wave, and what it killed lives again`()
+    throws
+  {
+    let invalidator = try invalidator(.sqlite)
+    try register(invalidator, 1...1_000, at: Self.first - Self.day)
+    var alarms: [BadTokenAlarm] = []
+    for hour in 0..<10 {
+      let time = Self.first + Int64(hour) * Self.hour
+      let numbers = (hour * 60 + 1)...(hour * 60 + 60)
+      alarms += try turn(invalidator, dead(numbers, at: time), now: time + 60_000).alarms
+      try turn(invalidator, now: time + 60_000)
+    }
+    #expect(alarms.count == 1 && alarms.first?.span == "a day")
+    #expect(try deadCount(invalidator, 1...600) == 0)
+  }
+
+  @Test func `a wave that goes on in small batches is one wave`() throws {
+    let invalidator = try invalidator(.sqlite)
+    var alarms = 0
+    for minute in 0..<240 {
+      let time = Self.first + Int64(minute) * 60_000
+      let numbers = (minute * 7 + 1)...(minute * 7 + 7)
+      alarms += try turn(invalidator, dead(numbers, at: time), now: time).alarms.count
+    }
+    try turn(invalidator, now: Self.first + 239 * 60_000)
+    #expect(alarms == 1)
+    #expect(try deadCount(invalidator, 1...1_680) == 0)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `what an operator releases is dead, but for what has registered since`(kind: DatabaseKind)
+    throws
+  {
+    let invalidator = try invalidator(kind)
+    try register(invalidator, 1...300, at: Self.first - Self.day)
+    try turn(invalidator, dead(1...300, at: Self.first), now: Self.first)
+    try register(invalidator, 1...3, at: Self.first + Self.hour)
+    let waves = try invalidator.store.undecidedWaves()
+    #expect(waves.map(\.held) == [297])
+    let decided = Self.first + 2 * Self.hour
+    try invalidator.store.decide(
+      "com.example.app", .production, .init(.released, at: decided), by: "ann")
+    let outcome = try turn(invalidator, now: decided)
+    #expect(outcome.publications.count == 297)
+    #expect(try deadCount(invalidator, 1...300) == 297)
+    #expect(try turn(invalidator, now: decided).publications.isEmpty)
+    #expect(try invalidator.store.undecidedWaves().isEmpty)
+    // What was released is the norm a day later.
+    let later = try turn(
+      invalidator, dead(301...800, at: Self.first + 2 * Self.day), now: Self.first + 2 * Self.day)
+    #expect(later.alarms.isEmpty && later.publications.count == 500)
+  }
+
+  @Test func `what an operator rejects is never dead, and answers of a day more neither`() throws {
+    let invalidator = try invalidator(.sqlite)
+    try turn(invalidator, dead(1...300, at: Self.first), now: Self.first)
+    try invalidator.store.decide(
+      "com.example.app", .production, .init(.rejected, at: Self.first), by: "ann")
+    let more = try turn(
+      invalidator, dead(301...500, at: Self.first + Self.hour / 2), now: Self.first + Self.hour)
+    #expect(more.alarms.isEmpty && more.publications.isEmpty)
+    try turn(invalidator, now: Self.first + 2 * Self.day)
+    #expect(try deadCount(invalidator, 1...500) == 0)
+    let again = try turn(
+      invalidator, dead(1...300, at: Self.first + 2 * Self.day), now: Self.first + 2 * Self.day)
+    #expect(again.alarms.count == 1, "a wave of another day is a wave of its own")
+  }
+
+  /// 2 % of an app's devices after a long silence; a tenth of the others registers within a day.
+  @Test(arguments: DatabaseKind.allCases)
+  func `an honest harvest is believed when its devices show no life, forged answers are not`(
+    kind: DatabaseKind
+  ) throws {
+    for isHonest in [true, false] {
+      let invalidator = try invalidator(kind)
+      try register(invalidator, 1...20_000, at: Self.first - 90 * Self.day)
+      let outcome = try turn(invalidator, dead(1...400, at: Self.first), now: Self.first)
+      #expect(outcome.alarms.count == 1 && outcome.publications.isEmpty)
+      let launched = (1...20_000).filter { $0 % 10 == 0 && !(isHonest && $0 <= 400) }
+      try register(invalidator, launched, at: Self.first + Self.day / 2)
+      // Devices that are new say nothing of the others.
+      try register(invalidator, 30_001...31_000, at: Self.first + Self.day / 2)
+      let early = try turn(invalidator, now: Self.first + Self.day / 2)
+      #expect(early.believed.isEmpty)
+      let late = try turn(invalidator, now: Self.first + Self.day + Self.hour)
+      #expect(late.believed.map(\.wave.held) == (isHonest ? [400] : []))
+      #expect(late.believed.first.map(\.evidence.expected) ?? 39 == 39)
+      #expect(try deadCount(invalidator, 1...400) == (isHonest ? 400 : 0))
+      if kind == .postgres { break }
+    }
+  }
+
+  @Test func `answers that were late together are no wave, and an import is one`() throws {
+    let invalidator = try invalidator(.sqlite)
+    let late = (0..<300).map { number in
+      dead([number + 1], at: Self.first + Int64(number) * 1_200_000)[0]
+    }
+    #expect(try turn(invalidator, late, now: 1).publications.count == 300)
+    // Anybody who may write the topic can say that it is an import, and of what age.
+    let other = try self.invalidator(.sqlite, limit: 50)
+    let reader = JobReader(names)
+    var records: [FeedbackRecord] = []
+    for number in 1001...1_300 {
+      var record = dead([number], at: Self.first - Int64(number) * Self.hour)[0]
+      record.isImported = true
+      let content = record.key.withUnsafeBytes { key in
+        record.value.withUnsafeBytes {
+          reader.content(
+            names.feedback, key: key, value: $0, timestamp: Self.first, now: Self.first)
+        }
+      }
+      guard case .feedback(let read) = content else { throw KafkaFixtureTimeout() }
+      #expect(read.at == Self.first - Self.hour && read.sentAt == record.sentAt)
+      records.append(read)
+    }
+    let outcome = try turn(other, records, now: Self.first)
+    #expect(outcome.alarms.count == 1 && outcome.publications.isEmpty)
+    #expect(try other.store.undecidedWaves().map(\.held) == [300])
+  }
+}
