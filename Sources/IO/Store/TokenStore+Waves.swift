@@ -82,9 +82,8 @@ extension TokenStore {
     return (try busiest(BadTokenWave.window), try busiest(BadTokenWave.day))
   }
 
-  /// Devices that were called dead in waves that are open at a time and hold their answers, at most `limit`: not for
-  /// this.
-  public func deathsInWaves(openAt time: Int64, limit: Int) throws(StoreError) -> [ListedToken] {
+  /// Devices that were called dead in waves that hold their answers and ended after a time, at most `limit`.
+  public func deathsInWaves(endedAfter time: Int64, limit: Int) throws(StoreError) -> [ListedToken] {
     let select = waves.deathsIn
     select.bind(1, time)
     select.bind(2, Int64(limit))
@@ -210,8 +209,7 @@ struct WaveStatements {
       SELECT d.token, d.app, d.environment, d.invalid_since, d.invalid_reason, d.recorded_at
       FROM waves AS w JOIN dead_tokens AS d ON d.app = w.app AND d.environment = w.environment
         AND d.recorded_at >= w.from_time AND d.recorded_at <= w.until_time
-      WHERE w.until_time >= ?1 AND w.from_time <= ?1 AND coalesce(w.verdict, '') != 'released'
-      LIMIT ?2
+      WHERE w.until_time >= ?1 AND coalesce(w.verdict, '') != 'released' LIMIT ?2
       """)
     released = try database.prepare(
       """

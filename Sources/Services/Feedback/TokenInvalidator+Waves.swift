@@ -75,7 +75,7 @@ extension TokenInvalidator {
       summary: summary)
   }
 
-  /// Takes the marks of open waves back: they were published before it was known that there is a wave. In the caller's
+  /// Takes the marks of waves back: they were published before it was known that there is a wave. In the caller's
   /// transaction.
   ///
   /// - Parameters:
@@ -85,7 +85,8 @@ extension TokenInvalidator {
     now: Int64, _ outcome: inout Outcome, isMine: (DeviceKey) -> Bool
   ) throws(StoreError) {
     let said = Set(outcome.publications.map(\.device))
-    let dead = try store.deathsInWaves(openAt: now, limit: Self.atOnce)
+    // Answers that came late, and imports, are as old as an hour: their wave may be over when it begins.
+    let dead = try store.deathsInWaves(endedAfter: now - BadTokenWave.day, limit: Self.atOnce)
     for token in dead where isMine(token.device.key) && !said.contains(token.device.key) {
       let mark = DeviceState.Mark(
         since: token.since, aliveFrom: token.since, reason: token.reason,
