@@ -13,6 +13,9 @@ final class ServerConnection {
   /// connection that is closed while bytes come is reset, and the answer with it.
   private static let lingerMilliseconds: UInt64 = 2_000
 
+  /// What one turn does for a connection: so many pieces of a body or an answer. The smallest chunks cost most.
+  private static let stepsPerTurn = 64
+
   private enum Phase {
     case head
     case body
@@ -75,8 +78,10 @@ final class ServerConnection {
   /// Goes on as far as possible.
   func work() {
     isPending = false
-    while !isClosed, step() {}
-    if hasEnded { endIfCutOff() }
+    var steps = 0
+    while !isClosed, steps < Self.stepsPerTurn, step() { steps += 1 }
+    if steps == Self.stepsPerTurn, !isClosed { isPending = true }
+    if hasEnded, !isPending { endIfCutOff() }
     send()
     updateInterest()
   }
@@ -114,7 +119,7 @@ final class ServerConnection {
   /// Nothing more comes: between requests, and in the middle of one, nobody waits for an answer.
   private func endIfCutOff() {
     switch phase {
-    case .head: if !isPending { close() }
+    case .head: close()
     case .body: if exchange?.isPaused != true { close() }
     case .waiting, .answering, .lingering, .closed: break
     }

@@ -33,6 +33,9 @@ public final class StreamExchange {
   /// The value of an argument of the query, percent-decoded; nil without it.
   public func argument(_ name: String) -> String? { head.target.query(name) }
 
+  /// An argument that the query has twice.
+  public var repeatedArgument: String? { head.target.repeatedName }
+
   /// Bytes of the body as its head announces them; nil for a body in chunks.
   public var announcedLength: Int? {
     if case .length(let count) = head.framing { count } else { nil }

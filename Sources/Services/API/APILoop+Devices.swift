@@ -18,6 +18,9 @@ extension APILoop {
     _ exchange: StreamExchange, _ resource: APIResource, _ key: APIKey
   ) throws(Admission.Failure) {
     try demandTurn(key)
+    if let name = exchange.repeatedArgument {
+      throw .init(.malformed("\(name) is given twice", field: name))
+    }
     let kind = try deviceKind(exchange, resource, key)
     switch kind {
     case .ask:
