@@ -37,7 +37,7 @@ final class ServerConnection {
   private var inbox = ByteBuffer(capacity: 1_024)
   /// What waits for the socket without TLS.
   private var outbox = ByteBuffer(capacity: 512)
-  private var exchange: StreamExchange?
+  private(set) var exchange: StreamExchange?
   private var left = 0
   private var chunks: ChunkedBody?
   private var response: ResponseSource?
@@ -98,6 +98,7 @@ final class ServerConnection {
     self.exchange = nil
     server?.handler?.gone(exchange)
     exchange.held = 0
+    exchange.stored = 0
   }
 
   private func read() {

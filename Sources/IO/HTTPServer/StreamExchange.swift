@@ -15,6 +15,10 @@ public final class StreamExchange {
   public var held = 0 {
     didSet { connection.server?.held += held - oldValue }
   }
+  /// Bytes that the owner keeps in files for it, which the server adds up, too.
+  public var stored = 0 {
+    didSet { connection.server?.stored += stored - oldValue }
+  }
 
   init(_ head: RequestHead, _ connection: ServerConnection) {
     self.head = head

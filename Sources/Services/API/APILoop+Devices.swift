@@ -27,7 +27,7 @@ extension APILoop {
       guard let queries else {
         throw .init(.unavailable("this process has no database; start it with --database"))
       }
-      if queries.isFull { throw .init(.unavailable("too many questions wait for the database")) }
+      if queries.isFull || devices.questions(of: key) >= QueryWorker.share { throw .init(.unavailable("too many questions wait for the database")) }
     case .register, .remove: try demandProducer()
     }
     keys.take(key, 1, now: now)
@@ -83,6 +83,7 @@ extension APILoop {
       }
       switch device.kind {
       case .ask(let question):
+        let question = try permitted(question, key)
         devices.insert(device)
         queries?.ask(device.number, question)
       case .register(let token):
@@ -96,12 +97,25 @@ extension APILoop {
         }
         try produce(record, device)
       case .remove(let removed):
+        guard key.maySend(for: removed.app) else { throw .init(.forbidden(app: removed.app)) }
         try produce(
           DeviceRecord(device: removed, event: .removed(at: WallClock.milliseconds())), device)
       }
     } catch {
       answer(device, error.problem.response)
     }
+  }
+
+  /// The question with the rights that its key has now.
+  private func permitted(
+    _ question: QueryWorker.Question, _ key: APIKey
+  ) throws(Admission.Failure) -> QueryWorker.Question {
+    switch question {
+    case .device(let identity): try demandRead(identity.app, key)
+    case .deadTokens(let page): try demandRead(page.app, key)
+    case .outcomes(let id, _): return .outcomes(id: id, key)
+    }
+    return question
   }
 
   private func produce(
@@ -126,6 +140,10 @@ extension APILoop {
       return answer(device, Problem.unavailable("Kafka did not acknowledge it").response)
     }
     note(device.exchange, device.key, requests: 1)
+    if let isRemoval = device.kind.isRemoval {
+      keys.figures.countChange(
+        isRemoval: isRemoval, of: device.key, from: device.exchange.client)
+    }
     answer(
       device,
       HTTPResponse(
