@@ -107,7 +107,8 @@ public enum APIMetrics {
     "martlet_api_reload_refused", .gauge, labels: ["file", "app"],
     bound: "2 files × \(ReloadStatus.namedApps + 1) apps",
     merge: .highest, event: "invalid HTTPS certificate or key; keeping the previous one",
-    "1 while a changed file (certificate with its key, keys) is refused and earlier content is in use; `app` is empty.")
+    "1 while a changed file (certificate with its key, keys) is refused and earlier content is in use; `app` is empty."
+  )
 
   public static let all = [
     http, requests, queries, bytes, connections, inFlight, keys, held, stored, malformed,

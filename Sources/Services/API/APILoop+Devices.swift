@@ -27,7 +27,9 @@ extension APILoop {
       guard let queries else {
         throw .init(.unavailable("this process has no database; start it with --database"))
       }
-      if queries.isFull || devices.questions(of: key) >= QueryWorker.share { throw .init(.unavailable("too many questions wait for the database")) }
+      guard !queries.isFull, devices.questions(of: key) < QueryWorker.share else {
+        throw .init(.unavailable("too many questions wait for the database"))
+      }
     case .register, .remove: try demandProducer()
     }
     keys.take(key, 1, now: now)
