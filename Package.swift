@@ -326,7 +326,7 @@ let package = Package(
         "Access", "API", "APNS", "Delivery", "Diagnosis", "EmbeddedKafka", "ServiceKit", "Kafka",
         "JSON",
         "Records",
-        "Signing", "Store", "HTTPClient",
+        "Signing", "Store", "HTTPClient", "TLS",
         "EventLoop", "Bytes", "Pipeline", "Settings", "Telemetry", "TestSupport",
       ]),
     tests(

@@ -58,7 +58,7 @@ public struct ChunkedBody: Sendable {
     guard let line = try Self.line(bytes, longest: Self.longestLine) else { return .wait }
     var (value, digits) = (0, 0)
     while digits < line, let digit = Self.digit(bytes[digits]) {
-      guard digits < 15 else { throw RequestProblem(413, "a chunk is too large") }
+      guard value >> 56 == 0 else { throw RequestProblem(413, "a chunk is too large") }
       value = value << 4 | digit
       digits += 1
     }
@@ -70,10 +70,11 @@ public struct ChunkedBody: Sendable {
     return .skip(line + 2)
   }
 
-  /// They are read and dropped.
+  /// They are read as fields and dropped.
   private mutating func trailers(_ bytes: Span<UInt8>) throws(RequestProblem) -> Step {
     guard let line = try Self.line(bytes, longest: Self.longestTrailer) else { return .wait }
     if line == 0 { return .end(2) }
+    _ = try RequestHead.field(bytes.extracting(0..<line))
     trailer += line + 2
     guard trailer <= Self.longestTrailer else { throw RequestProblem(431, "too many trailers") }
     return .skip(line + 2)

@@ -48,6 +48,7 @@ public struct RequestHead: Equatable, Sendable {
       }
       fields.append(try Self.field(bytes.extracting(range)))
     }
+    try Self.demandSingles(fields)
     method = line.method
     isVersion11 = line.isVersion11
     self.fields = fields
@@ -71,7 +72,8 @@ public struct RequestHead: Equatable, Sendable {
 
   // MARK: Fields
 
-  private static func field(
+  /// A field's line, without its end; also one of a chunked body's trailer.
+  static func field(
     _ line: Span<UInt8>
   ) throws(RequestProblem) -> (name: String, value: String) {
     guard line[0] != 0x20, line[0] != 0x09 else { throw .malformed("a folded field") }
@@ -84,6 +86,23 @@ public struct RequestHead: Equatable, Sendable {
     while start < end, line[start] == 0x20 || line[start] == 0x09 { start += 1 }
     while end > start, line[end - 1] == 0x20 || line[end - 1] == 0x09 { end -= 1 }
     return (line.extracting(0..<colon).text, line.extracting(start..<end).text)
+  }
+
+  /// Fields that have one value (RFC 9110 §5.3): of two, one server takes the first and another one the last.
+  private static let singles: Set<String> = [
+    "authorization", "content-encoding", "content-type", "idempotency-key", "origin",
+    "sec-fetch-site",
+  ]
+
+  private static func demandSingles(
+    _ fields: [(name: String, value: String)]
+  ) throws(RequestProblem) {
+    var seen: Set<String> = []
+    for (name, _) in fields where singles.contains(name.lowercased()) {
+      guard seen.insert(name.lowercased()).inserted else {
+        throw .malformed("\(name) is given twice")
+      }
+    }
   }
 
   private static func values(
@@ -183,6 +202,9 @@ private struct RequestLine {
       throw .malformed("the request line has no target between two blanks")
     }
     let target = line.extracting((space + 1)..<end).text
+    guard !target.utf8.contains(UInt8(ascii: "#")) else {
+      throw .malformed("a target has no fragment")
+    }
     let version = Array(line.extracting((end + 1)..<line.count).text.utf8)
     guard version.count == 8, version.starts(with: "HTTP/".utf8), version[6] == UInt8(ascii: "."),
       version[5] &- 0x30 < 10, version[7] &- 0x30 < 10

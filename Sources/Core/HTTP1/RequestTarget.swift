@@ -30,6 +30,12 @@ public struct RequestTarget: Equatable, Sendable {
   /// The value of the query's first part of that name.
   public func query(_ name: String) -> String? { query.first { $0.name == name }?.value }
 
+  /// A name that two parts of the query have.
+  public var repeatedName: String? {
+    var seen: Set<String> = []
+    return query.first { !seen.insert($0.name).inserted }?.name
+  }
+
   private static func decode(
     _ text: Substring, plusIsBlank: Bool
   ) throws(RequestProblem) -> String {

@@ -113,6 +113,7 @@ private final class Router: StreamHandler {
   }
 
   func began(_ exchange: StreamExchange) -> HTTPResponse? {
+    guard exchange.announcedLength ?? 0 <= bodyLimit else { return tooLong }
     exchange.attachment = ReceivedBody()
     return nil
   }
@@ -133,14 +134,18 @@ private final class Router: StreamHandler {
   func gone(_ exchange: StreamExchange) {}
 
   private func answer(_ request: HTTPRequest, isTooLong: Bool) -> HTTPResponse {
-    guard !isTooLong else {
-      return .text("the body is longer than \(bodyLimit) bytes\n", status: 413)
-    }
+    guard !isTooLong else { return tooLong }
     let covering = routes.filter { $0.covers(request.path) }
     guard !covering.isEmpty else { return .text("not found\n", status: 404) }
     guard let route = covering.first(where: { $0.takes(request.method) }) else {
-      return .text("\(request.method) is not possible here\n", status: 405)
+      var refusal = HTTPResponse.text("\(request.method) is not possible here\n", status: 405)
+      refusal.headers.append(("Allow", covering.map(\.method).joined(separator: ", ")))
+      return refusal
     }
     return route.handler(request)
+  }
+
+  private var tooLong: HTTPResponse {
+    .text("the body is longer than \(bodyLimit) bytes\n", status: 413)
   }
 }

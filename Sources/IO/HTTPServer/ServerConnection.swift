@@ -13,6 +13,9 @@ final class ServerConnection {
   /// connection that is closed while bytes come is reset, and the answer with it.
   private static let lingerMilliseconds: UInt64 = 2_000
 
+  /// What one turn does for a connection: so many pieces of a body or an answer. The smallest chunks cost most.
+  private static let stepsPerTurn = 64
+
   private enum Phase {
     case head
     case body
@@ -34,7 +37,7 @@ final class ServerConnection {
   private var inbox = ByteBuffer(capacity: 1_024)
   /// What waits for the socket without TLS.
   private var outbox = ByteBuffer(capacity: 512)
-  private var exchange: StreamExchange?
+  private(set) var exchange: StreamExchange?
   private var left = 0
   private var chunks: ChunkedBody?
   private var response: ResponseSource?
@@ -75,8 +78,10 @@ final class ServerConnection {
   /// Goes on as far as possible.
   func work() {
     isPending = false
-    while !isClosed, step() {}
-    if hasEnded { endIfCutOff() }
+    var steps = 0
+    while !isClosed, steps < Self.stepsPerTurn, step() { steps += 1 }
+    if steps == Self.stepsPerTurn, !isClosed { isPending = true }
+    if hasEnded, !isPending { endIfCutOff() }
     send()
     updateInterest()
   }
@@ -93,6 +98,7 @@ final class ServerConnection {
     self.exchange = nil
     server?.handler?.gone(exchange)
     exchange.held = 0
+    exchange.stored = 0
   }
 
   private func read() {
@@ -114,7 +120,7 @@ final class ServerConnection {
   /// Nothing more comes: between requests, and in the middle of one, nobody waits for an answer.
   private func endIfCutOff() {
     switch phase {
-    case .head: if !isPending { close() }
+    case .head: close()
     case .body: if exchange?.isPaused != true { close() }
     case .waiting, .answering, .lingering, .closed: break
     }

@@ -15,6 +15,10 @@ public final class StreamExchange {
   public var held = 0 {
     didSet { connection.server?.held += held - oldValue }
   }
+  /// Bytes that the owner keeps in files for it, which the server adds up, too.
+  public var stored = 0 {
+    didSet { connection.server?.stored += stored - oldValue }
+  }
 
   init(_ head: RequestHead, _ connection: ServerConnection) {
     self.head = head
@@ -32,6 +36,9 @@ public final class StreamExchange {
 
   /// The value of an argument of the query, percent-decoded; nil without it.
   public func argument(_ name: String) -> String? { head.target.query(name) }
+
+  /// An argument that the query has twice.
+  public var repeatedArgument: String? { head.target.repeatedName }
 
   /// Bytes of the body as its head announces them; nil for a body in chunks.
   public var announcedLength: Int? {

@@ -63,6 +63,8 @@ public final class StreamServer {
   private(set) var isStopping = false
   /// Bytes that exchanges hold in memory, by their own account.
   public internal(set) var held = 0
+  /// Bytes that exchanges keep in files, by their own account.
+  public internal(set) var stored = 0
   /// Requests that were no HTTP, since the start.
   public internal(set) var refusedHeads = 0
   private var open: [Int: ServerConnection] = [:]
@@ -134,6 +136,16 @@ public final class StreamServer {
 
   /// Open connections.
   public var connections: Int { open.count }
+
+  /// What the exchanges of an owner hold in memory.
+  public func held(by owner: String) -> Int {
+    open.values.reduce(0) { $0 + ($1.exchange?.owner == owner ? $1.exchange?.held ?? 0 : 0) }
+  }
+
+  /// What the exchanges of an owner keep in files.
+  public func stored(by owner: String) -> Int {
+    open.values.reduce(0) { $0 + ($1.exchange?.owner == owner ? $1.exchange?.stored ?? 0 : 0) }
+  }
 
   /// An answer has not left yet.
   public var hasUnsent: Bool { open.values.contains { $0.hasUnsent } }

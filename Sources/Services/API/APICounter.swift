@@ -22,11 +22,12 @@ enum APICounter: Int, CounterKey {
   case inFlight
   case keys
   case heldBytes
+  case storedBytes
   case malformed
 
   var kind: CounterKind {
     switch self {
-    case .connections, .inFlight, .keys, .heldBytes: .gauge
+    case .connections, .inFlight, .keys, .heldBytes, .storedBytes: .gauge
     default: .total
     }
   }
@@ -47,6 +48,7 @@ enum APICounter: Int, CounterKey {
     case .inFlight: MetricSeries(APIMetrics.inFlight)
     case .keys: MetricSeries(APIMetrics.keys)
     case .heldBytes: MetricSeries(APIMetrics.held)
+    case .storedBytes: MetricSeries(APIMetrics.stored)
     case .malformed: MetricSeries(APIMetrics.malformed)
     }
   }
@@ -75,6 +77,9 @@ public enum APIMetrics {
   static let held = Metric(
     "martlet_api_held_bytes", .gauge, unit: .bytes,
     "Bytes of bodies and answers in memory; above --max-held-bytes requests are refused.")
+  static let stored = Metric(
+    "martlet_api_stored_bytes", .gauge, unit: .bytes,
+    "Bytes of verdicts in temporary files; above --max-stored-bytes requests are refused.")
   static let malformed = Metric(
     "martlet_api_malformed_requests_total", .counter,
     "Requests that were not HTTP/1.1 as RFC 9112 defines it, answered with 400 or the like.")
@@ -87,8 +92,26 @@ public enum APIMetrics {
     "martlet_api_key_not_after_timestamp_seconds", .gauge, unit: .seconds, labels: ["key"],
     bound: "API keys", "The end of an API key; one without an end has none.")
 
+  static let keyChanges = Metric(
+    "martlet_api_key_device_changes_total", .counter, labels: ["key", "change"],
+    bound: "2 × API keys", event: "devices changed",
+    "Registrations and removals of devices that Kafka has, by the name of their API key.")
+  static let certificateEnd = Metric(
+    "martlet_api_certificate_not_after_timestamp_seconds", .gauge, unit: .seconds,
+    event: "HTTPS certificate expires soon; renew it, its file is read again when it changes",
+    "When the certificate of HTTPS expires, as Unix time; none without HTTPS.")
+  /// The files by their names in `reloadRefused`.
+  static let certificateFile = "certificate"
+  static let keysFile = "keys"
+  static let reloadRefused = Metric(
+    "martlet_api_reload_refused", .gauge, labels: ["file", "app"],
+    bound: "2 files × \(ReloadStatus.namedApps + 1) apps",
+    merge: .highest, event: "invalid HTTPS certificate or key; keeping the previous one",
+    "1 while a changed file (certificate with its key, keys) is refused and earlier content is in use; `app` is empty."
+  )
+
   public static let all = [
-    http, requests, queries, bytes, connections, inFlight, keys, held, malformed, keyRequests,
-    keyEnd,
+    http, requests, queries, bytes, connections, inFlight, keys, held, stored, malformed,
+    keyRequests, keyEnd, keyChanges, certificateEnd, reloadRefused,
   ]
 }

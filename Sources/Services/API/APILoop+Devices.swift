@@ -18,13 +18,18 @@ extension APILoop {
     _ exchange: StreamExchange, _ resource: APIResource, _ key: APIKey
   ) throws(Admission.Failure) {
     try demandTurn(key)
+    if let name = exchange.repeatedArgument {
+      throw .init(.malformed("\(name) is given twice", field: name))
+    }
     let kind = try deviceKind(exchange, resource, key)
     switch kind {
     case .ask:
       guard let queries else {
         throw .init(.unavailable("this process has no database; start it with --database"))
       }
-      if queries.isFull { throw .init(.unavailable("too many questions wait for the database")) }
+      guard !queries.isFull, devices.questions(of: key) < QueryWorker.share else {
+        throw .init(.unavailable("too many questions wait for the database"))
+      }
     case .register, .remove: try demandProducer()
     }
     keys.take(key, 1, now: now)
@@ -80,6 +85,7 @@ extension APILoop {
       }
       switch device.kind {
       case .ask(let question):
+        let question = try permitted(question, key)
         devices.insert(device)
         queries?.ask(device.number, question)
       case .register(let token):
@@ -93,12 +99,25 @@ extension APILoop {
         }
         try produce(record, device)
       case .remove(let removed):
+        guard key.maySend(for: removed.app) else { throw .init(.forbidden(app: removed.app)) }
         try produce(
           DeviceRecord(device: removed, event: .removed(at: WallClock.milliseconds())), device)
       }
     } catch {
       answer(device, error.problem.response)
     }
+  }
+
+  /// The question with the rights that its key has now.
+  private func permitted(
+    _ question: QueryWorker.Question, _ key: APIKey
+  ) throws(Admission.Failure) -> QueryWorker.Question {
+    switch question {
+    case .device(let identity): try demandRead(identity.app, key)
+    case .deadTokens(let page): try demandRead(page.app, key)
+    case .outcomes(let id, _): return .outcomes(id: id, key)
+    }
+    return question
   }
 
   private func produce(
@@ -123,6 +142,10 @@ extension APILoop {
       return answer(device, Problem.unavailable("Kafka did not acknowledge it").response)
     }
     note(device.exchange, device.key, requests: 1)
+    if let isRemoval = device.kind.isRemoval {
+      keys.figures.countChange(
+        isRemoval: isRemoval, of: device.key, from: device.exchange.client)
+    }
     answer(
       device,
       HTTPResponse(

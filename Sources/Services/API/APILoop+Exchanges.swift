@@ -75,9 +75,24 @@ extension APILoop {
     }
   }
 
-  /// This process holds less of bodies and answers than it may.
-  func demandMemory() throws(Admission.Failure) {
-    if server.held > settings.maxHeldBytes { throw .init(.outOfMemory) }
+  /// This process holds less of bodies and answers than it may, in memory and in files.
+  func demandRoom(_ key: APIKey) throws(Admission.Failure) {
+    if isOutOfMemory(key) { throw .init(.outOfMemory) }
+    if isOutOfStorage(key) { throw .init(.outOfStorage) }
+  }
+
+  /// A key may hold half of what all may: one that fills it leaves room for others.
+  func isOutOfMemory(_ key: APIKey) -> Bool {
+    Self.isOver(server.held, settings.maxHeldBytes) { server.held(by: key.name) }
+  }
+
+  /// The same of files.
+  func isOutOfStorage(_ key: APIKey) -> Bool {
+    Self.isOver(server.stored, settings.maxStoredBytes) { server.stored(by: key.name) }
+  }
+
+  private static func isOver(_ all: Int, _ limit: Int, own: () -> Int) -> Bool {
+    all > limit || (all > limit / 2 && own() > limit / 2)
   }
 
   private func begin(
@@ -89,7 +104,7 @@ extension APILoop {
     if body.form == .document, let length = exchange.announcedLength, length > limit {
       throw .init(.tooLarge(limit))
     }
-    try demandMemory()
+    try demandRoom(key)
     let submission = Submission(
       exchange, key: key, keyRevision: keys.revision, idempotencyKey: body.idempotencyKey,
       maxBody: limit, form: body.form,
@@ -139,6 +154,8 @@ extension APILoop {
     submission.isGivenUp = true
     submission.hasEnded = true
     submission.dropBody()
+    // Its file too, though Kafka's answers are still to come.
+    submission.verdicts = VerdictLog()
     release(submission)
   }
 
@@ -184,6 +201,7 @@ extension APILoop {
     note(submission.exchange, submission.key, requests: submission.acknowledged)
     submission.buffer = ByteBuffer(capacity: 16)
     submission.exchange.held = response.heldBytes
+    submission.exchange.stored = submission.verdicts.storedBytes
     counters.add(
       response.status < 300
         ? .httpAccepted : response.status >= 500 ? .httpUnavailable : .httpRefused)

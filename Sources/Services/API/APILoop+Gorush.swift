@@ -32,7 +32,7 @@ extension APILoop {
     }
     try demandTurn(key)
     try demandProducer()
-    try demandMemory()
+    try demandRoom(key)
     let limit = key.maxBody ?? settings.maxBody
     if let length = exchange.announcedLength, length > limit { throw .init(.tooLarge(limit)) }
     exchange.owner = key.name
@@ -53,7 +53,7 @@ extension APILoop {
   func received(_ bytes: UnsafeRawBufferPointer, _ push: GorushExchange) {
     counters.add(.bytes, bytes.count)
     push.append(bytes)
-    if push.body.reservedBytes > Inflater.piece, server.held > settings.maxHeldBytes {
+    if push.body.reservedBytes > Inflater.piece, isOutOfMemory(push.key) {
       push.isOutOfMemory = true
       push.body = ByteBuffer(capacity: 16)
     }
@@ -82,6 +82,8 @@ extension APILoop {
     if push.isTooLong { return .tooLarge(push.maxBody) }
     if push.isOutOfMemory { return .outOfMemory }
     guard push.renewKey(keys) else { return .unauthorized("this API key is not valid any more") }
+    let isBearable = push.body.withSpan { JSONWeight.isBearable($0) }
+    guard isBearable else { return .tooManyValues }
     do throws(CompatibilityError) {
       try read(push)
       push.account()
@@ -93,7 +95,9 @@ extension APILoop {
 
   /// Makes the records of a body.
   private func read(_ push: GorushExchange) throws(CompatibilityError) {
-    guard let body = try? deviceParser.parse(push.body.bytes) else {
+    // A parser keeps the memory of its longest text.
+    let parser = push.body.count > Inflater.piece ? JSONParser() : deviceParser
+    guard let body = try? parser.parse(push.body.bytes) else {
       throw CompatibilityError("", "Missing notifications field.")
     }
     let bytes = push.body.count
@@ -154,7 +158,9 @@ extension APILoop {
 
   /// Hands to Kafka what there is room for.
   private func advance(_ push: GorushExchange) {
-    if !push.renewKey(keys) { push.stop() }
+    let apps = push.key.apps
+    // Which records are of which app is not known any more.
+    if !push.renewKey(keys) || push.key.apps != apps { push.stop() }
     while push.next < push.records.count,
       producer.outstandingBytes < settings.maxInFlightBytes, !producer.isFull
     {
@@ -205,6 +211,7 @@ extension APILoop {
 
   private func finish(_ push: GorushExchange) {
     gorush.remove(push)
+    note(push.exchange, push.key, requests: push.next - push.outstanding)
     answer(push, push.response())
   }
 

@@ -90,7 +90,7 @@ extension APILoop {
       giveUp(submission, .tooLarge(submission.maxBody))
     } else if submission.buffer.count > Self.longestItem {
       giveUp(submission, .itemTooLarge(Self.longestItem))
-    } else if submission.buffer.count > Inflater.piece, server.held > settings.maxHeldBytes {
+    } else if submission.buffer.count > Inflater.piece, isOutOfMemory(submission.key) {
       giveUp(submission, .outOfMemory)
     }
   }
@@ -128,11 +128,15 @@ extension APILoop {
   }
 
   private func spill(_ submission: Submission) {
+    let before = submission.verdicts.storedBytes
     do throws(SystemError) {
       try submission.verdicts.spillIfLong()
     } catch {
       giveUp(submission, .unavailable("the verdicts cannot be kept: \(error)"))
     }
+    guard submission.verdicts.storedBytes > before else { return }
+    submission.account()
+    if isOutOfStorage(submission.key) { giveUp(submission, .outOfStorage) }
   }
 
   /// Looks at nothing more of the body; what was handed to Kafka before is answered for.

@@ -18,6 +18,7 @@ import TLS
 final class APILoop: StreamHandler {
   private static let idleSeconds: UInt32 = 30
   private static let turnMilliseconds: Int32 = 100
+  private static let tellMilliseconds: UInt64 = 60_000
 
   let settings: APISettings
   let context: ServiceContext
@@ -46,6 +47,7 @@ final class APILoop: StreamHandler {
   private var watch: ProducerWatch
   private var identity: IdentityWatch?
   private var lookAt: UInt64 = 0
+  private var tellAt: UInt64 = 0
   private var deliveries: [Delivery] = []
   private var failure: ServiceFailure?
   /// Monotonic milliseconds of this turn.
@@ -84,10 +86,10 @@ final class APILoop: StreamHandler {
   private func listen() throws(ServiceFailure) {
     do {
       identity = IdentityWatch(settings)
-      let identity = try identity?.read()
+      let pair = try identity?.read()
       server = try StreamServer(
         host: settings.listen.numericHost, port: settings.listen.port,
-        connections: settings.maxConnections, idleSeconds: Self.idleSeconds, identity: identity,
+        connections: settings.maxConnections, idleSeconds: Self.idleSeconds, identity: pair,
         refusal: { Problem.refusal(status: $0.status, $0.text).response }, handler: self)
       try poller.add(server.fd, token: 1, .readable)
     } catch {
@@ -103,6 +105,8 @@ final class APILoop: StreamHandler {
   func run() throws(ServiceFailure) {
     context.counters.add(counters)
     context.counters.add(metrics: keys.figures)
+    context.counters.add(metrics: keys.reloads)
+    if let identity { context.counters.add(metrics: identity.figures) }
     context.signals.subscribe(wakeup)
     context.reportReady()
     var ready: [ReadyEvent] = []
@@ -151,6 +155,7 @@ final class APILoop: StreamHandler {
     counters.set(.inFlight, producer.outstanding)
     counters.set(.keys, keys.table.keys.count)
     counters.set(.heldBytes, server.held)
+    counters.set(.storedBytes, server.stored)
     counters.set(.malformed, server.refusedHeads)
   }
 
@@ -159,7 +164,23 @@ final class APILoop: StreamHandler {
     keys.look(now: now, isAsked: isAsked)
     guard isAsked || now >= lookAt else { return }
     lookAt = now + 1_000
-    identity?.look(isAsked: isAsked, server, context.log)
+    identity?.look(isAsked: isAsked, now: now, server, keys.reloads, context.log)
+    tellChanges()
+  }
+
+  /// The lines of the log that say who has changed devices since when: one a minute for a key, since there may be
+  /// thousands of changes per second.
+  private func tellChanges() {
+    guard now >= tellAt || context.signals.isStopping else { return }
+    tellAt = now + Self.tellMilliseconds
+    for (name, change) in keys.figures.takeUntold() {
+      context.log.info(
+        "devices changed",
+        [
+          "key": name, "registered": "\(change.registered)", "removed": "\(change.removed)",
+          "client": change.client,
+        ])
+    }
   }
 
   private func takeDeliveries() {

@@ -69,6 +69,14 @@ public struct APISettings: DeclaredSettings, Sendable {
     )
   ) public var maxHeldBytes: Int
 
+  /// The most bytes of verdicts in temporary files.
+  @Declared(
+    .bytes(
+      "max-stored-bytes", default: "1GiB", in: 1 << 20...1 << 40,
+      "Most bytes of verdicts in temporary files of all bodies (TMPDIR, or /tmp); above it requests are refused with 503."
+    )
+  ) public var maxStoredBytes: Int
+
   /// Bytes handed to Kafka and not yet acknowledged, at most.
   @Declared(
     .bytes(

@@ -12,6 +12,15 @@ final class DeviceExchange {
     case register(token: String)
     case remove(DeviceKey)
     case ask(QueryWorker.Question)
+
+    /// Whether a change removes the device; nil for a question.
+    var isRemoval: Bool? {
+      switch self {
+      case .register: false
+      case .remove: true
+      case .ask: nil
+      }
+    }
   }
 
   let exchange: StreamExchange
@@ -44,6 +53,11 @@ struct DeviceExchanges {
     last += 1
     exchange.number = last
     open[last] = exchange
+  }
+
+  /// How many questions of a key wait.
+  func questions(of key: APIKey) -> Int {
+    open.values.count { $0.key.name == key.name && $0.kind.isRemoval == nil }
   }
 
   mutating func take(_ number: UInt64) -> DeviceExchange? { open.removeValue(forKey: number) }

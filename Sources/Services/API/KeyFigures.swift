@@ -6,8 +6,20 @@ import Telemetry
 
 /// The series that have one value per API key. The loop writes them, the status server's thread reads.
 final class KeyFigures: MetricSource {
+  /// Changes of devices by one key.
+  struct Changes {
+    var registered = 0
+    var removed = 0
+    /// The address that the last one came from.
+    var client = ""
+  }
+
   private struct Values {
     var requests: [String: Int] = [:]
+    /// Since the start.
+    var changes: [String: Changes] = [:]
+    /// Those that no line of the log has told.
+    var untold: [String: Changes] = [:]
     /// Seconds since the epoch.
     var ends: [String: Int] = [:]
   }
@@ -20,11 +32,30 @@ final class KeyFigures: MetricSource {
     values.withLock { $0.requests[key.name, default: 0] += requests }
   }
 
+  /// A registration or a removal of a device was acknowledged.
+  func countChange(isRemoval: Bool, of key: APIKey, from client: String) {
+    let part = isRemoval ? \Changes.removed : \Changes.registered
+    values.withLock { values in
+      values.changes[key.name, default: Changes()][keyPath: part] += 1
+      values.untold[key.name, default: Changes()][keyPath: part] += 1
+      values.untold[key.name]?.client = client
+    }
+  }
+
+  /// The changes since the last call, by the names of their keys.
+  func takeUntold() -> [(name: String, changes: Changes)] {
+    values.withLock { values in
+      defer { values.untold = [:] }
+      return values.untold.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+  }
+
   /// The keys as they are now: series of others end.
   func show(_ table: APIKeyTable) {
     values.withLock { values in
       let names = Set(table.keys.map(\.name))
       values.requests = values.requests.filter { names.contains($0.key) }
+      values.changes = values.changes.filter { names.contains($0.key) }
       values.ends = [:]
       for key in table.keys { values.ends[key.name] = key.expires.map { Int($0 / 1_000) } }
     }
@@ -37,6 +68,12 @@ final class KeyFigures: MetricSource {
       }
         + values.ends.sorted { $0.key < $1.key }.map {
           MetricSample(APIMetrics.keyEnd, [$0.key], $0.value)
+        }
+        + values.changes.sorted { $0.key < $1.key }.flatMap { name, changes in
+          [
+            MetricSample(APIMetrics.keyChanges, [name, "registered"], changes.registered),
+            MetricSample(APIMetrics.keyChanges, [name, "removed"], changes.removed),
+          ]
         }
     }
   }

@@ -23,6 +23,8 @@ struct KeyRing {
   /// The days that were last told of each key that expires soon.
   private var told: [String: Int] = [:]
   let figures = KeyFigures()
+  let reloads = ReloadStatus(
+    APIMetrics.reloadRefused, [APIMetrics.certificateFile, APIMetrics.keysFile])
 
   /// Throws when the file cannot be read.
   init(_ path: String, _ context: ServiceContext) throws(ServiceFailure) {
@@ -49,6 +51,7 @@ struct KeyRing {
       let read = try APIKeysFile.read(path)
       let changes = KeyChanges(from: table, to: read)
       table = read
+      reloads.accepted(APIMetrics.keysFile)
       revision += 1
       lookAtEnds(WallClock.milliseconds())
       buckets = buckets.filter { name, _ in table.keys.contains { $0.name == name } }
@@ -61,6 +64,7 @@ struct KeyRing {
           "changed": changes.changed.joined(separator: " "),
         ])
     } catch {
+      _ = reloads.refused(APIMetrics.keysFile, "\(error)", now: now, isAsked: isAsked)
       context.log.error(
         "invalid API keys file; keeping the previous keys", ["error": "\(error)"])
     }

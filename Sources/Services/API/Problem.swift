@@ -107,6 +107,13 @@ struct Problem: Sendable, Equatable {
   static let outOfMemory = unavailable(
     "this process holds as many bytes of requests as it may; send it again")
 
+  static let outOfStorage = unavailable(
+    "this process keeps as many bytes of verdicts in temporary files as it may; send it again")
+
+  static let tooManyValues = Problem(
+    status: 413, title: "Content too large",
+    detail: "the body has too many small values for its length; split it")
+
   static func mediaType(_ type: String) -> Problem {
     Problem(
       status: 415, title: "Unsupported media type",

@@ -28,6 +28,8 @@ final class QueryWorker {
 
   /// The most questions that wait; further ones are refused.
   private static let limit = 256
+  /// The most of one key, so that others find a place.
+  static let share = 64
 
   private let messages = Mailbox<Message>(wakeup: Wakeup())
   private let answers: Mailbox<Answer>

@@ -117,8 +117,11 @@ final class Submission {
   /// Empty lines count, too.
   func noteEmptyLines() { bill.emptyLines = splitter.emptyLines }
 
-  /// Tells the server how much memory it takes.
-  func account() { exchange.held = buffer.reservedBytes + verdicts.reservedBytes }
+  /// Tells the server how much memory and disk it takes.
+  func account() {
+    exchange.held = buffer.reservedBytes + verdicts.reservedBytes
+    exchange.stored = verdicts.storedBytes
+  }
 
   /// Nothing more of the body is looked at.
   func dropBody() {

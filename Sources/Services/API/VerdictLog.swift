@@ -23,6 +23,9 @@ struct VerdictLog: ~Copyable {
   /// Bytes of memory that it takes.
   var reservedBytes: Int { memory.reservedBytes }
 
+  /// Bytes of its file, also of one that `takeBody` has passed on.
+  var storedBytes: Int { spilled }
+
   deinit { if file >= 0 { close(file) } }
 
   mutating func append(_ text: StaticString) { memory.append(text) }

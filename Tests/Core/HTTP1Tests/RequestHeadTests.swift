@@ -100,11 +100,25 @@ private func status(_ text: String) -> Int {
       ("GET /%00 HTTP/1.1\r\nHost: a\r\n\r\n", 400), ("GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", 400),
       ("GET /%4 HTTP/1.1\r\nHost: a\r\n\r\n", 400), ("GET /%FF HTTP/1.1\r\nHost: a\r\n\r\n", 400),
       ("GET /?a=%00 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+      ("GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+      // Fields of one value.
+      (line + "Host: a\r\nAuthorization: Bearer a\r\nauthorization: Bearer b\r\n\r\n", 400),
+      (line + "Host: a\r\nContent-Type: a/b\r\nContent-Type: c/d\r\n\r\n", 400),
+      (line + "Host: a\r\nContent-Encoding: gzip\r\nContent-Encoding: gzip\r\n\r\n", 400),
+      (line + "Host: a\r\nIdempotency-Key: a\r\nIdempotency-Key: b\r\n\r\n", 400),
+      (line + "Host: a\r\nOrigin: a\r\nOrigin: b\r\n\r\n", 400),
+      (line + "Host: a\r\nSec-Fetch-Site: none\r\nSec-Fetch-Site: none\r\n\r\n", 400),
+      (line + "Host: a\r\nAccept: a/b\r\nAccept: c/d\r\n\r\n", 200),
       // Expectations.
       (line + "Host: a\r\nExpect: 100-continue\r\n\r\n", 200),
       (line + "Host: a\r\nExpect: wonders\r\n\r\n", 417),
     ]
     for (text, expected) in cases { #expect(status(text) == expected, "\(text.debugDescription)") }
+  }
+
+  @Test func `a name that a query has twice is known`() throws {
+    #expect(try RequestTarget("/?app=a&b=1&%61pp=c").repeatedName == "app")
+    #expect(try RequestTarget("/?app=a&b=a").repeatedName == nil)
   }
 
   @Test func `control characters are refused wherever they stand`() {
@@ -180,6 +194,8 @@ private func status(_ text: String) -> Int {
     let found = try #require(try read(text, step: step))
     #expect(found == ("hello,0123456789", "GET"))
     #expect(try #require(try read("0\r\n\r\n", step: step)) == ("", ""))
+    let zeros = String(repeating: "0", count: 60)
+    #expect(try #require(try read("\(zeros)1\r\na\r\n\(zeros)\r\n\r\n", step: step)) == ("a", ""))
     #expect(try read("5\r\nhel", step: step) == nil)
     #expect(try read("5\r\nhello\r\n0\r\n", step: step) == nil)
   }
@@ -190,6 +206,8 @@ private func status(_ text: String) -> Int {
       "+5\r\nhello\r\n",
       "5 \r\nhello\r\n", " 5\r\nhello\r\n", "5\r\nhello\n0\r\n\r\n", "0\r\nX: 1\n\r\n",
       "5;\u{0}\r\nhello\r\n", "5\rhello", "FFFFFFFFFFFFFFFF\r\n",
+      "8000000000000000\r\n", "0\r\nGET / HTTP/1.1\r\n\r\n", "0\r\nX : 1\r\n\r\n",
+      "0\r\nX: 1\r\n folded\r\n\r\n",
       "5;" + String(repeating: "x", count: 300) + "\r\n",
       "0\r\n" + String(repeating: "X: 0123456789\r\n", count: 400) + "\r\n",
     ] {

@@ -110,6 +110,11 @@ final class APIFixture {
     try kafka.read(kafka.name("requests"), count: count)
   }
 
+  /// A series on `/metrics`.
+  func value(of metric: String, _ labels: [String]) -> MetricValue? {
+    context.counters.samples.first { $0.metric.name == metric && $0.labels == labels }?.value
+  }
+
   static func json(_ text: String) throws -> JSONValue { try JSONParser().parse(text) }
 }
 

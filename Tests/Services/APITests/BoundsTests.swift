@@ -112,6 +112,29 @@ private let lines = "application/x-ndjson"
     #expect(try fixture.post(request()).status == 202)
   }
 
+  @Test func `verdicts in files have a bound for all bodies; what is above it can come again`()
+    throws
+  {
+    let fixture = try APIFixture(["--max-stored-bytes", "1MiB"])
+    let client = try RawClient(port: fixture.port)
+    client.send(
+      "POST /v1/notifications HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer shop\r\nConnection: close\r\n"
+        + "Content-Type: \(lines)\r\nTransfer-Encoding: chunked\r\n\r\n")
+    let many = Array(repeating: request(), count: 100).joined(separator: "\n") + "\n"
+    let chunk = "\(String(many.utf8.count, radix: 16))\r\n\(many)\r\n"
+    for _ in 0..<120 { client.send(chunk) }
+    // Its own verdicts are too many, and as long as they are kept others get no more.
+    #expect(eventually { (try? fixture.post(request()).status) == 503 })
+    let refused = try fixture.post(request())
+    #expect(refused.text.contains("temporary files"))
+    client.send("0\r\n\r\n")
+    let answer = client.receive()
+    #expect(answer.hasPrefix("HTTP/1.1 202"))
+    let last = try #require(answer.split(separator: "\n").last)
+    #expect(try APIFixture.json(String(last))["status"]?.int == 503)
+    #expect(eventually { (try? fixture.post(request()).status) == 202 })
+  }
+
   @Test func `a document of blanks that come one by one is no work without end`() throws {
     let fixture = try APIFixture()
     let client = try RawClient(port: fixture.port)

@@ -8,6 +8,7 @@ import Kafka
 import Pipeline
 import Records
 import Store
+import Telemetry
 import TestSupport
 import Testing
 
@@ -80,6 +81,25 @@ private let lower = token.lowercased()
     #expect(try refusal("GET", "devices/\(token)?app=a.b") == "503 ", "it has no database")
     #expect(try fixture.send("PUT", "devices/\(token)", good).status == 202)
     #expect(try fixture.kafka.read(fixture.kafka.name("devices"), count: 1).count == 1)
+  }
+
+  @Test func `changes are counted by the key that made them`() throws {
+    let fixture = try APIFixture()
+    for _ in 0..<2 {
+      #expect(try fixture.send("PUT", "devices/\(token)", #"{"app":"a.b"}"#).status == 202)
+    }
+    #expect(try fixture.send("DELETE", "devices/\(token)?app=a.b").status == 202)
+    func count(_ change: String) -> MetricValue? {
+      fixture.value(of: "martlet_api_key_device_changes_total", ["all", change])
+    }
+    #expect(count("registered") == .integer(2) && count("removed") == .integer(1))
+  }
+
+  @Test func `a query that says a thing twice is refused`() throws {
+    let fixture = try APIFixture()
+    for query in ["app=a.b&app=a.c", "app=a.b&environment=sandbox&environment=production"] {
+      #expect(try fixture.send("DELETE", "devices/\(token)?\(query)").status == 400)
+    }
   }
 
   @Test func `a registration that Kafka does not acknowledge is answered with 503`() throws {

@@ -96,6 +96,18 @@ private let token = String(repeating: "ab", count: 32)
     #expect(logs.last?["error"]?.string?.hasSuffix("further entries are left out") == true)
   }
 
+  @Test func `a body of tiny values is refused before it is read`() throws {
+    let fixture = try APIFixture(["--gorush", "--gorush-app", "a.b"])
+    for tiny in ["0,", "[],", "{\"\":0},"] {
+      let body =
+        #"{"notifications":[{"platform":1,"data":{"a":["#
+        + String(repeating: tiny, count: 400_000) + "0]}}]}"
+      let answer = try push(fixture, body, key: "shop", type: "application/json")
+      #expect(answer.status == 413, "\(tiny)")
+      #expect(answer.json["message"]?.string?.contains("too many small values") == true)
+    }
+  }
+
   @Test func `without the setting there is no such path`() throws {
     let fixture = try APIFixture()
     #expect(try push(fixture, Self.body("")).status == 404)

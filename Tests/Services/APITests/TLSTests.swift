@@ -5,6 +5,8 @@ import HTTPClient
 import JSON
 import ServiceKit
 import Signing
+import TLS
+import Telemetry
 import TestSupport
 import Testing
 
@@ -88,13 +90,28 @@ import Testing
     try renewed.issueServer().write(
       certificate: folder.file("certificate"), key: folder.file("newkey"))
     fixture.context.signals.requestReload()
+    func isRefused() -> Bool {
+      fixture.value(of: "martlet_api_reload_refused", ["certificate", ""]) == .integer(1)
+    }
+    #expect(eventually { isRefused() })
     #expect((try? client.post(fixture.url, request, headers: authorization)) == nil)
+    #expect(try before.post(fixture.url, request, headers: authorization).status == 202)
     try Files.replace(
       folder.file("key"), String(decoding: try File.read(folder.file("newkey")), as: UTF8.self))
     #expect(
       eventually {
         (try? client.post(fixture.url, request, headers: authorization).status) == 202
       })
+    #expect(!isRefused())
+  }
+
+  @Test func `the end of the certificate is a metric`() throws {
+    let flags = try flags()
+    let fixture = try APIFixture(flags)
+    let end = try TLSIdentity.load(certificate: flags[1], key: flags[3]).certificate().expiresAt
+    let value = fixture.value(of: "martlet_api_certificate_not_after_timestamp_seconds", [])
+    #expect(value == .integer(Int(end)))
+    #expect(end > 1_795_000_000)
   }
 
   @Test func `nothing older than TLS 1.2 is spoken`() throws {

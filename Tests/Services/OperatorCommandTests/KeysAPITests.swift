@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import EventLoop
 import JSON
 import ServiceKit
+import Settings
 import Signing
+import Telemetry
 import TestSupport
 import Testing
 
@@ -27,6 +30,28 @@ import Testing
       $0 < 16 ? "0" + String($0, radix: 16) : String($0, radix: 16)
     }
     #expect(entries[1]["sha256"]?.string == digest.joined())
+  }
+
+  @Test(arguments: [("90d", 90 * 86_400_000), ("1h", 3_600_000), ("0s", nil)])
+  func `a key ends after --expires-in, to the millisecond`(text: String, span: Int64?) throws {
+    let folder = TemporaryFolder()
+    let file = folder.file("keys.json")
+    let values = try KeysAPICommand.table.read(
+      CommandLineFlags(
+        ["shop", "--apps", "com.example.shop", "--expires-in", text, "--file", file],
+        for: KeysAPICommand.table), environment: [:], file: nil)
+    let settings = try KeysAPICommand.settings(values)
+    let before = WallClock.milliseconds()
+    try APIKeyEntry.add(settings.entry.json(of: "a"), named: "shop", to: file)
+    let after = WallClock.milliseconds()
+    let entry = try #require(try JSONParser().parse(try File.read(file)).array?.first)
+    guard let span else {
+      #expect(entry["expires"] == nil)
+      return
+    }
+    let end = try #require(entry["expires"]?.string)
+    #expect(end >= Timestamp.text(milliseconds: before + span))
+    #expect(end <= Timestamp.text(milliseconds: after + span))
   }
 
   @Test func `an existing name and an invalid file are refused and left unchanged`()

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import HTTPServer
+import TestSupport
+import Testing
+
+/// The work of one turn of a server that its owner polls.
+@Suite struct TurnTests {
+  /// Counts the pieces of bodies.
+  private final class Counter: StreamHandler {
+    var pieces = 0
+    var hasEnded = false
+
+    func began(_ exchange: StreamExchange) -> HTTPResponse? { nil }
+
+    func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
+      pieces += 1
+      return bytes.count
+    }
+
+    func ended(_ exchange: StreamExchange) {
+      hasEnded = true
+      exchange.answer(.text("ok\n"))
+    }
+
+    func gone(_ exchange: StreamExchange) {}
+  }
+
+  private static let head =
+    "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+  @Test func `a turn does little for one connection, however small its chunks are`() throws {
+    let handler = Counter()
+    let server = try StreamServer(
+      host: "127.0.0.1", port: 0, connections: 8, idleSeconds: 30, identity: nil, handler: handler)
+    let client = try RawClient(port: server.port)
+    client.send(Self.head + String(repeating: "1\r\nx\r\n", count: 5_000) + "0\r\n\r\n")
+    var most = 0
+    #expect(
+      eventually {
+        let before = handler.pieces
+        server.turn()
+        most = max(most, handler.pieces - before)
+        return handler.hasEnded
+      })
+    #expect(handler.pieces == 5_000)
+    #expect(most <= 64)
+    #expect(
+      eventually {
+        server.turn()
+        return !server.hasUnsent
+      })
+    #expect(client.receive().hasPrefix("HTTP/1.1 200"))
+  }
+}
