@@ -82,8 +82,9 @@ struct PipelineStatus: Sendable {
   let databaseFailing: Double
   /// Files that changed and are refused, each with the app that it would take away if there is one.
   let refusedReloads: [String]
-  /// Answers in Apple's place, of something on the way.
-  let foreignAnswersPerSecond: Double
+  /// Whether something on the way answers in Apple's place: it does now, or it did and nothing goes through the gateway
+  /// since.
+  let hasForeignAnswers: Bool
   /// Age of the oldest event that each webhook's endpoint has not accepted, in seconds.
   let webhooks: [Count]
   let canaries: [Canary]
@@ -143,7 +144,10 @@ struct PipelineStatus: Sendable {
     producersRefused = all.sum("martlet_kafka_producers_refused")
     databaseFailing = all.sum("martlet_feedback_database_failing")
     refusedReloads = all.refusedReloads
-    foreignAnswersPerSecond = growth.perSecond("martlet_sender_foreign_answers_total")
+    let foreign = "martlet_sender_foreign_answers_total"
+    hasForeignAnswers =
+      growth.perSecond(foreign) > 0
+      || all.sum(foreign) > 0 && destinations.contains { $0.name == "gateway" }
     webhooks = all.highest("endpoint", of: "martlet_webhooks_oldest_event_seconds")
     canaries = all.canaries(wall: wall)
     paused = all.highest("kind", of: "martlet_sender_paused").filter { $0.value > 0 }

@@ -37,7 +37,7 @@ extension StatusText {
     lines += status.refusedReloads.map {
       "! a changed file is refused, and what it held before is in use: \(TerminalText.plain($0)); the log says why"
     }
-    if status.foreignAnswersPerSecond > 0 {
+    if status.hasForeignAnswers {
       lines.append(
         "! something on the way to APNs answers in its place; the sender's log quotes it")
     }
