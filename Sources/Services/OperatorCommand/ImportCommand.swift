@@ -57,7 +57,7 @@ public enum ImportCommand: Service {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let source = try LineSource(settings.file)
+    let source = try LineSource(settings.file) { context.signals.isStopping }
     let cluster = try KafkaCluster(settings.kafka, context)
     try cluster.demand(
       settings.names.requests,

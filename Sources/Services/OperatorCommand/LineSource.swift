@@ -24,9 +24,15 @@ public final class LineSource {
   private var buffer = ByteBuffer(capacity: 1 << 18)
   private var consumed = 0
   private var isAtEnd = false
+  private let isStopping: () -> Bool
 
   /// Throws when the file cannot be read.
-  public init(_ path: String) throws(ServiceFailure) {
+  ///
+  /// - Parameter isStopping: whether nothing more is wanted: then what somebody has yet to type is not waited for.
+  public init(
+    _ path: String, isStopping: @escaping () -> Bool = { false }
+  ) throws(ServiceFailure) {
+    self.isStopping = isStopping
     if path == "-" {
       descriptor = STDIN_FILENO
     } else {
@@ -61,7 +67,7 @@ public final class LineSource {
         isCut = true
         return take(searched, searched)
       }
-      try fill()
+      guard try fill() else { return nil }
     }
   }
 
@@ -73,7 +79,18 @@ public final class LineSource {
     return UnsafeRawBufferPointer(rebasing: bytes[..<end])
   }
 
-  private func fill() throws(ServiceFailure) {
+  /// Until a stream has something, or its end; false if nothing more is wanted before.
+  private func waitForInput() -> Bool {
+    var input = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    while !isStopping() {
+      if poll(&input, 1, 100) != 0 { return true }
+    }
+    return false
+  }
+
+  /// Reads more; false if nothing more is wanted.
+  private func fill() throws(ServiceFailure) -> Bool {
+    guard totalBytes != nil || waitForInput() else { return false }
     let piece = 1 << 18
     let count = withUnsafeTemporaryAllocation(byteCount: piece, alignment: 16) { space in
       var count = read(descriptor, space.baseAddress, piece)
@@ -85,5 +102,6 @@ public final class LineSource {
       throw ServiceFailure("cannot read the input: \(SystemError.meaning(of: errno))")
     }
     isAtEnd = count == 0
+    return true
   }
 }

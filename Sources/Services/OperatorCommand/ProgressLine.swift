@@ -62,8 +62,9 @@ public struct ProgressLine {
     }
     text += "  \(count) \(unit)  \(rate)/s"
     if let fraction, fraction > 0.001, fraction < 1 {
-      let left = Double(milliseconds) / fraction - Double(milliseconds)
-      text += "  \(clock(Int(left / 1_000 + 0.5))) left"
+      let left = Int((Double(milliseconds) / fraction - Double(milliseconds)) / 1_000 + 0.5)
+      // What is waited for takes as long as it takes: "0s left" would be said for all that time.
+      if left > 0 { text += "  \(clock(left)) left" }
     }
     return note.isEmpty ? text : text + "  (\(note))"
   }

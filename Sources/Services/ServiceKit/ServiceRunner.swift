@@ -119,7 +119,10 @@ public enum ServiceRunner {
       let keeper = try Housekeeper(context, reportsEvery: interval, reloads: !S.belongsToTerminal)
       let failure = outcome(service, settings, context)
       keeper.finish()
-      if let failure { log.error("\(failure)") }
+      // What somebody stopped has not failed.
+      if let failure {
+        if failure.status > 128 { log.warning("\(failure)") } else { log.error("\(failure)") }
+      }
       return failure?.status ?? done
     } catch {
       log.error("\(error)")

@@ -37,6 +37,10 @@ public struct FaultAnswer: Sendable, Equatable {
   public var timestamp: Timestamp
   /// Something on the way to the gateway gives it: without an id, and HTML.
   public var isForeign = false
+  /// Without the id of the push.
+  public var hidesID = false
+  /// The field retry-after; nil leaves it out.
+  public var retryAfter: String?
 
   public enum Body: Sendable, Equatable {
     /// The JSON object with this reason, and further members as JSON text (`,"key":1`) if any.

@@ -115,9 +115,9 @@ extension Behaviour {
       "settings-order", .inferred, .choice(["after", "before"]), "after",
       "SETTINGS with a changed stream limit go out after the answer that changed it, or before it."),
     .init(
-      "stream above the limit", .observed, .fixed, "REFUSED_STREAM",
-      "A stream above the announced limit is reset with REFUSED_STREAM, and its further frames with"
-        + " STREAM_CLOSED. (Older gateways ended the connection: fault goaway_form with form text and code REFUSED_STREAM.)"
+      "stream-above-limit", .observed, .choice(["reset", "goaway"]), "reset",
+      "A stream above the announced limit is reset with REFUSED_STREAM, and its further frames with STREAM_CLOSED"
+        + " (reset); or the connection ends with a GOAWAY of that code, as with gateways of 2016 (goaway)."
     ),
     .init(
       "frames on closed streams", .inferred, .fixed, "STREAM_CLOSED",

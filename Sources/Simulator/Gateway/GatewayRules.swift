@@ -23,6 +23,10 @@ public struct GatewayRules: Sendable, Equatable {
   public enum DatedAnswers: String, Sendable { case none, errors, always }
   public enum ContentType: String, Sendable { case none, json }
   public enum SettingsOrder: String, Sendable { case after, before }
+  public enum StreamAboveLimit: String, Sendable {
+    case reset
+    case goAway = "goaway"
+  }
   public enum StoredNotifications: String, Sendable {
     case one
     case perCollapseID = "per-collapse-id"
@@ -45,6 +49,7 @@ public struct GatewayRules: Sendable, Equatable {
   public var idleEnd = IdleEnd.goAway
   public var goAwayForm = GoAwayForm.json
   public var settingsOrder = SettingsOrder.after
+  public var streamAboveLimit = StreamAboveLimit.reset
   public var connectionRate = 0
   public var tokenUpdateRule = TokenUpdateRule.wedge
   /// Milliseconds.
@@ -153,6 +158,7 @@ extension GatewayRules {
     case "made-apns-id": Self.take(word, &madeIdentifier)
     case "json-check": Self.take(word, &jsonCheck)
     case "settings-order": Self.take(word, &settingsOrder)
+    case "stream-above-limit": Self.take(word, &streamAboveLimit)
     case "content-type": Self.take(word, &contentType)
     case "stored-notifications": Self.take(word, &storedNotifications)
     case "absent-expiration": Self.take(word, &absentExpiration)
@@ -210,6 +216,7 @@ extension GatewayRules {
     case "made-apns-id": madeIdentifier.rawValue
     case "json-check": jsonCheck.rawValue
     case "settings-order": settingsOrder.rawValue
+    case "stream-above-limit": streamAboveLimit.rawValue
     case "content-type": contentType.rawValue
     case "stored-notifications": storedNotifications.rawValue
     case "absent-expiration": absentExpiration.rawValue

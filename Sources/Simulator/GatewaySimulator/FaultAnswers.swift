@@ -6,11 +6,31 @@ import JSON
 /// Reads the faults that are answers: `any_answer`, `gone_timestamp`, `unexpected_answer`, `reason_spelling`,
 /// `too_many_requests` and `service_unavailable`.
 enum FaultAnswers {
-  /// A status, and a reason or a body.
+  /// A status, a reason or a body, and header fields.
   static func any(
-    _ fields: inout FaultFields, status defaultStatus: UInt16? = nil,
-    reason defaultReason: String? = nil
+    _ fields: inout FaultFields, status: UInt16? = nil, reason: String? = nil
   ) throws(FaultScriptError) -> FaultAction {
+    var answer = try answer(&fields, status, reason)
+    answer.hidesID = try fields.word("apns_id", ["given", "missing"]) == "missing"
+    answer.retryAfter = try retryAfter(&fields)
+    return .answer(answer)
+  }
+
+  /// Seconds, or any text: a date, or what is neither.
+  private static func retryAfter(
+    _ fields: inout FaultFields
+  ) throws(FaultScriptError) -> String? {
+    guard let value = fields.value("retry_after") else { return nil }
+    if let seconds = value.int { return "\(seconds)" }
+    guard let text = value.string, text.utf8.allSatisfy({ (32..<127).contains($0) }) else {
+      throw fields.error("retry_after", "must be a number of seconds, or a text for the field")
+    }
+    return text
+  }
+
+  private static func answer(
+    _ fields: inout FaultFields, _ defaultStatus: UInt16?, _ defaultReason: String?
+  ) throws(FaultScriptError) -> FaultAnswer {
     let reason = try fields.text("reason")
     if let reason,
       reason.isEmpty || reason.utf8.contains(where: { $0 < 32 || $0 == 34 || $0 == 92 })
@@ -24,15 +44,15 @@ enum FaultAnswers {
     }
     if let text = try fields.text("body") {
       if reason != nil { throw fields.error("body", "cannot be combined with reason") }
-      return .answer(FaultAnswer(status: status, body: .bytes(Array(text.utf8))))
+      return FaultAnswer(status: status, body: .bytes(Array(text.utf8)))
     }
     let timestamp = try timestamp(&fields)
     // The default reason is for the default status; another status alone has no body.
     guard let reason = reason ?? (status == defaultStatus ? defaultReason : nil) else {
-      return .answer(FaultAnswer(status: status, body: .none))
+      return FaultAnswer(status: status, body: .none)
     }
-    return .answer(
-      FaultAnswer(status: status, body: .reason(reason, more: ""), timestamp: timestamp ?? .none))
+    return FaultAnswer(
+      status: status, body: .reason(reason, more: ""), timestamp: timestamp ?? .none)
   }
 
   /// A 410 whose timestamp is before or after the moment of the answer, or missing.

@@ -40,14 +40,14 @@ extension SimulatorLoop {
     let argument = EncodedVerdict.argument(of: verdict)
     let isChannel = verdict & EncodedVerdict.channelMark != 0
     noteAnswers()
+    let isSettingsFirst = known.rules.settingsOrder == .before
     switch verdict & 0xFF {
     case EncodedVerdict.accepted:
       shared.counters.add(.accepted)
-      let isFirst = known.rules.settingsOrder == .before
-      if isFirst { advise(connection, nil) }
+      if isSettingsFirst { advise(connection, nil) }
       _ = answers.accept(
         request, isSandbox: connection.role.environment == .sandbox, isChannel: isChannel, pool)
-      if !isFirst { advise(connection, nil) }
+      if !isSettingsFirst { advise(connection, nil) }
     case EncodedVerdict.custom:
       guard let answer = customAnswers.take(argument) else { return }
       shared.counters.add(isChannel && answer.status < 300 ? .accepted : .custom)
@@ -63,11 +63,10 @@ extension SimulatorLoop {
       guard let reason = Reason(rawValue: UInt8(truncatingIfNeeded: verdict) &- 1) else { return }
       shared.reasons.add(reason)
       shared.counters.add(reason.rule.status == 410 ? .unregistered : .rejected)
-      let isFirst = known.rules.settingsOrder == .before
-      if isFirst { advise(connection, reason) }
+      if isSettingsFirst { advise(connection, reason) }
       _ = answers.refuse(
         request, reason, bodyCount: Int(argument), isChannel: isChannel, pool)
-      if !isFirst { advise(connection, reason) }
+      if !isSettingsFirst { advise(connection, reason) }
     }
   }
 

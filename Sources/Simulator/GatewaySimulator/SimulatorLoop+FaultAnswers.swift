@@ -114,9 +114,10 @@ extension SimulatorLoop {
     _ answer: FaultAnswer, _ request: UnsafeMutablePointer<ServerRequest>,
     _ connection: GatewayConnection
   ) -> AnswerPlan.Verdict {
-    if answer.status == 200, answer.body == .none { return .accepted }
+    let isPlain = !answer.hidesID && answer.retryAfter == nil
+    if isPlain, answer.status == 200, answer.body == .none { return .accepted }
     // A reason in APNs' own form is counted as one.
-    if case .reason(let name, more: "") = answer.body, let reason = Reason(name),
+    if isPlain, case .reason(let name, more: "") = answer.body, let reason = Reason(name),
       reason.rule.status == answer.status
     {
       switch answer.timestamp {
@@ -135,9 +136,12 @@ extension SimulatorLoop {
     let isPush =
       connection.role.service == .device
       && PushFields(request.pointee).path(after: "/4/broadcasts/apps/") == nil
-    var headers = [
-      (name: isPush ? "apns-id" : "apns-request-id", value: Answers.identifier(in: request))
-    ]
+    var headers: [(name: String, value: String)] = []
+    if !answer.hidesID {
+      headers.append(
+        (isPush ? "apns-id" : "apns-request-id", Answers.identifier(in: request)))
+    }
+    if let time = answer.retryAfter { headers.append(("retry-after", time)) }
     if !body.isEmpty, known.rules.contentType == .json {
       headers.append((name: "content-type", value: "application/json"))
     }

@@ -6,6 +6,7 @@ struct FrameHead {
   static let size = 9
   static let data: UInt8 = 0
   static let headers: UInt8 = 1
+  static let reset: UInt8 = 3
   static let continuation: UInt8 = 9
   static let endHeaders: UInt8 = 0x4
   static let padded: UInt8 = 0x8
@@ -53,7 +54,7 @@ struct ClientFrames: ~Copyable {
   /// The largest frame that was allowed; a larger one is nghttp2's to refuse.
   static let largest = 16_384
   private static let prefaceSize = 24
-  /// The streams of the DATA frames that came since this was emptied.
+  /// The streams of the DATA frames that came since this was emptied; not of those before the client's own reset.
   var dataStreams: [Int32] = []
   /// Bytes that pass unseen: the preface, and payloads of other frames.
   private var passing = prefaceSize
@@ -73,6 +74,12 @@ struct ClientFrames: ~Copyable {
     partial.removeFirst(used)
   }
 
+  private mutating func note(_ head: FrameHead) {
+    let stream = Int32(bitPattern: head.stream)
+    if head.type == FrameHead.data { dataStreams.append(stream) }
+    if head.type == FrameHead.reset, !dataStreams.isEmpty { dataStreams.removeAll { $0 == stream } }
+  }
+
   /// How many bytes were taken.
   private mutating func cut<Problem: Error>(
     _ bytes: UnsafeRawBufferPointer, _ body: (Piece) throws(Problem) -> Void
@@ -88,7 +95,7 @@ struct ClientFrames: ~Copyable {
       guard head.type == FrameHead.headers || head.type == FrameHead.continuation,
         head.length <= Self.largest
       else {
-        if head.type == FrameHead.data { dataStreams.append(Int32(bitPattern: head.stream)) }
+        note(head)
         place += FrameHead.size
         passing = head.length
         continue

@@ -100,6 +100,12 @@ extension HTTP2ServerConnection {
     faulty?.sendRawReset(stream, code: code)
   }
 
+  /// A stream above the limit ends the connection, instead of being reset alone.
+  public var endsAboveLimit: Bool {
+    get { faulty?.endsAboveLimit ?? false }
+    set { faulty?.endsAboveLimit = newValue }
+  }
+
   /// Requests with a larger body than this many bytes are announced before their end
   /// (`ServerRequestPool.takeEarly`); nil, the default, announces none.
   public var earlyAnswerLimit: Int? {

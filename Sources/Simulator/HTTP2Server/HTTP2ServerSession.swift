@@ -110,6 +110,12 @@ public final class HTTP2ServerSession: ServerSession {
     set { state.pointee.earlyAnswerLimit = newValue }
   }
 
+  /// A stream above the limit ends the connection, instead of being reset alone.
+  public var endsAboveLimit: Bool {
+    get { state.pointee.endsAboveLimit }
+    set { state.pointee.endsAboveLimit = newValue }
+  }
+
   /// Sends GOAWAY; streams above `lastStreamID` (the newest one unless told) are not processed.
   public func sendGoAway(lastStreamID: Int32? = nil, code: UInt32, debug: [UInt8]) {
     state.pointee.isGoingAway = true
@@ -128,14 +134,12 @@ public final class HTTP2ServerSession: ServerSession {
     }
     for stream in frames.dataStreams { try refuseIfClosed(stream) }
     frames.dataStreams.removeAll(keepingCapacity: true)
-    state.pointee.clientResets.removeAll(keepingCapacity: true)
   }
 
   /// nghttp2 ignores DATA and HEADERS on a stream that is closed; RFC 9113 §5.1 wants STREAM_CLOSED for them.
   private func refuseIfClosed(_ stream: Int32) throws(ConnectionFailure) {
     guard stream > 0, stream <= state.pointee.newestStream,
-      nghttp2_session_get_stream_remote_close(session, stream) == -1,
-      !state.pointee.clientResets.contains(stream)
+      nghttp2_session_get_stream_remote_close(session, stream) == -1
     else { return }
     guard state.pointee.countReset() else { throw failure(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
     reset(stream, code: HTTP2ErrorCode.streamClosed)

@@ -22,8 +22,8 @@ struct ServerState {
   var streamLimit = UInt32.max
   /// The newest stream that the client has begun.
   private(set) var newestStream: Int32 = 0
-  /// Streams that the client has reset in the bytes at hand.
-  var clientResets: [Int32] = []
+  /// A stream above the limit ends the connection.
+  var endsAboveLimit = false
   /// Streams that the client has reset, less those that were answered.
   var resetDebt = 0
   /// The client sends what only costs: the connection is to end with ENHANCE_YOUR_CALM.
@@ -106,7 +106,12 @@ enum ServerCallbacks {
     state.pointee.current = nil
     // Trailers come with another category and are ignored.
     guard frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST else { return 0 }
+    let before = state.pointee.newestStream
     guard let request = state.pointee.begin(frame.pointee.hd.stream_id) else {
+      if state.pointee.endsAboveLimit {
+        state.pointee.isGoingAway = true
+        StreamLimit.end(session, lastStreamID: before)
+      }
       nghttp2_submit_rst_stream(
         session, UInt8(NGHTTP2_FLAG_NONE.rawValue), frame.pointee.hd.stream_id,
         HTTP2ErrorCode.refusedStream)
@@ -151,9 +156,7 @@ enum ServerCallbacks {
         ServerState.announceIfLarge(request, state)
       }
     case NGHTTP2_RST_STREAM.rawValue:
-      let state = ServerState.from(user)
-      state.pointee.clientResets.append(frame.pointee.hd.stream_id)
-      let isTolerable = state.pointee.countReset()
+      let isTolerable = ServerState.from(user).pointee.countReset()
       return isTolerable ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     case NGHTTP2_SETTINGS.rawValue where flags & NGHTTP2_FLAG_ACK.rawValue == 0:
       let limit = nghttp2_session_get_remote_settings(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CNghttp2
+import HTTP2
 
 /// The limit of streams that a client is told, which is not the one that nghttp2 knows: nghttp2 ends a connection at the
 /// first stream above its limit, and APNs resets that stream (`ServerState.streamLimit`).
@@ -23,6 +24,14 @@ enum StreamLimit {
       bytes[entry + 2] &= ~UInt8(truncatingIfNeeded: mark >> 24)
     }
     bytes.withUnsafeBytes(body)
+  }
+
+  /// The end of a connection with a stream too many, as gateways of 2016 put it (pushy#356).
+  static func end(_ session: OpaquePointer?, lastStreamID: Int32) {
+    let words = Array("Maximum active streams violated for this endpoint.".utf8)
+    nghttp2_submit_goaway(
+      session, UInt8(NGHTTP2_FLAG_NONE.rawValue), lastStreamID, HTTP2ErrorCode.refusedStream, words,
+      words.count)
   }
 
   private static let limitID = NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue

@@ -59,6 +59,65 @@ import Testing
     #expect(session.openStreams == Int(limit))
   }
 
+  @Test func `a stream above the limit ends the connection where the gateway is an older one`()
+    throws
+  {
+    let session = session(limit: 1)
+    session.endsAboveLimit = true
+    var client = HandMadeClient()
+    client.frame(4, 1, 0, [])
+    for _ in 0..<2 { client.request(Self.fields, body: nil) }
+    try receive(client.bytes, session)
+    var output = ByteBuffer()
+    _ = try session.produceOutput(into: &output, upTo: .max)
+    let words = Array("Maximum active streams violated for this endpoint.".utf8)
+    let last: [UInt8] = [0, 0, 0, 1]
+    let goAway = frame(type: 7, flags: 0, stream: 0, last + [0, 0, 0, 7] + words)
+    let bytes = Array(output.bytes)
+    #expect((0...bytes.count - goAway.count).contains { bytes[$0...].starts(with: goAway) })
+    #expect(session.isGoingAway && session.openStreams == 1)
+  }
+
+  /// h2spec 5.1/8 and 5.1/9: DATA or HEADERS after the client's own RST_STREAM; together, and apart.
+  @Test(arguments: [0, 1] as [UInt8], [true, false])
+  func `a frame after the client's reset gets STREAM_CLOSED`(type: UInt8, isTogether: Bool) throws {
+    let session = session(limit: 10)
+    var client = HandMadeClient()
+    client.request(Self.fields, body: nil)
+    // Before the reset DATA is in order.
+    client.frame(0, 0, 1, [1])
+    client.frame(3, 0, 1, [0, 0, 0, 8])
+    let late = frame(
+      type: type, flags: 5, stream: 1, type == 0 ? [1] : [0x82, 0x87, 0x84, 0x41, 1, 0x78])
+    if isTogether {
+      try receive(client.bytes + late, session)
+    } else {
+      try receive(client.bytes, session)
+      #expect(try ends(frames(of: session)).isEmpty)
+      try receive(late, session)
+    }
+    #expect(try ends(frames(of: session)) == [Frame(type: 3, stream: 1, code: 5)])
+    #expect(session.openStreams == 0)
+  }
+
+  /// h2spec 5.1/12: HEADERS on a stream that is answered and over (5.1/11 is DATA).
+  @Test func `HEADERS on a stream that was answered get STREAM_CLOSED`() throws {
+    let session = session(limit: 10)
+    var client = HandMadeClient()
+    client.request(Self.fields)
+    try receive(client.bytes, session)
+    var ready: [UnsafeMutablePointer<ServerRequest>] = []
+    pool.takeReady(into: &ready)
+    var headers = HeaderList()
+    headers.append(":status", "200")
+    session.respond(
+      try #require(ready.first), headers, body: UnsafeRawBufferPointer(start: nil, count: 0))
+    _ = try frames(of: session)
+    try receive(frame(type: 1, flags: 5, stream: 1, [0x82, 0x87, 0x84, 0x41, 1, 0x78]), session)
+    #expect(try ends(frames(of: session)) == [Frame(type: 3, stream: 1, code: 5)])
+    #expect(session.openStreams == 0)
+  }
+
   @Test func `the client is told the limit that holds`() throws {
     let session = session(limit: 7)
     session.updateSettings(maxConcurrentStreams: 1)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Glibc
 import ServiceKit
 import TestSupport
 import Testing
@@ -36,6 +37,20 @@ import Testing
     let pieces = try lines([UInt8](repeating: 97, count: 10 << 20))
     #expect(pieces.count > 1)
     #expect(pieces.allSatisfy { $0.count <= LineSource.longestLine + 1 << 18 })
+  }
+
+  @Test func `what nobody has typed yet is not waited for when nothing more is wanted`() throws {
+    let folder = TemporaryFolder()
+    let path = folder.file("pipe")
+    try #require(mkfifo(path, 0o600) == 0)
+    let writer = open(path, O_RDWR)
+    defer { close(writer) }
+    try #require(write(writer, "one\ntw", 6) == 6)
+    var isStopping = false
+    let source = try LineSource(path) { isStopping }
+    #expect(try source.next().map { Array($0) } == Array("one".utf8))
+    isStopping = true
+    #expect(try source.next() == nil, "half a line is none")
   }
 
   @Test func `an error about a missing file names it`() {

@@ -26,6 +26,13 @@ import Testing
     #expect(left(3_720_000) == "1h02m")
   }
 
+  @Test func `nothing is said to be left when the last of it takes longer than all else promised`()
+  {
+    let text = ProgressLine.text(
+      "x", "y", count: 19_999, fraction: 0.999_95, milliseconds: 20_000, note: "")
+    #expect(text.contains("99 %") && !text.contains("left"), "\(text)")
+  }
+
   @Test func `work that is done has no time left`() {
     let text = ProgressLine.text("x", "y", count: 1, fraction: 1, milliseconds: 10, note: "")
     #expect(!text.contains("left"))

@@ -162,6 +162,91 @@ import Testing
     #expect(json["waiting"]?.int == 0, "a count, never a text")
   }
 
+  @Test func `a refusal that some loops know of an app and some of the credential is one line`()
+    throws
+  {
+    let sender = """
+      martlet_sender_destinations{state="app"} 1
+      martlet_sender_destinations{state="credential"} 2
+      martlet_sender_blocked_notifications{credential="T/K",environment="production",state="app"} 4
+      martlet_sender_blocked_notifications{credential="T/K",environment="production",state="credential"} 3
+      martlet_sender_refused_seconds{app="chat",credential="T/K",environment="production",reason="Forbidden"} 90
+      """
+    let status = PipelineStatus(
+      [try reading("sender", sender)], before: [], seconds: 1, wall: 0)
+    #expect(
+      StatusText.warnings(status) == [
+        "! APNs refuses app chat with credential T/K in production (Forbidden), for 90 s; 7 wait in memory"
+      ])
+    let whole = sender.replacing(#"app="chat""#, with: #"app="""#)
+    let other = PipelineStatus([try reading("sender", whole)], before: [], seconds: 1, wall: 0)
+    #expect(
+      StatusText.warnings(other) == [
+        "! APNs refuses credential T/K in production (Forbidden), for 90 s; 7 wait in memory"
+      ])
+  }
+
+  @Test func `refused files, foreign answers and a webhook that is behind are named`() throws {
+    let page = """
+      martlet_sender_destinations{state="working"} 1
+      martlet_sender_foreign_answers_total 7
+      martlet_sender_reload_refused{file="certificates",app=""} 1
+      martlet_sender_reload_refused{file="token-key",app=""} 0
+      martlet_signer_reload_refused{file="credentials",app="chat"} 1
+      martlet_webhooks_oldest_event_seconds{endpoint="a"} 901
+      martlet_webhooks_oldest_event_seconds{endpoint="b"} 900
+      """
+    let before = try reading("sender", "martlet_sender_foreign_answers_total 6")
+    let now = try reading("sender", page)
+    let status = PipelineStatus([now], before: [before], seconds: 1, wall: 0)
+    #expect(
+      StatusText.warnings(status) == [
+        "! a changed file is refused, and what it held before is in use: certificates; the log says why",
+        "! a changed file is refused, and what it held before is in use: credentials (takes away app chat);"
+          + " the log says why",
+        "! something on the way to APNs answers in its place; the sender's log quotes it",
+        "! webhook a has not accepted an event that is 15 min old",
+      ])
+    #expect(status.headline == .degraded)
+  }
+
+  @Test(arguments: [
+    "0", "9007199254740993", "1e300", "NaN", "+Inf", "-Inf", "-1", "18446744073709551616",
+  ])
+  func `no figure of a page, however odd, makes a status that the page cannot show`(_ value: String)
+    throws
+  {
+    let names = [
+      "process_cpu_seconds_total", "process_resident_memory_bytes", "martlet_ingest_requests_total",
+      "martlet_ingest_requests_in_flight", "martlet_ingest_backlog_seconds",
+      #"martlet_ingest_tokens_total{outcome="accepted"}"#,
+      #"martlet_sender_notifications_total{outcome="delivered",lane="bulk"}"#,
+      "martlet_sender_notifications_waiting", #"martlet_sender_backlog_seconds{lane="bulk"}"#,
+      #"martlet_kafka_group_lag_records{group="g",topic="t"}"#,
+      #"martlet_sender_destinations{state="gateway"}"#,
+      #"martlet_sender_blocked_notifications{credential="T/K",environment="production",state="gateway"}"#,
+      #"martlet_sender_destination_blocked_seconds{state="gateway"}"#,
+      #"martlet_sender_delivery_seconds_bucket{lane="bulk",le="0.1"}"#,
+      #"martlet_sender_delivery_seconds_bucket{lane="bulk",le="+Inf"}"#,
+      #"martlet_sender_request_seconds_bucket{environment="production",le="+Inf"}"#,
+      #"martlet_sender_provider_token_issued_timestamp_seconds{credential="a"}"#,
+      #"martlet_sender_certificate_not_after_timestamp_seconds{certificate="a"}"#,
+      "martlet_sender_credentials_without_token", "martlet_kafka_records_lost_total",
+      #"martlet_canary_success{app="a",environment="p",target="t"}"#,
+      #"martlet_canary_last_success_timestamp_seconds{app="a",environment="p",target="t"}"#,
+      #"martlet_sender_paused{kind="lane"}"#, "martlet_sender_foreign_answers_total",
+      #"martlet_webhooks_oldest_event_seconds{endpoint="a"}"#,
+    ]
+    let now = try reading("sender", names.map { "\($0) \(value)" }.joined(separator: "\n"))
+    let before = try reading("sender", names.map { "\($0) 1" }.joined(separator: "\n"))
+    for earlier in [[], [before], [now]] {
+      let status = PipelineStatus([now], before: earlier, seconds: 0, wall: 1_764_093_207)
+      #expect(!StatusText.lines(status).isEmpty)
+      let json = try JSONDocument(StatusText.json(status)).root
+      #expect(json["state"]?.string != nil && json["warnings"]?.array != nil)
+    }
+  }
+
   @Test(arguments: [
     (0, "0 s"), (0.0123, "12 ms"), (1, "1 s"), (3.52, "3.5 s"), (119.4, "119 s"), (600, "10 min"),
     (86_400, "24 h"), (7_776_000, "90 d"),

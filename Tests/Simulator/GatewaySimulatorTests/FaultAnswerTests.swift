@@ -35,6 +35,33 @@ import Testing
     #expect(try rig.fired == [1, 1, 1, 1])
   }
 
+  @Test func `any_answer: without an apns-id, and with a retry-after`() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"any_answer","status":200,"apns_id":"missing","when":{"nth":1}},
+       {"id":"any_answer","reason":"TooManyRequests","retry_after":30,"when":{"nth":2}},
+       {"id":"any_answer","reason":"Unregistered","apns_id":"missing","retry_after":"soon","when":{"nth":3}},
+       {"id":"any_answer","reason":"Shutdown","when":{"nth":4}}]
+      """)
+    let client = try rig.client()
+    let expected: [(status: UInt16, hasID: Bool, wait: UInt32)] = [
+      (200, false, 0), (429, true, 30), (410, false, 0), (503, true, 0), (200, true, 0),
+    ]
+    for (status, hasID, wait) in expected {
+      let exchange = client.begin(client.push)
+      try client.wait { exchange.pointee.fate != .pending }
+      #expect(exchange.pointee.status == status)
+      #expect(exchange.pointee.hasID == hasID, "\(status)")
+      #expect(exchange.pointee.retryAfter(now: 0) == wait, "\(status)")
+    }
+    for rule in [#""retry_after":true"#, #""retry_after":"a\u0001""#, #""apns_id":"other""#] {
+      #expect(throws: (any Error).self) {
+        _ = try FaultScript(
+          JSONDocument(#"[{"id":"any_answer","status":429,\#(rule)}]"#).root)
+      }
+    }
+  }
+
   @Test func `gone_timestamp: 410 with a timestamp before and after, and without one`() throws {
     let rig = try FaultRig(
       """

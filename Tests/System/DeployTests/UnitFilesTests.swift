@@ -38,7 +38,9 @@ import Testing
       #expect(lines.contains("Type=notify"), "\(unit)")
       #expect(!lines.contains { $0.hasPrefix("TimeoutStartSec=") }, "\(unit)")
       #expect(!lines.contains { $0.hasPrefix("ExecStartPre=") }, "\(unit)")
-      #expect(lines.contains("ExecReload=/bin/kill -HUP $MAINPID"), "\(unit)")
+      // The canary has no file to read again.
+      let reloads = lines.contains("ExecReload=/bin/kill -HUP $MAINPID")
+      #expect(reloads != unit.contains("canary"), "\(unit)")
     }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import EventLoop
+import Glibc
 import JSON
 import Pipeline
 import SystemTestSupport
@@ -49,64 +50,92 @@ import Testing
     try #require(console.prints("url=http", withinMilliseconds: 30_000), "\(console.output)")
     let url = try #require(console.output.firstMatch(of: #/url=(http[^ \n]+)/#)?.1)
     let looked = try browse("console_states.py", [String(url)], in: folder)
-    #expect(looked.split(separator: "\n").count { $0.hasPrefix("shows: ") } == 24, "\(looked)")
+    #expect(looked.split(separator: "\n").count { $0.hasPrefix("shows: ") } == 27, "\(looked)")
     #expect(console.stop() == 0, "\(console.output)")
   }
 
-  /// A pipeline in trouble: the app's key is not one that APNs knows any more, then the gateway is gone.
-  @Test(.timeLimit(.minutes(5)))
-  func `a refused app and a gateway that is down are on the page and in the status, by name`()
-    throws
-  {
-    let rig = try PipelineRig()
-    defer { rig.stop() }
+  /// Each fault of the alert table that can be made and taken back, on one pipeline: a page from before it and one that
+  /// is opened during it show it and go on, and `martlet status` says the same.
+  @Test(.timeLimit(.minutes(10)))
+  func `a page goes on through faults of the alert table, and says what they are`() throws {
+    let alerts = try AlertRig()
+    let rig = alerts.rig
     try rig.startSimulator()
-    try rig.startServices()
-    for name in PipelineRig.services { try #require(rig.isUp(name), "\(rig[name].output)") }
-    let pages = try ["martlet-ingest", "martlet-sender"].map {
-      try #require(StatusPageURL.find(in: rig[$0].output))
-    }
-    let console = try BuiltProgram.start(
-      "martlet", ["console", "--listen", "127.0.0.1:0"] + pages, in: rig.folder)
-    defer { _ = console.stop() }
-    try #require(console.prints("url=http", withinMilliseconds: 30_000), "\(console.output)")
-    let url = try #require(console.output.firstMatch(of: #/url=(http[^ \n]+)/#)?.1)
-    func status() throws -> (status: Int32, output: String) {
-      try BuiltProgram.run(
-        ChildProcess.sibling("martlet"), ["status", "--interval", "200ms"] + pages, in: rig.folder)
-    }
-    try rig.produce(rig.names.requests, 0..<1) { Self.request($0, app: "com.example.app") }
-    #expect(try eventually(withinMilliseconds: 30_000) { try status().status == 0 })
-    // Another app of the credential goes on, on every loop of the sender: only then is it not about the credential.
-    // Canaries are known by the first eight digits of their tokens.
-    let others = "0123456789abcdef".map { digit in
-      "com.example.app,production,\(String(repeating: "c\(digit)", count: 32)),1s"
+    try alerts.writeCertificate(days: 300)
+    try alerts.startServices(
+      sender: ["--certificates", alerts.certificates], underShim: "martlet-feedback")
+    // On every loop of the sender, and of two apps: only then does a refusal of one not count for the credential.
+    let canaries = ["app", "chat"].flatMap { app in
+      "0123456789abcdef".map { digit in
+        "com.example.\(app),production,\(String(repeating: "c\(digit)", count: 32)),2s"
+      }
     }
     try rig.start(
-      "martlet", ["--canary", others.joined(separator: " ")], as: "canary", subcommand: ["canary"])
-    try rig.addGatewayFaults(
-      #"[{"id":"any_answer","reason":"InvalidProviderToken","when":{"app":"com.example.chat"}}]"#)
-    try rig.produce(rig.names.requests, 1..<20) { Self.request($0, app: "com.example.chat") }
-    let words = "APNs refuses app com.example.chat with credential"
-    let isNamed = try eventually(withinMilliseconds: 30_000) {
-      let run = try status()
-      return run.status == 3 && run.output.contains(words)
-        && run.output.contains("InvalidProviderToken")
+      "martlet", ["--canary", canaries.joined(separator: " ")], as: "canary",
+      subcommand: ["canary"])
+    let file = try addresses(alerts)
+    let console = try BuiltProgram.start(
+      "martlet", ["console", "--addresses", file, "--listen", "127.0.0.1:0"], in: rig.folder)
+    try #require(console.prints("url=http", withinMilliseconds: 30_000), "\(console.output)")
+    let url = try #require(console.output.firstMatch(of: #/url=(http[^ \n]+)/#)?.1)
+    let steps = rig.folder.file("steps")
+    try #require(mkdir(steps, 0o700) == 0)
+    let browser = try start("console_incidents.py", [String(url), steps], in: rig.folder)
+    var number = 0
+    func expectShown(_ headline: String, _ texts: [String], _ name: String, opens: Bool) throws {
+      number += 1
+      let wanted: JSONValue = [
+        "headline": .string(headline), "texts": .array(texts.map { .string($0) }),
+        "opens": .bool(opens),
+      ]
+      try File.write("\(steps)/\(number).json", wanted.text)
+      let begin = MonotonicClock.milliseconds()
+      try #require(
+        browser.prints("shows: \(number)\n", withinMilliseconds: 200_000),
+        "\(name): \(browser.output) \(rig["martlet-sender"].output.suffix(2_000))")
+      print("\(name): \(headline) after \(MonotonicClock.milliseconds() - begin) ms")
     }
-    let last = try status()
-    #expect(isNamed, "\(last.output)")
-    _ = try browse(
-      "console_live.py", [String(url), "Degraded", "com.example.chat", "InvalidProviderToken"],
-      in: rig.folder)
-    #expect(rig.stop("apns-simulator") == 0)
-    try rig.produce(rig.names.requests, 20..<40) { Self.request($0, app: "com.example.app") }
-    #expect(try eventually(withinMilliseconds: 60_000) { try status().status == 1 })
-    _ = try browse("console_live.py", [String(url), "Blocked", "no connection"], in: rig.folder)
+    func expectStatus(_ status: Int32, _ name: String) throws {
+      var run = (status: Int32(-1), output: "")
+      let isSame = try eventually(withinMilliseconds: 30_000) {
+        run = try BuiltProgram.run(
+          ChildProcess.sibling("martlet"), ["status", "--interval", "500ms", "--addresses", file],
+          in: rig.folder)
+        return run.status == status
+      }
+      #expect(isSame, "\(name): \(run)")
+      #expect(!run.output.contains("destinations are blocked"), "\(name): \(run.output)")
+    }
+    try expectShown("Ready", [], "before", opens: true)
+    try expectStatus(0, "before")
+    for incident in ConsoleIncident.selected {
+      try incident.begin(alerts)
+      try expectShown(incident.headline, incident.texts, incident.name, opens: true)
+      try expectStatus(incident.status, incident.name)
+      try incident.end(alerts)
+      if incident.name != ConsoleIncident.selected.last?.name {
+        try expectShown("Ready", [], "after \(incident.name)", opens: false)
+      }
+    }
+    try File.write("\(steps)/\(number + 1).json", Array("{}".utf8))
+    #expect(browser.wait(withinMilliseconds: 30_000) == 0, "\(browser.output)")
+    #expect(console.stop() == 0, "\(console.output)")
   }
 
-  private static func request(_ number: Int, app: String) -> (String, String) {
-    let token = PipelineRig.token(number)
-    return (token, #"{"app":"\#(app)","token":"\#(token)","payload":{"aps":{"alert":"x"}}}"#)
+  /// A file as `martlet up` writes it: a process is known by name also while it does not answer.
+  private func addresses(_ alerts: AlertRig) throws -> String {
+    let pages = try (PipelineRig.services + ["canary"]).map { name in
+      let program = alerts.rig[name]
+      #expect(
+        eventually(withinMilliseconds: 30_000) { StatusPageURL.find(in: program.output) != nil })
+      return JSONObject.Member(
+        key: name.replacing("martlet-", with: ""),
+        value: .string(try #require(StatusPageURL.find(in: program.output))))
+    }
+    let file = alerts.rig.folder.file("addresses.json")
+    let root = JSONObject([.init(key: "metrics", value: .object(JSONObject(pages)))])
+    try File.write(file, JSONValue.object(root).text)
+    return file
   }
 
   /// Runs a script of Python/ with Chromium.
@@ -115,14 +144,20 @@ import Testing
   private func browse(
     _ script: String, _ arguments: [String], in folder: TemporaryFolder
   ) throws -> String {
+    let browser = try start(script, arguments, in: folder)
+    let status = browser.wait(withinMilliseconds: 400_000)
+    #expect(status == 0, "\(browser.output)")
+    return browser.output
+  }
+
+  private func start(
+    _ script: String, _ arguments: [String], in folder: TemporaryFolder
+  ) throws -> BuiltProgram {
     let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
     let python = "\(root)/.build/python/bin/python"
     guard File.exists(python) else { throw MissingProgram(name: python) }
     let place = "\(root)/Tests/System/SystemTests/Python/\(script)"
-    let run = try BuiltProgram.run(
-      python, ["-B", place, try SystemProgram.path("chromium")] + arguments, in: folder,
-      withinMilliseconds: 400_000)
-    #expect(run.status == 0, "\(run.output)")
-    return run.output
+    return try BuiltProgram.start(
+      path: python, ["-B", place, try SystemProgram.path("chromium")] + arguments, in: folder)
   }
 }

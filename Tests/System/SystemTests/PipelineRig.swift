@@ -165,6 +165,12 @@ final class PipelineRig {
     try #require(answer.status < 300, "\(answer.text)")
   }
 
+  /// Removes the rules of the simulator's faults.
+  func clearGatewayFaults() throws {
+    let answer = try HTTPClient().delete("http://\(gatewayAdmin)/faults")
+    try #require(answer.status < 300, "\(answer.text)")
+  }
+
   // MARK: Records
 
   static func token(_ number: Int) -> String {

@@ -25,6 +25,28 @@ import Testing
     #expect(kept.stop() == 0, "\(kept.output)")
   }
 
+  @Test func `the end of the terminal ends a canary that was started on it`() throws {
+    let folder = TemporaryFolder()
+    let device = String(repeating: "ca", count: 32)
+    let canary = try BuiltProgram.start(
+      "martlet",
+      [
+        "canary", "--kafka", "127.0.0.1:1", "--canary", "com.example.app,production,\(device),2s",
+      ], in: folder)
+    try #require(canary.prints("status pages", withinMilliseconds: 30_000), "\(canary.output)")
+    canary.signal(SIGHUP)
+    #expect(canary.wait(withinMilliseconds: 30_000) == 0, "\(canary.output)")
+  }
+
+  @Test func `Ctrl-C ends a demo with status 130, and is no error`() throws {
+    let folder = TemporaryFolder()
+    let demo = try BuiltProgram.start("martlet", ["demo", "--requests", "2000"], in: folder)
+    try #require(demo.prints("starting", withinMilliseconds: 30_000), "\(demo.output)")
+    demo.signal(SIGINT)
+    #expect(demo.wait(withinMilliseconds: 60_000) == 130, "\(demo.output)")
+    #expect(demo.output.contains("interrupted: ") && !demo.output.contains(" error "))
+  }
+
   @Test func `Ctrl-C is how --follow ends: no error, status 0`() throws {
     let fixture = try KafkaFixture(topics: [("receipts", 1)])
     let folder = TemporaryFolder()

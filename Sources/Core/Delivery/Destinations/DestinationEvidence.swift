@@ -119,7 +119,7 @@ extension DestinationHealth {
     case gateway
     /// APNs refuses the credential.
     case credential
-    /// The last connects failed, or no connection can be made at all.
+    /// The last connects failed, or no connection can be made at all, and nothing was served since.
     case connects
     /// APNs refuses some apps with this credential.
     case app

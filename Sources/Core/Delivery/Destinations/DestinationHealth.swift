@@ -26,6 +26,8 @@ public struct DestinationHealth: Sendable {
   var apps = RefusedApps()
   private var refusing = RefusingAddresses()
   private var connects = ConnectBackoff()
+  /// Something was served since a connect failed: an earlier connection does its work.
+  private var isServedMeanwhile = false
   private var policy: ConnectionPoolPolicy
   private var addresses = AddressBook<PeerAddress>()
   private let retries: RetryPolicy
@@ -58,7 +60,7 @@ public struct DestinationHealth: Sendable {
   public var trouble: Trouble? {
     if !watch.isUndisturbed { return isUnreachable ? .connects : .gateway }
     if breaker.refusals > 0 { return .credential }
-    if connects.isFailing { return .connects }
+    if connects.isFailing, !isServedMeanwhile { return .connects }
     return apps.isEmpty ? nil : .app
   }
 
@@ -202,6 +204,7 @@ public struct DestinationHealth: Sendable {
   @inline(__always)
   mutating func works(sentAt: Int64) {
     watch.succeeded(sentAt: sentAt)
+    if connects.isFailing { isServedMeanwhile = true }
     if !breaker.isClosed {
       breaker.served()
       refusing.served(nil)
@@ -358,6 +361,7 @@ public struct DestinationHealth: Sendable {
         lived: end.lived, hasServed: end.isInOrder && end.accepted >= ConnectBackoff.work,
         hasOtherAddress: hasOther, now: now, random: random)
     } else {
+      isServedMeanwhile = false
       connects.failed(hasOtherAddress: hasOther, now: now, random: random)
     }
   }
@@ -368,6 +372,7 @@ public struct DestinationHealth: Sendable {
   /// No connection could be made: the name has no address, or none of those that were tried took one.
   public mutating func connectFailed(now: UInt64, random: UInt64) {
     isUnreachable = true
+    isServedMeanwhile = false
     connects.failed(now: now, random: random)
   }
 

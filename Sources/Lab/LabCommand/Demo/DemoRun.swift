@@ -53,7 +53,7 @@ final class DemoRun {
     try gateway.declare(place.unregistered, since: WallClock.milliseconds())
     // What is measured afterwards is the pipeline, not its start.
     guard try pipeline.waitUntilReady(context) else {
-      throw ServiceFailure("stopped before the end")
+      throw context.signals.interrupted("not every request was followed to its end")
     }
     let readers = try DemoReaders(try kafka(), place.names)
     defer { readers.close() }
@@ -80,7 +80,9 @@ final class DemoRun {
     var lastNews = MonotonicClock.milliseconds()
     var nextLook = lastNews
     while true {
-      guard !context.signals.isStopping else { throw ServiceFailure("stopped before the end") }
+      guard !context.signals.isStopping else {
+        throw context.signals.interrupted("not every request was followed to its end")
+      }
       let fed = feeder.acknowledged
       if !feeder.isDone { try feeder.turn(limit: 1_000, ledger) }
       let hasNews = readers.turn(ledger) || feeder.acknowledged > fed

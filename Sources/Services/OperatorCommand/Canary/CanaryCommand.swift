@@ -36,6 +36,8 @@ public enum CanaryCommand: Service {
     Sends a push through the whole pipeline at an interval, as an application would, and follows the receipts: \
     whether it was delivered, and how long each part of the way took. Runs beside the other processes.
     """
+  /// It has no files to read again.
+  public static let belongsToTerminal = true
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

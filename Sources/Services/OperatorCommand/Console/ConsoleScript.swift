@@ -29,9 +29,10 @@ extension ConsolePage {
     const words = name => name.replaceAll('_', ' ');
     const entries = counts => Object.entries(counts || {});
     const list = (counts, text) => entries(counts).map(([name, value]) => words(name) + ' ' + text(value)).join(', ') || '–';
-    const sum = counts => entries(counts).reduce((all, [, value]) => all + (isNumber(value) ? value : 0), 0);
+    const finite = value => isNumber(value) ? value : 0;
+    const sum = counts => entries(counts).reduce((all, [, value]) => all + finite(value), 0);
     const failures = ['rejected', 'expired', 'dead_lettered'];
-    const failed = counts => failures.reduce((all, name) => all + ((counts || {})[name] || 0), 0);
+    const failed = counts => failures.reduce((all, name) => all + finite((counts || {})[name]), 0);
     const processes = status => status.processes || [];
     const word = { ready: 'ready', not_ready: 'NOT READY', unreachable: 'UNREACHABLE' };
     const headline = { ready: ['Ready', 'good'], degraded: ['Degraded', 'warn'], blocked: ['Blocked', 'bad'] };
@@ -130,7 +131,7 @@ extension ConsolePage {
 
     function waits(status) {
       const unread = status.unread_records || {};
-      const inKafka = test => entries(unread).reduce((all, [topic, count]) => all + (test(topic) ? count || 0 : 0), 0);
+      const inKafka = test => entries(unread).reduce((all, [topic, count]) => all + (test(topic) ? finite(count) : 0), 0);
       const ages = status.backlog_seconds || {};
       const isPaused = (status.paused || {}).lane ? ' (a lane is paused)' : '';
       $('waits').replaceChildren(
@@ -165,7 +166,7 @@ extension ConsolePage {
 
     function chart(status) {
       const ended = status.outcomes_per_second || {};
-      points.push({ time: status.time, delivered: ended.delivered || 0, failed: failed(ended) });
+      points.push({ time: status.time, delivered: finite(ended.delivered), failed: failed(ended) });
       if (points.length > most) points.shift();
       const top = scale(Math.max(...points.map(point => Math.max(point.delivered, point.failed))));
       const first = most - points.length;

@@ -16,28 +16,42 @@ struct Blockage: Sendable, Equatable {
   /// Notifications in the senders' memory that wait for it. Others wait in Kafka.
   let waiting: Double
 
-  /// Those of all senders, the longest first.
+  /// Those of all senders, the longest first. One refusal is one blockage, however many loops know of it: some of them
+  /// can have seen that it is about an app (`app`) when others have not (`credential`).
   static func all(in pages: [MetricPage]) -> [Blockage] {
-    let blocked = pages.flatMap { $0.values("martlet_sender_blocked_notifications") }
     let refused = pages.flatMap { $0.values("martlet_sender_refused_seconds") }
     let longest = pages.flatMap { $0.values("martlet_sender_destination_blocked_seconds") }
     var places: [Place: Double] = [:]
-    for series in blocked { places[Place(series), default: 0] += series.value }
+    for series in held(in: pages) {
+      places[Place(series, isRefused: refused.contains { $0.explains(series) }), default: 0] +=
+        series.value
+    }
     return places.flatMap { place, waiting -> [Blockage] in
-      let refusals = Self.refusals(refused.filter { place.isRefused(by: $0) })
-      guard refusals.isEmpty else {
-        return refusals.map { Blockage($0.key, place, seconds: $0.value, waiting: waiting) }
+      guard place.state != Place.refused else {
+        return refusals(refused.filter { Place($0, isRefused: true) == place }).map {
+          Blockage($0.key, place, seconds: $0.value, waiting: waiting)
+        }
       }
       let seconds = longest.filter { $0.labels["state"] == place.state }.map(\.value).max() ?? 0
       return [Blockage(Refusal(app: nil, reason: ""), place, seconds: seconds, waiting: waiting)]
     }.sorted { ($1.seconds, $0.sortKey) < ($0.seconds, $1.sortKey) }
   }
 
+  /// The states of destinations that blockages tell apart.
+  static func states(in pages: [MetricPage]) -> Set<String> {
+    Set(held(in: pages).map { $0.labels["state"] ?? "" })
+  }
+
+  private static func held(in pages: [MetricPage]) -> [MetricPage.Series] {
+    pages.flatMap { $0.values("martlet_sender_blocked_notifications") }
+  }
+
   private init(_ refusal: Refusal, _ place: Place, seconds: Double, waiting: Double) {
     app = refusal.app
     credential = place.credential
     environment = place.environment
-    state = refusal.app == nil ? place.state : "app"
+    state =
+      place.state != Place.refused ? place.state : refusal.app == nil ? "credential" : "app"
     reason = refusal.reason
     self.seconds = seconds
     self.waiting = waiting
@@ -60,20 +74,25 @@ struct Blockage: Sendable, Equatable {
 
   /// A destination in a state.
   private struct Place: Hashable {
+    /// In place of `app` and `credential` where the senders' pages name the refusal.
+    static let refused = "refused"
+
     let credential: String
     let environment: String
     let state: String
 
-    init(_ series: MetricPage.Series) {
+    init(_ series: MetricPage.Series, isRefused: Bool) {
       credential = series.labels["credential"] ?? ""
       environment = series.labels["environment"] ?? ""
-      state = series.labels["state"] ?? ""
+      state = isRefused ? Self.refused : series.labels["state"] ?? ""
     }
+  }
+}
 
-    /// Whether a refusal explains the state: it does not explain that the gateway does not answer.
-    func isRefused(by series: MetricPage.Series) -> Bool {
-      ["app", "credential"].contains(state) && series.labels["credential"] == credential
-        && series.labels["environment"] == environment
-    }
+extension MetricPage.Series {
+  /// Whether a refusal explains a destination's state: it does not explain that the gateway does not answer.
+  fileprivate func explains(_ held: MetricPage.Series) -> Bool {
+    ["app", "credential"].contains(held.labels["state"])
+      && ["credential", "environment"].allSatisfy { labels[$0] == held.labels[$0] }
   }
 }

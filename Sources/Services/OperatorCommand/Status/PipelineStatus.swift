@@ -60,6 +60,8 @@ struct PipelineStatus: Sendable {
   /// Destinations by state: what is not `working` is blocked.
   let destinations: [Count]
   let blockages: [Blockage]
+  /// Destinations by state that are blocked, and that no blockage names.
+  let unnamedBlocked: [Count]
   /// From a notification's creation to APNs' answer, in seconds; of the time between the readings, or of all time if
   /// nothing was delivered then. nil if nothing ever was.
   let delivery: (median: Double, p99: Double)?
@@ -78,6 +80,13 @@ struct PipelineStatus: Sendable {
   let producersRefused: Double
   /// Processes whose database takes no transaction.
   let databaseFailing: Double
+  /// Files that changed and are refused, each with the app that it would take away if there is one.
+  let refusedReloads: [String]
+  /// Whether something on the way answers in Apple's place: it does now, or it did and nothing goes through the gateway
+  /// since.
+  let hasForeignAnswers: Bool
+  /// Age of the oldest event that each webhook's endpoint has not accepted, in seconds.
+  let webhooks: [Count]
   let canaries: [Canary]
   /// Apps and lanes that an operator has paused, by kind.
   let paused: [Count]
@@ -117,6 +126,8 @@ struct PipelineStatus: Sendable {
     connections = all.by("state", of: "martlet_sender_connections")
     destinations = all.by("state", of: "martlet_sender_destinations")
     blockages = Blockage.all(in: pages)
+    let named = Blockage.states(in: pages).union([Self.working])
+    unnamedBlocked = destinations.filter { !named.contains($0.name) }
     delivery = growth.delivery ?? Growth(now, [], seconds).delivery
     slowestAnswers =
       before.isEmpty ? nil : growth.quantile(0.9, of: "martlet_sender_request_seconds_bucket")
@@ -132,6 +143,12 @@ struct PipelineStatus: Sendable {
     lost = all.sum("martlet_kafka_records_lost_total")
     producersRefused = all.sum("martlet_kafka_producers_refused")
     databaseFailing = all.sum("martlet_feedback_database_failing")
+    refusedReloads = all.refusedReloads
+    let foreign = "martlet_sender_foreign_answers_total"
+    hasForeignAnswers =
+      growth.perSecond(foreign) > 0
+      || all.sum(foreign) > 0 && destinations.contains { $0.name == "gateway" }
+    webhooks = all.highest("endpoint", of: "martlet_webhooks_oldest_event_seconds")
     canaries = all.canaries(wall: wall)
     paused = all.highest("kind", of: "martlet_sender_paused").filter { $0.value > 0 }
   }
@@ -172,6 +189,17 @@ private struct Sums {
     }
     return groups.map { .init(name: $0.key, value: $0.value.values.max() ?? 0) }
       .filter { $0.value > 0 }.sorted { $0.name < $1.name }
+  }
+
+  var refusedReloads: [String] {
+    let names = ["martlet_signer_reload_refused", "martlet_sender_reload_refused"]
+    let refused = names.flatMap { name in pages.flatMap { $0.values(name) } }
+      .filter { $0.value > 0 }
+    let texts = refused.map { series in
+      let app = series.labels["app"] ?? ""
+      return (series.labels["file"] ?? "") + (app.isEmpty ? "" : " (takes away app \(app))")
+    }
+    return Set(texts).sorted()
   }
 
   /// In the order of the pages.

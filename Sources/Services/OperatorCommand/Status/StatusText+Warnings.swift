@@ -34,6 +34,13 @@ extension StatusText {
     if let left = status.nextCertificate, left < certificateWarning {
       lines.append("! a client certificate expires in \(duration(left)); the sender's log names it")
     }
+    lines += status.refusedReloads.map {
+      "! a changed file is refused, and what it held before is in use: \(TerminalText.plain($0)); the log says why"
+    }
+    if status.hasForeignAnswers {
+      lines.append(
+        "! something on the way to APNs answers in its place; the sender's log quotes it")
+    }
     for kind in status.paused {
       lines.append(
         "! paused: \(count(kind.value)) \(TerminalText.plain(kind.name))\(kind.value == 1 ? "" : "s");"
@@ -53,14 +60,9 @@ extension StatusText {
 
   /// Destinations that are not working: each app and credential by name, where the senders' pages name them.
   private static func blocked(_ status: PipelineStatus) -> [String] {
-    let named = Set(status.blockages.map(\.state))
-    return status.blockages.map { "! " + text($0) }
-      + status.destinations.compactMap { blocked in
-        guard blocked.name != PipelineStatus.working, !named.contains(blocked.name) else {
-          return nil
-        }
-        return
-          "! \(count(blocked.value)) destinations are blocked: \(TerminalText.plain(blocked.name))"
+    status.blockages.map { "! " + text($0) }
+      + status.unnamedBlocked.map { blocked in
+        "! \(count(blocked.value)) destinations are blocked: \(TerminalText.plain(blocked.name))"
       }
   }
 
@@ -84,8 +86,8 @@ extension StatusText {
       + " \(count(blockage.waiting)) wait in memory"
   }
 
-  /// In seconds: as the alerts MartletBacklog, MartletGatewaySlow and MartletClockDifference.
-  private static let slowLimits = (backlog: 60.0, answer: 5.0, clock: 60.0)
+  /// In seconds: as the alerts MartletBacklog, MartletGatewaySlow, MartletClockDifference and MartletWebhookBehind.
+  private static let slowLimits = (backlog: 60.0, answer: 5.0, clock: 60.0, webhook: 900.0)
 
   /// What takes too long. A paused lane is meant to wait.
   private static func slow(_ status: PipelineStatus) -> [String] {
@@ -101,6 +103,11 @@ extension StatusText {
       lines.append(
         "! the oldest request that ingest has not finished is \(duration(status.oldestRequest)) old"
       )
+    }
+    for endpoint in status.webhooks where endpoint.value > slowLimits.webhook {
+      lines.append(
+        "! webhook \(TerminalText.plain(endpoint.name)) has not accepted an event that is"
+          + " \(duration(endpoint.value)) old")
     }
     if let answer = status.slowestAnswers, answer > slowLimits.answer {
       lines.append("! APNs answers slowly: every tenth answer takes more than \(duration(answer))")

@@ -90,7 +90,7 @@ public enum TokensImportCommand: Service {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let source = try LineSource(settings.file)
+    let source = try LineSource(settings.file) { context.signals.isStopping }
     let result: TokenImportResult
     if settings.isDry {
       result = try TokenImporter(source, settings, nil, context).run()

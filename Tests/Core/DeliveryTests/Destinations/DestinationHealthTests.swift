@@ -20,6 +20,21 @@ import Testing
     #expect(health.mayConnect(now: 20_001) == .none)
   }
 
+  @Test func `connects that fail hold nothing back while an earlier connection serves`() {
+    var health = DestinationHealth()
+    let end = DestinationHealth.ConnectionEnd(hasAccepted: false, lived: 10, isAddressAside: false)
+    health.connectionEnded(end, now: 0, random: 0)
+    #expect(health.trouble == .connects)
+    health.served(app: 1, sentAt: 10)
+    #expect(health.trouble == nil)
+    #expect(health.mayConnect(now: 60_000) == .oneAtATime, "connects are still on trial")
+    health.connectionEnded(end, now: 60_000, random: 0)
+    #expect(health.trouble == .connects, "nothing was served since")
+    health.served(app: 1, sentAt: 60_010)
+    health.connectFailed(now: 120_000, random: 0)
+    #expect(health.trouble == .connects)
+  }
+
   @Test
   func
     `a newer token is asked for once in a while, and at once when the newer one is refused, too`()

@@ -60,7 +60,8 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
     AlertedFault(
       name: "app refused", alert: "MartletAppRefused",
       labels: ["app": "com.example.app", "reason": "InvalidProviderToken"],
-      log: ("martlet-sender", "APNs refuses an app with this credential; its notifications wait")
+      log: ("martlet-sender", "APNs refuses an app with this credential; its notifications wait"),
+      isShort: true
     ) {
       try $0.rig.addGatewayFaults(
         #"[{"id":"any_answer","reason":"InvalidProviderToken","when":{"app":"com.example.app"}}]"#)

@@ -9,6 +9,7 @@ line for each state that the page shows, and ends with the first that it does no
 
 import copy
 import json
+import math
 import os
 import sys
 
@@ -129,6 +130,20 @@ STATES = {
                backlog_seconds={"transactional": 9e14, "bulk": -5, "retries": 1e-9},
                unread_records={"push.notifications": 2**62}),
         "Ready", ["900T waiting", "delivered 900T/s"]),
+    "zero everywhere": (
+        status(**{name: 0 for name, value in HEALTHY.items() if isinstance(value, (int, float)) and name != "time"},
+               outcomes_per_second={"delivered": 0}, outcomes_total={"delivered": 0},
+               delivery_seconds={"p50": 0, "p99": 0}), "Ready", ["0 in flight", "delivered 0/s", "p50 0 s"]),
+    # What JSON calls a number, and JavaScript infinite.
+    "infinite": (
+        status(**{name: math.inf for name, value in HEALTHY.items() if isinstance(value, (int, float))},
+               outcomes_per_second={"delivered": math.inf, "rejected": -math.inf},
+               backlog_seconds={"bulk": math.inf}, unread_records={"push.requests": math.inf},
+               delivery_seconds={"p50": math.inf, "p99": None}), "Ready", ["– in flight", "p50 –"]),
+    "texts for numbers": (
+        status(waiting="12", in_flight="x", time="now", outcomes_per_second={"delivered": "780", "rejected": "9"},
+               outcomes_total={"delivered": "88"}, unread_records={"push.requests": "7"}, delivery_seconds="soon",
+               next_certificate_expiry_seconds=True), "Ready", ["– in flight", "– waiting"]),
     "long and hostile names": (
         status(state="degraded", blocked=[{**REFUSED, "app": LONG, "credential": "<img src=x onerror=alert(1)>"}],
                warnings=["<script>document.title = 'x'</script>" + LONG],
@@ -165,9 +180,14 @@ class Server:
             page.wait_for_timeout(50)
 
 
+def text_of(document):
+    """As JSON, which has no word for what is infinite."""
+    return json.dumps(document).replace("Infinity", "1e999")
+
+
 def shows(page, server, name, folder):
     document, headline, texts = STATES[name]
-    server.say(page, json.dumps({"time": HEALTHY["time"] + server.count, **document}))
+    server.say(page, text_of({"time": HEALTHY["time"] + server.count, **document}))
     expect(page.locator("#state")).to_have_text(headline)
     shown = page.locator("main").inner_text()
     for text in texts:
@@ -207,6 +227,13 @@ def says_that_it_is_old(page, server, folder):
     print("shows: that its figures are old", flush=True)
 
 
+def hurried(browser):
+    """A page that asks for the status twenty times a second."""
+    page = browser.new_page()
+    page.add_init_script("const wait = setTimeout; window.setTimeout = (call, time) => wait(call, time / 20);")
+    return page
+
+
 def main():
     chromium, url = sys.argv[1:3]
     folder = sys.argv[3] if len(sys.argv) > 3 else None
@@ -216,18 +243,18 @@ def main():
         complaints = []
         for name in STATES:
             # Opened in the middle of the trouble: nothing is left of a better time.
-            page = browser.new_page()
+            page = hurried(browser)
             page.on("console", lambda line: complaints.append(line.text) if line.type in ["error", "warning"] else None)
             page.on("pageerror", lambda error: complaints.append(str(error)))
             server = Server(page)
-            server.answer = json.dumps(STATES[name][0])
+            server.answer = text_of(STATES[name][0])
             response = page.goto(url)
             policy = response.headers.get("content-security-policy", "")
             check("script-src 'self'" in policy and "unsafe" not in policy, f"the policy is a header: {policy!r}")
             shows(page, server, name, folder)
             check(complaints == [], f"{name}: the browser complains of nothing: {complaints}")
             page.close()
-        page = browser.new_page()
+        page = hurried(browser)
         server = Server(page)
         page.goto(url)
         says_that_it_is_old(page, server, folder)
