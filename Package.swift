@@ -399,7 +399,8 @@ let package = Package(
     tests(
       "System", "System",
       [
-        "Bytes", "EventLoop", "HTTPClient", "JSON", "Kafka", "Pipeline", "Signing",
+        "Bytes", "Diagnosis", "EmbeddedKafka", "EventLoop", "HTTPClient", "JSON", "Kafka",
+        "Pipeline", "Signing",
         "SystemTestSupport", "TestSupport",
       ], exclude: ["Python"]),
     tests(

@@ -69,6 +69,11 @@ public struct ProviderTokenRecord: Equatable, Sendable {
     isRemoved = true
   }
 
+  /// Whether a credential can have this name: `<team>/<key>/<environment>`.
+  public static func isName(_ credential: String) -> Bool {
+    Self(withdrawing: credential, at: 0) != nil
+  }
+
   public init(
     _ bytes: UnsafeRawBufferPointer, parser: JSONParser
   ) throws(RecordError) {

@@ -178,7 +178,7 @@ public final class TokenStore {
     var positions: [String: [Int32: ChangelogPosition]] = [:]
     while try selectPositions.next() {
       let anchor = ChangelogPosition.Anchor(
-        offset: min(selectPositions.integer(2) ?? 0, .max - 1),
+        offset: min(max(0, selectPositions.integer(2) ?? 0), .max - 1),
         timestamp: selectPositions.integer(3) ?? -1,
         keyHash: selectPositions.integer(4) ?? 0)
       positions[selectPositions.text(0), default: [:]][

@@ -11,6 +11,8 @@ public struct MintAudit {
     case token(issuedAt: Int64)
     /// A tombstone, or nothing that can be read.
     case nothing
+    /// The signer's word that there is no such credential.
+    case withdrawn
   }
 
   /// APNs answers 429 to teams that change their token more often, in seconds.
@@ -29,6 +31,13 @@ public struct MintAudit {
 
   /// Takes a record of the topic in, in the order of the log.
   public mutating func read(_ credential: String, _ record: Record) {
+    if record == .withdrawn {
+      last[credential] = nil
+      used[credential] = nil
+      return
+    }
+    // A record of nobody's that is gone.
+    if record == .nothing, last[credential] == nil { return }
     last[credential] = record
     guard case .token(let issuedAt) = record, issuedAt <= now + Self.tolerance else { return }
     if issuedAt > used[credential]?.last ?? .min { used[credential, default: []].append(issuedAt) }

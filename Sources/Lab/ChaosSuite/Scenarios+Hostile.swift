@@ -16,7 +16,7 @@ extension Scenario {
       summary:
         "records of the right form with numbers at the ends of their ranges in every topic, and tombstones of provider"
         + " tokens",
-      sendersStay: true, bound: .none("hostile records affect no other records")
+      sendersStay: true, isShort: true, bound: .none("hostile records affect no other records")
     ) { rig in
       let writer = try HostileWriter(rig)
       defer { writer.close() }
@@ -28,9 +28,6 @@ extension Scenario {
         try rig.awaitRecovery(of: mark)
       }
       try awaitTokens(rig)
-      if !rig.auditor.senderDeadLetters.isEmpty {
-        rig.problem("tombstones of provider tokens made dead letters")
-      }
     },
     Scenario(
       name: "forged-410",
@@ -60,6 +57,7 @@ extension Scenario {
       var unexpected = -1
       let isClean = try rig.pump(
         until: {
+          try rig.readGateway()
           unexpected = try tables.deadDifferences(rig.databases, rig.auditor.dead).unexpected
           return unexpected == 0
         }, within: 60_000)
@@ -70,10 +68,15 @@ extension Scenario {
 
 /// Writes records as somebody would who may write a topic.
 final class HostileWriter {
+  private typealias Forged = (topic: String, key: String, value: String?)
+
   private static let app = "com.example.hostile"
   private static let extremes: [Int64] = [
-    .min, .min + 1, -1, 0, 1, OutsideTime.last, OutsideTime.last + 1, .max - 1, .max,
+    .min, .min + 1, -1, 0, 1, OutsideTime.last / 1_000, OutsideTime.last, OutsideTime.last + 1,
+    .max - 1, .max,
   ]
+  /// One of the load's credentials, and one of nobody's.
+  private static let environments = ["any", "production"]
 
   private let rig: ChaosRig
   private let producer: KafkaProducer
@@ -124,24 +127,9 @@ final class HostileWriter {
     let token = String(repeating: "ee", count: 32)
     let device = "\"token\":\"\(token)\",\"app\":\"\(Self.app)\",\"environment\":\"production\""
     let key = "\(token):\(Self.app):production"
-    let credential = "DEMOTEAM01/DEMOKEY001/production"
-    let team =
-      "\"team_id\":\"DEMOTEAM01\",\"key_id\":\"DEMOKEY001\",\"environment\":\"production\",\"apps\":[\"*\"]"
     for number in Self.extremes {
-      let all: [(topic: String, key: String, value: String?)] = [
-        (
-          names.tokenRequests, credential,
-          "{\"credential\":\"\(credential)\",\"reason\":\"missing\",\"at\":\(number)}"
-        ),
-        (
-          names.tokenRequests, credential,
-          "{\"credential\":\"\(credential)\",\"reason\":\"ExpiredProviderToken\",\"at\":\(number)}"
-        ),
-        (
-          names.providerTokens, credential,
-          "{\"credential\":\"\(credential)\",\(team),\"issued_at\":\(number),\"generation\":\(number),\"token\":\"a.b.c\"}"
-        ),
-        (names.providerTokens, credential, nil),
+      var all: [Forged] = Self.environments.flatMap { forgedTokens($0, number) }
+      all += [
         (
           names.feedback, key,
           "{\(device),\"topic\":\"a\",\"status\":400,\"reason\":\"BadDeviceToken\",\"timestamp\":\(number),\"sent_at\":\(number),\"at\":\(number)}"
@@ -167,6 +155,25 @@ final class HostileWriter {
     }
     rig.countFault("\(nextTag - 1) hostile records so far")
     try flush()
+  }
+
+  /// What signers and senders read about a credential. The last word is a tombstone.
+  private func forgedTokens(_ environment: String, _ number: Int64) -> [Forged] {
+    let credential = "DEMOTEAM01/DEMOKEY001/\(environment)"
+    let subject = "\"credential\":\"\(credential)\""
+    let token =
+      "{\(subject),\"team_id\":\"DEMOTEAM01\",\"key_id\":\"DEMOKEY001\",\"environment\":\"\(environment)\",\"apps\":[\"*\"],"
+      + "\"issued_at\":\(number),\"generation\":\(number)"
+    return [
+      (names.tokenRequests, credential, "{\(subject),\"reason\":\"missing\",\"at\":\(number)}"),
+      (
+        names.tokenRequests, credential,
+        "{\(subject),\"reason\":\"ExpiredProviderToken\",\"at\":\(number)}"
+      ),
+      (names.providerTokens, credential, token + ",\"removed\":true}"),
+      (names.providerTokens, credential, token + ",\"token\":\"a.b.c\"}"),
+      (names.providerTokens, credential, nil),
+    ]
   }
 
   private func write(_ name: String, _ key: [UInt8], _ value: [UInt8]?) throws {

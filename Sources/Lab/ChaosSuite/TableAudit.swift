@@ -65,7 +65,7 @@ struct TableAudit {
       let token = try? ProviderTokenRecord(record.value, parser: parser)
       audit.read(
         String(decoding: record.key, as: UTF8.self),
-        token.map { .token(issuedAt: $0.issuedAt) } ?? .nothing)
+        token.map { $0.isRemoved ? .withdrawn : .token(issuedAt: $0.issuedAt) } ?? .nothing)
     }
     return audit
   }

@@ -179,7 +179,7 @@ final class SignerWorker {
   private func withdrawn(_ record: ProviderTokenRecord, at offset: Int64, _ place: String) {
     do throws(TokenSealProblem) {
       _ = try seal.opened(record)
-      issuer.removed(record.credential, at: offset)
+      issuer.withdrawn(record.credential, at: offset)
     } catch {
       counters.add(.foreignTokens)
       log.error("invalid provider token record; replacing it", ["at": place, "error": "\(error)"])

@@ -127,9 +127,16 @@ struct TokenIssuer {
     return .stranger
   }
 
-  /// A tombstone of the topic.
-  mutating func removed(_ credential: String, at offset: Int64) {
+  /// A signer's word that it has withdrawn a credential: senders forget it.
+  mutating func withdrawn(_ credential: String, at offset: Int64) {
     unlisted.remove(credential)
+    if let place = places[credential] { entries[place].schedule.read(.removed, at: offset) }
+  }
+
+  /// A tombstone of the topic. Whoever wrote it, senders still know the credential and wait for its token: one that
+  /// the file does not list has yet to be withdrawn. What is not named as credentials are is known to nobody.
+  mutating func removed(_ credential: String, at offset: Int64) {
+    if !ProviderTokenRecord.isName(credential) { unlisted.remove(credential) }
     if let place = places[credential] { entries[place].schedule.read(.removed, at: offset) }
   }
 

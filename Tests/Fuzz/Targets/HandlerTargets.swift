@@ -40,7 +40,10 @@ extension FuzzTarget {
         default: token(&script, parser, credential, &issuer, &book, offset, now)
         }
         guard let work = try? issuer.work(0, now: now) else { continue }
-        if work.record.issuedAt > now { return "a token of the future is minted" }
+        // One that is published again may be of a clock that was a little ahead.
+        if work.record.issuedAt > now + ProviderTokenStamp.futureTolerance {
+          return "a token of the future is published"
+        }
         issuer.answered(work.record, isStored: script.byte() & 1 == 0, at: offset)
         _ = issuer.isSettled(now: now)
         _ = watch.look(at: book, now: now * 1_000, wall: now * 1_000)

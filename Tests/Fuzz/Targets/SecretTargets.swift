@@ -43,8 +43,8 @@ extension FuzzTarget {
       case .failure(let problem): if problem.description.isEmpty { return "refused without words" }
       case .success(let found):
         let spelt = content.flatMap { $0 == 0x0A ? Array("\\n".utf8) : [$0] }
-        let isText = !PEMFile.isDER(content) && !content.contains(UInt8(ascii: "\\"))
-        if isText, entries(spelt) != .success(found) {
+        let isDER = PEMFile.isDER(content) || PEMFile.isDER(spelt)
+        if !isDER, !content.contains(UInt8(ascii: "\\")), entries(spelt) != .success(found) {
           return "another file with its line ends spelt out"
         }
       }

@@ -127,6 +127,14 @@ import Testing
     }
     #expect(try store.positions() == ["push.devices": [2: position]])
     #expect(try store.completeAt() == nil)
+    // What no log has, and librdkafka takes for its beginning or its end.
+    for offset in [Int64.min, -1_001, -2, -1, .max] {
+      try store.setPosition(
+        "push.devices", 2,
+        ChangelogPosition(anchor: .init(offset: offset, timestamp: 5, keyHash: -3)))
+      let read = try store.positions()["push.devices"]?[2]?.anchor?.offset
+      #expect(read.map { (0..<Int64.max).contains($0) } == true)
+    }
     try store.startOver(at: 9)
     #expect(try store.positions().isEmpty && store.completeAt() == 9)
     #expect(try store.device(device).isEmpty)

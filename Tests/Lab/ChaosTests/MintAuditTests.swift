@@ -31,4 +31,16 @@ import Testing
     withdrawn.read("team", .nothing)
     #expect(withdrawn.unusable == ["team"])
   }
+
+  @Test func `a credential that the signer has withdrawn is none, whatever stood there before`() {
+    var audit = minted(99_000)
+    for time: Int64 in [0, 1] { audit.read("forged", .token(issuedAt: time)) }
+    audit.read("forged", .nothing)
+    #expect(audit.unusable == ["forged"])
+    #expect(audit.hasty.count == 1)
+    audit.read("forged", .withdrawn)
+    audit.read("forged", .nothing)
+    #expect(audit.unusable == [])
+    #expect(audit.hasty == [])
+  }
 }

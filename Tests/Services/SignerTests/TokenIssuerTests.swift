@@ -162,6 +162,26 @@ import Testing
     #expect(issuer.hasUnlisted)
   }
 
+  /// A sender that has read the record and the tombstone knows the credential and misses its token.
+  @Test func `a tombstone that others wrote does not withdraw a credential, a signer's word does`()
+    throws
+  {
+    var issuer = TokenIssuer([credential])
+    var other = try record(10_000)
+    other.credential = "TEAM123456/GONE123456/production"
+    _ = issuer.read(other, at: 0, now: 10_000)
+    issuer.removed(other.credential, at: 1)
+    #expect(issuer.hasUnlisted)
+    issuer.withdrawn(other.credential, at: 2)
+    #expect(!issuer.hasUnlisted)
+    issuer.removed(other.credential, at: 3)
+    #expect(!issuer.hasUnlisted, "the tombstone of the withdrawal")
+    // One that was in the file until now.
+    #expect(issuer.replace([]) == [credential.id])
+    issuer.removed(credential.id, at: 4)
+    #expect(issuer.takeUnlisted() == [credential.id])
+  }
+
   @Test func `a plain record of a signer that seals is published again, sealed`() throws {
     var issuer = TokenIssuer([credential])
     let plain = try record(10_000)

@@ -166,6 +166,8 @@ public struct MintSchedule: Sendable, Equatable {
     tokens.removeAll { $0.stamp.issuedAt == stamp.issuedAt && ($0.isOwn == isOwn || !$0.isOwn) }
     tokens.append(Token(stamp: stamp, isOwn: isOwn))
     tokens.sort { $0.stamp.generation < $1.stamp.generation }
-    if tokens.count > Self.memory { tokens.removeFirst() }
+    guard tokens.count > Self.memory else { return }
+    // What cannot be opened says of its generation what its writer likes: it pushes none of ours out.
+    tokens.remove(at: tokens.firstIndex { !$0.isOwn } ?? 0)
   }
 }

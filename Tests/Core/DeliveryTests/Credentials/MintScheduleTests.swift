@@ -102,6 +102,17 @@ import Testing
     #expect(minted(future, at: start) != nil)
   }
 
+  /// They name any time and any generation, and need no key.
+  @Test func `records that cannot be opened never bring a token early, however many there are`() {
+    var schedule = self.schedule(start)
+    for number in 0..<20 {
+      let issuedAt = number % 2 == 0 ? Int64(number) : start + 86_400 + Int64(number)
+      schedule.read(
+        .sealed(stamp(issuedAt, 1 << 53 + UInt64(number))), at: Int64(number) + 1)
+      #expect(schedule.step(now: start + 60) == .publish(stamp(start, 2)))
+    }
+  }
+
   @Test func `other apps are published with the token that is there`() {
     var schedule = schedule(start)
     schedule.outdate()
