@@ -34,7 +34,7 @@ extension FuzzTarget {
         let step: Int64 = script.pick([0, 1, 60, 1_200, 2_700, 3_600, -3_600, 86_400])
         now += step
         // What the schedule then knows is of another clock, or of the topic alone.
-        if step < 0 { mints = MintRule() }
+        if step < 0 { mints.startOver() }
         switch script.byte() % 4 {
         case 0: request(&script, parser, &issuer, now)
         case 1:
@@ -42,7 +42,7 @@ extension FuzzTarget {
           _ = book.apply(.lost(credential: credential.id), now: now * 1_000)
         case 2:
           issuer.startOver()
-          mints = MintRule()
+          mints.startOver()
         default: token(&script, parser, credential, &issuer, &book, offset, now)
         }
         guard let work = try? issuer.work(0, now: now) else { continue }
@@ -60,17 +60,23 @@ extension FuzzTarget {
 
   /// What no record of anybody makes a signer publish.
   private struct MintRule {
-    private var stored: [String: Int64] = [:]
+    private var known: Set<String> = []
+    private var times: [Int64] = []
 
-    mutating func stored(_ record: ProviderTokenRecord) { stored[record.token] = record.issuedAt }
+    /// Tokens of before may be published again, and bind nobody any more.
+    mutating func startOver() { times = [] }
+
+    mutating func stored(_ record: ProviderTokenRecord) {
+      known.insert(record.token)
+      times.append(record.issuedAt)
+    }
 
     func look(at record: ProviderTokenRecord, now: Int64) -> String? {
       // One that is published again may be of a clock that was a little ahead.
       if record.issuedAt > now + ProviderTokenStamp.futureTolerance {
         return "a token of the future is published"
       }
-      guard !stored.isEmpty, stored[record.token] == nil else { return nil }
-      let last = stored.values.max() ?? .min
+      guard !known.contains(record.token), let last = times.max() else { return nil }
       return record.issuedAt - last < MintSchedule.shortestInterval
         ? "a token is minted \(record.issuedAt - last) s after the last" : nil
     }
