@@ -14,8 +14,9 @@ public struct RepeatedMessages: Sendable {
 
   /// Between two that are shown, in milliseconds.
   public static let interval: UInt64 = 30_000
-  /// After so many milliseconds without another it has ended. Longer than librdkafka waits between two attempts.
-  public static let quiet: UInt64 = 5_000
+  /// After so many milliseconds without another it has ended. Longer than the 30 s for which librdkafka keeps the same
+  /// failure of a broker to itself (`identical error(s) suppressed`).
+  public static let quiet: UInt64 = 35_000
   /// Different messages that are told apart; further ones are all shown.
   public static let most = 64
 

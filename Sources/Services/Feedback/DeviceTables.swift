@@ -6,6 +6,7 @@ import Pipeline
 import Records
 import ServiceKit
 import Store
+import Telemetry
 
 /// Keeps the database at what `push.devices` and `push.invalid-tokens` say: reads all of both topics, from where the
 /// database stands or, where that cannot be trusted, from their beginning, and says when nothing is missing.
@@ -49,6 +50,7 @@ final class DeviceTables {
   /// Whether the database has not been complete since it was opened, and since when that is (monotonic).
   private(set) var isCatchingUp = true
   private var began: UInt64 = 0
+  private var errors = RepeatedMessages()
   private var caughtUp = 0
   /// Whether marks may stand on the topic that registrations refute.
   var hasRefutedMarks = false
@@ -204,6 +206,14 @@ final class DeviceTables {
     completeness.want()
   }
 
+  /// Every topic's client tells of a broker that is down.
+  private func tell(_ error: KafkaError) {
+    let now = MonotonicClock.milliseconds()
+    _ = errors.takeEnded(now: now)
+    guard let more = errors.admit("\(error)", now: now) else { return }
+    log.warning("cannot read a topic; retrying", ["error": "\(error)", "left_out": "\(more)"])
+  }
+
   /// Reads on in one topic.
   ///
   /// - Returns: whether there were records.
@@ -211,9 +221,7 @@ final class DeviceTables {
     guard isOpen else { return false }
     let changelog = table.changelog
     if table.batch.count == 0 { changelog.poll(into: &table.batch) }
-    if let error = changelog.takeError() {
-      log.warning("cannot read a topic; retrying", ["error": "\(error)"])
-    }
+    if let error = changelog.takeError() { tell(error) }
     if let partition = changelog.lost {
       try restore(.otherLog(topic: changelog.topic, partition: partition))
       return true

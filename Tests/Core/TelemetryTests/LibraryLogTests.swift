@@ -41,7 +41,7 @@ import Testing
         now: UInt64(turn) * 200)
     }
     #expect(shown == [0])
-    #expect(log.takeEnded(now: 20_000).map(\.more) == [44])
+    #expect(log.takeEnded(now: 44_000).map(\.more) == [44])
   }
 
   @Test func `keep a bounded number of subjects`() {
