@@ -50,8 +50,6 @@ final class SenderLoop {
   @exclusivity(unchecked) private var ready: [ReadyEvent] = []
   private var statusPace = StatusPace()
   private var hasEnded = false
-  /// Whether this process has crashed before, and some record may be to blame.
-  private let hasCrashed: Bool
 
   init(
     _ settings: SenderSettings, _ context: ServiceContext, access: GatewayAccess, names: TopicNames,
@@ -60,7 +58,6 @@ final class SenderLoop {
   ) throws {
     self.context = context
     self.inbox = inbox
-    hasCrashed = !context.crashNotes.isEmpty
     envelopes = EnvelopeReader(types: settings.pushTypes)
     reports = ControlReports(log: context.log, control: control)
     poller = try Poller(capacity: Self.socketsATurn)
@@ -248,7 +245,7 @@ final class SenderLoop {
     case .alreadyReceived: return
     }
     do throws(UnsendableRecord) {
-      if hasCrashed, context.isDeadly(record) {
+      if context.hasCrashed, context.isDeadly(record) {
         throw UnsendableRecord(detail: DeadLetter.crashed)
       }
       let envelope = try record.envelope(&envelopes)

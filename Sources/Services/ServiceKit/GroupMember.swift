@@ -155,7 +155,7 @@ public struct GroupMember: ~Copyable {
   /// Takes a record in: only a new one is to be worked on, and completed then.
   public mutating func admit(_ source: Source, _ record: KafkaRecord) -> Admission {
     let admission = admit(source, record.offset)
-    if context.crashNotes.isEmpty { return admission }
+    if !context.hasCrashed { return admission }
     return admission == .new && context.isDeadly(record) ? .deadly : admission
   }
 

@@ -21,6 +21,8 @@ public struct ServiceContext: Sendable {
 
   /// Which records were in hand when this process crashed earlier.
   public let crashNotes: CrashNotes
+  /// Whether there are any: asked for every record.
+  public let hasCrashed: Bool
   private let deadlyRecords = Counters<CrashCounter>()
 
   /// Whether a record crashed this process so often that it is not to be worked on; says so.
@@ -68,6 +70,7 @@ public struct ServiceContext: Sendable {
     name: String, log: Logger, values: SettingValues, crashNotes: CrashNotes = CrashNotes()
   ) {
     self.crashNotes = crashNotes
+    hasCrashed = !crashNotes.isEmpty
     readiness = Readiness()
     status = StatusBoard()
     rights = RightsBoard(log, status)
