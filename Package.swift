@@ -264,7 +264,8 @@ let package = Package(
         "Settings",
       ]),
     labProgram(
-      "benchmark-topics", ["Kafka", "OperatorCommand", "Pipeline", "ServiceKit", "Settings"]),
+      "benchmark-topics",
+      ["EmbeddedKafka", "Kafka", "OperatorCommand", "Pipeline", "ServiceKit", "Settings"]),
     .target(
       name: "Simulation", dependencies: ["APNS", "Pipeline", "Delivery", "Dispatch", "Random"],
       path: "Sources/Lab/Simulation", swiftSettings: pure),
@@ -381,7 +382,8 @@ let package = Package(
         "Settings",
         "Telemetry", "TestSupport",
       ]),
-    tests("Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
+    tests(
+      "Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "CRdKafka", "TestSupport"]),
     tests(
       "Lab", "LabCommand",
       [

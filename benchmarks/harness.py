@@ -186,6 +186,12 @@ class Rig:
         """The flags by which every program finds this rig's topics."""
         return ["--kafka", self.kafka, "--topic-prefix", self.prefix]
 
+    def services(self):
+        """The same for services. An embedded broker's rebalance takes the session's time less a second, and batches of
+        one record are dear there: `martlet up` sets the same."""
+        timings = ["--kafka.consumer.session.timeout.ms=6000", "--kafka.producer.linger.ms=5"]
+        return [*self.topics(), *([] if getattr(self.options, "kafka", None) else timings)]
+
     def simulator(self, *flags):
         address = self.folder / f"simulator-{len(self.processes)}.address"
         keys = self.folder / "keys"
@@ -203,14 +209,14 @@ class Rig:
             path = self.folder / "keys" / "many.json"
             path.write_text(json.dumps({"credentials": many_credentials(self.folder / "keys", credentials)}))
             path.chmod(0o600)
-        return self.start("martlet-signer", *self.topics(), "--credentials", path, *flags)
+        return self.start("martlet-signer", *self.services(), "--credentials", path, *flags)
 
     def ingest(self, *flags):
-        return self.start("martlet-ingest", *self.topics(), *flags)
+        return self.start("martlet-ingest", *self.services(), *flags)
 
     def feedback(self, *flags):
         return self.start(
-            "martlet-feedback", *self.topics(), "--database", self.folder / "tokens.db",
+            "martlet-feedback", *self.services(), "--database", self.folder / "tokens.db",
             # A day's dead tokens in a minute are no wave here.
             "--bad-token-limit", "10000000", *flags)
 
@@ -219,7 +225,7 @@ class Rig:
         keys = self.folder / "api-keys.json"
         keys.write_text(json.dumps([{
             "name": "benchmark", "sha256": hashlib.sha256(b"benchmark").hexdigest(), "apps": ["*"]}]))
-        return self.start("martlet-api", *self.topics(), "--keys", keys, "--listen", f"127.0.0.1:{port}", *flags)
+        return self.start("martlet-api", *self.services(), "--keys", keys, "--listen", f"127.0.0.1:{port}", *flags)
 
     def webhooks(self, *flags):
         """martlet-webhooks with an endpoint at which nothing listens."""
@@ -228,12 +234,12 @@ class Rig:
             "name": "benchmark", "url": "https://localhost:1/", "apps": ["*"],
             "secrets": ["whsec_" + base64.b64encode(bytes(32)).decode()], "events": ["notification.rejected"]}]))
         path.chmod(0o600)
-        return self.start("martlet-webhooks", *self.topics(), "--subscriptions", path, *flags)
+        return self.start("martlet-webhooks", *self.services(), "--subscriptions", path, *flags)
 
     def sender(self, *flags, program="martlet-sender", under=()):
         gateway = f"localhost:{self.port}"
         return self.start(
-            program, *self.topics(), "--gateway", gateway, "--sandbox-gateway",
+            program, *self.services(), "--gateway", gateway, "--sandbox-gateway",
             gateway, "--gateway-roots", self.folder / "keys" / "root.pem", "--loops",
             self.options.loops, *flags, under=under)
 

@@ -527,7 +527,7 @@ def suppression(options):
     """What ingest's table of invalid tokens takes up: resident memory with and without --count tokens."""
     with Rig(options) as rig:
         rig.broker(**{"invalid-tokens": embedded_partitions(options.count + 1_000)})
-        process = rig.start("martlet-ingest", *rig.topics(), "--counters-interval", "1s")
+        process = rig.start("martlet-ingest", *rig.services(), "--counters-interval", "1s")
         rig.load("invalid-tokens", 1_000)
         wait_for_count(process, "invalid_tokens", 1_000)
         before = process.resident_mib()

@@ -20,34 +20,6 @@ NONE = "not measured"
 TITLES = {
     "cpu_us_per_notification": "CPU µs each", "ratio_to_h2load": "× h2load", "notifications_per_second": "per second",
     "resident_mib": "resident MiB"}
-# What other pages say about the results.
-SENTENCES = {
-    "docs/promises.md": [
-        "({{connections|1000 credentials|kib_per_connection|.0f}} KiB for each further one)",
-        "A gateway connection takes {{connections|1000 credentials|kib_per_connection|.0f}} KiB in addition: 1,000"
-        " connections take {{times|connections|1000 credentials|kib_per_connection|0.9765625|.0f}} MiB, 4,096 connections"
-        " {{times|connections|1000 credentials|kib_per_connection|4|.0f}} MiB"],
-    "docs/tokens.md": [
-        "its table takes {{suppression|ingest|mb_per_million|.0f}} MB for a million tokens",
-        "A million tokens of a plain list take {{seconds|import|tokens import|1000000}} s"],
-    "docs/operations.md": [
-        "takes {{store|store, SQLite|cpu_us_per_notification|.0f}} µs of CPU with SQLite and"
-        " {{store|store, PostgreSQL|cpu_us_per_notification|.0f}} µs with PostgreSQL",
-        "{{store|store, SQLite|notifications_per_second|,}} and {{store|store, PostgreSQL|notifications_per_second|,}}"
-        " per second"],
-    "docs/decisions/002-records-are-copied-once.md": ["costs the sender: {{sender|sender|cpu_us_per_notification}} µs"],
-    "docs/decisions/006-instructions-per-notification.md": [
-        "{{sender-credentials|sender, 12 partitions|cpu_us_per_notification}},"
-        " {{sender-credentials|sender, 12 partitions, 100|cpu_us_per_notification}} and"
-        " {{sender-credentials|sender, 12 partitions, 1000|cpu_us_per_notification}} µs after it"],
-    "docs/decisions/008-http2-engine.md": [
-        "takes {{http2|http2 on nghttp2|ratio_to_h2load}} × h2load's CPU with nghttp2, and"
-        " {{http2|http2|ratio_to_h2load}} × with the engine",
-        "takes {{guard|bytes up literal|each|.0f}} bytes to the gateway with `authorization` as a literal, and"
-        " {{guard|bytes up indexed|each|.0f}} with an entry"],
-    "docs/decisions/010-simdjson-for-json.md": [
-        "costs ingest {{ingest|ingest|cpu_us_per_notification}} µs in all, {{ingest|ingest|ratio_to_h2load}} × h2load"],
-}
 BEGIN, END = "<!-- figures: benchmarks/run pages -->", "<!-- end of the figures -->"
 
 
@@ -280,18 +252,6 @@ def newest(folder, figures):
     names = sorted(drawn(folder, figures), key=lambda name: (figures[name][0]["at"], name))[-2:]
     titles = {name: figures[name][0]["command"].split(" --")[0] for name in reversed(names)}
     return "".join(f"\n![{title}](benchmarks/results/{name}.svg)\n" for name, title in titles.items())
-
-
-def old_sentences(root, figures):
-    """Sentences of other pages that do not say what the results say."""
-    problems = []
-    for name, sentences in SENTENCES.items():
-        text = " ".join((root / name).read_text().split())
-        for sentence in sentences:
-            wanted = re.sub(r"\{\{(.*?)\}\}", lambda match: figure(match.group(1), figures), sentence)
-            if wanted not in text:
-                problems.append(f"{name} must say: {wanted}")
-    return problems
 
 
 def old_plots(folder, figures):

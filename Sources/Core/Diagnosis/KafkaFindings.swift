@@ -35,8 +35,6 @@ public struct KafkaFacts: Sendable {
   public var failure: String?
   /// Whether it refused us or cannot be trusted, as opposed to not answering.
   public var isRefusal = false
-  /// librdkafka's broker in memory, which has no settings and no authorizer.
-  public var isEmbedded = false
   public var brokers = 0
   /// The principal as far as it is known: the SASL user name; nil without one.
   public var user: String?
@@ -105,12 +103,6 @@ public struct KafkaFindings {
   }
 
   private var cluster: Finding {
-    if facts.isEmbedded {
-      return .warning(
-        .kafka, facts.bootstrap,
-        "this is an embedded broker (martlet broker): it keeps records in memory only",
-        remedy: "use a Kafka cluster in production")
-    }
     guard facts.brokers > 2 else {
       return .warning(
         .kafka, facts.bootstrap,
@@ -127,7 +119,7 @@ public struct KafkaFindings {
   /// no id.
   private var writing: [Finding] {
     let topics = rights.writtenTopics
-    guard !topics.isEmpty, !facts.isEmbedded else { return [] }
+    guard !topics.isEmpty else { return [] }
     guard facts.producing == .refused else {
       return [
         .ok(
@@ -160,7 +152,7 @@ public struct KafkaFindings {
     guard findings.isEmpty else { return findings }
     let count = "\(state.partitions) partition\(state.partitions == 1 ? "" : "s")"
     let note =
-      state.settings == nil && !facts.isEmbedded
+      state.settings == nil
       ? "; its settings may not be read (DescribeConfigs) and were not compared" : ""
     return [.ok(.topic, name, count + note)]
   }
@@ -175,9 +167,7 @@ public struct KafkaFindings {
   }
 
   private func differences(_ name: String, _ state: TopicState) -> [Finding] {
-    guard !facts.isEmbedded, let wanted = names.all.first(where: { $0.name == name }) else {
-      return []
-    }
+    guard let wanted = names.all.first(where: { $0.name == name }) else { return [] }
     return names.differences(of: [wanted], from: [name: state]).filter(\.isHarmful).map {
       let (property, isFatal) =
         switch $0.property {
@@ -191,7 +181,7 @@ public struct KafkaFindings {
   }
 
   private func copies(_ name: String, _ state: TopicState) -> [Finding] {
-    guard !facts.isEmbedded, facts.brokers > 1, state.copies == 1 else { return [] }
+    guard facts.brokers > 1, state.copies == 1 else { return [] }
     return [
       .warning(
         .topic, name, "has one copy of each partition: a lost disk loses its records",

@@ -74,18 +74,13 @@ public struct Dispatcher: ~Copyable, Sendable {
   public mutating func signalledAll() { work.partitions.signalledAll() }
 
   /// Whether a turn right now would find records and room for them.
-  public mutating func canTake(isProducerOpen: Bool, hasBrokerRoom: Bool) -> Bool {
-    intake.canTake(
-      isProducerOpen: isProducerOpen, hasBrokerRoom: hasBrokerRoom, &destinations, &work,
-      now: turn.now)
+  public mutating func canTake(isProducerOpen: Bool) -> Bool {
+    intake.canTake(isProducerOpen: isProducerOpen, &destinations, &work, now: turn.now)
   }
 
   /// A turn's intake begins.
-  ///
-  /// - Parameter hasBrokerRoom: the topics that an answer may lead to have room. While they have not, only retries are
-  ///   taken: that is what empties them.
-  public mutating func beginIntake(hasBrokerRoom: Bool) {
-    intake.begin(hasBrokerRoom: hasBrokerRoom, &destinations, &work, &turn)
+  public mutating func beginIntake() {
+    intake.begin(&destinations, &work, &turn)
   }
 
   /// What is to be taken next; `took` follows. Nil: nothing more in this turn.

@@ -36,31 +36,21 @@ struct Intake: Sendable {
   private var hasTakenDue = false
   /// Each turn begins with another partition, so that none is always last.
   private var rotation = 0
-  /// Kafka takes what a push may lead to: the producer has room, and retry topics have.
+  /// Kafka takes what a push may lead to: the producer has room.
   private var isProducerOpen = true
-  private var hasBrokerRoom = true
 
   // MARK: Events
 
   /// A turn's intake begins: transactional first, then retries that are due, then bulk.
-  ///
-  /// - Parameter hasBrokerRoom: the topics that an answer may lead to have room. While they have not, only retries are
-  ///   taken: that is what empties them.
   mutating func begin(
-    hasBrokerRoom: Bool, _ destinations: inout Destinations, _ work: inout Workload,
-    _ turn: inout Turn
+    _ destinations: inout Destinations, _ work: inout Workload, _ turn: inout Turn
   ) {
     step = .done
-    self.hasBrokerRoom = hasBrokerRoom
     guard work.partitions.isFeeding, !work.partitions.isEmpty else { return }
     if work.shares.isKnownStale { work.shares.counted(destinations.count) }
-    work.shares.turn(free: work.freeSlots, canDivert: hasBrokerRoom, now: turn.now)
+    work.shares.turn(free: work.freeSlots, now: turn.now)
     destinations.shed(&work, &turn)
-    if hasBrokerRoom {
-      begin(.transactional, &destinations, &work, now: turn.now)
-    } else {
-      beginRetries()
-    }
+    begin(.transactional, &destinations, &work, now: turn.now)
   }
 
   /// What is to be taken next. Nil: nothing more in this turn.
@@ -95,17 +85,14 @@ struct Intake: Sendable {
 
   /// Whether a turn right now would find records and room for them.
   mutating func canTake(
-    isProducerOpen: Bool, hasBrokerRoom: Bool, _ destinations: inout Destinations,
-    _ work: inout Workload, now: UInt64
+    isProducerOpen: Bool, _ destinations: inout Destinations, _ work: inout Workload, now: UInt64
   ) -> Bool {
     self.isProducerOpen = isProducerOpen
     var rooms: InlineArray<3, Int> = [-1, -1, -1]
     var next = work.partitions.firstReady(in: work.partitions.indices)
     while let index = next {
       next = work.partitions.firstReady(in: index + 1..<work.partitions.indices.upperBound)
-      guard hasBrokerRoom || work.partitions[index].isRetry, mayTake(from: index, &work) else {
-        continue
-      }
+      guard mayTake(from: index, &work) else { continue }
       let sendClass = work.partitions[index].sendClass
       let place = Int(sendClass.rawValue)
       if rooms[place] < 0 { rooms[place] = room(for: sendClass, &destinations, work, now: now) }
@@ -148,9 +135,11 @@ struct Intake: Sendable {
       step = step == .bulk ? .bulkRest : .transactionalRest
       end = work.partitions.isEmpty ? 0 : rotation % work.partitions.indices.count
       position = 0
-    case .transactionalRest: beginRetries()
-    case .retries:
-      if hasBrokerRoom { begin(.bulk, &destinations, &work, now: now) } else { step = .done }
+    case .transactionalRest:
+      step = .retries
+      position = 0
+      hasTakenDue = false
+    case .retries: begin(.bulk, &destinations, &work, now: now)
     case .bulkRest, .done: step = .done
     }
   }
@@ -163,12 +152,6 @@ struct Intake: Sendable {
     room = room(for: SendClass(lane), &destinations, work, now: now)
     position = rotation % work.partitions.indices.count
     end = work.partitions.indices.count
-  }
-
-  private mutating func beginRetries() {
-    step = .retries
-    position = 0
-    hasTakenDue = false
   }
 
   private mutating func nextOfLane(_ work: inout Workload) -> Take? {

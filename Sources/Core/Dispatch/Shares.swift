@@ -57,8 +57,8 @@ struct Shares: Sendable {
   }
 
   /// A turn's intake begins: who is stuck, and whether the one that stopped the intake still does.
-  mutating func turn(free: Int, canDivert: Bool, now: UInt64) {
-    fairness.turn(known: known, canDivert: canDivert, now: now)
+  mutating func turn(free: Int, now: UInt64) {
+    fairness.turn(known: known, now: now)
     if let destination = blockedBy, fairness.decide(Int(destination), free: free) != .wait {
       blockedBy = nil
     }

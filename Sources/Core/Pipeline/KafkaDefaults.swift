@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the programs set for their Kafka clients, in whole milliseconds. The embedded broker is given other values.
+/// What the programs set for their Kafka clients, in whole milliseconds.
 public enum KafkaDefaults {
   /// `fetch.wait.max.ms` of a member of a group, and of what reads a topic as a table.
   public static let fetchWait = 20.0
@@ -12,7 +12,4 @@ public enum KafkaDefaults {
   public static let lingerOfSenders = 1.0
   /// Requests that librdkafka has open at one broker while its producer is idempotent.
   public static let openRequests = 5.0
-  /// `fetch.wait.max.ms` and `linger.ms` of every client of the embedded broker.
-  public static let embeddedFetchWait = 10.0
-  public static let embeddedLinger = 5.0
 }

@@ -5,7 +5,7 @@ public struct KafkaRuns: Sendable {
   /// Senders whose CPU was measured.
   public struct Senders: Sendable {
     public let load: KafkaLoad
-    /// CPU microseconds per notification on the embedded broker.
+    /// CPU microseconds per notification on `martlet broker`.
     public let measured: Double
     /// Partitions of the lane that they read.
     public let partitions: Int
@@ -45,7 +45,7 @@ public struct KafkaRuns: Sendable {
 
   private static let demoSenders = 2
 
-  /// Notifications per second of the demo with the embedded broker.
+  /// Notifications per second of the demo with `martlet broker`.
   private var demoRate: Double? { runs.find("demo", "demo, \(Self.demoSenders) senders")?.rate }
 
   public var demo: SharedMachine? {

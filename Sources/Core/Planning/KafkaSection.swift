@@ -7,15 +7,15 @@ enum KafkaSection {
     """
     ## Kafka requests
 
-    Every figure of [performance.md](performance.md) was measured on the embedded broker. This section says what the same
+    Every figure of [performance.md](performance.md) was measured on `martlet broker`. This section says what the same
     runs ask of a real one, by arithmetic from the settings that ship, so that you can compare a run with
     `--kafka host:port` and the brokers' own counts (`kafka.network:type=RequestMetrics`).
 
-    | setting | real brokers | embedded broker |
+    | setting | real brokers | `martlet broker` |
     | --- | --- | --- |
-    | `fetch.wait.max.ms`, `fetch.min.bytes` | \(whole(KafkaDefaults.fetchWait)) (tables: \(whole(KafkaDefaults.tableFetchWait))), 1 | \(whole(KafkaDefaults.embeddedFetchWait)), 1 |
-    | `linger.ms` of ingest, API, sender, under load | \(whole(KafkaDefaults.lingerOfIngest)), \(whole(KafkaDefaults.lingerOfAPI)), \(whole(KafkaDefaults.lingerOfSenders)) | \(whole(KafkaDefaults.embeddedLinger)) |
-    | `linger.ms` of the others, the benchmarks' load too | \(whole(KafkaDefaults.linger)) | \(whole(KafkaDefaults.embeddedLinger)) |
+    | `fetch.wait.max.ms`, `fetch.min.bytes` | \(whole(KafkaDefaults.fetchWait)) (tables: \(whole(KafkaDefaults.tableFetchWait))), 1 | \(whole(MeasuredRun.fetchWait)), 1 |
+    | `linger.ms` of ingest, API, sender, under load | \(whole(KafkaDefaults.lingerOfIngest)), \(whole(KafkaDefaults.lingerOfAPI)), \(whole(KafkaDefaults.lingerOfSenders)) | \(whole(MeasuredRun.linger)) |
+    | `linger.ms` of the others, the benchmarks' load too | \(whole(KafkaDefaults.linger)) | \(whole(MeasuredRun.linger)) |
     | an answer to a fetch | all that is there, up to `fetch.message.max.bytes` of each partition | one batch of each partition |
 
     * **Produce:** librdkafka 2.0.2 puts one batch of one partition into a request. A partition's first record opens a
@@ -30,10 +30,10 @@ enum KafkaSection {
     * Each member of a group also sends a heartbeat every 300 ms, and commits up to five times per second.
     * `lanes` without its backlog asks for little more than `latency`. `backlog` asks for some fifty rounds of fetches per
       second (below) and one produce request for 500 outcomes.
-    * Without work, a member of a group asks the embedded broker twice as often as it asks each broker of a cluster, and a
+    * Without work, a member of a group asks `martlet broker` twice as often as it asks each broker of a cluster, and a
       reader of tables ten times as often.
 
-    Requests per second of all processes of a kind, at the rate that was measured with the embedded broker; records are
+    Requests per second of all processes of a kind, at the rate that was measured with `martlet broker`; records are
     those of a batch. A receipts' record holds up to 500 outcomes. MB per second are before compression:
 
 

@@ -17,7 +17,7 @@ public struct LatencyPrediction: Sendable, Equatable {
   /// Where the records lie.
   public enum Kafka: Sendable, Equatable {
     /// It answers a fetch only when its wait is over, unless there was a record before.
-    case embedded
+    case local
     case cluster(KafkaCluster)
   }
 
@@ -49,7 +49,7 @@ public struct LatencyPrediction: Sendable, Equatable {
 
   /// The load's; librdkafka's threads wait in whole milliseconds.
   private static func linger(_ kafka: Kafka) -> Term {
-    let linger = kafka == .embedded ? KafkaDefaults.embeddedLinger : KafkaDefaults.linger
+    let linger = kafka == .local ? MeasuredRun.linger : KafkaDefaults.linger
     return Term(name: "the load's `linger.ms`", p50: linger, p99: linger + 1)
   }
 
@@ -57,10 +57,10 @@ public struct LatencyPrediction: Sendable, Equatable {
   /// worst the fetch had just been answered, and the next one is a round trip away.
   private static func hop(_ topic: String, _ kafka: Kafka) -> Term {
     let name = "\(topic): written, and read by a fetch that waits"
-    let wait = KafkaDefaults.embeddedFetchWait
+    let wait = MeasuredRun.fetchWait
     let time = KafkaCluster.here.produceTime
     return switch kafka {
-    case .embedded: Term(name: name, p50: time + wait / 2, p99: time + wait)
+    case .local: Term(name: name, p50: time + wait / 2, p99: time + wait)
     case .cluster(let cluster):
       Term(name: name, p50: cluster.produceTime, p99: cluster.produceTime + cluster.fetchTime)
     }

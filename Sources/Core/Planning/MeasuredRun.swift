@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A row of benchmarks/results, with an embedded broker in Kafka's place.
+/// A row of benchmarks/results, with `martlet broker` in Kafka's place.
 public struct MeasuredRun: Sendable, Equatable {
+  /// `fetch.wait.max.ms` and `linger.ms` of these runs, in milliseconds: that broker bounds the one, and `martlet up` and
+  /// the benchmarks set the other.
+  public static let fetchWait = 10.0
+  public static let linger = 5.0
+
   public let file: String
   public let name: String
   /// CPU microseconds per notification; 0: not measured, as with every figure here.

@@ -28,7 +28,7 @@ public struct PipelinePlan: Sendable {
     partitions = request.partitions ?? max(12, Self.partitionsOfLoop * loops)
     senderCost = costs.sender(
       rate: request.rate / Double(loops), partitions: Self.up(Double(partitions) / Double(loops)),
-      linger: KafkaDefaults.embeddedLinger)
+      linger: MeasuredRun.linger)
     let rate = request.rate / Double(loops)
     let bulk = rate * Double(request.bulkPercent) / 100
     var simulation = LoopSimulation(
@@ -80,7 +80,7 @@ public struct PipelinePlan: Sendable {
   private static func loops(_ rate: Double, _ costs: MeasuredCosts, _ share: Double) -> Int {
     let full = 1e6 / costs.sender
     let reading = costs.reading(
-      rate: full, partitions: partitionsOfLoop, linger: KafkaDefaults.embeddedLinger)
+      rate: full, partitions: partitionsOfLoop, linger: MeasuredRun.linger)
     // Reading takes a part of each loop's core; whatever costs are given, some of the core is left.
     return up(rate * costs.sender / max(1e6 * share - reading, 1e5))
   }

@@ -23,13 +23,13 @@ enum PredictionSection {
 
   private static func senders(_ runs: KafkaRuns, _ costs: MeasuredCosts) -> String {
     """
-    **CPU of senders,** µs per notification at the measured rate. The embedded broker's requests are taken out and the
+    **CPU of senders,** µs per notification at the measured rate. The local broker's requests are taken out and the
     cluster's put in, by the formula for senders above: an answer to a fetch costs \(PlanText.decimal(costs.request)) µs, a batch \(PlanText.decimal(costs.batch)) µs. These
     costs were measured at 200 answers per second and include what small batches cost the loop. Where more answers come,
     each brings fewer records, and a turn of the loop takes several: so the truth lies between the measured figure and the
     predicted one.
 
-    | run | per second | embedded, measured | one broker here, at most | three brokers, at most |
+    | run | per second | local, measured | one broker here, at most | three brokers, at most |
     | --- | ---: | ---: | ---: | ---: |
 
     """ + runs.senders.map { senderRow($0, costs) }.joined()
@@ -37,11 +37,11 @@ enum PredictionSection {
 
   private static func senderRow(_ run: KafkaRuns.Senders, _ costs: MeasuredCosts) -> String {
     let senders = run.load.processes.last?.copies ?? 1
-    let embedded = SenderPrediction.embeddedPart(
+    let local = SenderPrediction.measuredPart(
       rate: run.load.rate, partitions: run.partitions, senders: senders, costs)
     let predicted = [KafkaCluster.here, .threeAway].map {
       let part = SenderPrediction.part(run.load, costs, $0)
-      return PlanText.decimal(max(0, run.measured - embedded) + part)
+      return PlanText.decimal(max(0, run.measured - local) + part)
     }
     return line(
       [run.load.name, PlanText.number(run.load.rate), PlanText.decimal(run.measured)] + predicted)
@@ -54,7 +54,7 @@ enum PredictionSection {
     **Latency** at a low rate, p50 and p99 in ms, as sums of terms. The sum of what each takes at most is more than the
     99th percentile of the sum.
 
-    | from … until | embedded, measured | embedded, predicted | one broker here | three brokers |
+    | from … until | local, measured | local, predicted | one broker here | three brokers |
     | --- | ---: | ---: | ---: | ---: |
     \(latencyRows(measured))
     | a request's terms, one broker here | p50 | p99 |
@@ -80,7 +80,7 @@ enum PredictionSection {
         { .api($0) }
       ),
     ]
-    let kinds: [LatencyPrediction.Kafka] = [.embedded, .cluster(.here), .cluster(.threeAway)]
+    let kinds: [LatencyPrediction.Kafka] = [.local, .cluster(.here), .cluster(.threeAway)]
     return rows.map { name, run, predict in
       let found = run.map { pair($0.p50, $0.p99) } ?? "not measured"
       return line([name, found] + kinds.map(predict).map { pair($0.p50, $0.p99) })
@@ -132,7 +132,7 @@ enum PredictionSection {
     """
     **The demo** on two cores that the broker shares: notifications per second = cores / (CPU of all processes per
     notification + requests per notification × the broker's CPU per request). The processes' CPU is what the demo leaves
-    of two cores with the embedded broker, with the senders' part for requests replaced as above. Your broker's CPU per
+    of two cores with `martlet broker`, with the senders' part for requests replaced as above. Your broker's CPU per
     request is its CPU per second divided by its requests per second. At lower rates batches are smaller.
 
     | broker's µs per request | notifications per second | requests per notification | broker's share of the cores |

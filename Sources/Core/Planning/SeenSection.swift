@@ -68,7 +68,7 @@ enum SeenSection {
     let answers = (backlogCPU - measured) * middle / (costs.request + costs.batch)
     return """
       * **Backlog:** the bound for records that are not compressed is near what was seen. It is why `fetch.wait.max.ms` is
-        \(PlanText.number(KafkaDefaults.fetchWait)) now. On the embedded broker, too, a backlog drains faster with it: compare
+        \(PlanText.number(KafkaDefaults.fetchWait)) now. On `martlet broker`, too, a backlog drains faster with it: compare
         `MARTLET_KAFKA_CONSUMER_FETCH_WAIT_MAX_MS=100 benchmarks/run backlog --partitions 12 --count 84000` with `=20`.
         If its records were compressed, neither the rounds of fetches nor the sender's CPU
         (\(PlanText.decimal(backlogCPU * middle / 1e6)) of a core) held the rate back; how the batches lay in Kafka is not known, `kafka-dump-log.sh` shows it.

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Pipeline
 
-/// CPU of senders on a real cluster: what was measured on the embedded broker with its requests to Kafka replaced.
+/// CPU of senders on a real cluster: what was measured on `martlet broker` with its requests to Kafka replaced.
 public enum SenderPrediction {
-  /// CPU microseconds per notification that requests to the embedded broker took, as `MeasuredCosts` has them.
+  /// CPU microseconds per notification that requests to `martlet broker` took, as `MeasuredCosts` has them.
   ///
   /// - Parameters:
   ///   - rate: notifications per second of all senders, above 0.
   ///   - partitions: that these come from.
-  public static func embeddedPart(
+  public static func measuredPart(
     rate: Double, partitions: Int, senders: Int, _ costs: MeasuredCosts
   ) -> Double {
     let share = max(1, partitions / senders)
     let each = rate / Double(senders)
     return costs.reading(
-      rate: each, partitions: share, linger: KafkaDefaults.embeddedLinger) / each
+      rate: each, partitions: share, linger: MeasuredRun.linger) / each
   }
 
   /// CPU microseconds per notification that the same takes on a cluster: every answer to a fetch is a request that

@@ -11,12 +11,12 @@ public struct SharedMachine: Sendable, Equatable {
   private static let partitions = 12
 
   /// - Parameters:
-  ///   - demo: as it ran on `cores` cores, all of them busy, with the embedded broker.
-  ///   - broker: CPU microseconds per notification of the embedded broker.
+  ///   - demo: as it ran on `cores` cores, all of them busy, with `martlet broker`.
+  ///   - broker: CPU microseconds per notification of `martlet broker`.
   public init(
     _ demo: MeasuredRun, senders: Int, cores: Int, broker: Double, _ costs: MeasuredCosts
   ) {
-    let requests = SenderPrediction.embeddedPart(
+    let requests = SenderPrediction.measuredPart(
       rate: demo.rate, partitions: Self.partitions, senders: senders, costs)
     product = Double(cores) * 1e6 / demo.rate - broker - requests
     self.cores = Double(cores)

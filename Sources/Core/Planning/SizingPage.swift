@@ -5,7 +5,7 @@ internal import Pipeline
 public enum SizingPage {
   private static let answers = AnswerTimes(median: 50, p99: 400)
 
-  /// - Parameter runs: what was measured with the embedded broker.
+  /// - Parameter runs: what was measured with `martlet broker`.
   public static func text(_ costs: MeasuredCosts, _ runs: [MeasuredRun]) -> String {
     let plans = [10_000.0, 100_000, 1_000_000].map {
       PipelinePlan(PlanRequest(rate: $0, answers: answers), costs)
@@ -44,7 +44,7 @@ public enum SizingPage {
     | loops by CPU | R × \(PlanText.decimal(costs.sender)) µs / (u − F × \(PlanText.decimal(costs.request)) µs − B × \(PlanText.decimal(costs.batch)) µs), with F and B (below) of a full loop that has two partitions |
     | loops by what one holds | R × m / (\(PlanText.number(Double(request.limits.open))) × u): `--max-in-flight`, or the streams of `--max-connections` if they are fewer |
     | partitions of each lane | 2 × loops, at least 12 |
-    | requests to Kafka that bring a loop records per second, F | the lesser of its rate and 1 / `linger.ms`, which is \(PlanText.number(KafkaDefaults.embeddedLinger)) ms at the embedded broker |
+    | requests to Kafka that bring a loop records per second, F | the lesser of its rate and 1 / `linger.ms`, which is \(PlanText.number(MeasuredRun.linger)) ms at `martlet broker` |
     | partitions of a loop, P | partitions of each lane / loops |
     | batches of a loop per second, B | P / (`linger.ms` + P / its rate) |
     | cores for senders | (R × \(PlanText.decimal(costs.sender)) µs + loops × (F × \(PlanText.decimal(costs.request)) µs + B × \(PlanText.decimal(costs.batch)) µs)) / u |

@@ -17,8 +17,7 @@ extension KafkaAdmin {
 
   /// The offsets of the first records at or after a moment, in the order given; the end of a partition that has none.
   ///
-  /// Throws when a partition does not exist or a broker does not answer within the time. (librdkafka's embedded broker
-  /// does not know times: it answers with the end.)
+  /// Throws when a partition does not exist or a broker does not answer within the time.
   ///
   /// - Parameter moment: milliseconds since the epoch.
   public func offsets(

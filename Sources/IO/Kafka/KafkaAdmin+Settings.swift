@@ -54,8 +54,6 @@ extension KafkaAdmin {
 
   /// The same, and why it does not have those of these topics that it leaves out: a cluster does not list what the user
   /// may not see, and says so only when it is asked for the topic by its name.
-  ///
-  /// - Parameter names: none on the embedded broker, which would create them.
   public func topicListing(
     naming names: [String], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> TopicListing {
@@ -66,8 +64,7 @@ extension KafkaAdmin {
     return listing
   }
 
-  /// What the cluster says of a topic that is asked for by its name: nil if it exists. Creates none, except on the
-  /// embedded broker.
+  /// What the cluster says of a topic that is asked for by its name: nil if it exists. Creates none.
   public func topicError(_ topic: String, timeoutMilliseconds: Int32) -> KafkaError? {
     guard let place = rd_kafka_topic_new(handle, topic, nil) else {
       return KafkaError(rd_kafka_last_error(), "topic \(topic)")
@@ -96,7 +93,7 @@ extension KafkaAdmin {
   /// The settings of topics, defaults among them, by topic and by Kafka's names; a topic that this user may not
   /// describe is left out.
   ///
-  /// Throws when the cluster does not answer within the time, and for the embedded broker, which has no settings.
+  /// Throws when the cluster does not answer within the time, or does not know the request.
   public func topicSettings(
     _ topics: [String], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [String: [String: String]] {

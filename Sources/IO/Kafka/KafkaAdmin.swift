@@ -7,7 +7,7 @@ public struct KafkaTopicSpecification: Sendable, Hashable {
   public let partitions: Int
   /// 0 leaves it to the cluster.
   public let replication: Int
-  /// Topic configuration such as `cleanup.policy`; the embedded broker has none.
+  /// Topic configuration such as `cleanup.policy`.
   public let configuration: [String: String]
 
   public init(
@@ -61,11 +61,6 @@ public final class KafkaAdmin {
     }
     defer { rd_kafka_mem_free(client!.raw, text) }
     return String(cString: text)
-  }
-
-  /// Whether the cluster is librdkafka's in-memory one.
-  public func isEmbeddedBroker(timeoutMilliseconds: Int32) throws(KafkaError) -> Bool {
-    try clusterID(timeoutMilliseconds: timeoutMilliseconds).hasPrefix("mockCluster")
   }
 
   /// What has gone wrong with connections since the last call, without the remark that all brokers are down.
@@ -162,8 +157,7 @@ public final class KafkaAdmin {
   /// Creates topics and returns the result of each: nil for created, else the error
   /// (`isTopicAlreadyThere` tells a topic that exists).
   ///
-  /// Throws when the cluster does not answer; the embedded broker does not know the request
-  /// (`EmbeddedBroker.createTopic` instead).
+  /// Throws when the cluster does not answer, or does not know the request.
   public func createTopics(
     _ topics: [KafkaTopicSpecification], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [(topic: String, error: KafkaError?)] {
@@ -190,7 +184,7 @@ public final class KafkaAdmin {
     return Self.outcomes(results, count)
   }
 
-  /// Deletes topics and returns the result of each. Not on the embedded broker.
+  /// Deletes topics and returns the result of each.
   public func deleteTopics(
     _ names: [String], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [(topic: String, error: KafkaError?)] {

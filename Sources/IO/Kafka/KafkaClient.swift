@@ -47,9 +47,7 @@ struct KafkaClient {
   }
 }
 
-/// The numbers of a topic's partitions, asked of the cluster.
-///
-/// On the embedded broker asking creates the topic, with four partitions.
+/// The number of a topic's partitions, asked of the cluster.
 func partitionCount(
   _ client: OpaquePointer, _ topic: OpaquePointer, timeoutMilliseconds: Int32
 ) throws(KafkaError) -> Int {
@@ -60,10 +58,11 @@ func partitionCount(
     throw KafkaError(code, "cannot look up topic \(name); is the Kafka address right?")
   }
   defer { rd_kafka_metadata_destroy(metadata) }
-  guard metadata.pointee.topic_cnt == 1 else { throw .invalid("topic \(name) is not known") }
-  let answer = metadata.pointee.topics[0]
-  guard answer.err == RD_KAFKA_RESP_ERR_NO_ERROR else {
-    throw KafkaError(answer.err, "topic \(name); `martlet topics create` creates those it needs")
+  let answer = (0..<Int(metadata.pointee.topic_cnt)).lazy.map { metadata.pointee.topics[$0] }
+    .first { String(cString: $0.topic) == name }
+  let error = answer?.err ?? RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART
+  guard let answer, error == RD_KAFKA_RESP_ERR_NO_ERROR else {
+    throw KafkaError(error, "topic \(name); `martlet topics create` creates those it needs")
   }
   return Int(answer.partition_cnt)
 }

@@ -21,11 +21,6 @@ public struct KafkaConfiguration: Sendable {
   public var producerPreferences: [Property] = []
   /// Whether a record of a table is not to be applied; nil: all are.
   public var isDeadly: (@Sendable (KafkaRecord) -> Bool)?
-  /// Whether the cluster is the embedded broker, which wants other timings.
-  ///
-  /// It answers an empty fetch only after the whole wait and rebalances in `session.timeout.ms` − 1 s.
-  public var isEmbeddedBroker = false
-
   /// `host:port[,host:port…]`
   public private(set) var bootstrap: String
   /// How the clients name themselves to the broker.
@@ -113,15 +108,6 @@ public struct KafkaConfiguration: Sendable {
       ?? "GSSAPI"
   }
 
-  /// Asks the cluster who it is and sets `isEmbeddedBroker`.
-  ///
-  /// Throws when no broker answers within the time.
-  public mutating func detectEmbeddedBroker(timeoutMilliseconds: Int32) throws(KafkaError) {
-    let admin = try KafkaAdmin(self)
-    defer { admin.close() }
-    isEmbeddedBroker = try admin.isEmbeddedBroker(timeoutMilliseconds: timeoutMilliseconds)
-  }
-
   /// What a client is for; each has its own defaults.
   enum Role {
     case producer, group, reader, admin
@@ -140,24 +126,15 @@ public struct KafkaConfiguration: Sendable {
       ("reconnect.backoff.ms", "50"),
       ("reconnect.backoff.max.ms", "500"),  // recovery from a broker outage: 7.5 s → 3.4 s
       ("log_level", "4"),
+      // librdkafka's producers and admin clients create what they ask for, where the cluster lets them.
+      ("allow.auto.create.topics", "false"),
     ]
-    // librdkafka's producers and admin clients create what they ask for, where the cluster lets them. The embedded
-    // broker always does; a consumer that is told not to would say so in every log.
-    if !(isEmbeddedBroker && role.isConsumer) { all.append(("allow.auto.create.topics", "false")) }
     switch role {
     case .producer: all += Self.producerDefaults + producerPreferences
     case .group:
       all += Self.readerDefaults + Self.backoffDefaults + Self.groupDefaults + consumerPreferences
     case .reader: all += Self.readerDefaults + Self.backoffDefaults + consumerPreferences
     case .admin: all += [("queued.min.messages", "1")]
-    }
-    if isEmbeddedBroker {
-      if role.isConsumer { all.append(Self.fetchWait(KafkaDefaults.embeddedFetchWait)) }
-      if role == .group {
-        all += [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500")]
-      }
-      // One-message batches collapse the embedded broker, so a shorter linger is raised to this.
-      if role == .producer { all.append(Self.linger(KafkaDefaults.embeddedLinger)) }
     }
     all += common
     if role == .producer { all += producer }
@@ -300,6 +277,12 @@ public struct NativeConfiguration: ~Copyable {
     defer { text.deallocate() }
     guard rd_kafka_conf_get(raw, name, text, &size) == RD_KAFKA_CONF_OK else { return nil }
     return Int(String(cString: text))
+  }
+
+  /// Hands the lines of the client's log to `callback`, which finds `opaque` at the client.
+  public func setLog(_ callback: KafkaLog.Callback, opaque: UnsafeMutableRawPointer) {
+    rd_kafka_conf_set_log_cb(raw, callback)
+    rd_kafka_conf_set_opaque(raw, opaque)
   }
 
   func reportThrottling() { rd_kafka_conf_set_throttle_cb(raw, KafkaThrottle.callback) }

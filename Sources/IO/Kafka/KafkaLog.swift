@@ -23,25 +23,30 @@ public enum KafkaLog {
     }
   }
 
-  static let callback:
-    @convention(c) (OpaquePointer?, Int32, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Void = {
-      client, severity, facility, message in
-      guard !silenced.load(ordering: .relaxed), let facility, let message else { return }
-      let subject = String(cString: facility)
-      // A property of the other side in the common layer is no mistake of the user.
-      if subject == "CONFWARN" { return }
-      let now = MonotonicClock.milliseconds()
-      let shown = log.withLock { log in
-        log.rules.admit(
-          severity: severity, subject: subject, message: String(cString: message), now: now
-        ).map { ($0, log.format) }
-      }
-      guard let (dropped, format) = shown else { return }
-      let name = client.map { String(cString: rd_kafka_name($0)) } ?? "none"
-      var fields: [(String, LogValue)] = [("client", .text(name)), ("about", .text(subject))]
-      if dropped > 0 { fields.append(("left_out", .number(dropped))) }
-      put(LibraryLog.level(of: severity), String(cString: message), fields, format)
+  /// librdkafka's `log_cb`: client, severity as in syslog, subject, text.
+  public typealias Callback =
+    @convention(c) (OpaquePointer?, Int32, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Void
+
+  /// Shows a line as the process's own log shows its lines.
+  public static let callback: Callback = {
+    client, severity, facility, message in
+    guard !silenced.load(ordering: .relaxed), let facility, let message else { return }
+    let subject = String(cString: facility)
+    // A property of the other side in the common layer is no mistake of the user, nor is a broker that is too old to
+    // be asked to create no topics: librdkafka says so of each consumer.
+    if ["CONFWARN", "AUTOCREATE"].contains(subject) { return }
+    let now = MonotonicClock.milliseconds()
+    let shown = log.withLock { log in
+      log.rules.admit(
+        severity: severity, subject: subject, message: String(cString: message), now: now
+      ).map { ($0, log.format) }
     }
+    guard let (dropped, format) = shown else { return }
+    let name = client.map { String(cString: rd_kafka_name($0)) } ?? "none"
+    var fields: [(String, LogValue)] = [("client", .text(name)), ("about", .text(subject))]
+    if dropped > 0 { fields.append(("left_out", .number(dropped))) }
+    put(LibraryLog.level(of: severity), String(cString: message), fields, format)
+  }
 
   /// Says of repeated messages that they have ended. To be called every some seconds.
   public static func sayWhatEnded() {

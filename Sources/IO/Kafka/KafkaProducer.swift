@@ -28,9 +28,6 @@ public final class KafkaProducer {
   private let limitRecords: Int
   private let limitBytes: Int
 
-  /// Says whether the owner may take work in; nil: always.
-  public var gate: (any ProducerGate)?
-
   /// How many records wait for their answer.
   public var outstanding: Int { records.count }
   /// The keys and values of these, in bytes.
@@ -113,13 +110,6 @@ public final class KafkaProducer {
   /// Whether the next `produce` is sure to return `.full`.
   public var isFull: Bool {
     isWaiting || records.count >= limitRecords || outstandingBytes >= limitBytes
-  }
-
-  /// Whether the owner is to take no further work in, although there is room here: readers are behind. What is
-  /// produced all the same is taken.
-  public var isThrottled: Bool {
-    guard let gate else { return false }
-    return !gate.isOpen(outstandingBytes: outstandingBytes)
   }
 
   /// A new record must not overtake those that wait to be produced again, nor join the batch of one that is to be
@@ -225,7 +215,6 @@ public final class KafkaProducer {
 
   /// Appends the answers that have arrived. Only final ones: errors that pass are handled here.
   public func drainDeliveries(into deliveries: inout [Delivery]) {
-    gate?.refresh()
     if !early.isEmpty {
       deliveries.append(contentsOf: early)
       early.removeAll(keepingCapacity: true)
@@ -276,14 +265,7 @@ public final class KafkaProducer {
     }
     recovery.pause = ProducerRecovery.firstPause
     if refusedID != nil { refusedID = nil }
-    let bytes = message.pointee.len + message.pointee.key_len
-    outstandingBytes -= bytes
-    // A broker does not say where a record is that it had already taken.
-    if let gate, code == RD_KAFKA_RESP_ERR_NO_ERROR, message.pointee.offset >= 0 {
-      gate.acknowledged(
-        KafkaTopic(index: Int32(topicIndex(message.pointee.rkt))),
-        partition: message.pointee.partition, offset: message.pointee.offset, bytes: bytes)
-    }
+    outstandingBytes -= message.pointee.len + message.pointee.key_len
     deliveries.append(
       Delivery(
         tag: records.remove(slot), offset: message.pointee.offset,

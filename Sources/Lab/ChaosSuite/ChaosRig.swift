@@ -86,7 +86,6 @@ final class ChaosRig {
       ])
     }
     var configuration = KafkaConfiguration(bootstrap: pipeline.kafka, clientID: "martlet-chaos")
-    configuration.isEmbeddedBroker = isEmbedded
     if producesOneAtATime {
       configuration.producer.append(("max.in.flight.requests.per.connection", "1"))
     }

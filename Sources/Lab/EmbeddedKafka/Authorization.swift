@@ -11,6 +11,7 @@ struct Authorization {
     0: 7, 1: 11, 2: 5, 3: 2, 8: 7, 9: 5, 10: 2, 11: 5, 12: 3, 13: 1, 14: 3, 18: 2, 22: 1, 32: 1,
   ]
   private static let topicRefused: Int16 = 29
+  private static let topicUnknown: Int16 = 3
   private static let groupRefused: Int16 = 30
   private static let clusterRefused: Int16 = 31
 
@@ -87,7 +88,7 @@ struct Authorization {
   /// `Metadata`: a list leaves out what the user may not see; asked for by name, that is refused.
   private func listed(_ response: [UInt8], asked: FieldReader) -> [UInt8] {
     var asked = asked
-    let isList = asked.array { $0.string() ?? "" }.isEmpty
+    let names = asked.array { $0.string() ?? "" }.map(\.value)
     var reader = FieldReader(response)
     reader.skip(4)
     var answer = FieldWriter()
@@ -112,10 +113,16 @@ struct Authorization {
       }
       return name
     }
-    answer.array(topics.filter { !isList || !mayNot(.describe, $0.value) }) { writer, topic in
-      guard mayNot(.describe, topic.value) else { return writer.raw(topic.bytes) }
-      writer.int16(Self.topicRefused)
-      writer.string(topic.value)
+    let shown = topics.filter {
+      names.isEmpty ? !mayNot(.describe, $0.value) : names.contains($0.value)
+    }
+    // The broker leaves out what does not exist.
+    let others = names.filter { name in !topics.contains { $0.value == name } }
+    answer.array(shown.map { ($0.value, $0.bytes) } + others.map { ($0, []) }) { writer, topic in
+      let isRefused = mayNot(.describe, topic.0)
+      if !isRefused, !topic.1.isEmpty { return writer.raw(topic.1) }
+      writer.int16(isRefused ? Self.topicRefused : Self.topicUnknown)
+      writer.string(topic.0)
       writer.raw([0])
       writer.int32(0)
     }

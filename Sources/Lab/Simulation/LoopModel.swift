@@ -182,8 +182,7 @@ final class LoopModel {
   // MARK: Records
 
   private func takeRecords(_ world: inout World) {
-    let hasRoom = world.isCalm || !world.chance.oneIn(50)
-    dispatcher.beginIntake(hasBrokerRoom: hasRoom)
+    dispatcher.beginIntake()
     while let take = dispatcher.nextTake(isProducerOpen: outgoing.count < 5_000) {
       perform(&world)
       var taken = 0

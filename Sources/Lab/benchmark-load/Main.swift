@@ -102,8 +102,7 @@ private final class Producing {
   init(_ load: LoadCommand.Load, _ context: ServiceContext) throws {
     self.load = load
     self.context = context
-    var kafka = load.kafka
-    try kafka.detectEmbeddedBroker(timeoutMilliseconds: 30_000)
+    let kafka = load.kafka
     switch load.kind {
     case "requests": (topicName, group) = (load.names.requests, load.names.group(.ingest))
     case "feedback": (topicName, group) = (load.names.feedback, load.names.group(.feedback))
@@ -117,10 +116,6 @@ private final class Producing {
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     topic = try producer.topic(named: topicName)
     admin = try KafkaAdmin(kafka)
-    if load.waits {
-      try BrokerBackpressure.install(
-        on: producer, kafka, [.init(topic: topicName, group: group)], wakeup: wakeup)
-    }
     random = SeededGenerator(seed: MonotonicClock.nanoseconds())
     run16 = UInt16(truncatingIfNeeded: random.next())
   }
@@ -131,7 +126,7 @@ private final class Producing {
     var produced = 0
     while produced < load.count, !context.signals.isStopping {
       takeDeliveries()
-      guard !producer.isThrottled, !producer.isFull, produced < allowed(since: start) else {
+      guard !producer.isFull, produced < allowed(since: start) else {
         usleep(500)
         continue
       }

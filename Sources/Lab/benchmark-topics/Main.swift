@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import EmbeddedKafka
 import Kafka
 import OperatorCommand
 import Pipeline
@@ -38,16 +39,17 @@ enum TopicsOfBenchmark: Service {
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
-    guard settings.names.prefix != TopicNames.defaultPrefix || cluster.isEmbedded else {
+    let isEmbedded = cluster.admin.isOfEmbeddedBroker
+    guard settings.names.prefix != TopicNames.defaultPrefix || isEmbedded else {
       throw ServiceFailure("a benchmark's topics have a prefix of their own: --topic-prefix")
     }
     do throws(KafkaError) {
-      if !cluster.isEmbedded { try change(settings, cluster.admin) }
+      if !isEmbedded { try change(settings, cluster.admin) }
     } catch {
       throw ServiceFailure("\(error)")
     }
-    let prefix = cluster.isEmbedded ? TopicNames.defaultPrefix : settings.names.prefix
-    StandardOutput.line("{\"embedded\":\(cluster.isEmbedded),\"prefix\":\"\(prefix)\"}")
+    let prefix = isEmbedded ? TopicNames.defaultPrefix : settings.names.prefix
+    StandardOutput.line("{\"embedded\":\(isEmbedded),\"prefix\":\"\(prefix)\"}")
   }
 
   private static func change(_ settings: Settings, _ admin: KafkaAdmin) throws(KafkaError) {

@@ -25,9 +25,8 @@ final class FeedbackWorker {
   private static let receiptRecordsAtOnce = 16
   /// Lines in one database transaction, besides those of the last such step.
   private static let mostLines = 4_000
-  /// Bytes of records in a batch, besides those of the last such step: what follows from them is no more, and the
-  /// embedded broker's partitions have room for it when the batch begins.
-  private static let mostBytes = BrokerBackpressure.outstandingLimit
+  /// Bytes of records in a batch, besides those of the last such step: what follows from them is no more.
+  private static let mostBytes = 1 << 20
 
   let settings: FeedbackSettings
   let log: Logger
@@ -90,9 +89,6 @@ final class FeedbackWorker {
     deadLetters = try producer.topic(known: names.deadLetters)
     let producer = producer
     pusherTopics = try settings.pusherTopics.map { ($0, try producer.topic(known: $0.name)) }
-    try BrokerBackpressure.install(
-      on: producer, kafka, [.init(topic: names.invalidTokens, group: nil)],
-      counts: cluster.partitions, outstandingLimit: .max, wakeup: wakeup, log: context.log)
     member = try GroupMember(Self.plan(settings, names), kafka, context, wakeup: wakeup)
     context.counters.add(counters)
     try DeviceCensus.start(settings.database, context)
@@ -137,7 +133,7 @@ final class FeedbackWorker {
   ///
   /// - Returns: true when there were records.
   private func takeRecords() -> Bool {
-    guard !member.isDraining, !producer.isThrottled else { return false }
+    guard !member.isDraining else { return false }
     var lines = 0
     repeat {
       guard member.take(into: &records, upTo: records.capacity) > 0 else { break }

@@ -85,13 +85,6 @@ final class IngestLoop {
       receipts = try producer.topic(known: names.receipts)
       deadLetters = try producer.topic(known: names.deadLetters)
     }
-
-    /// The topics whose records must not be dropped before they were read.
-    static func read(_ names: TopicNames) -> [BrokerBackpressure.Watched] {
-      Lane.allCases.map {
-        BrokerBackpressure.Watched(topic: names.notifications($0), group: names.group(.sender))
-      }
-    }
   }
 
   /// Reads the table of dead tokens, and joins the group.
@@ -117,8 +110,6 @@ final class IngestLoop {
       try poller.add(wakeup.fd, token: 0, .readable)
       producer = try KafkaProducer(kafka, wakeup: wakeup)
       topics = try OutputTopics(producer, names)
-      try BrokerBackpressure.install(
-        on: producer, kafka, OutputTopics.read(names), counts: cluster.partitions, wakeup: wakeup)
       invalidTokens = try InvalidTokens(
         kafka, topic: names.invalidTokens, partitions: cluster.partitions[names.invalidTokens] ?? 0,
         limit: settings.maxInvalidTokens, wakeup: wakeup)
@@ -218,7 +209,7 @@ final class IngestLoop {
   func mayProduce() -> Bool {
     if credit > 0 { return true }
     let room = settings.maxInFlightBytes - producer.outstandingBytes
-    guard room > 0, !producer.isThrottled else { return false }
+    guard room > 0 else { return false }
     credit = min(room, Self.mostCredit)
     return true
   }

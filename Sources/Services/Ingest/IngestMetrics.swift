@@ -32,7 +32,7 @@ public enum IngestMetrics {
     "Requests dropped from memory because their partition was revoked; the next owner takes them.")
   static let blocked = Metric(
     "martlet_ingest_blocked_turns_total", .counter,
-    "Turns in which nothing was taken because Kafka, or the readers of the embedded broker, were behind."
+    "Turns in which nothing was taken because Kafka was behind."
   )
   static let inFlight = Metric(
     "martlet_ingest_requests_in_flight", .gauge, "Requests taken and not complete.")

@@ -65,13 +65,14 @@ struct ReplayResult: Equatable {
   }
 }
 
-/// Produces the records of a replay, holding back where the embedded broker would drop them.
+/// Produces the records of a replay.
 final class DeadLetterReplayer {
   private let producer: KafkaProducer
   private let names: TopicNames
   private let context: ServiceContext
   private let planner: ReplayPlanner
-  private let watched: [BrokerBackpressure.Watched]
+  /// The topics of the records that were produced, by tag.
+  private var produced: [String] = []
   /// The topics that there are: one is never made by a replay.
   private let known: Set<String>
   private var topics: [String: KafkaTopic] = [:]
@@ -89,14 +90,6 @@ final class DeadLetterReplayer {
       producer = try KafkaProducer(cluster.configuration)
       let known = Set(try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000).keys)
       self.known = known
-      watched = [
-        BrokerBackpressure.Watched(topic: names.requests, group: names.group(.ingest)),
-        BrokerBackpressure.Watched(topic: names.notifications, group: names.group(.sender)),
-        BrokerBackpressure.Watched(topic: names.notificationsBulk, group: names.group(.sender)),
-        BrokerBackpressure.Watched(topic: names.feedback, group: names.group(.feedback)),
-        BrokerBackpressure.Watched(topic: names.devices, group: names.group(.feedback)),
-      ].filter { known.contains($0.topic) }
-      try BrokerBackpressure.install(on: producer, cluster.configuration, watched, wakeup: Wakeup())
     } catch {
       throw ServiceFailure("\(error)")
     }
@@ -112,7 +105,7 @@ final class DeadLetterReplayer {
     guard known.contains(name) else {
       throw ServiceFailure("there is no topic \(name); martlet topics create creates it")
     }
-    waitForRoom()
+    drain()
     let topic: KafkaTopic
     do throws(KafkaError) {
       topic = try self.topic(name)
@@ -122,7 +115,8 @@ final class DeadLetterReplayer {
     // A notification has it in its envelope, and nothing else has one.
     let trace = name == names.requests ? letter.letter.traceParent : nil
     let headers = trace.map { [KafkaHeader(TraceParent.header, $0)] } ?? []
-    let index = watched.firstIndex { $0.topic == name } ?? 0xFF
+    if !produced.contains(name) { produced.append(name) }
+    let index = produced.firstIndex(of: name)!
     while !context.signals.isStopping {
       switch produce(topic, key, value, headers, tag: UInt(index)) {
       case .queued:
@@ -166,22 +160,12 @@ final class DeadLetterReplayer {
     StandardError.line("Kafka refuses a record: \(error)")
   }
 
-  /// Waits while readers of the embedded broker are behind.
-  private func waitForRoom() {
-    drain()
-    while producer.isThrottled, !context.signals.isStopping {
-      drain()
-      usleep(producer.outstanding == 0 ? 10_000 : 500)
-    }
-  }
-
   private func drain() {
     producer.drainDeliveries(into: &deliveries)
     for delivery in deliveries {
       guard let error = delivery.refused else { continue }
       refuse(error)
-      let index = Int(delivery.tag)
-      if watched.indices.contains(index) { result.sent[watched[index].topic]? -= 1 }
+      result.sent[produced[Int(delivery.tag)]]? -= 1
     }
     deliveries.removeAll(keepingCapacity: true)
   }

@@ -10,7 +10,7 @@ import Telemetry
 
 /// Produces the lines of a source.
 ///
-/// Memory is bounded by the producer's queue (and 1 MiB of unanswered lines on the embedded broker).
+/// Memory is bounded by the producer's queue.
 final class Importer {
   private static let reportedLines = 20
 
@@ -38,9 +38,6 @@ final class Importer {
     do {
       producer = try KafkaProducer(cluster.configuration)
       self.topic = try producer.topic(known: names.requests)
-      try BrokerBackpressure.install(
-        on: producer, cluster.configuration,
-        [.init(topic: names.requests, group: names.group(.ingest))], wakeup: Wakeup())
     } catch {
       throw ServiceFailure("\(error)")
     }
@@ -54,8 +51,6 @@ final class Importer {
     while !context.signals.isStopping, let bytes = try source.next() {
       line += 1
       if bytes.isEmpty { continue }
-      waitForRoom()
-      if context.signals.isStopping { break }
       produce(bytes)
       if line % 64 == 0 {
         drain()
@@ -80,6 +75,7 @@ final class Importer {
       case .full:
         usleep(1_000)
         drain()
+        show("waiting for Kafka")
         if context.signals.isStopping { return }
       case .refused(let error): return refuse(line, error)
       }
@@ -125,15 +121,6 @@ final class Importer {
     result.refused += 1
     progress?.end()
     StandardError.line("line \(line) was not produced: \(error)")
-  }
-
-  /// Waits while readers of the embedded broker are behind.
-  private func waitForRoom() {
-    while producer.isThrottled, !context.signals.isStopping {
-      drain()
-      if producer.outstanding == 0 { show("waiting for martlet-ingest to catch up") }
-      usleep(producer.outstanding == 0 ? 10_000 : 500)
-    }
   }
 
   private func drain() {

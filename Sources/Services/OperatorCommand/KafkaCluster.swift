@@ -9,7 +9,6 @@ public import ServiceKit
 public struct KafkaCluster {
   public let configuration: KafkaConfiguration
   public let admin: KafkaAdmin
-  public let isEmbedded: Bool
 
   /// Waits for a broker to answer; a stop request ends the wait.
   public init(
@@ -18,12 +17,9 @@ public struct KafkaCluster {
   ) throws(ServiceFailure) {
     do {
       let admin = try KafkaAdmin(configuration)
-      let embedded = try Self.identify(admin, context, timeLimit)
-      var adapted = configuration
-      adapted.isEmbeddedBroker = embedded
-      self.configuration = adapted
+      try Self.awaitAnswer(admin, context, timeLimit)
+      self.configuration = configuration
       self.admin = admin
-      isEmbedded = embedded
     } catch let failure as ServiceFailure {
       throw failure
     } catch {
@@ -39,8 +35,7 @@ public struct KafkaCluster {
   public func demand(_ topic: String, _ advice: String) throws(ServiceFailure) -> Int {
     let listing: TopicListing
     do throws(KafkaError) {
-      listing = try admin.topicListing(
-        naming: isEmbedded ? [] : [topic], timeoutMilliseconds: 10_000)
+      listing = try admin.topicListing(naming: [topic], timeoutMilliseconds: 10_000)
     } catch {
       throw ServiceFailure("\(error)")
     }
@@ -55,13 +50,13 @@ public struct KafkaCluster {
     return size.partitions
   }
 
-  private static func identify(
+  private static func awaitAnswer(
     _ admin: KafkaAdmin, _ context: ServiceContext, _ timeLimit: TimeLimit
-  ) throws -> Bool {
+  ) throws {
     while true {
       do throws(KafkaError) {
-        return try admin.isEmbeddedBroker(
-          timeoutMilliseconds: Int32(min(250, max(1, timeLimit.left))))
+        _ = try admin.clusterID(timeoutMilliseconds: Int32(min(250, max(1, timeLimit.left))))
+        return
       } catch {
         if timeLimit.left == 0 || !error.isRetriable { throw error }
         if context.signals.isStopping { throw context.signals.interrupted("no broker answered") }

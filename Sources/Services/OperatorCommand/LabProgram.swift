@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import ServiceKit
 
-/// The commands of `martlet` that belong to the laboratory: everything on one machine, with an embedded broker and
+/// The commands of `martlet` that belong to the laboratory: everything on one machine, with a broker in memory and
 /// the simulator. They are in a program of their own, `martlet-lab`, which `martlet` runs in its place.
 public enum LabProgram: String, CaseIterable, Sendable {
   case up
@@ -16,7 +16,7 @@ public enum LabProgram: String, CaseIterable, Sendable {
   public var summary: String {
     switch self {
     case .up:
-      "Runs everything on this machine: an embedded Kafka broker, the simulator, signer, ingest, senders"
+      "Runs everything on this machine: a Kafka broker in memory, the simulator, signer, ingest, senders"
         + " and feedback, until Ctrl-C. For trials: the broker keeps records in memory only."
     case .demo:
       "Sends generated requests through Kafka, ingest, senders and the simulated gateway, and compares"

@@ -9,19 +9,12 @@ struct TopicSpread {
   private let configuration: KafkaConfiguration
   private let brokers: [String]
   private let topics: [String]
-  private let isEmbedded: Bool
 
-  /// - Parameters:
-  ///   - brokers: their addresses.
-  ///   - isEmbedded: an embedded broker creates what it is asked for by its name.
-  init(
-    _ configuration: KafkaConfiguration, _ brokers: [String], _ topics: [String],
-    isEmbedded: Bool = false
-  ) {
+  /// - Parameter brokers: their addresses.
+  init(_ configuration: KafkaConfiguration, _ brokers: [String], _ topics: [String]) {
     self.configuration = configuration
     self.brokers = brokers
     self.topics = topics
-    self.isEmbedded = isEmbedded
   }
 
   /// - Returns: what one broker lacked when the time was up; nil when each has all topics.
@@ -41,8 +34,7 @@ struct TopicSpread {
   private func lacking(_ broker: String, _ admin: KafkaAdmin) -> String? {
     do throws(KafkaError) {
       // What this user may not see is not listed by any.
-      let listing = try admin.topicListing(
-        naming: isEmbedded ? [] : topics, timeoutMilliseconds: 2_000)
+      let listing = try admin.topicListing(naming: topics, timeoutMilliseconds: 2_000)
       let missing = topics.filter { listing.sizes[$0] == nil && listing.hidden[$0] == nil }
       return missing.isEmpty
         ? nil : "broker \(broker) lacks \(missing.joined(separator: ", "))"

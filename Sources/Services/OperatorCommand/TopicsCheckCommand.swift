@@ -38,10 +38,6 @@ public enum TopicsCheckCommand: Service {
   ) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
-    guard !cluster.isEmbedded else {
-      throw ServiceFailure(
-        "this is an embedded broker (martlet broker): its topics have no settings to check")
-    }
     let check: TopicCheck
     do throws(KafkaError) {
       check = try TopicCheck(

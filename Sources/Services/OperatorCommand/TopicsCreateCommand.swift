@@ -54,11 +54,6 @@ public enum TopicsCreateCommand: Service {
     }
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
-    guard !cluster.isEmbedded else {
-      throw ServiceFailure(
-        "this is an embedded broker (martlet broker): it created all topics at its start and cannot create"
-          + " others; its own --partitions sets their partition count")
-    }
     do {
       try create(settings, cluster.admin)
       let brokers = try cluster.admin.brokers(timeoutMilliseconds: 10_000)

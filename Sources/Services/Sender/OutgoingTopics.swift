@@ -11,12 +11,6 @@ struct OutgoingTopics {
   /// By tier.
   let retries: [KafkaTopic]
 
-  /// The topics that have a reader; receipts and dead letters are rings.
-  static func read(_ names: TopicNames) -> [BrokerBackpressure.Watched] {
-    [.init(topic: names.feedback, group: names.group(.feedback))]
-      + RetryTier.allCases.map { .init(topic: names.retries($0), group: names.group(.sender)) }
-  }
-
   init(_ names: TopicNames, _ producer: KafkaProducer) throws(KafkaError) {
     receipts = try producer.topic(known: names.receipts)
     feedback = try producer.topic(known: names.feedback)

@@ -37,10 +37,6 @@ final class Publisher {
     producer = try KafkaProducer(cluster.configuration, wakeup: wakeup)
     watch = ProducerWatch(context)
     topics = try OutgoingTopics(names, producer)
-    // What is on its way does not count: the sender writes to topics that it reads, and must go on to empty them.
-    try BrokerBackpressure.install(
-      on: producer, cluster.configuration, OutgoingTopics.read(names), counts: cluster.partitions,
-      outstandingLimit: .max, wakeup: wakeup)
   }
 
   func beginTurn(now: UInt64) { self.now = now }
@@ -50,9 +46,6 @@ final class Publisher {
     !producer.isFull && blockedSides.isEmpty && now >= refusedUntil
       && producer.outstandingBytes < Self.unacknowledgedBytesAtMost
   }
-
-  /// Whether there is room in the topics that an answer may lead to.
-  var hasBrokerRoom: Bool { !producer.isThrottled }
 
   func close() { producer.close() }
 

@@ -214,12 +214,11 @@ final class SenderLoop {
 
   /// Whether a turn right now would find records and room for them.
   private var canTake: Bool {
-    dispatcher.canTake(
-      isProducerOpen: publisher.isOpen, hasBrokerRoom: publisher.hasBrokerRoom)
+    dispatcher.canTake(isProducerOpen: publisher.isOpen)
   }
 
   private func takeRecords() {
-    dispatcher.beginIntake(hasBrokerRoom: publisher.hasBrokerRoom)
+    dispatcher.beginIntake()
     while let take = dispatcher.nextTake(isProducerOpen: publisher.isOpen) {
       perform()
       let count = queues.take(from: take.partition, into: &batch, upTo: take.count)

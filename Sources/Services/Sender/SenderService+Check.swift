@@ -24,7 +24,7 @@ extension SenderService {
     _ settings: SenderSettings, _ names: TopicNames, _ facts: KafkaFacts
   ) -> [Finding] {
     guard facts.failure == nil else { return [] }
-    let senders = facts.isEmbedded ? nil : KafkaSurvey.members(settings.kafka, .sender, names)
+    let senders = KafkaSurvey.members(settings.kafka, .sender, names)
     let coverage = LoopCoverage(loops: settings.loops, senders: senders ?? 1)
     return Lane.allCases.compactMap { lane in
       let topic = names.notifications(lane)

@@ -12,7 +12,7 @@ public import Pipeline
 /// Everything that only a broker knows is asked here, with patience: what a service makes of it (producers,
 /// consumers, tables) needs no broker to be made. From then on `PartitionWatch` follows the counts.
 public struct ClusterView: Sendable {
-  /// The service's configuration, with what the cluster's kind asks for.
+  /// The service's configuration.
   public var configuration: KafkaConfiguration
   /// The number of partitions of each topic that the service needs.
   public let partitions: [String: Int]
@@ -60,19 +60,16 @@ public struct ClusterView: Sendable {
   static let unreachable = "Kafka is unreachable"
 
   /// Says what is strange about the topics, and from now on when the number of a topic's partitions changes, and
-  /// notes whether Kafka can be reached. The embedded broker's topics have no settings.
+  /// notes whether Kafka can be reached.
   private static func follow(
     _ found: ClusterView, _ names: TopicNames, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let topics =
-      found.configuration.isEmbeddedBroker
-      ? [] : names.all.filter { found.partitions[$0.name] != nil }
+    let topics = names.all.filter { found.partitions[$0.name] != nil }
     do throws(SystemError) {
       try PartitionWatch.start(
         found.configuration, found.partitions, context,
         begin: { admin in
           // Without an answer, or without the right to ask, nothing is known.
-          if topics.isEmpty { return }
           try? TopicCheck(topics, of: names, admin, timeoutMilliseconds: 5_000).report(context.log)
         }, tell: { PartitionWatch.report($0, context.log) })
     } catch {
@@ -93,7 +90,7 @@ private struct ClusterWait {
   private static let answerMilliseconds: Int32 = 5_000
 
   let admin: KafkaAdmin
-  private var configuration: KafkaConfiguration
+  private let configuration: KafkaConfiguration
   private let context: ServiceContext
   private var patience = BrokerWait(now: MonotonicClock.milliseconds())
   /// The last thing that went wrong, and the last refusal.
@@ -113,11 +110,10 @@ private struct ClusterWait {
   ) throws(KafkaError) -> ClusterView? {
     while !context.signals.isStopping {
       do throws(KafkaError) {
-        configuration.isEmbeddedBroker = try admin.isEmbeddedBroker(
-          timeoutMilliseconds: Self.sliceMilliseconds)
+        // The first answer, in slices: a stop request is to be heard.
+        _ = try admin.clusterID(timeoutMilliseconds: Self.sliceMilliseconds)
         let listing = try admin.topicListing(
-          naming: configuration.isEmbeddedBroker ? [] : topics + optional,
-          timeoutMilliseconds: Self.answerMilliseconds)
+          naming: topics + optional, timeoutMilliseconds: Self.answerMilliseconds)
         context.status.set("kafka", obstacle: nil)
         context.rights.saw(listing)
         let hidden = Set(listing.hidden.keys)

@@ -67,34 +67,35 @@ public struct KafkaSurvey {
   }
 
   private mutating func run() throws(KafkaError) {
-    facts.isEmbedded = try identify()
+    try awaitAnswer()
     facts.brokers = try admin.brokerCount(timeoutMilliseconds: Self.answerMilliseconds)
     let listing = try admin.topicListing(
-      naming: facts.isEmbedded ? [] : rights.topics, timeoutMilliseconds: Self.answerMilliseconds)
+      naming: rights.topics, timeoutMilliseconds: Self.answerMilliseconds)
     let existing = rights.topics.filter { listing.sizes[$0] != nil }
     // Without the right to ask nothing is known of them.
     let settings =
-      facts.isEmbedded || existing.isEmpty
+      existing.isEmpty
       ? [:]
       : (try? admin.topicSettings(existing, timeoutMilliseconds: Self.answerMilliseconds)) ?? [:]
     let answers = read(rights.readTopics.filter { listing.sizes[$0] != nil })
     for topic in rights.topics {
       facts.topics[topic] = look(topic, listing, settings[topic], read: answers[topic] ?? .unknown)
     }
-    if !facts.isEmbedded, !rights.writtenTopics.isEmpty { facts.producing = produce() }
+    if !rights.writtenTopics.isEmpty { facts.producing = produce() }
     if let group = rights.program.group, let topic = existing.first {
       facts.group = use(names.group(group), topic)
     }
   }
 
-  /// Whether it is an embedded broker; waits for the first answer.
-  private func identify() throws(KafkaError) -> Bool {
+  /// Waits for the first answer.
+  private func awaitAnswer() throws(KafkaError) {
     let start = MonotonicClock.milliseconds()
     var trouble: KafkaError?
     var refusal: KafkaError?
     while true {
       do throws(KafkaError) {
-        return try admin.isEmbeddedBroker(timeoutMilliseconds: 250)
+        _ = try admin.clusterID(timeoutMilliseconds: 250)
+        return
       } catch {
         for heard in admin.takeErrors() {
           trouble = heard
@@ -127,10 +128,8 @@ public struct KafkaSurvey {
   }
 
   private func read(_ topics: [String]) -> [String: KafkaFacts.Answer] {
-    var adapted = configuration
-    adapted.isEmbeddedBroker = facts.isEmbedded
     do throws(KafkaError) {
-      let probe = try ReadProbe(adapted)
+      let probe = try ReadProbe(configuration)
       defer { probe.close() }
       return probe.ask(topics, timeoutMilliseconds: Self.answerMilliseconds).mapValues {
         switch $0 {

@@ -2,8 +2,8 @@
 import Diagnosis
 import Kafka
 
-/// Asks the cluster which of the program's rights it has: to see its topics, and to read them. The embedded broker has no
-/// authorizer, and is asked for its topics only. Kafka has no question for the right to write: the producers' first
+/// Asks the cluster which of the program's rights it has: to see its topics, and to read them. Kafka has no
+/// question for the right to write: the producers' first
 /// records tell (`ProducerWatch`). Owned by one thread.
 struct RightsWatch {
   private static let answerMilliseconds: Int32 = 2_000
@@ -20,12 +20,11 @@ struct RightsWatch {
   /// The cluster's topics; tells the board what the cluster says of the program's.
   mutating func look(_ admin: KafkaAdmin) throws(KafkaError) -> TopicListing {
     let rights = board.rights
-    let isEmbedded = configuration.isEmbeddedBroker
     let listing = try admin.topicListing(
-      naming: isEmbedded ? [] : rights?.topics ?? [], timeoutMilliseconds: Self.answerMilliseconds)
+      naming: rights?.topics ?? [], timeoutMilliseconds: Self.answerMilliseconds)
     board.saw(listing)
     let readable = (rights?.readTopics ?? []).filter { listing.sizes[$0] != nil }
-    if !isEmbedded, !readable.isEmpty { read(readable) }
+    if !readable.isEmpty { read(readable) }
     return listing
   }
 

@@ -13,12 +13,12 @@ public struct TopicCheck: Sendable {
   /// Existing topics whose settings this user may not read.
   public let unreadable: [String]
 
-  /// Asks the cluster, which must not be an embedded broker: that one has no settings and does not answer.
+  /// Asks the cluster.
   ///
   /// - Parameters:
   ///   - topics: the table, with the operator's partition counts.
   ///   - timeoutMilliseconds: for each of two requests.
-  /// - Throws: when no broker answers.
+  /// - Throws: when no broker answers, or the cluster shows no settings.
   public init(
     _ topics: [TopicSpecification], of names: TopicNames, _ admin: KafkaAdmin,
     timeoutMilliseconds: Int32

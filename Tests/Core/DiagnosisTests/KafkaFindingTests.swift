@@ -57,15 +57,9 @@ import Testing
     #expect(refused[0].remedy.contains("kafka.sasl."))
   }
 
-  @Test func `fewer than three brokers and an embedded broker are warnings`() {
+  @Test func `fewer than three brokers are a warning`() {
     #expect(troubles(.signer) { $0.brokers = 2 }.map(\.message) == ["the cluster has 2 brokers"])
     #expect(troubles(.signer) { $0.brokers = 1 }.map(\.message) == ["the cluster has 1 broker"])
-    let embedded = troubles(.signer) {
-      $0.isEmbedded = true
-      $0.brokers = 1
-      for name in $0.topics.keys { $0.topics[name]?.state?.settings = nil }
-    }
-    #expect(embedded.count == 1 && embedded[0].message.contains("embedded broker"))
   }
 
   @Test func `a missing topic: created, or let be seen`() {

@@ -156,7 +156,7 @@ import Testing
     #expect(taken(&dispatcher) == [0: 1])
     _ = self.head(of: 0, &dispatcher)
     dispatcher.signalledAll()
-    let isIdle = !dispatcher.canTake(isProducerOpen: true, hasBrokerRoom: true)
+    let isIdle = !dispatcher.canTake(isProducerOpen: true)
     #expect(isIdle, "a loop that has nothing to take sleeps")
     #expect(dispatcher.work.pushes[head].life.state == .aside)
     dispatcher.update(Pauses())
@@ -185,7 +185,7 @@ import Testing
   private func taken(_ dispatcher: inout Dispatcher) -> [Int: Int] {
     var counts: [Int: Int] = [:]
     dispatcher.signalledAll()
-    dispatcher.beginIntake(hasBrokerRoom: true)
+    dispatcher.beginIntake()
     while let take = dispatcher.nextTake(isProducerOpen: true) {
       counts[take.partition] = take.count
       dispatcher.took(0)
@@ -197,7 +197,7 @@ import Testing
   private func head(of partition: Int, _ dispatcher: inout Dispatcher) -> UInt32 {
     var slot: UInt32 = .max
     dispatcher.signalledAll()
-    dispatcher.beginIntake(hasBrokerRoom: true)
+    dispatcher.beginIntake()
     while let next = dispatcher.nextTake(isProducerOpen: true) {
       guard next.partition == partition else {
         dispatcher.took(0)

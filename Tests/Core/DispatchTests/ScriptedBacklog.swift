@@ -167,7 +167,7 @@ final class ScriptedBacklog {
 
   private func take() {
     dispatcher.signalledAll()
-    dispatcher.beginIntake(hasBrokerRoom: true)
+    dispatcher.beginIntake()
     while let take = dispatcher.nextTake(isProducerOpen: true) {
       perform()
       var count = 0

@@ -197,7 +197,7 @@ final class ScriptedDestination {
 
   private func take() {
     dispatcher.signalledAll()
-    dispatcher.beginIntake(hasBrokerRoom: true)
+    dispatcher.beginIntake()
     while let take = dispatcher.nextTake(isProducerOpen: true) {
       perform()
       var count = 0

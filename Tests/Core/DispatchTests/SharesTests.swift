@@ -60,7 +60,7 @@ import Testing
     dispatcher.applyTokens()
     for now in stride(from: 1_000 as UInt64, to: 3_200, by: 100) {
       dispatcher.beginTurn(now: now, wall: Self.wall)
-      dispatcher.beginIntake(hasBrokerRoom: true)
+      dispatcher.beginIntake()
     }
     var moved = 0
     while let action = dispatcher.nextAction() {

@@ -8,11 +8,11 @@ import Testing
     sender: 4, request: 100, batch: 10, ingest: 3, feedback: 10, h2load: 2, senderMiB: 50,
     ingestMiB: 30, source: "a test")
 
-  @Test func `the embedded broker's requests are those of the planner`() {
+  @Test func `the local broker's requests are those of the planner`() {
     // 200 answers per second for 20,000 notifications, and 10 batches in 5.5 ms.
-    let part = SenderPrediction.embeddedPart(rate: 20_000, partitions: 10, senders: 1, costs)
+    let part = SenderPrediction.measuredPart(rate: 20_000, partitions: 10, senders: 1, costs)
     #expect(abs(part - (200 * 100 + 10 / 0.0055 * 10) / 20_000) < 1e-9)
-    let four = SenderPrediction.embeddedPart(rate: 80_000, partitions: 40, senders: 4, costs)
+    let four = SenderPrediction.measuredPart(rate: 80_000, partitions: 40, senders: 4, costs)
     #expect(abs(four - part) < 1e-9)
   }
 
@@ -28,9 +28,9 @@ import Testing
   }
 
   @Test func `a latency is the sum of its terms`() {
-    let embedded = LatencyPrediction.notification(answer: 50, .embedded)
+    let local = LatencyPrediction.notification(answer: 50, .local)
     // 5 of linger, half of the fetch's 10 and an acknowledgement, a turn, the gateway.
-    #expect(abs(embedded.p50 - (5 + 5.5 + 0.2 + 50.5)) < 1e-9)
+    #expect(abs(local.p50 - (5 + 5.5 + 0.2 + 50.5)) < 1e-9)
     let real = LatencyPrediction.request(.cluster(.here))
     #expect(real.terms.count == 6)
     #expect(abs(real.p50 - 2.2) < 1e-9)

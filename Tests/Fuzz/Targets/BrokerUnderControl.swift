@@ -14,7 +14,7 @@ final class BrokerUnderControl {
     guard let broker = try? EmbeddedBroker(brokers: 2) else { return [] }
     let topics = [TopicSpecification(name: "push.requests", partitions: 4)]
     for topic in topics {
-      try? broker.createTopic(topic.name, partitions: Int(topic.partitions))
+      try? broker.createTopic(.init(topic.name, partitions: Int(topic.partitions)))
     }
     return BrokerControl(broker, topics).routes
   }()

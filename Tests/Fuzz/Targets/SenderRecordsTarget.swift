@@ -94,7 +94,7 @@ private final class HostileLoop {
 
   private func takeRecords() {
     dispatcher.signalledAll()
-    dispatcher.beginIntake(hasBrokerRoom: true)
+    dispatcher.beginIntake()
     while let take = dispatcher.nextTake(isProducerOpen: true) {
       perform()
       let count = script.isAtEnd ? 0 : min(take.count, Int(script.byte() % 3))

@@ -64,17 +64,11 @@ import Testing
   /// A topic that was deleted must not come back with the cluster's number of partitions.
   @Test func `no client makes topics by asking for them`() {
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
-    for isEmbedded in [false, true] {
-      configuration.isEmbeddedBroker = isEmbedded
-      for role in [KafkaConfiguration.Role.producer, .group, .reader, .admin] {
-        let said = configuration.properties(for: role).filter {
-          $0.name == "allow.auto.create.topics"
-        }
-        // librdkafka's consumers create none unless they are told to, and say so when the embedded broker cannot
-        // be told.
-        let expected = isEmbedded && role.isConsumer ? [] : ["false"]
-        #expect(said.map(\.value) == expected)
+    for role in [KafkaConfiguration.Role.producer, .group, .reader, .admin] {
+      let said = configuration.properties(for: role).filter {
+        $0.name == "allow.auto.create.topics"
       }
+      #expect(said.map(\.value) == ["false"])
     }
     configuration.common = [("allow.auto.create.topics", "true")]
     let error = #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
@@ -195,18 +189,12 @@ import Testing
       configuration.consumerPreferences.suffix(3).map(\.value) == ["32000", "16384", "299593"])
   }
 
-  @Test func `the embedded broker is recognised`() throws {
-    let fixture = try KafkaFixture(embedded: true)
-    var configuration = fixture.configuration
-    try configuration.detectEmbeddedBroker(timeoutMilliseconds: 5_000)
-    #expect(configuration.isEmbeddedBroker)
-  }
-
-  @Test func `the error about an absent broker has its address`() {
+  @Test func `the error about an absent broker has its address`() throws {
     KafkaLog.silence()
-    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    let admin = try KafkaAdmin(KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test"))
+    defer { admin.close() }
     let error = #expect(throws: KafkaError.self) {
-      try configuration.detectEmbeddedBroker(timeoutMilliseconds: 300)
+      _ = try admin.clusterID(timeoutMilliseconds: 300)
     }
     #expect(error?.message.contains("127.0.0.1:1") == true)
     #expect(error?.isRetriable == true)

@@ -124,7 +124,6 @@ private enum CrashingReader {
   static func run(_ file: String, _ bootstrap: String, _ topic: String) throws {
     let notes = try CrashNotes(path: file)
     var configuration = KafkaConfiguration(bootstrap: bootstrap, clientID: "crashing")
-    configuration.isEmbeddedBroker = true
     configuration.isDeadly = { notes.areDeadly($0) }
     let table = try KafkaTable(configuration, topic: topic)
     var read = 0

@@ -32,7 +32,7 @@ import Testing
 
   @Test func `a broker with many topics does not wait a second for some of them`() throws {
     KafkaLog.silence()
-    let topics = (0..<100).map { KafkaTopicSpecification("topic-\($0)", partitions: 1) }
+    let topics = (0..<100).map { BrokerTopic("topic-\($0)", partitions: 1) }
     let began = ContinuousClock.now
     _ = try EmbeddedBroker(topics)
     // A tenth of a second; it was half a minute.
@@ -108,7 +108,7 @@ import Testing
     let port = try FreePort.find()
     let client = try firstClient(of: "things", port: port)
     // So many others before it that the client is there first.
-    let others = (0..<200).map { KafkaTopicSpecification("other-\($0)", partitions: 1) }
+    let others = (0..<200).map { BrokerTopic("other-\($0)", partitions: 1) }
     let broker = try EmbeddedBroker(others + [.init("things", partitions: 2)], port: port)
     client.join()
     let admin = try KafkaAdmin(KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "test"))

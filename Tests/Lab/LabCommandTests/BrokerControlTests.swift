@@ -16,7 +16,8 @@ import Testing
     _ body: (EmbeddedBroker, _ put: (String, String) throws -> HTTPAnswer) throws -> Void
   ) throws {
     KafkaLog.silence()
-    let broker = try EmbeddedBroker(topics.map { $0.kafka(replication: nil) }, brokers: 2)
+    let broker = try EmbeddedBroker(
+      topics.map { BrokerTopic($0.name, partitions: Int($0.partitions)) }, brokers: 2)
     let server = try BrokerControl(broker, topics).serve(host: "127.0.0.1", port: 0)
     let client = HTTPClient(timeoutMilliseconds: 5_000)
     try withExtendedLifetime(server) {
@@ -39,7 +40,7 @@ import Testing
       #expect(whileDown == nil)
       let up = try put("/brokers", #"{"up":true}"#)
       #expect(up.status == 200)
-      let isThere = try admin.isEmbeddedBroker(timeoutMilliseconds: 10_000)
+      let isThere = admin.isOfEmbeddedBroker
       #expect(isThere)
     }
   }

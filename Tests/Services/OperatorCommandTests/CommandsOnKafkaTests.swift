@@ -102,26 +102,6 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     #expect(result.produced == 3 && result.unusable == 0 && result.invalidTokens == 3)
     #expect(result.text.contains("3 invalid tokens"))
   }
-
-  @Test func `nothing is dropped without a reader: the import waits`() throws {
-    let fixture = try KafkaFixture(topics: [("requests", 1)], embedded: true)
-    let line = #"{"pad":"\#(String(repeating: "x", count: 9_000))"}"#
-    let content = String(repeating: line + "\n", count: 1_500)
-    let context = try context(ImportCommand.self)
-    let timer = try LoopThread(name: "timer") { [signals = context.signals] in
-      usleep(1_500_000)
-      signals.requestStop()
-    }
-    let result = try imported(content, fixture, context)
-    timer.join()
-    #expect(result.wasStopped)
-    #expect(result.produced > 100 && result.produced < 800)
-    let admin = try KafkaAdmin(fixture.configuration)
-    let partition = TopicPartition(topic: fixture.name("requests"), partition: 0)
-    let marks = try admin.watermarks(partition, timeoutMilliseconds: 5_000)
-    #expect(marks.low == 0)
-    #expect(marks.high == Int64(result.produced))
-  }
 }
 
 @Suite struct InspectTests {

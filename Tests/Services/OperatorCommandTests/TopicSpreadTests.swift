@@ -12,12 +12,12 @@ import Testing
   @Test func `waits for the broker that learns of a topic last`() throws {
     let (first, second) = (try KafkaFixture(embedded: true), try KafkaFixture(embedded: true))
     let broker = try #require(second.broker)
-    try #require(first.broker).createTopic("new", partitions: 1)
+    try #require(first.broker).createTopic(.init("new", partitions: 1))
     let spread = spread(first, second)
     let begin = MonotonicClock.milliseconds()
     let thread = try LoopThread(name: "creator") {
       _ = eventually { MonotonicClock.milliseconds() > begin + 300 }
-      try? broker.createTopic("new", partitions: 1)
+      try? broker.createTopic(.init("new", partitions: 1))
     }
     #expect(spread.wait(timeLimit: TimeLimit(milliseconds: 20_000)) == nil)
     #expect(MonotonicClock.milliseconds() > begin + 300)
@@ -26,7 +26,7 @@ import Testing
 
   @Test func `says which broker lacks which topic`() throws {
     let (first, second) = (try KafkaFixture(embedded: true), try KafkaFixture(embedded: true))
-    try #require(first.broker).createTopic("new", partitions: 1)
+    try #require(first.broker).createTopic(.init("new", partitions: 1))
     #expect(
       spread(first, second).wait(timeLimit: TimeLimit(milliseconds: 300))
         == "broker \(second.configuration.bootstrap) lacks new")
@@ -34,7 +34,7 @@ import Testing
 
   private func spread(_ first: KafkaFixture, _ second: KafkaFixture) -> TopicSpread {
     TopicSpread(
-      first.configuration, [first, second].map(\.configuration.bootstrap), ["new"], isEmbedded: true
+      first.configuration, [first, second].map(\.configuration.bootstrap), ["new"]
     )
   }
 }

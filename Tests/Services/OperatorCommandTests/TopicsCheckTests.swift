@@ -44,18 +44,4 @@ import Testing
         "MISSING  push.devices: martlet topics create creates it",
       ])
   }
-
-  @Test func `an embedded broker has nothing to check`() throws {
-    let fixture = try KafkaFixture(embedded: true)
-    let table = CommonSettings.table(of: TopicsCheckCommand.self)
-    let values = try table.read(
-      CommandLineFlags(["--kafka", fixture.configuration.bootstrap], for: table),
-      environment: [:], file: nil)
-    let context = ServiceContext(
-      name: "topics", log: Logger(service: "test", level: .error), values: values)
-    let failure = #expect(throws: ServiceFailure.self) {
-      try TopicsCheckCommand.run(try TopicsCheckCommand.settings(values), context)
-    }
-    #expect(failure?.description.contains("embedded broker") == true)
-  }
 }

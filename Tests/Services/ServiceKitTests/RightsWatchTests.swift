@@ -53,7 +53,7 @@ import Testing
     defer { place.proxy.close() }
     let admin = try KafkaAdmin(place.kafka)
     defer { admin.close() }
-    #expect(try !admin.isEmbeddedBroker(timeoutMilliseconds: 5_000))
+    #expect(try admin.clusterID(timeoutMilliseconds: 5_000).hasPrefix("authorizing"))
     var watch = RightsWatch(place.kafka, place.context.rights)
     _ = try watch.look(admin)
     #expect(place.obstacle == nil)

@@ -77,7 +77,7 @@ public final class KafkaFixture {
   ) throws -> String {
     let full = name(short)
     if let broker {
-      try broker.createTopic(full, partitions: partitions)
+      try broker.createTopic(.init(full, partitions: partitions))
       return full
     }
     let admin = try KafkaAdmin(configuration)

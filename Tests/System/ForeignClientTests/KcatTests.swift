@@ -2,6 +2,7 @@
 import Bytes
 import Glibc
 import JSON
+import SystemTestSupport
 import TestSupport
 import Testing
 
@@ -87,5 +88,55 @@ import Testing
     let line = try #require(
       try kcat.read("push.requests", format: "%T %s\n").first { $0.contains("\"\(id)\"") })
     return try #require(Int64(line.prefix { $0 != " " }))
+  }
+}
+
+/// A producer that nobody here wrote, on the broker of `martlet broker`.
+@Suite struct KcatBackpressureTests {
+  /// More than a partition holds, and not to be compressed.
+  private func lines() -> [String] {
+    var random = SystemRandomNumberGenerator()
+    return (0..<24_000).map { number in
+      let words = (0..<32).map { _ in
+        String(UInt64.random(in: 0 ... .max, using: &random), radix: 36)
+      }
+      return "\(number) " + words.joined()
+    }
+  }
+
+  @Test func `kcat waits while ingest is stopped, goes on with it, and nothing is dropped`() throws
+  {
+    let folder = TemporaryFolder()
+    let address = folder.file("address")
+    let broker = try BuiltProgram.start(
+      "martlet", ["broker", "--address-file", address, "--partitions", "requests=1"], in: folder)
+    try #require(broker.prints("ready", withinMilliseconds: 30_000), "\(broker.output)")
+    let kafka = String(decoding: try File.read(address), as: UTF8.self).split(separator: "\n")[0]
+    let ingest = try BuiltProgram.start(
+      "martlet-ingest",
+      ["--kafka", String(kafka), "--kafka.consumer.session.timeout.ms", "6000"], in: folder)
+    try #require(ingest.prints("assigned", withinMilliseconds: 60_000), "\(ingest.output)")
+    ingest.signal(SIGSTOP)
+
+    let file = folder.file("lines")
+    try File.write(file, Array((lines().joined(separator: "\n") + "\n").utf8))
+    let kcat = try BuiltProgram.start(
+      path: SystemProgram.path("kcat"),
+      ["-P", "-b", String(kafka), "-t", "push.requests", "-l", file],
+      in: folder)
+    #expect(broker.prints("readers are behind", withinMilliseconds: 30_000), "\(broker.output)")
+    #expect(kcat.wait(withinMilliseconds: 2_000) == nil, "kcat printed: \(kcat.output)")
+    ingest.signal(SIGCONT)
+    #expect(kcat.wait(withinMilliseconds: 60_000) == 0, "kcat printed: \(kcat.output)")
+    // None of them is a request: each becomes a dead letter.
+    let reader = Kcat(kafka: String(kafka), folder: folder)
+    let isComplete = try eventually(withinMilliseconds: 60_000, pauseMilliseconds: 500) {
+      try reader.read("push.dead-letters", format: "x\n").count == 24_000
+    }
+    #expect(isComplete)
+    #expect(ingest.stop(withinMilliseconds: 60_000) == 0, "\(ingest.output)")
+    // It fails if it has dropped anything unread.
+    #expect(broker.stop() == 0, "\(broker.output)")
+    #expect(broker.output.contains("dropped_unread=0"), "\(broker.output)")
   }
 }

@@ -105,17 +105,6 @@ enum SourceRules {
     return found
   }
 
-  /// Home-made wording, with the plain one.
-  static let bannedPhrases: [(phrase: String, better: String)] = [
-    ("passed over in silence", "silently lost"), ("said in the log", "logged"),
-    ("is nobody's", "belongs to no process"), ("back-pressure", "backpressure"),
-    ("begins anew", "starts again"), ("made anew", "rebuilt"), ("hole map", "offset map"),
-    ("dead token", "invalid token"), ("called dead", "reported as invalid"),
-    ("unless told", "by default"), ("if told", "with --setting"), ("does its part", "is ready"),
-    ("do their part", "are ready"), ("from the outside", "do not expose it"),
-    ("nothing is to be done", "needs no action"), ("passes over it", "skips it"),
-  ]
-
   /// Targets of relative links in Markdown, without their anchors.
   static func links(_ text: String) -> [String] {
     text.matches(of: #/\]\(([^)\s#]+)(?:#[^)]*)?\)/#).map { String($0.1) }.filter {

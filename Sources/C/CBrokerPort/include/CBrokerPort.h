@@ -2,6 +2,8 @@
 #define MARTLET_CBROKERPORT_H
 #include <stdint.h>
 
+#include "CBrokerIntake.h"
+
 /* librdkafka's mock cluster listens on any free port and cannot be told which. After this call, the next bind(2) of
  * this thread to "any port" of an IPv4 address binds to `port` instead, or to any when that cannot be had; 0 takes a
  * call back. */

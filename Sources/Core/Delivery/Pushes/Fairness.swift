@@ -73,7 +73,6 @@ public struct Fairness: Sendable {
   private var turnedAt: UInt64?
   private var nextLook: UInt64 = 0
   private var known = 0
-  private var canDivert = false
   /// Destinations that are stuck.
   public private(set) var stuck = 0
   /// A destination is stuck while another one works or might: what comes for it is moved aside.
@@ -109,15 +108,13 @@ public struct Fairness: Sendable {
   ///
   /// - Parameters:
   ///   - known: destinations that pushes may be for, whether they hold any or not; `noCredential` does not count.
-  ///   - canDivert: retry topics take records.
   ///   - now: monotonic milliseconds.
-  public mutating func turn(known: Int, canDivert: Bool, now: UInt64) {
+  public mutating func turn(known: Int, now: UInt64) {
     awake += min(now - (turnedAt ?? now), Self.longestTurn)
     turnedAt = now
-    guard awake >= nextLook || known != self.known || canDivert != self.canDivert else { return }
+    guard awake >= nextLook || known != self.known else { return }
     nextLook = awake + Self.lookInterval
     self.known = known
-    self.canDivert = canDivert
     look()
   }
 
@@ -172,7 +169,7 @@ public struct Fairness: Sendable {
       if silence < Self.recent { others = true }
       return false
     }
-    isDiverting = canDivert && stuck > 0 && (others || known > holding)
+    isDiverting = stuck > 0 && (others || known > holding)
     crowding =
       isDiverting
       ? inUse.first { destinations[$0].isStuck && destinations[$0].taken > most } : nil

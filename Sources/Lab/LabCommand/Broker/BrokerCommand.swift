@@ -62,13 +62,9 @@ public enum BrokerCommand: Service {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {
-      let broker = try EmbeddedBroker(
-        settings.topics.map { $0.kafka(replication: nil) }, brokers: settings.brokers,
-        port: settings.port)
-      let watch = try RetentionWatch(
-        settings.topics,
-        KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "martlet-broker"),
-        context)
+      let topics = settings.topics.map { BrokerTopic($0, of: settings.names) }
+      let broker = try EmbeddedBroker(topics, brokers: settings.brokers, port: settings.port)
+      let watch = RetentionWatch(broker, topics, context)
       announce(broker, settings, context)
       context.reportReady()
       let control = try settings.control.map {
@@ -98,7 +94,7 @@ public enum BrokerCommand: Service {
     context.log.warning(
       "embedded broker: in memory only, not for production",
       ["address": broker.bootstrap, "topics": "\(settings.topics.count)"])
-    let capacity = EmbeddedBroker.bytesPerPartition >> 20
+    let capacity = Backlog.capacity >> 20
     for topic in [settings.names.receipts, settings.names.deadLetters] {
       guard let found = settings.topics.first(where: { $0.name == topic }) else { continue }
       let total = Int(found.partitions) * capacity
@@ -106,5 +102,16 @@ public enum BrokerCommand: Service {
         "ring buffer: keeps the newest \(total) MiB",
         ["topic": topic, "partitions": "\(found.partitions)", "each": "\(capacity)MiB"])
     }
+  }
+}
+
+extension BrokerTopic {
+  /// - Parameter names: of the pipeline that the topic belongs to.
+  init(_ topic: TopicSpecification, of names: TopicNames) {
+    let isLane = Lane.allCases.contains { names.notifications($0) == topic.name }
+    self.init(
+      topic.name, partitions: Int(topic.partitions), reader: topic.readerGroup,
+      isTable: topic.cleanup == .compact,
+      spillsInto: isLane ? RetryTier.allCases.map { names.retries($0) } : [])
   }
 }

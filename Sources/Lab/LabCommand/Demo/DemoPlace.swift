@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import EmbeddedKafka
 import Glibc
 import Kafka
 import OperatorCommand
@@ -63,7 +64,7 @@ struct DemoPlace {
     guard let kafka = settings.kafka else { return (TopicNames(), nil) }
     let cluster = try KafkaCluster(kafka, context)
     defer { cluster.admin.close() }
-    guard !cluster.isEmbedded else { return (TopicNames(), nil) }
+    guard !cluster.admin.isOfEmbeddedBroker else { return (TopicNames(), nil) }
     var random = SystemRandomNumberGenerator()
     let names = TopicNames(
       prefix: "martlet-demo-\(String(UInt32.random(in: 0 ... .max, using: &random), radix: 16)).")

@@ -55,25 +55,20 @@ final class DemoRun {
     guard try pipeline.waitUntilReady(context) else {
       throw context.signals.interrupted("not every request was followed to its end")
     }
-    let readers = try DemoReaders(try kafka(), place.names)
+    let readers = try DemoReaders(kafka, place.names)
     defer { readers.close() }
     try follow(readers)
     return try audit(readers, gateway)
   }
 
-  private func kafka() throws -> KafkaConfiguration {
-    var kafka =
-      settings.kafka
-      ?? KafkaConfiguration(
-        bootstrap: pipeline.kafka, clientID: "martlet-demo")
-    try kafka.detectEmbeddedBroker(timeoutMilliseconds: 10_000)
-    return kafka
+  private var kafka: KafkaConfiguration {
+    settings.kafka ?? KafkaConfiguration(bootstrap: pipeline.kafka, clientID: "martlet-demo")
   }
 
   /// Feeds and follows until everything is accounted for, or nothing happens any more.
   private func follow(_ readers: DemoReaders) throws {
     let lines = try LineSource(place.requests)
-    let feeder = try DemoFeeder(try kafka(), place.names, mostBytes: Self.mostBytes) {
+    let feeder = try DemoFeeder(kafka, place.names, mostBytes: Self.mostBytes) {
       try lines.next()
     }
     defer { feeder.close() }

@@ -53,6 +53,11 @@ public final class LocalPipeline {
   /// What clients of Kafka take for the port if none is said.
   private static let kafkaPort: UInt16 = 9_092
   private static let apiPort: UInt16 = 8_080
+  /// What suits the embedded broker: a rebalance takes the session's time less a second there, and batches of one record
+  /// are dear.
+  private static let brokerTimings = [
+    "--kafka.consumer.session.timeout.ms=6000", "--kafka.producer.linger.ms=5",
+  ]
 
   public let plan: Plan
   public let processes: ProcessTree
@@ -258,7 +263,8 @@ public final class LocalPipeline {
   private var sealing: [String] { plan.tokenKey.map { ["--token-key", $0] } ?? [] }
 
   private var common: [String] {
-    ["--kafka", kafka, "--topic-prefix", plan.topicPrefix] + plan.kafkaFlags
+    ["--kafka", kafka, "--topic-prefix", plan.topicPrefix]
+      + (plan.kafka == nil ? Self.brokerTimings : []) + plan.kafkaFlags
   }
 
   /// Starts a further sending process under a name that no other has had.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import EmbeddedKafka
 import EventLoop
 import Glibc
 import Kafka
@@ -29,7 +30,7 @@ struct OtherPipeline {
     guard try isThere(context) else { return }
     let address = cluster.configuration.bootstrap
     let advice =
-      cluster.isEmbedded
+      cluster.admin.isOfEmbeddedBroker
       ? "an embedded broker has the topics of one: leave --kafka out, and this one gets its own broker"
       : "give this one topics of its own with --topic-prefix NAME, which martlet topics create --kafka"
         + " \(address) --topic-prefix NAME makes"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import EmbeddedKafka
 import Glibc
 import Kafka
 import OperatorCommand
@@ -125,7 +126,7 @@ public enum UpCommand: Service {
     defer { cluster.admin.close() }
     try checkTopics(cluster, names)
     try OtherPipeline(cluster, names).refuse(context)
-    guard !cluster.isEmbedded else { return }
+    guard !cluster.admin.isOfEmbeddedBroker else { return }
     // Without the right to read settings nothing is known.
     try? TopicCheck(names.all, of: names, cluster.admin, timeoutMilliseconds: 5_000)
       .report(context.log)

@@ -102,7 +102,6 @@ final class TokenImporter {
     } catch {
       refuse(line, error)
     }
-    while output.isThrottled, waitForRoom() {}
   }
 
   /// - Returns: false when a stop was requested meanwhile.

@@ -27,19 +27,12 @@ final class TokenProducer {
       producer = try KafkaProducer(cluster.configuration)
       devices = try producer.topic(known: names.devices)
       feedback = try producer.topic(known: names.feedback)
-      try BrokerBackpressure.install(
-        on: producer, cluster.configuration,
-        [
-          .init(topic: names.devices, group: names.group(.feedback)),
-          .init(topic: names.feedback, group: names.group(.feedback)),
-        ], wakeup: Wakeup())
     } catch {
       throw ServiceFailure("\(error)")
     }
   }
 
   var outstanding: Int { producer.outstanding }
-  var isThrottled: Bool { producer.isThrottled }
 
   /// - Returns: false if there is no room now.
   func produce(_ record: DeviceRecord, line: Int) throws(KafkaError) -> Bool {

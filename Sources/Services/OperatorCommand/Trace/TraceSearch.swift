@@ -75,7 +75,8 @@ struct TraceSearch {
     let all = (0..<Int32(partitions)).map { TopicPartition(topic: topic, partition: $0) }
     let marks = try cluster.admin.watermarks(all, timeoutMilliseconds: 10_000)
     var starts: [Int32: Int64] = [:]
-    for (place, offset) in zip(all, try firsts(all, marks)) { starts[place.partition] = offset }
+    let firsts = try cluster.admin.offsets(all, at: since, timeoutMilliseconds: 10_000)
+    for (place, offset) in zip(all, firsts) { starts[place.partition] = offset }
     let total = marks.enumerated().reduce(0) { $0 + Int($1.1.high - (starts[Int32($1.0)] ?? 0)) }
     guard total > 0 else { return }
     var kafka = cluster.configuration
@@ -115,13 +116,5 @@ struct TraceSearch {
       headers: content == .deadLetters ? record.headers : [])
     reader.read(shown, of: topic, content, subject, to: &hops)
     for hop in hops[before...] { subject.note(hop) }
-  }
-
-  /// Where to begin in each partition. The embedded broker does not find offsets by time: it is read whole.
-  private func firsts(
-    _ partitions: [TopicPartition], _ marks: [Watermarks]
-  ) throws(KafkaError) -> [Int64] {
-    guard !cluster.isEmbedded else { return marks.map(\.low) }
-    return try cluster.admin.offsets(partitions, at: since, timeoutMilliseconds: 10_000)
   }
 }

@@ -11,18 +11,16 @@ import Testing
     var fairness = Fairness(slots: 4_000)
     var now: UInt64 = 5_000
     var known = 2
-    var canDivert = true
 
-    init(holding counts: [Int: Int], known: Int = 2, canDivert: Bool = true) {
+    init(holding counts: [Int: Int], known: Int = 2) {
       self.known = known
-      self.canDivert = canDivert
       turn()
       for (destination, count) in counts {
         for _ in 0..<count { fairness.took(destination) }
       }
     }
 
-    mutating func turn() { fairness.turn(known: known, canDivert: canDivert, now: now) }
+    mutating func turn() { fairness.turn(known: known, now: now) }
 
     /// Lets time go by; these answer each millisecond.
     mutating func pass(_ milliseconds: UInt64, answering: [Int] = []) {
@@ -116,12 +114,6 @@ import Testing
     #expect(told.decide(1) == .wait)
   }
 
-  @Test func `what cannot be moved waits`() {
-    var told = Told(holding: [1: 2_000], canDivert: false)
-    told.pass(10_000)
-    #expect(told.decide(1) == .wait)
-  }
-
   /// Each time that it cannot be said who works, the stuck one takes a few records more.
   @Test func `what a stuck destination holds over two thirds is given up`() {
     var told = Told(holding: [1: 2_700, 2: 10])
@@ -129,10 +121,6 @@ import Testing
     #expect(told.fairness.isDiverting)
     #expect(told.fairness.crowded?.destination == 1)
     #expect(told.fairness.crowded?.surplus == 2_700 - 2_666)
-    told.canDivert = false
-    told.pass(100, answering: [2])
-    #expect(told.fairness.crowded == nil, "retry topics have no room")
-    told.canDivert = true
     told.pass(100, answering: [1, 2])
     #expect(told.fairness.crowded == nil, "it answers")
   }

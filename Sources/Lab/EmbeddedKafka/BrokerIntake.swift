@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+import CBrokerPort
+import CRdKafka
+import Kafka
+import Synchronization
+
+/// Holds producers back that a mock cluster has no room for, by leaving their requests unread, and makes requests ask for
+/// what it can answer.
+///
+/// The cluster's thread asks before it acts on a request (`CBrokerIntake`), and says in its log what it did
+/// (`BrokerEvent`). Both happen on that thread, so the count is exact when it is asked for.
+final class BrokerIntake: Sendable {
+  let backlog = Mutex(Backlog())
+
+  /// Watches the cluster of a client that is yet to be made.
+  func install(in configuration: borrowing NativeConfiguration) throws(KafkaError) {
+    for (name, value) in [("debug", "mock"), ("log_level", "7"), ("log.thread.name", "false")] {
+      try configuration.set(name, value)
+    }
+    configuration.setLog(Self.log, opaque: Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  /// The newest versions of the requests that are read here; a newer cluster may know flexible ones. The oldest stay:
+  /// librdkafka does not compress where they are missing.
+  static func limitVersions(of cluster: OpaquePointer) {
+    rd_kafka_mock_set_apiversion(cluster, ProduceBody.kind, 0, 7)
+    rd_kafka_mock_set_apiversion(cluster, FetchBody.kind, 0, 11)
+    rd_kafka_mock_set_apiversion(cluster, ListOffsetsBody.kind, 0, 5)
+    rd_kafka_mock_set_apiversion(cluster, MetadataBody.kind, 0, 2)
+  }
+
+  private static func from(_ context: UnsafeMutableRawPointer) -> BrokerIntake {
+    Unmanaged<BrokerIntake>.fromOpaque(context).takeUnretainedValue()
+  }
+
+  private static let log: KafkaLog.Callback = { client, severity, facility, message in
+    guard severity > 3 else { return KafkaLog.callback(client, severity, facility, message) }
+    guard let client, let context = rd_kafka_opaque(client), let message else { return }
+    martlet_watch_requests(admits, context)
+    guard let event = BrokerEvent(message) else { return }
+    from(context).backlog.withLock { $0.note(event) }
+  }
+
+  private static let admits: martlet_admits = { context, kind, version, body, length in
+    guard let context, let body else { return 1 }
+    let bytes = UnsafeMutableRawBufferPointer(start: body, count: length)
+    return from(context).backlog.withLock { backlog in
+      switch kind {
+      case ProduceBody.kind:
+        return ProduceBody(bytes, version: version).isAdmitted(to: &backlog) ? 1 : 0
+      case FetchBody.kind:
+        FetchBody(bytes, version: version).adapt(to: backlog)
+      case ListOffsetsBody.kind: ListOffsetsBody(bytes, version: version).adapt()
+      case MetadataBody.kind: MetadataBody(bytes, version: version).adapt(to: backlog)
+      default: break
+      }
+      return 1
+    }
+  }
+}

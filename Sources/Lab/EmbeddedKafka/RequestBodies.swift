@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The body of a Produce request, versions 0 to 7, behind its fixed header.
+struct ProduceBody {
+  static let kind: Int16 = 0
+
+  private let bytes: UnsafeMutableRawBufferPointer
+  private let version: Int16
+
+  init(_ bytes: UnsafeMutableRawBufferPointer, version: Int16) {
+    self.bytes = bytes
+    self.version = version
+  }
+
+  /// Whether every partition has room for its batch.
+  func isAdmitted(to backlog: inout Backlog) -> Bool {
+    var reader = BodyReader(bytes)
+    reader.skipString()  // client
+    if version >= 3 { reader.skipString() }  // transaction
+    reader.skip(2 + 4)  // acknowledgements, time-out
+    for _ in 0..<reader.count() {
+      let topic = reader.string()
+      for _ in 0..<reader.count() {
+        let partition = Int(reader.int32())
+        let size = max(0, Int(reader.int32()))
+        guard backlog.hasRoom(topic, partition, bytes: size) else {
+          backlog.noteFull(topic)
+          return false
+        }
+        reader.skip(size)
+      }
+    }
+    return true
+  }
+}
+
+/// The body of a Fetch request, versions 0 to 11, behind its fixed header.
+struct FetchBody {
+  static let kind: Int16 = 1
+
+  private let bytes: UnsafeMutableRawBufferPointer
+  private let version: Int16
+
+  init(_ bytes: UnsafeMutableRawBufferPointer, version: Int16) {
+    self.bytes = bytes
+    self.version = version
+  }
+
+  /// What a reader waits for records at most, in milliseconds. A mock cluster answers only when that is over, although
+  /// a record may come before.
+  private static let longestWait: Int32 = 10
+
+  /// Makes it ask for what comes after the newest record of each partition that is withheld, so for nothing yet, and
+  /// bounds its wait.
+  func adapt(to backlog: borrowing Backlog) {
+    var reader = BodyReader(bytes)
+    reader.skipString()  // client
+    reader.skip(4)  // replica
+    reader.bound(Self.longestWait)
+    reader.skip(4)  // least bytes
+    if version >= 3 { reader.skip(4) }  // most bytes
+    if version >= 4 { reader.skip(1) }  // isolation
+    if version >= 7 { reader.skip(4 + 4) }  // session and its epoch
+    for _ in 0..<reader.count() {
+      let topic = reader.string()
+      let isWithheld = backlog.isWithheld(topic)
+      for _ in 0..<reader.count() {
+        let partition = Int(reader.int32())
+        if version >= 9 { reader.skip(4) }  // epoch of the leader
+        if isWithheld, let end = backlog.end(topic, partition) { reader.replace(end) }
+        reader.skip(8)  // offset
+        if version >= 5 { reader.skip(8) }  // start of the log
+        reader.skip(4)  // most bytes of the partition
+      }
+    }
+  }
+}
+
+/// The body of a ListOffsets request, versions 0 to 5, behind its fixed header.
+struct ListOffsetsBody {
+  static let kind: Int16 = 2
+
+  private let bytes: UnsafeMutableRawBufferPointer
+  private let version: Int16
+
+  init(_ bytes: UnsafeMutableRawBufferPointer, version: Int16) {
+    self.bytes = bytes
+    self.version = version
+  }
+
+  /// Where it asks for the first record of a time, makes it ask for the first of all: a mock cluster knows no times, and
+  /// says that there is none.
+  func adapt() {
+    var reader = BodyReader(bytes)
+    reader.skipString()  // client
+    reader.skip(version >= 2 ? 4 + 1 : 4)  // replica, isolation
+    for _ in 0..<reader.count() {
+      reader.skipString()
+      for _ in 0..<reader.count() {
+        reader.skip(version >= 4 ? 4 + 4 : 4)  // partition, epoch of the leader
+        reader.replace(Int64(-2)) { $0 >= 0 }
+        reader.skip(version == 0 ? 8 + 4 : 8)  // time, most offsets
+      }
+    }
+  }
+}
+
+/// The body of a Metadata request, versions 0 to 2, behind its fixed header.
+struct MetadataBody {
+  static let kind: Int16 = 3
+
+  private let bytes: UnsafeMutableRawBufferPointer
+  private let version: Int16
+
+  init(_ bytes: UnsafeMutableRawBufferPointer, version: Int16) {
+    self.bytes = bytes
+    self.version = version
+  }
+
+  /// Makes it ask for all topics if it names one that does not exist: a mock cluster would create that.
+  func adapt(to backlog: borrowing Backlog) {
+    var reader = BodyReader(bytes)
+    reader.skipString()  // client
+    let list = reader
+    for _ in 0..<reader.count() where !backlog.has(reader.string()) {
+      return list.replace(version == 0 ? Int32(0) : -1)
+    }
+  }
+}
+
+/// Reads the fields of a request that may be cut short or hostile: what lies outside of it is zero.
+private struct BodyReader {
+  private let bytes: UnsafeMutableRawBufferPointer
+  private var position = 0
+
+  init(_ bytes: UnsafeMutableRawBufferPointer) { self.bytes = bytes }
+
+  mutating func skip(_ count: Int) { position = min(position + count, bytes.count) }
+
+  /// Passes over a string, which may be null.
+  mutating func skipString() { skip(max(0, Int(integer(as: Int16.self)))) }
+
+  mutating func string() -> String {
+    let count = max(0, Int(integer(as: Int16.self)))
+    let start = position
+    skip(count)
+    return String(decoding: bytes[start..<position], as: UTF8.self)
+  }
+
+  mutating func int32() -> Int32 { integer(as: Int32.self) }
+
+  /// The length of an array; none where the request has ended.
+  mutating func count() -> Int {
+    let count = Int(int32())
+    return position < bytes.count ? max(0, count) : 0
+  }
+
+  /// Writes over the next field if what it holds is to be replaced.
+  func replace<T: FixedWidthInteger>(_ value: T, where isReplaced: (T) -> Bool = { _ in true }) {
+    guard position + MemoryLayout<T>.size <= bytes.count else { return }
+    let old = T(bigEndian: bytes.loadUnaligned(fromByteOffset: position, as: T.self))
+    if isReplaced(old) {
+      let place = UnsafeMutableRawBufferPointer(rebasing: bytes[position...])
+      withUnsafeBytes(of: value.bigEndian) { place.copyMemory(from: $0) }
+    }
+  }
+
+  /// Passes over the next field, which is to be no more than that.
+  mutating func bound(_ most: Int32) {
+    replace(most) { $0 > most }
+    skip(4)
+  }
+
+  private mutating func integer<T: FixedWidthInteger>(as type: T.Type) -> T {
+    let size = MemoryLayout<T>.size
+    defer { skip(size) }
+    guard position + size <= bytes.count else { return 0 }
+    return T(bigEndian: bytes.loadUnaligned(fromByteOffset: position, as: T.self))
+  }
+}
