@@ -199,7 +199,7 @@ let package = Package(
       "Feedback",
       [
         "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
-        "Store", "Compatibility", "Telemetry",
+        "Store", "Compatibility",
       ]),
     service(
       "WebhookDelivery",

@@ -6,8 +6,8 @@ internal import Glibc
 public enum File {
   /// The content of a file, at most `limit` bytes (64 MiB unless told).
   ///
-  /// A pipe is read as long as somebody writes to it, and waited for a while: one that nobody writes to is empty, and
-  /// does not hold the process.
+  /// A pipe is read as long as somebody writes to it. One that nobody writes to within five seconds is an error: it does
+  /// not hold the process.
   ///
   /// Throws what the system says; a file above the limit is `EFBIG`.
   public static func read(
@@ -18,6 +18,8 @@ public enum File {
     defer { close(descriptor) }
     var content: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 64 << 10)
+    // A read of a pipe that nobody has opened yet would find its end.
+    try awaitData(descriptor, path)
     while true {
       let got = Glibc.read(descriptor, &piece, piece.count)
       if got < 0 && errno == EINTR { continue }

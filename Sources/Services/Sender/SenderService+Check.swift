@@ -56,8 +56,15 @@ extension SenderService {
       ]
     }
     var findings = roots(settings, access.tls)
+    // Two measurements of one clock may differ by a second.
+    var clocks: Set<String> = []
     for kind in GatewayKind.allCases where isOwn(kind, settings) {
-      findings += report(GatewayProbe.run(settings, kind, (access.tls, small.tls)))
+      let probe = GatewayProbe.run(settings, kind, (access.tls, small.tls))
+      findings += GatewayFindings.all(probe.facts)
+      if clocks.insert(probe.facts.address).inserted {
+        findings += ClockFindings.compared(
+          to: probe.facts.address, secondsAhead: probe.secondsAhead)
+      }
       for (index, certificate) in access.certificates.enumerated()
       where certificate.scope.covers(kind.environment) {
         let probe = GatewayProbe.run(
@@ -74,11 +81,6 @@ extension SenderService {
   ) throws(TLSError) -> GatewayAccess {
     try GatewayAccess(
       roots: settings.gatewayRoots, certificates: settings.certificates, groups: groups)
-  }
-
-  private static func report(_ probe: GatewayProbe.Result) -> [Finding] {
-    GatewayFindings.all(probe.facts)
-      + ClockFindings.compared(to: probe.facts.address, secondsAhead: probe.secondsAhead)
   }
 
   /// Whether a gateway has an address of its own.

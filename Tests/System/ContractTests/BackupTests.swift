@@ -102,6 +102,11 @@ import Testing
     try expect(database, from: 1_000)
   }
 
+  /// Without the times at which feedback recorded something: those of an import count as an hour old at most.
+  private func untimed(_ rows: String) -> String {
+    rows.replacing(#/,"recorded_at":[0-9]+/#, with: "")
+  }
+
   @Test func `an export makes the same rows on a Kafka that has nothing`() throws {
     do { try fill(try TokenStore(folder.file("tokens.db"), now: 1), from: 1_795_000_000_000) }
     let file = folder.file("broker.address")
@@ -120,7 +125,7 @@ import Testing
           ChildProcess.sibling("martlet"),
           ["tokens", "export", "--database", folder.file("other.db")], in: folder
         ).output
-      return again == exported
+      return untimed(again) == untimed(exported)
     }
     #expect(isSame, "\(again.prefix(2_000))")
     #expect(feedback.stop(withinMilliseconds: 60_000) == 0, "\(feedback.output)")

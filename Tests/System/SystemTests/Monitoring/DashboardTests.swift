@@ -16,6 +16,7 @@ import Testing
   /// Metrics of the rules that a pipeline in which all is well does not have: no app is refused, and no API key ends.
   private static let absent: Set = [
     "martlet_sender_refused_seconds", "martlet_api_key_not_after_timestamp_seconds",
+    "martlet_api_certificate_not_after_timestamp_seconds",
   ]
   private let folder = TemporaryFolder()
 
