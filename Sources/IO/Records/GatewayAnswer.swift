@@ -14,6 +14,13 @@ public struct GatewayAnswer: Equatable, Sendable {
   /// The beginning of a body without a reason, for the log: printable ASCII, with "?" for every other byte.
   public let excerpt: String
 
+  /// An answer that was read before.
+  public init(_ response: GatewayResponse, reasonText: String) {
+    self.response = response
+    self.reasonText = reasonText
+    excerpt = ""
+  }
+
   /// Reads a body. One that is missing, cut off or no JSON gives no reason; members other than `reason` and `timestamp`
   /// are ignored, and so is a timestamp that is no time in milliseconds.
   public init(
