@@ -26,7 +26,7 @@ public struct ConnectionID: Hashable, Comparable, Sendable {
 /// An event goes to its state machine, and what that wants done is appended to the turn.
 public struct Connection: Sendable {
   public let id: ConnectionID
-  /// What of it a push remembers: unlike its place, no later connection of the loop has it.
+  /// The number by which a push remembers it: unlike its place, no later connection of the loop has it.
   let serial: UInt64
   public let address: PeerAddress
   /// Which streams it takes, and what becomes of it.
@@ -47,18 +47,8 @@ public struct Connection: Sendable {
   private(set) var isAged = false
   /// The search of its pool that it is an attempt of; 0 once that has ended for it.
   private(set) var race: UInt32
-  /// Another attempt was ready first.
-  private(set) var isBeaten = false
-  /// It was not ready in time.
-  private(set) var isGivenUp = false
-  /// TLS was up.
-  private(set) var isMade = false
-  /// It was given up because it did not even answer a PING.
-  private(set) var wasSilent = false
   /// Its address was put aside because it failed.
   private(set) var isAddressAside = false
-  /// The gateway ended it with GOAWAY, and not because of an error.
-  private(set) var isInOrder = false
   /// Its pool was told that it takes no more pushes.
   private var hasLeft = false
   /// Monotonic milliseconds when it was found to be of no more use although streams are open.
@@ -154,7 +144,7 @@ public struct Connection: Sendable {
   /// TLS is up.
   mutating func connected(now: UInt64) {
     lastActivity = now
-    isMade = true
+    machine.made()
   }
 
   /// It takes requests, or has ended.
@@ -163,19 +153,20 @@ public struct Connection: Sendable {
   /// Another attempt of its search takes requests.
   mutating func beaten() {
     race = 0
-    isBeaten = true
+    machine.beaten()
   }
 
   /// It is given up because it is not ready in time.
   mutating func giveUp(_ turn: inout Turn) {
-    isGivenUp = true
+    machine.giveUp()
     turn.count(.connectTimeouts)
     turn.append(.abandon(id))
   }
 
   /// It has ended, and that says no more than that its address did not take a connection.
   var isOfAddressAlone: Bool {
-    isBeaten || (race != 0 && !machine.isRetired && (!isMade || isGivenUp))
+    machine.isBeaten
+      || (race != 0 && !machine.isRetired && (!machine.isMade || machine.isGivenUp))
   }
 
   // MARK: The gateway
@@ -206,10 +197,9 @@ public struct Connection: Sendable {
   /// The gateway is leaving.
   ///
   /// - Parameter isInOrder: without an error or a reason.
-  mutating func goAway(_ turn: inout Turn) { perform(machine.goAway(), &turn) }
-
-  /// The gateway ends it in good order.
-  mutating func endsInOrder() { isInOrder = true }
+  mutating func goAway(isInOrder: Bool, _ turn: inout Turn) {
+    perform(machine.goAway(isInOrder: isInOrder), &turn)
+  }
 
   // MARK: Signs of life
 
@@ -232,7 +222,6 @@ public struct Connection: Sendable {
   /// The gateway did not answer a PING.
   mutating func pingTimedOut(_ turn: inout Turn) {
     pingedAt = nil
-    wasSilent = true
     turn.append(.reportSilence(id))
     perform(machine.pingTimedOut(), &turn)
   }
@@ -266,7 +255,7 @@ public struct Connection: Sendable {
     return true
   }
 
-  /// Whether its pool is to be told that it takes no more pushes; true once.
+  /// True, once, if its pool is to be told that it takes no more pushes.
   mutating func leaves() -> Bool {
     guard !isStaying, !hasLeft else { return false }
     hasLeft = true

@@ -8,7 +8,7 @@ struct Connections: Sendable {
   private var free: [Int32] = []
   /// The places of those that there are, in the order in which they were opened.
   private(set) var indices: [Int32] = []
-  /// How many there have been.
+  /// The number of connections so far.
   private var opened: UInt64 = 0
 
   var count: Int { indices.count }

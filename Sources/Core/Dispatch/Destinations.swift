@@ -95,7 +95,7 @@ struct Destinations: ~Copyable, Sendable {
     pools.tell(pool, &work) { $0.lookedUp(addresses, isWanted: isWanted, &$1.turn) }
   }
 
-  /// How many more pushes of a class would be sent now.
+  /// The number of further pushes of a class that would be sent now.
   mutating func demand(for sendClass: SendClass, now: UInt64) -> Int {
     pools.demand(for: sendClass, now: now)
   }

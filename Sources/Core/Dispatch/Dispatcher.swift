@@ -305,7 +305,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// What may be committed, and what is strange; nil while that is not due yet.
   public mutating func report() -> [PartitionReport]? { work.report() }
 
-  // MARK: What it is like, for those who look
+  // MARK: Its state, for shells, status pages and tests
 
   /// The time of this turn: monotonic milliseconds, and milliseconds since the epoch.
   public var now: UInt64 { work.turn.now }
@@ -315,10 +315,10 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// Pushes that were taken and have not ended.
   public var pushCount: Int { work.pushes.count }
 
-  /// What is known of a push.
+  /// The state of a push.
   public mutating func push(_ slot: UInt32) -> PushState { work.pushes[slot] }
 
-  /// How many pushes were created at this time (milliseconds since the epoch) or earlier.
+  /// The number of pushes that were created at this time (milliseconds since the epoch) or earlier.
   public func pushes(createdBy wall: Int64) -> Int { work.pushes.count(createdBy: wall) }
 
   /// The slot of each partition's oldest push, by its offset.
@@ -345,7 +345,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// The pools that there are or were, by their numbers.
   public var pools: Range<Int32> { destinations.pools.indices }
 
-  /// How a pool stands; nil for one that was removed.
+  /// The state of a pool; nil for one that was removed.
   public func standing(ofPool pool: Int32) -> PoolStanding? { destinations.pools[pool].standing }
 
   /// The id of a credential.

@@ -19,7 +19,7 @@ struct GatewayLink: Sendable {
   private let pool: Int32
   let authentication: ConnectionStateMachine.Authentication
   private let settings: DispatchSettings
-  /// How the gateway takes pushes, and what follows for connections and retries.
+  /// The health of the destination, and what follows from it for connections and retries.
   private(set) var health: DestinationHealth
   private(set) var connections = Connections()
   private(set) var searches = Searches()
@@ -41,7 +41,7 @@ struct GatewayLink: Sendable {
       budget: RetryBudget(percent: settings.retryBudgetPercent))
   }
 
-  /// Whether there is something to authenticate with.
+  /// True with a valid provider token or a certificate.
   var isAuthorized: Bool { token != nil || authentication == .certificate }
 
   // MARK: Connections come
@@ -123,7 +123,6 @@ struct GatewayLink: Sendable {
   /// - Parameter isError: it says with its code that something is wrong.
   mutating func goAway(_ index: Int32, _ reason: Reason?, isError: Bool, _ turn: inout Turn) {
     turn.count(.goAways)
-    if !isError, reason == nil { connections[index].endsInOrder() }
     let farewell = health.goAway(
       reason, at: connections[index].address, hasAccepted: connections[index].machine.hasAccepted,
       now: turn.now, random: turn.chance())
@@ -131,7 +130,7 @@ struct GatewayLink: Sendable {
     if farewell.isNewRefusal { reportRefusal(words, app: nil, &turn) }
     if farewell.asksForToken { turn.requestToken(pool, words) }
     if farewell.isTrouble { putAddressAside(of: index, &turn) }
-    connections[index].goAway(&turn)
+    connections[index].goAway(isInOrder: !isError && reason == nil, &turn)
   }
 
   mutating func ponged(_ index: Int32, _ turn: inout Turn) { connections[index].ponged(&turn) }
@@ -148,7 +147,7 @@ struct GatewayLink: Sendable {
     }
     if !isOfAddressAlone { noteLeaving(index, &turn) }
     // Silence is a loss, although it is we who close.
-    let isLoss = isFailure || connections[index].wasSilent
+    let isLoss = isFailure || connections[index].machine.wasSilent
     connections.remove(index)
     searches.endAttempt(of: race, isLast: !isOfAddressAlone)
     if isOfAddressAlone { return goOn(race, &turn) }
@@ -169,7 +168,7 @@ struct GatewayLink: Sendable {
       hasAccepted: connection.machine.hasAccepted, lived: turn.now - connection.startedAt,
       isAddressAside: connection.isAddressAside)
     end.accepted = connection.machine.acceptedStreams
-    end.isInOrder = connection.isInOrder
+    end.isInOrder = connection.machine.isInOrder
     health.connectionEnded(end, now: turn.now, random: turn.chance())
   }
 
@@ -219,7 +218,7 @@ struct GatewayLink: Sendable {
     }
   }
 
-  /// What it is decided by whether to open or close a connection, but for the pushes that wait.
+  /// The load that `ConnectionPoolPolicy` decides by, without the pushes that wait.
   private var load: ConnectionPoolPolicy.Load {
     var load = ConnectionPoolPolicy.Load(
       connecting: searches.count, serving: 0, credit: 0, openStreams: 0, capacity: 0,
@@ -306,7 +305,7 @@ struct GatewayLink: Sendable {
   /// All connections are to be replaced: APNs knows a team's topics as they were when each sent its first push.
   mutating func age() { for index in connections.indices { connections[index].age() } }
 
-  /// What connections trust or show was replaced.
+  /// Roots or certificates were replaced: the next connect need not wait.
   mutating func trustRenewed() { health.trustRenewed() }
 
   /// The credential was replaced: what was refused may be tried again at once.
@@ -339,7 +338,7 @@ struct GatewayLink: Sendable {
 
   // MARK: A push goes out
 
-  /// Whether one more push may be open.
+  /// True if one more push may be open.
   ///
   /// - Parameters:
   ///   - capacity: streams that may be open in all.
@@ -355,13 +354,13 @@ struct GatewayLink: Sendable {
     return min(credit, max(0, health.allowance(capacity: capacity, now: now) - open))
   }
 
-  /// Whether something may have changed for the pushes whose apps had to wait.
+  /// True if something may have changed for the pushes whose apps had to wait.
   mutating func hasNewAllowance(now: UInt64) -> Bool { health.hasNewAllowance(now: now) }
 
-  /// Whether some app has to wait. `mutating`, although it only reads: otherwise it would be asked of a copy.
+  /// True if some app has to wait. `mutating`, although it only reads: otherwise it would be asked of a copy.
   mutating func hasRefusedApps() -> Bool { health.hasRefusedApps }
 
-  /// Whether a push goes out now; to be asked only if `hasRefusedApps`.
+  /// Decides if a push of an app goes out now; to be asked only if `hasRefusedApps`.
   mutating func passage(of push: borrowing PushState, now: UInt64) -> RefusedApps.Passage {
     health.passage(app: push.app, findsOut: push.setback.findsOut, now: now)
   }
@@ -430,7 +429,7 @@ struct GatewayLink: Sendable {
     return reaction
   }
 
-  /// What an answer asks of the signer.
+  /// Asks the signer for a newer provider token if the answer calls for one.
   private mutating func askForToken(
     _ response: GatewayResponse, _ reaction: DestinationHealth.Reaction, _ turn: inout Turn
   ) {
@@ -461,7 +460,7 @@ struct GatewayLink: Sendable {
     }
   }
 
-  /// Whether a connection will not serve again.
+  /// True if a connection will not serve again.
   func isAbandoned(_ index: Int32) -> Bool { connections[index].machine.isAbandoned }
 
   /// A push's stream ended without an answer.
@@ -482,7 +481,7 @@ struct GatewayLink: Sendable {
     health.failed(isSilent: isSilent, now: turn.now, random: turn.chance())
   }
 
-  /// What becomes of a push that failed.
+  /// Decides what becomes of a push that failed.
   mutating func retry(
     _ push: DestinationHealth.FailedPush, now: UInt64, wall: Int64
   ) -> DestinationHealth.Retry {
@@ -509,7 +508,7 @@ struct GatewayLink: Sendable {
     return mayWait(setback, app, for: index, now: turn.now) ? nil : index
   }
 
-  /// Whether a connection leads to another address than where a push failed, and not to one that has refused its app.
+  /// True if a connection leads to another address than where a push failed, and not to one that has refused its app.
   func isElsewhere(_ index: Int32, _ setback: PushState.Setback, _ app: UInt64) -> Bool {
     let address = connections[index].address
     guard address != setback.address else { return false }
@@ -527,7 +526,7 @@ struct GatewayLink: Sendable {
     return found
   }
 
-  /// Whether a better place than this connection may yet be found.
+  /// True if a better place than this connection may yet be found.
   private func mayWait(
     _ setback: PushState.Setback, _ app: UInt64, for index: Int32, now: UInt64
   ) -> Bool {
@@ -546,7 +545,7 @@ struct GatewayLink: Sendable {
     now - setback.at >= settings.connectTimeout
   }
 
-  /// Whether a push that waits for another connection has one now, or has waited long enough.
+  /// True if a push that waits for another connection has one now, or has waited long enough.
   func canComeBack(_ setback: PushState.Setback, _ app: UInt64, now: UInt64) -> Bool {
     if isPatienceOver(setback, now: now) { return true }
     var first: Int32?

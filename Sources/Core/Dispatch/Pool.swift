@@ -4,7 +4,7 @@ internal import APNS
 public import Delivery
 internal import Pipeline
 
-/// What a pool's pushes authenticate with.
+/// The credential that a pool's pushes authenticate with.
 public enum PoolCredential: Sendable, Equatable {
   /// A credential of the `ProviderTokenBook`, by its index there.
   case token(Int)
@@ -12,13 +12,13 @@ public enum PoolCredential: Sendable, Equatable {
   case certificate(Int)
 }
 
-/// How a pool stands, for those who look.
+/// The state of a pool, for status pages and tests.
 public struct PoolStanding: Sendable {
   public let kind: GatewayKind
   public let credential: PoolCredential
   /// Its credential is gone: its connections drain.
   public let isRetired: Bool
-  /// Whether there is something to authenticate with.
+  /// True with a valid provider token or a certificate.
   public let isAuthorized: Bool
   public let health: DestinationHealth
   /// Pushes that may be sent, those whose apps have to wait, and those that wait for another connection.
@@ -101,7 +101,7 @@ struct Pool: Sendable {
   /// It was retired, and nothing is left of it.
   var isOver: Bool { isRetired && link.connections.isEmpty && link.searches.lookUps == 0 }
 
-  /// How it stands; nil if it was removed.
+  /// Its state; nil if it was removed.
   var standing: PoolStanding? {
     isRemoved
       ? nil
@@ -118,7 +118,7 @@ struct Pool: Sendable {
 
   var allConnections: [Connection] { link.connections.indices.map { link.connections[$0] } }
 
-  /// How it stands in the budget of all pools; nil without a connection that stays.
+  /// Its entry in the budget of all pools; nil without a connection that stays.
   var holder: ConnectionBudget.Holder? {
     let staying = link.connections.staying.map { link.connections[$0].startedAt }
     guard let since = staying.min(), let last = staying.max() else { return nil }
@@ -158,7 +158,7 @@ struct Pool: Sendable {
     return true
   }
 
-  /// What has changed is about to be acted on.
+  /// Forgets that something has changed: it is about to be acted on.
   mutating func beginDispatch() { isTouched = false }
 
   /// Something goes on.
@@ -240,7 +240,7 @@ struct Pool: Sendable {
     queue.removeAll(where: isGone)
   }
 
-  /// How many more pushes of a class would be sent now; negative when more wait than that.
+  /// The number of further pushes of a class that would be sent now; negative when more wait than that.
   mutating func demand(for sendClass: SendClass, now: UInt64) -> Int {
     let capacity = link.connections.capacity
     let free = link.free(capacity: capacity, open: queue.open, now: now)
@@ -277,7 +277,7 @@ struct Pool: Sendable {
     return queue.next(capacity: capacity)
   }
 
-  /// Where a push goes whose turn it is.
+  /// The place of a push whose turn it is.
   private enum Place {
     case on(Int32)
     /// Nowhere: it has ended, or waits elsewhere.
@@ -348,7 +348,7 @@ struct Pool: Sendable {
     work.delivered(slot, by: Self.destination(number))
   }
 
-  /// What is left to do about a push that failed.
+  /// The step that is left for a push that failed.
   enum Failed {
     case nothing
     /// It is in line again.
@@ -404,7 +404,7 @@ struct Pool: Sendable {
 
   // MARK: What becomes of a push that failed
 
-  /// How a push failed.
+  /// The failure of a push.
   private struct Failure {
     var cause: RetryPolicy.Cause
     var answer: GatewayResponse?
@@ -415,7 +415,7 @@ struct Pool: Sendable {
     /// An address refused the credential that another one may accept.
     var isOfAddress = false
 
-    /// What APNs has answered: the outcome says it.
+    /// The answer of APNs, for the outcome; nil if it was not APNs' own.
     var answerOfAPNs: GatewayResponse? {
       if case .answered(let verdict) = cause, verdict != .foreign { answer } else { nil }
     }

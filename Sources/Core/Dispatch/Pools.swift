@@ -16,7 +16,7 @@ struct Pools: Sendable {
   private var lookUps = 0
   /// Pools that were retired and are not empty yet.
   private var retired: [Int32] = []
-  /// What all of them may have together.
+  /// The connections that all of them may have together.
   private var budget: ConnectionBudget
   /// When to look for idle pools next, in monotonic milliseconds.
   private var nextIdleLook: UInt64 = 0
@@ -131,7 +131,7 @@ struct Pools: Sendable {
     }
   }
 
-  /// How many more pushes of a class would be sent now, in all pools.
+  /// The number of further pushes of a class that would be sent now, in all pools.
   mutating func demand(for sendClass: SendClass, now: UInt64) -> Int {
     var demand = 0
     for pool in all.indices where !all[pool].isRemoved {

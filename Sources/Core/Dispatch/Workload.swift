@@ -9,7 +9,7 @@ internal import Pipeline
 ///
 /// Here a push begins and ends; between that, `Destinations` decides where it goes.
 struct Workload: Sendable {
-  /// What all that decides about the pushes writes to.
+  /// The output of all that decides: actions and counts.
   var turn: Turn
   private(set) var pushes: PushStates
   private(set) var partitions = Partitions()
