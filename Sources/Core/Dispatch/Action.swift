@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import APNS
+public import Delivery
 public import Pipeline
 
-/// What the `Dispatcher` wants done. Slots, connections and pools are named by their numbers.
+/// What the `Dispatcher` wants done. Slots and pools are named by their numbers.
 ///
 /// The owner does all that is named before it tells the next event: until then a slot that has ended is not reused,
 /// and what is known of its push can be asked for.
@@ -10,17 +12,19 @@ public enum Action: Sendable, Equatable {
   // Pushes.
 
   /// Send the push on a connection that has a stream for it; `notSent` if it has none after all.
-  case send(slot: UInt32, connection: Int32)
+  case send(slot: UInt32, ConnectionID)
   /// Give the push's stream up. That it has ended is an event as for any other stream.
-  case reset(slot: UInt32, connection: Int32)
-  /// The push ended: write its receipt, with what APNs answered if `isAnswered`.
-  case receipt(slot: UInt32, Outcome, ReceiptCause?, isAnswered: Bool)
+  case reset(slot: UInt32, ConnectionID)
+  /// APNs accepted the push: write its receipt. Nearly every push ends so.
+  case delivered(slot: UInt32)
+  /// The push ended otherwise: write its receipt, with the answer if it was another than APNs' 200.
+  case receipt(slot: UInt32, Outcome, ReceiptCause?, GatewayResponse?)
   /// The push was rejected for its device token: write a feedback record, then its receipt.
-  case feedback(slot: UInt32)
+  case feedback(slot: UInt32, GatewayResponse)
   /// Write the push to a retry topic.
   case park(slot: UInt32, RetryTier, ParkReason)
   /// Write the push to the dead letters, then its receipt.
-  case deadLetter(slot: UInt32, DeadLetterReason, ReceiptCause, isAnswered: Bool)
+  case deadLetter(slot: UInt32, DeadLetterReason, ReceiptCause, GatewayResponse?)
   /// Drop the push unsent: its partition's next owner sends it.
   case handBack(slot: UInt32)
 
@@ -29,14 +33,14 @@ public enum Action: Sendable, Equatable {
   /// Look the pool's gateway up; `seed` shuffles the addresses.
   case lookUp(pool: Int32, seed: UInt32)
   /// Open this connection of the pool to its address.
-  case open(connection: Int32)
+  case open(ConnectionID)
   /// From its next request on the connection carries the newest provider token of its pool.
-  case changeToken(connection: Int32)
-  case ping(connection: Int32)
+  case changeToken(ConnectionID)
+  case ping(ConnectionID)
   /// Say GOAWAY and close. What is open on it ends without an answer.
-  case close(connection: Int32)
+  case close(ConnectionID)
   /// It was not ready in time: give it up.
-  case abandon(connection: Int32)
+  case abandon(ConnectionID)
 
   // Pools.
 
@@ -48,27 +52,27 @@ public enum Action: Sendable, Equatable {
   case retirePool(Int32)
   /// Nothing is left of a pool that was retired.
   case removePool(Int32)
-  /// A newer provider token of the pool's credential is needed.
-  case requestToken(pool: Int32)
+  /// A newer provider token of the pool's credential is needed: an answer, or the reason of a GOAWAY, says so.
+  case requestToken(pool: Int32, GatewayResponse)
   /// A provider token is needed for the push's app.
   case requestAppToken(slot: UInt32)
 
   // What somebody should know.
 
-  /// APNs refuses the credential: everything, or the app of this push.
-  case reportRefusal(pool: Int32, app: UInt32?)
+  /// APNs refuses the credential, with an answer or the reason of a GOAWAY: everything, or the app of this push.
+  case reportRefusal(pool: Int32, app: UInt32?, GatewayResponse)
   /// The connection does not answer.
-  case reportSilence(connection: Int32)
-  /// The address where the push failed last refuses what another one, which has accepted it now, does not.
-  case reportRefusingAddress(pool: Int32, slot: UInt32)
-  /// An answer on the connection is not of APNs.
-  case reportForeignAnswer(connection: Int32)
+  case reportSilence(ConnectionID)
+  /// An address refuses what another address of the pool's gateway accepts.
+  case reportRefusingAddress(pool: Int32, PeerAddress)
+  /// The answer to the push is not of APNs.
+  case reportForeignAnswer(slot: UInt32, ConnectionID, GatewayResponse)
 }
 
 /// Why a push goes to a retry topic, as the record's last reason.
-public enum ParkReason: UInt8, Sendable, Equatable {
-  /// The answer, or that there was none.
-  case failure
+public enum ParkReason: Sendable, Equatable {
+  /// The answer; nil for none.
+  case failure(GatewayResponse?)
   /// Its destination holds more than its share of the loop.
   case share
   /// Nobody has a provider token for it.

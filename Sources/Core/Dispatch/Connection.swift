@@ -1,16 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import APNS
 public import Delivery
 
+/// The name of a connection: its pool, and its place there. Places are reused.
+public struct ConnectionID: Hashable, Comparable, Sendable {
+  public let pool: Int32
+  public let index: Int32
+
+  public init(pool: Int32, index: Int32) {
+    self.pool = pool
+    self.index = index
+  }
+
+  /// No connection. An optional would be larger, and compared in two steps.
+  static let none = ConnectionID(pool: -1, index: -1)
+
+  public static func < (left: ConnectionID, right: ConnectionID) -> Bool {
+    (left.pool, left.index) < (right.pool, right.index)
+  }
+}
+
 /// One connection of a pool, as it is decided by. Its socket is elsewhere.
+///
+/// An event goes to its state machine, and what that wants done is appended to the turn.
 public struct Connection: Sendable {
-  /// What of it a push remembers: unlike its place, no later connection has it.
-  let serial: UInt32
-  /// −1 in a place that is free: an optional would be copied whole at each look.
-  public private(set) var pool: Int32
+  public let id: ConnectionID
+  /// The number by which a push remembers it: unlike its place, no later connection of the loop has it.
+  let serial: UInt64
   public let address: PeerAddress
   /// Which streams it takes, and what becomes of it.
-  public internal(set) var machine: ConnectionStateMachine
+  public private(set) var machine: ConnectionStateMachine
   /// The token that it carries, as its pool numbers them; 0 for none yet.
   private(set) var token: UInt32 = 0
   /// Monotonic milliseconds of the start, of the last answer (the start before the first), and of the moment
@@ -27,29 +47,19 @@ public struct Connection: Sendable {
   private(set) var isAged = false
   /// The search of its pool that it is an attempt of; 0 once that has ended for it.
   private(set) var race: UInt32
-  /// Another attempt was ready first.
-  private(set) var isBeaten = false
-  /// It was not ready in time.
-  private(set) var isGivenUp = false
-  /// TLS was up.
-  private(set) var isMade = false
-  /// It was given up because it did not even answer a PING.
-  private(set) var wasSilent = false
   /// Its address was put aside because it failed.
   private(set) var isAddressAside = false
-  /// The gateway ended it with GOAWAY, and not because of an error.
-  private(set) var isInOrder = false
   /// Its pool was told that it takes no more pushes.
   private var hasLeft = false
   /// Monotonic milliseconds when it was found to be of no more use although streams are open.
   private var abandonedAt: UInt64?
 
   init(
-    serial: UInt32, pool: Int32, race: UInt32, address: PeerAddress,
+    _ id: ConnectionID, serial: UInt64, race: UInt32, address: PeerAddress,
     machine: ConnectionStateMachine, now: UInt64, replaceAt: UInt64
   ) {
+    self.id = id
     self.serial = serial
-    self.pool = pool
     self.race = race
     self.address = address
     self.machine = machine
@@ -73,33 +83,15 @@ public struct Connection: Sendable {
   /// Monotonic milliseconds for which nothing came although something was expected.
   func silence(now: UInt64) -> UInt64 { now - max(lastActivity, busySince) }
 
-  // MARK: Events
-
-  /// Something came from the gateway.
-  mutating func noteActivity(now: UInt64) { lastActivity = now }
-
-  /// It takes requests, or has ended.
-  mutating func leaveRace() { race = 0 }
-
-  /// Another attempt of its search takes requests.
-  mutating func beaten() {
-    race = 0
-    isBeaten = true
+  private mutating func perform(_ action: ConnectionStateMachine.Action, _ turn: inout Turn) {
+    switch action {
+    case .nothing: break
+    case .ping: ping(&turn)
+    case .close: turn.append(.close(id))
+    }
   }
 
-  /// It is given up because it is not ready in time.
-  mutating func giveUp() { isGivenUp = true }
-
-  /// It has ended, and that says no more than that its address did not take a connection.
-  var isOfAddressAlone: Bool {
-    isBeaten || (race != 0 && !machine.isRetired && (!isMade || isGivenUp))
-  }
-
-  /// TLS is up.
-  mutating func connected(now: UInt64) {
-    lastActivity = now
-    isMade = true
-  }
+  // MARK: Streams
 
   /// A push goes out.
   mutating func opened(now: UInt64, wall: Int64) {
@@ -107,8 +99,33 @@ public struct Connection: Sendable {
     machine.opened(now: wall)
   }
 
-  /// It carries this token of its pool from its next request on.
-  mutating func carry(token: UInt32) { self.token = token }
+  /// A stream could not be opened: there are no more of them here.
+  mutating func notSent(_ turn: inout Turn) { perform(machine.notOpened(), &turn) }
+
+  /// APNs accepted a push.
+  mutating func accepted(_ turn: inout Turn) {
+    lastActivity = turn.now
+    perform(machine.accepted(), &turn)
+  }
+
+  /// APNs answered a push with anything else.
+  mutating func answered(status: UInt16, _ reaction: ConnectionAction, _ turn: inout Turn) {
+    lastActivity = turn.now
+    perform(machine.answered(status: status, connection: reaction), &turn)
+  }
+
+  /// A stream ended without an answer.
+  ///
+  /// - Parameters:
+  ///   - isUnprocessed: APNs has certainly not processed the push.
+  ///   - timedOut: we have given it up.
+  mutating func unanswered(isUnprocessed: Bool, timedOut: Bool, _ turn: inout Turn) {
+    let action =
+      if isUnprocessed { machine.refused() } else if timedOut { machine.timedOut() } else {
+        machine.reset()
+      }
+    perform(action, &turn)
+  }
 
   /// Some of its requests failed.
   ///
@@ -119,18 +136,114 @@ public struct Connection: Sendable {
     return true
   }
 
-  mutating func pinged(now: UInt64) { pingedAt = now }
+  // MARK: On its way
 
-  /// The gateway answered a PING.
-  mutating func ponged(now: UInt64) {
-    pingedAt = nil
+  /// Something came from the gateway.
+  mutating func noteActivity(now: UInt64) { lastActivity = now }
+
+  /// TLS is up.
+  mutating func connected(now: UInt64) {
     lastActivity = now
+    machine.made()
   }
 
-  /// The gateway did not answer a PING.
-  mutating func pingTimedOut() {
+  /// It takes requests, or has ended.
+  mutating func leaveRace() { race = 0 }
+
+  /// Another attempt of its search takes requests.
+  mutating func beaten() {
+    race = 0
+    machine.beaten()
+  }
+
+  /// It is given up because it is not ready in time.
+  mutating func giveUp(_ turn: inout Turn) {
+    machine.giveUp()
+    turn.count(.connectTimeouts)
+    turn.append(.abandon(id))
+  }
+
+  /// It has ended, and that says no more than that its address did not take a connection.
+  var isOfAddressAlone: Bool {
+    machine.isBeaten
+      || (race != 0 && !machine.isRetired && (!machine.isMade || machine.isGivenUp))
+  }
+
+  // MARK: The gateway
+
+  /// The gateway allows so many streams at once: pushes may go out.
+  mutating func settings(limit: Int) {
+    machine.settings(limit: limit)
+    machine.connected()
+  }
+
+  /// The gateway allows fewer streams than it did, perhaps.
+  mutating func limit(to limit: Int) { if limit < machine.limit { machine.settings(limit: limit) } }
+
+  /// Takes the newest provider token of its pool, if the rules allow it.
+  ///
+  /// - Returns: false when no push may go out on it now.
+  mutating func prepare(_ newest: PoolToken, _ turn: inout Turn) -> Bool {
+    switch machine.chooseToken(newest: newest.stamp, now: turn.wall) {
+    case .current: return true
+    case .newest:
+      token = newest.number
+      turn.append(.changeToken(id))
+      return true
+    case .none: return false
+    }
+  }
+
+  /// The gateway is leaving.
+  ///
+  /// - Parameter isInOrder: without an error or a reason.
+  mutating func goAway(isInOrder: Bool, _ turn: inout Turn) {
+    perform(machine.goAway(isInOrder: isInOrder), &turn)
+  }
+
+  // MARK: Signs of life
+
+  /// Asks for a sign of life.
+  mutating func ping(_ turn: inout Turn) {
+    pingedAt = turn.now
+    turn.append(.ping(id))
+  }
+
+  /// The gateway answered a PING.
+  mutating func ponged(_ turn: inout Turn) {
     pingedAt = nil
-    wasSilent = true
+    lastActivity = turn.now
+    perform(machine.ponged(), &turn)
+  }
+
+  /// Nothing came for too long although streams are open.
+  mutating func silent(_ turn: inout Turn) { perform(machine.silent(), &turn) }
+
+  /// The gateway did not answer a PING.
+  mutating func pingTimedOut(_ turn: inout Turn) {
+    pingedAt = nil
+    turn.append(.reportSilence(id))
+    perform(machine.pingTimedOut(), &turn)
+  }
+
+  // MARK: The end
+
+  /// It is to be replaced.
+  mutating func age() { isAged = true }
+
+  /// It is to be replaced if its time has come.
+  mutating func age(now: UInt64) { if now >= replaceAt { isAged = true } }
+
+  /// It closes as its streams end.
+  mutating func retire(_ turn: inout Turn) { perform(machine.retire(), &turn) }
+
+  /// Closes it if it is of no more use, once answers that are on their way have had their time.
+  mutating func closeAbandoned(_ turn: inout Turn) {
+    guard machine.isAbandoned else { return }
+    let since = abandonedAt ?? turn.now
+    abandonedAt = since
+    guard turn.now - since >= ConnectionStateMachine.grace else { return }
+    perform(machine.graceOver(), &turn)
   }
 
   /// Its address is put aside.
@@ -142,30 +255,13 @@ public struct Connection: Sendable {
     return true
   }
 
-  /// The gateway ends it in good order.
-  mutating func endsInOrder() { isInOrder = true }
-
-  /// Whether its pool is to be told that it takes no more pushes; true once.
+  /// True, once, if its pool is to be told that it takes no more pushes.
   mutating func leaves() -> Bool {
     guard !isStaying, !hasLeft else { return false }
     hasLeft = true
     return true
   }
 
-  /// It is to be replaced.
-  mutating func age() { isAged = true }
-
-  /// It is to be replaced if its time has come.
-  mutating func age(now: UInt64) { if now >= replaceAt { isAged = true } }
-
-  /// Whether it has been of no more use for as long as answers that are on their way get.
-  mutating func isGraceOver(now: UInt64) -> Bool {
-    guard machine.isAbandoned else { return false }
-    let since = abandonedAt ?? now
-    abandonedAt = since
-    return now - since >= ConnectionStateMachine.grace
-  }
-
-  /// Its place is free.
-  mutating func remove() { pool = -1 }
+  /// It is over.
+  mutating func closed() { machine.closed() }
 }

@@ -1,190 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
 internal import Delivery
 
-/// The connections of one loop, by number. Numbers are reused.
-///
-/// An event of a connection goes to its state machine, and what that wants done is appended to the turn.
-public struct Connections: Sendable {
+/// The connections of one pool in places that are reused.
+struct Connections: Sendable {
   private var places: [Connection] = []
   private var free: [Int32] = []
-  private var serial: UInt32 = 0
+  /// The places of those that there are, in the order in which they were opened.
+  private(set) var indices: [Int32] = []
+  /// The number of connections so far.
+  private var opened: UInt64 = 0
 
-  /// Connections that there are.
-  public var count: Int { places.count - free.count }
+  var count: Int { indices.count }
+  var isEmpty: Bool { indices.isEmpty }
 
-  /// Those of them that close as soon as their streams end.
-  var leaving: Int { places.count { $0.pool >= 0 && !$0.isStaying } }
-
-  /// A connection that is there.
-  public internal(set) subscript(_ number: Int32) -> Connection {
-    @inline(__always) get { places[Int(number)] }
-    @inline(__always) _modify { yield &places[Int(number)] }
+  subscript(_ index: Int32) -> Connection {
+    @inline(__always) get { places[Int(index)] }
+    @inline(__always) _modify { yield &places[Int(index)] }
   }
-
-  public func contains(_ number: Int32) -> Bool {
-    Int(number) < places.count && places[Int(number)].pool >= 0
-  }
-
-  /// The numbers of all.
-  public var numbers: [Int32] { places.indices.map { Int32($0) }.filter { contains($0) } }
 
   /// Makes one.
   ///
   /// - Parameters:
-  ///   - race: the search of its pool that it is an attempt of.
+  ///   - race: the search that it is an attempt of.
   ///   - replaceAt: when it will be too old (monotonic milliseconds).
   mutating func add(
-    pool: Int32, race: UInt32, address: PeerAddress,
-    authentication: ConnectionStateMachine.Authentication, maximumStreams: UInt64, now: UInt64,
-    replaceAt: UInt64
-  ) -> Int32 {
-    serial &+= 1
-    if serial == 0 { serial = 1 }
+    of pool: Int32, race: UInt32, to address: PeerAddress, _ machine: ConnectionStateMachine,
+    now: UInt64, replaceAt: UInt64
+  ) -> ConnectionID {
+    opened += 1
+    let place = free.popLast()
+    let id = ConnectionID(pool: pool, index: place ?? Int32(places.count))
     let connection = Connection(
-      serial: serial, pool: pool, race: race, address: address,
-      machine: ConnectionStateMachine(
-        authentication: authentication, maximumStreams: maximumStreams),
+      id, serial: UInt64(pool) << 32 | opened, race: race, address: address, machine: machine,
       now: now, replaceAt: replaceAt)
-    guard let number = free.popLast() else {
-      places.append(connection)
-      return Int32(places.count - 1)
-    }
-    places[Int(number)] = connection
-    return number
+    if place == nil { places.append(connection) } else { places[Int(id.index)] = connection }
+    indices.append(id.index)
+    return id
   }
 
-  mutating func remove(_ number: Int32) {
-    places[Int(number)].remove()
-    free.append(number)
+  mutating func remove(_ index: Int32) {
+    indices.removeAll { $0 == index }
+    free.append(index)
   }
 
-  private mutating func perform(
-    _ action: ConnectionStateMachine.Action, on number: Int32, _ turn: inout Turn
-  ) {
-    switch action {
-    case .nothing: break
-    case .ping: ping(number, &turn)
-    case .close: turn.append(.close(connection: number))
-    }
+  // MARK: All together
+
+  /// Those that serve or will.
+  var staying: [Int32] { indices.filter { self[$0].isStaying } }
+
+  /// Streams that may be open in all, as far as is known.
+  var capacity: Int {
+    var sum = 0
+    for index in indices { sum += places[Int(index)].machine.capacity }
+    return sum
   }
 
-  // MARK: Streams
-
-  /// APNs accepted a push.
-  mutating func accepted(_ number: Int32, _ turn: inout Turn) {
-    places[Int(number)].noteActivity(now: turn.now)
-    perform(places[Int(number)].machine.accepted(), on: number, &turn)
+  /// Streams that could be opened now.
+  var credit: Int {
+    var sum = 0
+    for index in indices { sum += places[Int(index)].machine.credit }
+    return sum
   }
 
-  /// APNs answered a push with anything else.
-  mutating func answered(
-    _ number: Int32, status: UInt16, _ reaction: ConnectionAction, _ turn: inout Turn
-  ) {
-    places[Int(number)].noteActivity(now: turn.now)
-    perform(
-      places[Int(number)].machine.answered(status: status, connection: reaction), on: number, &turn)
-  }
-
-  /// A stream ended without an answer.
-  ///
-  /// - Parameters:
-  ///   - isUnprocessed: APNs has certainly not processed the push.
-  ///   - timedOut: we have given it up.
-  mutating func unanswered(
-    _ number: Int32, isUnprocessed: Bool, timedOut: Bool, _ turn: inout Turn
-  ) {
-    let action =
-      if isUnprocessed {
-        places[Int(number)].machine.refused()
-      } else if timedOut {
-        places[Int(number)].machine.timedOut()
-      } else {
-        places[Int(number)].machine.reset()
+  /// The connection with the most free streams, or nil when none has any.
+  var mostFree: Int32? {
+    var best: Int32?
+    var most = 0
+    for index in indices {
+      let credit = places[Int(index)].machine.credit
+      if credit > most {
+        most = credit
+        best = index
       }
-    perform(action, on: number, &turn)
+    }
+    return best
   }
 
-  /// A stream could not be opened: there are no more of them here.
-  mutating func notOpened(_ number: Int32, _ turn: inout Turn) {
-    perform(places[Int(number)].machine.notOpened(), on: number, &turn)
+  /// The one that closes first: with the fewest open streams.
+  var idlest: Int32? {
+    staying.min { self[$0].machine.openStreams < self[$1].machine.openStreams }
   }
 
-  // MARK: The gateway
+  /// Nothing is open or asked for.
+  var areSettled: Bool { indices.allSatisfy { self[$0].isServing && self[$0].pingedAt == nil } }
 
-  /// The gateway allows so many streams at once: pushes may go out.
-  mutating func settings(_ number: Int32, limit: Int) {
-    places[Int(number)].machine.settings(limit: limit)
-    places[Int(number)].machine.connected()
+  /// All of them have accepted a push, and none is asked for a sign of life.
+  var areCalm: Bool {
+    for index in indices {
+      guard self[index].isServing, self[index].pingedAt == nil, self[index].machine.hasAccepted
+      else { return false }
+    }
+    return true
   }
 
-  /// The gateway allows fewer streams than it did, perhaps.
-  mutating func limit(_ number: Int32, to limit: Int) {
-    if limit < places[Int(number)].machine.limit {
-      places[Int(number)].machine.settings(limit: limit)
+  /// Adds what they carry to what it is decided by whether to open or close one.
+  func add(to load: inout ConnectionPoolPolicy.Load) {
+    for index in indices {
+      let connection = self[index]
+      switch connection.machine.state {
+      case .priming, .ready, .suspect:
+        load.serving += 1
+        if connection.isAged {
+          load.aged += 1
+        } else if !connection.machine.hasAccepted {
+          load.unproven += 1
+        }
+        load.credit += connection.machine.credit
+        load.openStreams += connection.machine.openStreams
+        load.capacity += connection.machine.limit
+      // Of one that is on its way its search counts.
+      case .connecting, .draining, .closed: break
+      }
     }
   }
-
-  /// Puts the newest provider token of its pool on one, if the rules allow it.
-  ///
-  /// - Parameter tokenNumber: of that token, as the pool numbers them.
-  /// - Returns: false when no push may go out on it now.
-  mutating func prepareToken(
-    _ number: Int32, newest: ProviderTokenStamp, tokenNumber: UInt32, _ turn: inout Turn
-  ) -> Bool {
-    switch places[Int(number)].machine.chooseToken(newest: newest, now: turn.wall) {
-    case .current: return true
-    case .newest:
-      places[Int(number)].carry(token: tokenNumber)
-      turn.append(.changeToken(connection: number))
-      return true
-    case .none: return false
-    }
-  }
-
-  /// The gateway is leaving.
-  mutating func goAway(_ number: Int32, _ turn: inout Turn) {
-    perform(places[Int(number)].machine.goAway(), on: number, &turn)
-  }
-
-  /// Asks for a sign of life.
-  mutating func ping(_ number: Int32, _ turn: inout Turn) {
-    places[Int(number)].pinged(now: turn.now)
-    turn.append(.ping(connection: number))
-  }
-
-  /// The gateway answered a PING.
-  mutating func ponged(_ number: Int32, _ turn: inout Turn) {
-    places[Int(number)].ponged(now: turn.now)
-    perform(places[Int(number)].machine.ponged(), on: number, &turn)
-  }
-
-  /// Nothing came for too long although streams are open.
-  mutating func silent(_ number: Int32, _ turn: inout Turn) {
-    perform(places[Int(number)].machine.silent(), on: number, &turn)
-  }
-
-  /// The gateway did not answer a PING.
-  mutating func pingTimedOut(_ number: Int32, _ turn: inout Turn) {
-    places[Int(number)].pingTimedOut()
-    turn.append(.reportSilence(connection: number))
-    perform(places[Int(number)].machine.pingTimedOut(), on: number, &turn)
-  }
-
-  // MARK: The end
-
-  /// One closes as its streams end.
-  mutating func retire(_ number: Int32, _ turn: inout Turn) {
-    perform(places[Int(number)].machine.retire(), on: number, &turn)
-  }
-
-  /// Closes one that is of no more use once answers that are on their way have had their time.
-  mutating func closeAbandoned(_ number: Int32, _ turn: inout Turn) {
-    guard places[Int(number)].isGraceOver(now: turn.now) else { return }
-    perform(places[Int(number)].machine.graceOver(), on: number, &turn)
-  }
-
-  /// One is over.
-  mutating func closed(_ number: Int32) { places[Int(number)].machine.closed() }
 }

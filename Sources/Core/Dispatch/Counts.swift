@@ -77,14 +77,15 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
 
 /// The counters' values, written by the one owner.
 public struct Counts: Sendable {
-  var values = InlineArray<40, Int>(repeating: 0)
+  private var values = InlineArray<40, Int>(repeating: 0)
 
   init() { precondition(SenderCounter.allCases.count == values.count) }
 
-  public internal(set) subscript(_ counter: SenderCounter) -> Int {
-    get { values[counter.rawValue] }
-    set { values[counter.rawValue] = newValue }
-  }
+  public subscript(_ counter: SenderCounter) -> Int { values[counter.rawValue] }
+
+  mutating func add(_ counter: SenderCounter) { values[counter.rawValue] += 1 }
+
+  mutating func set(_ counter: SenderCounter, _ value: Int) { values[counter.rawValue] = value }
 }
 
 extension Outcome {

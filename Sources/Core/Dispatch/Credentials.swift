@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import APNS
-public import Delivery
+internal import Delivery
 internal import Pipeline
 
 /// The credentials that the sender knows, and which pool serves which of them.
-public struct Credentials: ~Copyable, Sendable {
-  public internal(set) var tokens = ProviderTokenBook()
+struct Credentials: ~Copyable, Sendable {
+  private(set) var tokens = ProviderTokenBook()
   private(set) var certificates: CertificateBook
   /// The pool of a credential and of a client certificate, by `GatewayKind.place`; −1 for none yet.
   private var tokenPools: [Int32] = []
   private var certificatePools: [Int32] = []
   /// Whether all credentials that the topic had at the start are known: no app is unknown before.
   private(set) var knowsAll = false
-  /// Records of the provider tokens' topic that were told and not applied yet.
-  var backlog = ProviderTokenBacklog()
-  /// Pushes whose app has no credential.
-  var waiting = SlotQueue()
   /// Credentials that serve other apps than before, according to the records that are being applied.
   private var reassigned: [Int] = []
   /// Apps for which a provider token was asked for a moment ago.
@@ -82,8 +78,16 @@ public struct Credentials: ~Copyable, Sendable {
   /// - Parameter isComplete: all credentials that the topic had at the start are known.
   mutating func applied(isComplete: Bool) { knowsAll = isComplete }
 
-  mutating func noteReassigned(_ index: Int) { reassigned.append(index) }
+  /// Applies one record of the provider tokens' topic.
+  mutating func apply(
+    _ update: ProviderTokenBook.Update, now: Int64
+  ) -> ProviderTokenBook.Change {
+    let change = tokens.apply(update, now: now)
+    if case .renewed(let index, hasOtherApps: true) = change { reassigned.append(index) }
+    return change
+  }
 
+  /// Credentials that serve other apps than before, according to the records that were applied since the last call.
   mutating func takeReassigned() -> [Int] {
     defer { reassigned = [] }
     return reassigned
@@ -138,7 +142,13 @@ public struct Credentials: ~Copyable, Sendable {
     GatewayKind.allCases.contains { pool(of: credential, $0) != nil }
   }
 
-  // MARK: Certificates
+  // MARK: What time changes
+
+  /// Lets provider tokens that have become too old give way, and takes those whose time has come.
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  /// - Returns: the credentials concerned.
+  mutating func refreshTokens(now: Int64) -> [Int] { tokens.refresh(now: now) }
 
   /// Certificates were read again; no pool serves any of them until it is `set`.
   mutating func replaceCertificates(_ entries: [CertificateBook.Entry], now: Int64) {

@@ -17,14 +17,9 @@ internal import Pipeline
 ///
 /// It decides nothing itself: each event goes to the value that decides, with what else that needs.
 public struct Dispatcher: ~Copyable, Sendable {
-  public private(set) var turn: Turn
-  public internal(set) var work: Workload
-  public private(set) var destinations: Destinations
-  private let connecting: Connecting
-  private let sending: Sending
+  private(set) var work: Workload
+  private(set) var destinations: Destinations
   private var intake = Intake()
-  private var rounds: Upkeep
-  private var progress: Progress
 
   /// - Parameters:
   ///   - certificates: the client certificates that there are.
@@ -35,31 +30,28 @@ public struct Dispatcher: ~Copyable, Sendable {
     _ settings: DispatchSettings, certificates: [CertificateBook.Entry] = [], now: UInt64,
     wall: Int64, seed: UInt64
   ) {
-    turn = Turn(now: now, wall: wall, seed: seed)
-    work = Workload(settings)
+    work = Workload(settings, Turn(now: now, wall: wall, seed: seed))
     destinations = Destinations(
       settings, certificates: CertificateBook(certificates, now: wall / 1_000))
-    connecting = Connecting(settings)
-    sending = Sending(settings)
-    rounds = Upkeep(connecting, sending)
-    progress = Progress(settings)
   }
 
   // MARK: Turns
 
   /// A turn of the owner begins: the time of all that it tells until the next one.
-  public mutating func beginTurn(now: UInt64, wall: Int64) { turn.begin(now: now, wall: wall) }
+  public mutating func beginTurn(now: UInt64, wall: Int64) {
+    work.turn.begin(now: now, wall: wall)
+  }
 
   /// The next action to perform; nil when all are done.
-  public mutating func nextAction() -> Action? { turn.nextAction() }
+  public mutating func nextAction() -> Action? { work.turn.nextAction() }
 
   /// When something is due that time alone makes due, in monotonic milliseconds.
   public var nextDue: UInt64 {
-    if !destinations.credentials.backlog.isEmpty { return turn.now }
-    var due = progress.due
+    var due = work.reportDue
     if let next = work.pushes.nextTimeOut { due = min(due, next) }
     if let next = work.partitions.nextRetryDue { due = min(due, next) }
-    return destinations.isBusy ? min(due, rounds.due) : due
+    if let next = destinations.nextDue(now: work.turn.now) { due = min(due, next) }
+    return due
   }
 
   // MARK: Records are taken
@@ -68,47 +60,48 @@ public struct Dispatcher: ~Copyable, Sendable {
   public static let takeAtOnce = 64
 
   /// A partition's queue has records.
-  public mutating func signalled(_ partition: Int) { work.partitions.signalled(partition) }
+  public mutating func signalled(_ partition: Int) { work.signalled(partition) }
 
   /// Any partition's queue may have records.
-  public mutating func signalledAll() { work.partitions.signalledAll() }
+  public mutating func signalledAll() { work.signalledAll() }
 
   /// Whether a turn right now would find records and room for them.
   public mutating func canTake(isProducerOpen: Bool) -> Bool {
-    intake.canTake(isProducerOpen: isProducerOpen, &destinations, &work, now: turn.now)
+    intake.canTake(isProducerOpen: isProducerOpen, &destinations, &work)
   }
 
   /// A turn's intake begins.
   public mutating func beginIntake() {
-    intake.begin(&destinations, &work, &turn)
+    intake.begin(&destinations, &work)
   }
 
   /// What is to be taken next; `took` follows. Nil: nothing more in this turn.
   ///
   /// - Parameter isProducerOpen: the producer takes further records now.
   public mutating func nextTake(isProducerOpen: Bool) -> Take? {
-    intake.next(isProducerOpen: isProducerOpen, &destinations, &work, &turn)
+    intake.next(isProducerOpen: isProducerOpen, &destinations, &work)
   }
 
   /// So many records were taken of those that were asked for last, and told one by one.
-  public mutating func took(_ count: Int) { intake.took(count, &work.partitions) }
+  public mutating func took(_ count: Int) {
+    if let partition = intake.took(count, work.partitions) { work.foundEmpty(partition) }
+  }
 
   /// A record comes: whether it is to be worked on. If so `accept` or `acceptUnreadable` follows.
   public mutating func admit(_ offset: Int64, from partition: Int) -> OffsetLedger.Admission {
-    work.admit(offset, from: partition, &turn)
+    work.admit(offset, from: partition)
   }
 
   /// A record that an earlier assignment completed: a later one with its id is still a repeat.
   public mutating func remember(_ id: NotificationID, from partition: Int) {
-    guard !work.partitions[partition].isRetry else { return }
-    _ = work.partitions.isFirst(id, in: partition)
+    work.remember(id, from: partition)
   }
 
   /// A record that is no notification: its owner writes a dead letter.
   ///
   /// - Returns: what the acknowledgement of that completes.
   public mutating func acceptUnreadable(_ offset: Int64, from partition: Int) -> Origin {
-    work.acceptUnreadable(offset, from: partition, &turn)
+    work.acceptUnreadable(offset, from: partition)
   }
 
   /// Takes a notification in. Whatever it is, it ends in an outcome.
@@ -119,8 +112,8 @@ public struct Dispatcher: ~Copyable, Sendable {
     _ facts: PushFacts, offset: Int64, from partition: Int, written: Int64
   ) -> UInt32 {
     let (slot, goesOn) = work.accept(
-      facts, offset: offset, from: partition, written: written, &turn)
-    if goesOn { destinations.route(slot, &work, &turn) }
+      facts, offset: offset, from: partition, written: written)
+    if goesOn { destinations.route(slot, &work) }
     return slot
   }
 
@@ -128,9 +121,9 @@ public struct Dispatcher: ~Copyable, Sendable {
   public mutating func takeTurns() {
     while let slot = work.nextTurn() {
       if work.isCurrent(slot) {
-        destinations.route(slot, &work, &turn)
+        destinations.route(slot, &work)
       } else {
-        work.handBack(slot, &turn)
+        work.handBack(slot)
       }
     }
   }
@@ -138,30 +131,24 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// An operator has paused or resumed apps or lanes: this is what is paused now. What is under way goes on.
   public mutating func update(_ pauses: Pauses) {
     work.update(pauses)
-    while let slot = work.takeResumed() { destinations.route(slot, &work, &turn) }
+    while let slot = work.takeResumed() { destinations.route(slot, &work) }
   }
 
   // MARK: Pushes go out
 
   /// Sends what waits and can go now.
-  public mutating func dispatch() { sending.dispatch(&destinations.pools, &work, &turn) }
+  public mutating func dispatch() { destinations.dispatch(&work) }
 
   /// A push could not be sent after all.
-  public mutating func notSent(_ slot: UInt32) {
-    sending.notSent(slot, &destinations.pools, &work, &turn)
-  }
+  public mutating func notSent(_ slot: UInt32) { destinations.notSent(slot, &work) }
 
   /// Gives up on answers whose time has passed; what that means is decided when the stream has ended.
-  public mutating func expireDeadlines() {
-    sending.expireDeadlines(destinations.pools, &work, &turn)
-  }
+  public mutating func expireDeadlines() { destinations.expireDeadlines(&work) }
 
   // MARK: Streams end
 
   /// APNs answered a push with 200.
-  public mutating func accepted(_ slot: UInt32) {
-    EndedStream(slot, &destinations.pools, &work).accepted(&destinations.pools, &work, &turn)
-  }
+  public mutating func accepted(_ slot: UInt32) { destinations.accepted(slot, &work) }
 
   /// A push was answered with anything else, by APNs or by something on the way to it.
   ///
@@ -169,8 +156,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   public mutating func refused(
     _ slot: UInt32, _ response: GatewayResponse, retryAfter: UInt32
   ) {
-    EndedStream(slot, &destinations.pools, &work).refused(
-      response, retryAfter: UInt64(retryAfter) * 1_000, &destinations, &work, &turn)
+    destinations.refused(slot, response, retryAfter: UInt64(retryAfter) * 1_000, &work)
   }
 
   /// A push's stream ended without an answer.
@@ -179,9 +165,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   ///   - isUnprocessed: APNs has certainly not processed it.
   ///   - isLost: the connection has ended, and the stream with it.
   public mutating func unanswered(_ slot: UInt32, isUnprocessed: Bool, isLost: Bool) {
-    let timedOut = work.pushes[slot].life.state == .timedOut
-    EndedStream(slot, isUnprocessed: isUnprocessed, &destinations.pools, &work).unanswered(
-      isUnprocessed: isUnprocessed, timedOut: timedOut, isLost: isLost, &destinations, &work, &turn)
+    destinations.unanswered(slot, isUnprocessed: isUnprocessed, isLost: isLost, &work)
   }
 
   // What a shell asks for each push is `mutating`, although it only reads: a borrow of so large a value is passed as a
@@ -194,64 +178,60 @@ public struct Dispatcher: ~Copyable, Sendable {
   public mutating func sentAt(_ slot: UInt32) -> Int64 { work.pushes.sentAt(slot) }
 
   /// Kafka has what a push, or a record that was none, ended in.
-  public mutating func acknowledged(_ origin: Origin) { work.partitions.acknowledged(origin) }
+  public mutating func acknowledged(_ origin: Origin) { work.acknowledged(origin) }
 
   // MARK: Connections
 
   /// The addresses of a pool's gateway have come, in the order to try them; nil when it has none.
   public mutating func lookedUp(_ pool: Int32, _ addresses: [PeerAddress]?) {
-    destinations.pools.endedLookUp(pool)
-    destinations.pools.touch(pool)
-    guard !work.partitions.isStopping, !destinations.pools[pool].isRetired else { return }
-    connecting.lookedUp(pool, addresses, &destinations.pools, &turn)
+    destinations.lookedUp(pool, addresses, &work)
   }
 
   /// A connection could not even be begun.
-  public mutating func notOpened(_ number: Int32) {
-    connecting.notOpened(number, &destinations.pools, &turn)
+  public mutating func notOpened(_ id: ConnectionID) {
+    destinations.tell(id.pool, &work) { $0.notOpened(id.index, &$1.turn) }
   }
 
   /// A connection came a step nearer to TLS: TCP is up, the proxy's tunnel, or the gateway has said something.
-  public mutating func advanced(_ number: Int32) {
-    connecting.advanced(number, &destinations.pools, now: turn.now)
+  public mutating func advanced(_ id: ConnectionID) {
+    destinations.tell(id.pool, &work) { $0.advanced(id.index, now: $1.turn.now) }
   }
 
   /// TLS is up.
-  public mutating func connected(_ number: Int32) {
-    connecting.connected(number, &destinations.pools, now: turn.now)
+  public mutating func connected(_ id: ConnectionID) {
+    destinations.tell(id.pool, &work) { $0.connected(id.index, now: $1.turn.now) }
   }
 
   /// Something came from a connection's gateway.
   ///
   /// - Parameter limit: streams that the gateway allows at once now. Streams that crossed a falling limit came back
   ///   refused: that is judged by the new one.
-  public mutating func touched(_ number: Int32, limit: Int) {
-    destinations.pools.touch(connection: number, limit: limit)
+  public mutating func touched(_ id: ConnectionID, limit: Int) {
+    destinations.touch(id, limit: limit)
   }
 
   /// The gateway allows so many streams at once. Before it has said so nothing is known of it, so nothing is sent.
-  public mutating func settings(_ number: Int32, limit: Int) {
-    destinations.pools.connections.settings(number, limit: limit)
-    connecting.ready(number, &destinations.pools, &turn)
+  public mutating func settings(_ id: ConnectionID, limit: Int) {
+    destinations.tell(id.pool, &work) { $0.settings(id.index, limit: limit, &$1.turn) }
   }
 
   /// The gateway is leaving.
   ///
   /// - Parameter isError: it says with its code that something is wrong.
-  public mutating func goAway(_ number: Int32, _ reason: Reason?, isError: Bool = false) {
-    connecting.goAway(number, reason, isError: isError, &destinations.pools, &turn)
+  public mutating func goAway(_ id: ConnectionID, _ reason: Reason?, isError: Bool = false) {
+    destinations.tell(id.pool, &work) { $0.goAway(id.index, reason, isError: isError, &$1.turn) }
   }
 
   /// The gateway answered a PING.
-  public mutating func ponged(_ number: Int32) {
-    destinations.pools.connections.ponged(number, &turn)
+  public mutating func ponged(_ id: ConnectionID) {
+    destinations.tell(id.pool, &work) { $0.ponged(id.index, &$1.turn) }
   }
 
   /// A connection is over, and all its streams have ended.
   ///
   /// - Parameter isFailure: not in good order.
-  public mutating func closed(_ number: Int32, isFailure: Bool) {
-    connecting.closed(number, isFailure: isFailure, &destinations.pools, &turn)
+  public mutating func closed(_ id: ConnectionID, isFailure: Bool) {
+    destinations.tell(id.pool, &work) { $0.closed(id.index, isFailure: isFailure, &$1.turn) }
   }
 
   // MARK: Credentials
@@ -260,17 +240,17 @@ public struct Dispatcher: ~Copyable, Sendable {
   ///
   /// - Parameter isComplete: all credentials that the topic had at the start are known.
   public mutating func updateTokens(_ updates: [ProviderTokenBook.Update], isComplete: Bool) {
-    destinations.credentials.backlog.append(updates, isComplete: isComplete)
+    destinations.updateTokens(updates, isComplete: isComplete)
   }
 
   /// Applies some of the records that have come.
-  public mutating func applyTokens() { destinations.applyTokens(&work, &turn) }
+  public mutating func applyTokens() { destinations.applyTokens(&work) }
 
   /// Client certificates were read again: what is new serves from now on, what is gone drains.
   ///
   /// - Parameter places: where each of the certificates that there were stands now; nil for one that is gone.
   public mutating func updateCertificates(_ entries: [CertificateBook.Entry], places: [Int?]) {
-    destinations.updateCertificates(entries, places: places, &work, &turn)
+    destinations.updateCertificates(entries, places: places, &work)
   }
 
   // MARK: Partitions
@@ -285,45 +265,100 @@ public struct Dispatcher: ~Copyable, Sendable {
 
   /// A window of `apns-id`s has been rebuilt; if its partition waits for all of it, it begins to be read.
   public mutating func inherit(_ window: DedupWindow, by partition: Int, isWhole: Bool) {
-    work.partitions[partition].inherit(window, isWhole: isWhole)
-    if isWhole { turn.count(.dedupRebuilds) }
+    work.inherit(window, by: partition, isWhole: isWhole)
   }
 
   /// The partitions are asked back: nothing more is taken, what waits unsent is dropped (its next owner sends it), and
   /// what is in flight gets until the deadline (monotonic milliseconds).
   public mutating func release(until deadline: UInt64) {
-    work.partitions.release(until: deadline)
-    destinations.handBack(&work, &turn)
-    work.handBackEarly(&turn)
+    work.release(until: deadline)
+    destinations.handBack(&work)
+    work.handBackEarly()
     takeTurns()
   }
 
   /// A release under way has less time than it was told.
   public mutating func shortenRelease(until deadline: UInt64) {
-    work.partitions.shortenRelease(until: deadline)
+    work.shortenRelease(until: deadline)
   }
 
   /// The same as `release`, and nothing is given to the loop afterwards.
   public mutating func stop(until deadline: UInt64) {
-    work.partitions.stop()
+    work.stop()
     release(until: deadline)
   }
 
   /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
-  public mutating func handOver() -> [HandedOverPartition]? { work.handOver(now: turn.now) }
+  public mutating func handOver() -> [HandedOverPartition]? { work.handOver() }
 
   // MARK: Time goes by
 
   /// Looks after pools, connections and credentials.
   ///
   /// - Returns: false when that is not due yet.
-  public mutating func upkeep() -> Bool { rounds.run(&destinations, &work, &turn) }
+  public mutating func upkeep() -> Bool { destinations.upkeep(&work) }
 
   /// What may be committed, and what is strange; nil while that is not due yet.
-  public mutating func report() -> [PartitionReport]? { progress.report(&work, &turn) }
+  public mutating func report() -> [PartitionReport]? { work.report() }
+
+  // MARK: Its state, for shells, status pages and tests
+
+  /// The time of this turn: monotonic milliseconds, and milliseconds since the epoch.
+  public var now: UInt64 { work.turn.now }
+  public var wall: Int64 { work.turn.wall }
+  public var counts: Counts { work.turn.counts }
+
+  /// Pushes that were taken and have not ended.
+  public var pushCount: Int { work.pushes.count }
+
+  /// The state of a push.
+  public mutating func push(_ slot: UInt32) -> PushState { work.pushes[slot] }
+
+  /// The number of pushes that were created at this time (milliseconds since the epoch) or earlier.
+  public func pushes(createdBy wall: Int64) -> Int { work.pushes.count(createdBy: wall) }
+
+  /// The slot of each partition's oldest push, by its offset.
+  public func oldestPushes() -> [UInt32?] { work.pushes.oldest(of: work.partitions) }
+
+  /// The partitions of this assignment by their numbers, and whether they were asked back for good.
+  public var partitions: Range<Int> { work.partitions.indices }
+  public var isStopping: Bool { work.partitions.isStopping }
+
+  /// Counts assignments; a push of an earlier one completes no offset.
+  public var epoch: UInt32 { work.partitions.epoch }
+
+  /// Outcomes and other records that Kafka has not acknowledged yet.
+  public var unacknowledged: Int { work.partitions.unacknowledged }
 
   /// How far a partition is.
   public mutating func standing(of partition: Int) -> PartitionStanding {
-    work.partitions[partition].standing(now: turn.now)
+    work.standing(of: partition)
+  }
+
+  /// Records of a partition that were taken and are not complete.
+  public func openRecords(of partition: Int) -> Int { work.partitions[partition].open }
+
+  /// The pools that there are or were, by their numbers.
+  public var pools: Range<Int32> { destinations.pools.indices }
+
+  /// The state of a pool; nil for one that was removed.
+  public func standing(ofPool pool: Int32) -> PoolStanding? { destinations.pools[pool].standing }
+
+  /// The id of a credential.
+  public func credential(_ index: Int) -> String {
+    destinations.credentials.tokens.entries[index].credential
+  }
+
+  /// The provider token of a pool, a secret; nil while there is none that may be sent.
+  public func token(ofPool pool: Int32) -> [UInt8]? { destinations.pools[pool].token }
+
+  /// The connections of a pool.
+  public func connections(ofPool pool: Int32) -> [Connection] {
+    destinations.pools[pool].allConnections
+  }
+
+  /// A connection that is there.
+  public func connection(_ id: ConnectionID) -> Connection {
+    destinations.pools[id.pool][id.index]
   }
 }

@@ -15,15 +15,11 @@ struct Intake: Sendable {
   /// Records that may wait here for stream credit, so that a turn always finds some.
   private static let lookahead = 64
 
-  private enum Step: UInt8, Sendable {
-    /// A lane is taken from the partition whose turn it is to the last one, then from the first one.
-    case transactional, transactionalRest
-    case retries
-    case bulk, bulkRest
-    case done
-  }
-
-  private var step = Step.done
+  /// The class whose partitions are being looked at, in the order of the cases; nil when all are done.
+  private var sendClass: SendClass?
+  /// A lane is taken from the partition whose turn it is to the last one, then from the first one: whether it is the
+  /// second part's turn.
+  private var isRest = false
   /// The partition being looked at, or of retries its place among them.
   private var position = 0
   /// Where this part of the partitions ends.
@@ -43,49 +39,52 @@ struct Intake: Sendable {
 
   /// A turn's intake begins: transactional first, then retries that are due, then bulk.
   mutating func begin(
-    _ destinations: inout Destinations, _ work: inout Workload, _ turn: inout Turn
+    _ destinations: inout Destinations, _ work: inout Workload
   ) {
-    step = .done
+    sendClass = nil
     guard work.partitions.isFeeding, !work.partitions.isEmpty else { return }
-    if work.shares.isKnownStale { work.shares.counted(destinations.count) }
-    work.shares.turn(free: work.freeSlots, now: turn.now)
-    destinations.shed(&work, &turn)
-    begin(.transactional, &destinations, &work, now: turn.now)
+    let known = work.shares.isKnownStale ? destinations.count : nil
+    work.beginIntake(known: known)
+    destinations.shed(&work)
+    begin(.transactional, &destinations, work)
   }
 
   /// What is to be taken next. Nil: nothing more in this turn.
   ///
   /// - Parameter isProducerOpen: the producer takes further records now.
   mutating func next(
-    isProducerOpen: Bool, _ destinations: inout Destinations, _ work: inout Workload,
-    _ turn: inout Turn
+    isProducerOpen: Bool, _ destinations: inout Destinations, _ work: inout Workload
   ) -> Take? {
     self.isProducerOpen = isProducerOpen
-    while step != .done {
+    while let sendClass {
       let take =
-        step == .retries ? nextRetry(&destinations, &work, &turn) : nextOfLane(&work)
+        if let lane = sendClass.lane { next(of: lane, &work) } else {
+          nextRetry(&destinations, &work)
+        }
       if let take {
         asked = take.count
         return take
       }
-      advance(&destinations, &work, now: turn.now)
+      advance(&destinations, work)
     }
     return nil
   }
 
   /// So many records were taken of those that were asked for last.
-  mutating func took(_ count: Int, _ partitions: inout Partitions) {
-    let isRetry = step == .retries
-    if count < asked {
-      partitions.foundEmpty(isRetry ? partitions.retries[position] : position)
-      if !isRetry { position += 1 }
-    }
+  ///
+  /// - Returns: the partition if it has no more.
+  mutating func took(_ count: Int, _ partitions: borrowing Partitions) -> Int? {
+    let isRetry = sendClass == .retry
     if !isRetry { room -= count }
+    guard count < asked else { return nil }
+    guard !isRetry else { return partitions.retries[position] }
+    defer { position += 1 }
+    return position
   }
 
   /// Whether a turn right now would find records and room for them.
   mutating func canTake(
-    isProducerOpen: Bool, _ destinations: inout Destinations, _ work: inout Workload, now: UInt64
+    isProducerOpen: Bool, _ destinations: inout Destinations, _ work: inout Workload
   ) -> Bool {
     self.isProducerOpen = isProducerOpen
     var rooms: InlineArray<3, Int> = [-1, -1, -1]
@@ -95,7 +94,7 @@ struct Intake: Sendable {
       guard mayTake(from: index, &work) else { continue }
       let sendClass = work.partitions[index].sendClass
       let place = Int(sendClass.rawValue)
-      if rooms[place] < 0 { rooms[place] = room(for: sendClass, &destinations, work, now: now) }
+      if rooms[place] < 0 { rooms[place] = room(for: sendClass, &destinations, work) }
       if rooms[place] > 0 { return true }
     }
     return false
@@ -107,8 +106,7 @@ struct Intake: Sendable {
   ///
   /// Stream credit, beyond what waits already, is what pulls records in.
   private func room(
-    for sendClass: SendClass, _ destinations: inout Destinations, _ work: borrowing Workload,
-    now: UInt64
+    for sendClass: SendClass, _ destinations: inout Destinations, _ work: borrowing Workload
   ) -> Int {
     guard work.partitions.isFeeding, !work.shares.isBlocked, isProducerOpen, !work.isBehind else {
       return 0
@@ -117,7 +115,7 @@ struct Intake: Sendable {
     guard free > 0 else { return 0 }
     // What waits for one destination must not keep the others' records in Kafka: `Fairness` bounds it.
     guard work.shares.fairness.isAlone else { return free }
-    return min(free, Self.lookahead + destinations.pools.demand(for: sendClass, now: now))
+    return min(free, Self.lookahead + destinations.demand(for: sendClass, now: work.turn.now))
   }
 
   /// Whether nothing of a partition forbids to take records of it.
@@ -128,34 +126,35 @@ struct Intake: Sendable {
   // MARK: Whose turn it is
 
   private mutating func advance(
-    _ destinations: inout Destinations, _ work: inout Workload, now: UInt64
+    _ destinations: inout Destinations, _ work: borrowing Workload
   ) {
-    switch step {
-    case .transactional, .bulk:
-      step = step == .bulk ? .bulkRest : .transactionalRest
+    guard let sendClass else { return }
+    if sendClass.lane != nil, !isRest {
+      isRest = true
       end = work.partitions.isEmpty ? 0 : rotation % work.partitions.indices.count
       position = 0
-    case .transactionalRest:
-      step = .retries
-      position = 0
-      hasTakenDue = false
-    case .retries: begin(.bulk, &destinations, &work, now: now)
-    case .bulkRest, .done: step = .done
+    } else if let next = SendClass(rawValue: sendClass.rawValue + 1) {
+      begin(next, &destinations, work)
+    } else {
+      self.sendClass = nil
     }
   }
 
   private mutating func begin(
-    _ lane: Lane, _ destinations: inout Destinations, _ work: inout Workload, now: UInt64
+    _ sendClass: SendClass, _ destinations: inout Destinations, _ work: borrowing Workload
   ) {
-    step = lane == .bulk ? .bulk : .transactional
+    self.sendClass = sendClass
+    isRest = false
+    hasTakenDue = false
+    position = 0
+    guard sendClass.lane != nil else { return }
     rotation &+= 1
-    room = room(for: SendClass(lane), &destinations, work, now: now)
+    room = room(for: sendClass, &destinations, work)
     position = rotation % work.partitions.indices.count
     end = work.partitions.indices.count
   }
 
-  private mutating func nextOfLane(_ work: inout Workload) -> Take? {
-    let lane: Lane = step == .bulk || step == .bulkRest ? .bulk : .transactional
+  private mutating func next(of lane: Lane, _ work: inout Workload) -> Take? {
     while room > 0, !work.shares.isBlocked, position < end,
       let index = work.partitions.firstReady(in: position..<end)
     {
@@ -174,18 +173,16 @@ struct Intake: Sendable {
 
   /// A tier is first in, first out: the head of each partition is read, and kept here until its time comes.
   private mutating func nextRetry(
-    _ destinations: inout Destinations, _ work: inout Workload, _ turn: inout Turn
+    _ destinations: inout Destinations, _ work: inout Workload
   ) -> Take? {
     while position < work.partitions.retries.count {
       let index = work.partitions.retries[position]
       if !hasTakenDue {
         hasTakenDue = true
-        if let slot = work.takeDue(of: index, now: turn.now) {
-          destinations.route(slot, &work, &turn)
-        }
+        if let slot = work.takeDue(of: index) { destinations.route(slot, &work) }
       }
       if work.partitions.isReady(index), mayTake(from: index, &work),
-        room(for: .retry, &destinations, work, now: turn.now) > 0
+        room(for: .retry, &destinations, work) > 0
       {
         return Take(partition: index, count: 1)
       }

@@ -44,6 +44,7 @@ public struct PartitionDone: Sendable, Equatable {
 
 /// How far a partition is, for those who look.
 public struct PartitionStanding: Sendable {
+  public let feed: Feed
   /// Records taken and not completed.
   public let open: Int
   /// The first offset that is not complete; nil while nothing was read.
@@ -67,7 +68,7 @@ public struct PartitionState: Sendable {
   private var handedBack = 0
 
   private let bounds: PartitionBounds
-  public private(set) var windowDeadline: UInt64?
+  private var windowDeadline: UInt64?
   /// Whether the ids of all records before are known, as far as a window reaches.
   private var isWindowWhole: Bool
   /// What was last told to the control thread.
@@ -224,7 +225,7 @@ public struct PartitionState: Sendable {
   /// Begins without the ids that have not been read yet, if it has waited long enough for them.
   ///
   /// - Returns: whether it does so now.
-  mutating func goOnWithoutWindow(now: UInt64) -> Bool {
+  private mutating func goOnWithoutWindow(now: UInt64) -> Bool {
     guard let deadline = windowDeadline, now >= deadline else { return false }
     windowDeadline = nil
     return true
@@ -251,9 +252,27 @@ public struct PartitionState: Sendable {
     }
   }
 
-  mutating func takeJump() -> Range<Int64>? {
+  private mutating func takeJump() -> Range<Int64>? {
     defer { jump = nil }
     return jump
+  }
+
+  /// What has changed since the last report.
+  mutating func report(as index: Int, now: UInt64) -> PartitionReport {
+    let isWithoutWindow = goOnWithoutWindow(now: now)
+    return PartitionReport(
+      partition: index, done: news(), jump: takeJump(), wentBackFrom: takeWentBackFrom(),
+      isWithoutWindow: isWithoutWindow)
+  }
+
+  /// Adds its figures to those of all partitions.
+  mutating func add(to gauges: inout PartitionGauges, reserve: Int, now: UInt64) {
+    gauges.open += open
+    gauges.runs += runs
+    // A paused lane is not stuck.
+    if !isHeld { gauges.age = max(gauges.age, headAge(now: now)) }
+    gauges.span = max(gauges.span, ledger?.span ?? 0)
+    if windowDeadline == nil, allowance(reserve: reserve) == 0 { gauges.paused += 1 }
   }
 
   /// How long the oldest open record has kept the committable offset from moving, in milliseconds, to within the time
@@ -270,11 +289,6 @@ public struct PartitionState: Sendable {
   /// How far it is.
   mutating func standing(now: UInt64) -> PartitionStanding {
     PartitionStanding(
-      open: open, committable: ledger?.committable, headAge: headAge(now: now))
+      feed: feed, open: open, committable: ledger?.committable, headAge: headAge(now: now))
   }
-
-  /// Offsets between the oldest open record and the newest.
-  var span: Int64 { ledger?.span ?? 0 }
-  /// Completed runs above the committable offset.
-  var runCount: Int { runs }
 }

@@ -13,7 +13,7 @@ public struct HandedOverPartition: Sendable {
 }
 
 /// The partitions of one loop in one assignment, by index, and which of them may have records.
-public struct Partitions: Sendable {
+struct Partitions: Sendable {
   private var all: [PartitionState] = []
   /// The partitions whose queues may have records: signalled, and not found empty since. What is asked in every
   /// turn is asked of these: a partition is large, and some hundred of them cost more than the pushes of a turn.
@@ -21,20 +21,20 @@ public struct Partitions: Sendable {
   /// The partitions of retry topics.
   private(set) var retries: [Int] = []
   /// Counts assignments; a push of an earlier one completes no offset.
-  public private(set) var epoch: UInt32 = 0
+  private(set) var epoch: UInt32 = 0
   /// Outcomes and other records that Kafka has not acknowledged yet.
-  public private(set) var unacknowledged = 0
+  private(set) var unacknowledged = 0
   /// Until when to wait for answers, once the partitions were asked back (monotonic milliseconds).
   private var releaseDeadline: UInt64?
   /// They were asked back for good.
-  public private(set) var isStopping = false
+  private(set) var isStopping = false
 
-  public internal(set) subscript(_ index: Int) -> PartitionState {
+  subscript(_ index: Int) -> PartitionState {
     @inline(__always) get { all[index] }
     @inline(__always) _modify { yield &all[index] }
   }
 
-  public var indices: Range<Int> { all.indices }
+  var indices: Range<Int> { all.indices }
   var isEmpty: Bool { all.isEmpty }
 
   mutating func add(_ partition: PartitionState) -> Int {
@@ -136,6 +136,24 @@ public struct Partitions: Sendable {
     _ index: Int, written: Int64, wall: Int64, now: UInt64, random: UInt64
   ) -> UInt64 {
     all[index].due(written: written, wall: wall, now: now, random: random)
+  }
+
+  // MARK: How far they are
+
+  /// What may be committed, and what is strange.
+  ///
+  /// - Parameter reserve: how many of those that may be open of each are to be left.
+  mutating func report(reserve: Int, _ turn: inout Turn) -> [PartitionReport] {
+    var gauges = PartitionGauges()
+    var reports: [PartitionReport] = []
+    for index in all.indices {
+      let report = all[index].report(as: index, now: turn.now)
+      if report.isWithoutWindow { turn.count(.dedupRebuildsLate) }
+      if report.isNews { reports.append(report) }
+      all[index].add(to: &gauges, reserve: reserve, now: turn.now)
+    }
+    gauges.show(&turn)
+    return reports
   }
 
   // MARK: Which have records

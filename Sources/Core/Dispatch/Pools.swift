@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import APNS
 internal import Delivery
 
-/// The pools of one loop with their connections, and which of them something goes on in. With a thousand credentials a
-/// turn concerns a few of them, and most of the connections are idle.
-public struct Pools: Sendable {
+/// The pools of one loop, which of them something goes on in, and how many connections all of them have. With a thousand
+/// credentials a turn concerns a few of them, and most of the connections are idle.
+struct Pools: Sendable {
   private var all: [Pool] = []
-  public internal(set) var connections = Connections()
   /// The pools with something going on, and those that may have pushes to dispatch in this turn.
   private var active: [Int32] = []
   private var touched: [Int32] = []
   private var touchedHead = 0
-  /// Look-ups of names for connections to come, of all pools.
-  private var lookups = 0
+  /// Connections, and look-ups of names for connections to come, of all pools.
+  private var connections = 0
+  private var lookUps = 0
   /// Pools that were retired and are not empty yet.
   private var retired: [Int32] = []
-  /// What all of them may have together.
+  /// The connections that all of them may have together.
   private var budget: ConnectionBudget
   /// When to look for idle pools next, in monotonic milliseconds.
   private var nextIdleLook: UInt64 = 0
@@ -23,19 +24,41 @@ public struct Pools: Sendable {
   /// - Parameter limits: of all pools together.
   init(limits: ConnectionBudget.Limits) { budget = ConnectionBudget(limits: limits) }
 
-  public internal(set) subscript(_ pool: Int32) -> Pool {
-    @inline(__always) get { all[Int(pool)] }
-    @inline(__always) _modify { yield &all[Int(pool)] }
-  }
+  subscript(_ pool: Int32) -> Pool { _read { yield all[Int(pool)] } }
 
-  public var indices: Range<Int32> { 0..<Int32(all.count) }
+  var indices: Range<Int32> { 0..<Int32(all.count) }
 
   /// Pools that serve.
   var served: Int { all.count { !$0.isRetired } }
 
-  mutating func add(_ pool: Pool) -> Int32 {
-    all.append(pool)
+  var hasActive: Bool { !active.isEmpty }
+
+  /// Connections that there are or that are on their way.
+  private var taken: Int { connections + lookUps }
+
+  /// - Returns: its number.
+  mutating func add(
+    _ credential: PoolCredential, _ kind: GatewayKind, _ settings: DispatchSettings
+  ) -> Int32 {
+    all.append(Pool(Int32(all.count), credential, kind, settings))
     return Int32(all.count - 1)
+  }
+
+  /// Tells a pool what happens, and counts the connections that it has afterwards.
+  mutating func tell<Result>(
+    _ pool: Int32, _ work: inout Workload, _ event: (inout Pool, inout Workload) -> Result
+  ) -> Result {
+    count(pool, -1)
+    defer {
+      count(pool, 1)
+      work.turn.set(.openConnections, connections)
+    }
+    return event(&all[Int(pool)], &work)
+  }
+
+  private mutating func count(_ pool: Int32, _ sign: Int) {
+    connections += sign * all[Int(pool)].link.connections.count
+    lookUps += sign * all[Int(pool)].link.searches.lookUps
   }
 
   // MARK: Where something goes on
@@ -47,9 +70,9 @@ public struct Pools: Sendable {
   }
 
   /// Something came from a connection's gateway, which allows so many streams at once now.
-  mutating func touch(connection number: Int32, limit: Int) {
-    touch(connections[number].pool)
-    connections.limit(number, to: limit)
+  mutating func touch(_ id: ConnectionID, limit: Int) {
+    touch(id.pool)
+    all[Int(id.pool)].limit(id.index, to: limit)
   }
 
   /// Something goes on in a pool: each upkeep looks after it until all of it is settled.
@@ -57,234 +80,168 @@ public struct Pools: Sendable {
     if all[Int(pool)].activate() { active.append(pool) }
   }
 
-  /// The next pool where something has changed; nil when all were asked for.
-  mutating func nextTouched() -> Int32? {
-    guard touchedHead < touched.count else {
-      touched.removeAll(keepingCapacity: true)
-      touchedHead = 0
-      return nil
+  // MARK: Pushes
+
+  /// Puts a push in line.
+  mutating func enqueue(_ slot: UInt32, _ pool: Int32, _ work: inout Workload) {
+    touch(pool)
+    all[Int(pool)].enqueue(slot, &work)
+  }
+
+  /// Dispatches the pools where something has changed; the others could not send more than they did before.
+  mutating func dispatch(_ work: inout Workload) {
+    while touchedHead < touched.count {
+      let pool = Int(touched[touchedHead])
+      touchedHead += 1
+      all[pool].beginDispatch()
+      all[pool].dispatch(&work)
     }
-    let pool = touched[touchedHead]
-    touchedHead += 1
-    all[Int(pool)].dispatched()
-    return pool
+    touched.removeAll(keepingCapacity: true)
+    touchedHead = 0
   }
 
-  var hasActive: Bool { !active.isEmpty }
-
-  /// The pools where something went on; they are not active any more.
-  mutating func takeActive() -> [Int32] {
-    let taken = active
-    active.removeAll(keepingCapacity: true)
-    for pool in taken { all[Int(pool)].deactivate() }
-    return taken
+  mutating func notSent(_ slot: UInt32, on id: ConnectionID, _ work: inout Workload) {
+    all[Int(id.pool)].notSent(slot, on: id.index, &work)
+    touch(id.pool)
   }
 
-  mutating func retire(_ pool: Int32) {
-    all[Int(pool)].retire()
-    retired.append(pool)
-    activate(pool)
+  mutating func accepted(_ slot: UInt32, on id: ConnectionID, _ work: inout Workload) {
+    all[Int(id.pool)].accepted(slot, on: id.index, &work)
   }
 
-  /// Removes the pools that were retired and have nothing left.
-  mutating func removeRetired() -> [Int32] {
-    guard !retired.isEmpty else { return [] }
-    let gone = retired.filter { all[Int($0)].connections.isEmpty && all[Int($0)].lookups == 0 }
-    retired.removeAll { gone.contains($0) }
-    for pool in gone { all[Int(pool)].remove() }
-    return gone
-  }
-
-  // MARK: Connections of all pools
-
-  /// Connections that there are or that are on their way.
-  var taken: Int { connections.count + lookups }
-
-  mutating func beganLookUp(_ pool: Int32) {
-    lookups += 1
-    all[Int(pool)].beganLookUp()
-  }
-
-  mutating func endedLookUp(_ pool: Int32) {
-    lookups -= 1
-    all[Int(pool)].endedLookUp()
-  }
-
-  /// Whether a search may try a further address beside those that it is trying.
-  var hasRoom: Bool { budget.hasRoom(taken: taken) }
-
-  /// There is no room for a connection of a pool. One that has one goes on with it, the others get in line.
-  mutating func awaitRoom(_ pool: Int32) {
-    let hasOne = all[Int(pool)].connections.contains { connections[$0].isStaying }
-    if !hasOne, all[Int(pool)].lookups == 0 { budget.wait(pool) }
-  }
-
-  /// The pool in line whose turn it is to open a connection.
-  mutating func nextWithRoom() -> Int32? { budget.next(taken: taken) }
-
-  /// Who gives way for those in line; nil when nobody waits.
-  func yields(now: UInt64) -> [ConnectionBudget.Yield]? {
-    guard budget.isAwaited else { return nil }
-    return budget.yields(holders, taken: taken, leaving: connections.leaving, now: now)
-  }
-
-  /// The pools that nothing has been sent through for so long that they close, if there are many connections: a few every
-  /// ten seconds.
-  mutating func idleTooLong(now: UInt64) -> [Int32] {
-    guard taken > budget.limits.plenty, now >= nextIdleLook else { return [] }
-    nextIdleLook = now + 10_000
-    return budget.closesIdle(holders, taken: taken, now: now)
-  }
-
-  /// The connection of a pool that closes first: the one with the fewest open streams.
-  func idlest(of pool: Int32) -> Int32? {
-    all[Int(pool)].connections.filter { connections[$0].isStaying }
-      .min { connections[$0].machine.openStreams < connections[$1].machine.openStreams }
-  }
-
-  /// The pools with connections that stay, as the budget sees them.
-  private var holders: [ConnectionBudget.Holder] { indices.compactMap { holder($0) } }
-
-  private func holder(_ pool: Int32) -> ConnectionBudget.Holder? {
-    let state = all[Int(pool)]
-    let staying = state.connections.filter { connections[$0].isStaying }
-      .map { connections[$0].startedAt }
-    guard let since = staying.min(), let last = staying.max() else { return nil }
-    let hasNothing = state.isIdle && state.queue.open == 0 && state.lookups == 0
-    return .init(
-      pool: pool, connections: staying.count, since: since,
-      idleSince: hasNothing ? max(state.health.lastActivity, last) : nil)
-  }
-
-  /// A connection failed us: its address is put aside, once.
-  mutating func putAddressAside(of number: Int32, _ turn: inout Turn) {
-    guard connections[number].putAddressAside() else { return }
-    self[connections[number].pool].health.putAside(
-      connections[number].address, now: turn.now, random: turn.chance())
-    turn.count(.addressesAside)
-  }
-
-  /// An address refused what another one accepts: it is put aside, and the connections to it drain.
-  mutating func leave(_ address: PeerAddress, of pool: Int32, _ turn: inout Turn) {
-    self[pool].health.putAside(address, now: turn.now, random: turn.chance())
-    turn.count(.addressesAside)
-    for number in self[pool].connections
-    where connections[number].address == address && connections[number].isStaying {
-      connections.retire(number, &turn)
-    }
-  }
-
-  // MARK: Provider tokens
-
-  /// Puts the pool's newest provider token on one of its connections, if the rules allow it.
+  /// A push failed, perhaps.
   ///
-  /// - Returns: false when no push may go out on this connection now.
-  mutating func prepareToken(of number: Int32, _ turn: inout Turn) -> Bool {
-    let pool = connections[number].pool
-    guard let newest = all[Int(pool)].token else {
-      return all[Int(pool)].authentication == .certificate
+  /// - Returns: whether it is to be routed again.
+  mutating func ended(
+    on pool: Int32, _ work: inout Workload, _ event: (inout Pool, inout Workload) -> Pool.Failed
+  ) -> Bool {
+    let failed = event(&all[Int(pool)], &work)
+    if failed == .inLine { touch(pool) }
+    return failed == .routesAgain
+  }
+
+  /// Gives up on answers whose time has passed; what that means is decided when the stream has ended.
+  func expireDeadlines(_ work: inout Workload) {
+    while let slot = work.timeOut() {
+      let id = work.pushes[slot].connection
+      // Others were answered since it was sent: the connection lives, this one request is ignored.
+      let lastActivity = all[Int(id.pool)].link.connections[id.index].lastActivity
+      if lastActivity + work.pushes.timeout > work.turn.now { work.turn.count(.silentStreams) }
+      work.turn.append(.reset(slot: slot, id))
     }
-    return connections.prepareToken(
-      number, newest: newest, tokenNumber: all[Int(pool)].tokenNumber, &turn)
   }
 
-  // MARK: A pool's connections together
-
-  /// Streams that may be open in all, as far as is known.
-  func capacity(of pool: Int32) -> Int {
-    var sum = 0
-    for number in all[Int(pool)].connections { sum += connections[number].machine.capacity }
-    return sum
-  }
-
-  /// Streams that could be opened now.
-  func credit(of pool: Int32) -> Int {
-    var sum = 0
-    for number in all[Int(pool)].connections { sum += connections[number].machine.credit }
-    return sum
-  }
-
-  /// How many more pushes of a class would be sent now, in all pools.
+  /// The number of further pushes of a class that would be sent now, in all pools.
   mutating func demand(for sendClass: SendClass, now: UInt64) -> Int {
     var demand = 0
-    for pool in indices where !all[Int(pool)].isRemoved {
-      demand += all[Int(pool)].demand(
-        for: sendClass, credit: credit(of: pool), capacity: capacity(of: pool), now: now)
+    for pool in all.indices where !all[pool].isRemoved {
+      demand += all[pool].demand(for: sendClass, now: now)
     }
     return demand
   }
 
-  /// The connection with the most free streams, or nil when none has any.
-  func mostFree(of pool: Int32) -> Int32? {
-    var best: Int32?
-    var most = 0
-    for number in all[Int(pool)].connections {
-      let credit = connections[number].machine.credit
-      if credit > most {
-        most = credit
-        best = number
-      }
-    }
-    return best
+  /// Takes any push out that waits in a pool.
+  mutating func popAny(of pool: Int32) -> UInt32? { all[Int(pool)].popAny() }
+
+  /// Takes the push out of a pool's line that matters least.
+  mutating func popLeast(of pool: Int32) -> UInt32? { all[Int(pool)].popLeast() }
+
+  /// Takes the pushes out of a pool's line that are gone for some reason.
+  mutating func removeAll(of pool: Int32, where isGone: (UInt32) -> Bool) -> [UInt32] {
+    all[Int(pool)].removeAll(where: isGone)
   }
 
-  /// Nothing goes on in it that time alone could change within a second.
-  func isSettled(_ pool: Int32) -> Bool {
-    let state = all[Int(pool)]
-    return state.isIdle && state.queue.open == 0 && state.lookups == 0
-      && state.connections.allSatisfy {
-        connections[$0].isServing && connections[$0].pingedAt == nil
-      }
-  }
+  // MARK: Credentials
 
-  /// Pushes are answered, and nothing else goes on: time alone changes nothing until an answer takes very long.
-  func isCalm(_ pool: Int32) -> Bool {
-    guard all[Int(pool)].isIdle, all[Int(pool)].lookups == 0 else { return false }
-    for number in all[Int(pool)].connections {
-      guard connections[number].isServing, connections[number].pingedAt == nil,
-        connections[number].machine.hasAccepted
-      else { return false }
-    }
-    return true
-  }
-
-  /// What it is decided by whether to open or close one.
-  func load(of pool: Int32) -> ConnectionPoolPolicy.Load {
-    let state = all[Int(pool)]
-    var load = ConnectionPoolPolicy.Load(
-      connecting: state.lookups + state.races.count, serving: 0, credit: 0, openStreams: 0,
-      capacity: 0,
-      isWaiting: !state.isIdle && state.isAuthorized)
-    load.wantsElsewhere = !state.apart.isEmpty
-    for number in state.connections {
-      let connection = connections[number]
-      switch connection.machine.state {
-      case .priming, .ready, .suspect:
-        load.serving += 1
-        if connection.isAged {
-          load.aged += 1
-        } else if !connection.machine.hasAccepted {
-          load.unproven += 1
-        }
-        load.credit += connection.machine.credit
-        load.openStreams += connection.machine.openStreams
-        load.capacity += connection.machine.limit
-      // Its search counts.
-      case .connecting: break
-      case .draining, .closed: break
-      }
-    }
-    return load
-  }
-
-  /// Whether to open or close one of its connections now.
+  /// Takes a pool out of service.
   ///
-  /// - Parameter isNext: its turn for the room that there is has come.
-  mutating func decide(
-    _ pool: Int32, isNext: Bool, now: UInt64
-  ) -> ConnectionPoolPolicy.Action {
-    var load = load(of: pool)
-    load.hasRoom = isNext ? taken < budget.limits.most : budget.hasRoom(taken: taken)
-    return all[Int(pool)].health.connection(for: load, now: now)
+  /// - Returns: the pushes that wait in it, to be routed again.
+  mutating func retire(_ pool: Int32, _ work: inout Workload) -> [UInt32] {
+    retired.append(pool)
+    activate(pool)
+    return all[Int(pool)].retire(&work)
   }
+
+  /// Removes the pools that were retired and have nothing left.
+  mutating func removeRetired(_ turn: inout Turn) {
+    guard !retired.isEmpty else { return }
+    let gone = retired.filter { all[Int($0)].isOver }
+    retired.removeAll { gone.contains($0) }
+    for pool in gone {
+      all[Int(pool)].remove()
+      turn.append(.removePool(pool))
+    }
+  }
+
+  // MARK: Time goes by
+
+  /// Looks after the pools where something goes on, and gives the room that there is to those in line.
+  ///
+  /// - Returns: pushes that wait.
+  mutating func lookAfterActive(_ work: inout Workload) -> Int {
+    let taken = active
+    active.removeAll(keepingCapacity: true)
+    for pool in taken { all[Int(pool)].deactivate() }
+    var waiting = 0
+    for pool in taken where !all[Int(pool)].isRemoved {
+      waiting += all[Int(pool)].waiting
+      if all[Int(pool)].isCalm(now: work.turn.now) {
+        activate(pool)
+      } else {
+        lookAfter(pool, &work)
+      }
+    }
+    giveRoom(&work)
+    return waiting
+  }
+
+  /// Looks after the others.
+  mutating func lookAfterIdle(_ work: inout Workload) {
+    for pool in indices where !all[Int(pool)].isRemoved && !all[Int(pool)].isActive {
+      lookAfter(pool, &work)
+    }
+  }
+
+  private mutating func lookAfter(_ pool: Int32, _ work: inout Workload) {
+    let room = budget.room(taken: taken)
+    if tell(pool, &work, { $0.lookAfter(room: room, &$1) }) { budget.wait(pool) }
+    if !all[Int(pool)].isSettled { activate(pool) }
+  }
+
+  /// Gives the room that there is to those in line, and has others give way if that is not enough.
+  private mutating func giveRoom(_ work: inout Workload) {
+    while let pool = budget.next(taken: taken) {
+      let room = budget.room(taken: taken, isNext: true)
+      if tell(pool, &work, { $0.maintain(room: room, &$1.turn) }) { budget.wait(pool) }
+    }
+    guard budget.isAwaited else { return }
+    work.turn.count(.waitsForRoom)
+    let leaving = all.reduce(0) {
+      $0 + $1.link.connections.count - $1.link.connections.staying.count
+    }
+    for yield in budget.yields(holders, taken: taken, leaving: leaving, now: work.turn.now) {
+      switch yield {
+      case .all(let pool): closeIdle(pool, &work.turn)
+      case .one(let pool): all[Int(pool)].closeIdlest(&work.turn)
+      }
+    }
+  }
+
+  /// Closes pools that nothing has been sent through for so long, if there are many connections: a few every ten seconds.
+  mutating func closeIdle(_ turn: inout Turn) {
+    guard taken > budget.limits.plenty, turn.now >= nextIdleLook else { return }
+    nextIdleLook = turn.now + 10_000
+    for pool in budget.closesIdle(holders, taken: taken, now: turn.now) {
+      turn.count(.closedIdle)
+      closeIdle(pool, &turn)
+    }
+  }
+
+  private mutating func closeIdle(_ pool: Int32, _ turn: inout Turn) {
+    all[Int(pool)].closeIdle(&turn)
+    activate(pool)
+  }
+
+  /// The pools with connections that stay, as the budget sees them.
+  private var holders: [ConnectionBudget.Holder] { all.compactMap(\.holder) }
 }

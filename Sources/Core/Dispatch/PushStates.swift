@@ -24,7 +24,7 @@ public struct PushState: Sendable {
   /// What failed about it before.
   struct Setback: Sendable {
     /// The connection that failed it last, to be avoided, by its serial number; 0 for none.
-    var connection: UInt32 = 0
+    var connection: UInt64 = 0
     /// Where that one led to.
     var address: PeerAddress?
     /// Monotonic milliseconds of that.
@@ -41,11 +41,8 @@ public struct PushState: Sendable {
     var findsOut: Bool { refusedToken != .max }
   }
 
-  /// Where the connection led to that failed it last; nil if none has.
-  public var failedAddress: PeerAddress? { setback.address }
-
   /// Where it is and how often it was sent.
-  public internal(set) var life = PushLife()
+  public private(set) var life = PushLife()
   public private(set) var origin = Origin(partition: 0, epoch: 0, offset: 0)
   public private(set) var takenID = NotificationID(high: 0, low: 0)
   /// Hashes of the app's bundle id and of the device token.
@@ -64,8 +61,8 @@ public struct PushState: Sendable {
   private(set) var waitingSince: UInt64 = 0
   /// The destination that its slot counts for, as `Fairness` numbers them; −1 for none yet.
   private(set) var destination: Int32 = -1
-  /// The connection that it is open on; −1 for none.
-  public private(set) var connection: Int32 = -1
+  /// The connection that it is open on.
+  public private(set) var connection = ConnectionID.none
   /// It is the one push of its device that is under way, where order is kept.
   private(set) var hasTurn = false
   private(set) var setback = Setback()
@@ -78,6 +75,10 @@ public struct PushState: Sendable {
 
   /// Whether it is of no more use, at a time in milliseconds since the epoch.
   func isExpired(at wall: Int64) -> Bool { wall >= expiresAt || wall > agesAt }
+
+  mutating func begin(_ sendClass: SendClass, earlier: UInt16) {
+    life.begin(sendClass, earlier: earlier)
+  }
 
   mutating func fill(
     _ facts: borrowing PushFacts, _ origin: Origin, maxAge: Int64, kind: GatewayKind
@@ -94,12 +95,18 @@ public struct PushState: Sendable {
     agesAt = facts.created + maxAge
     waitingSince = facts.waitedSince
     destination = -1
-    connection = -1
+    connection = .none
     hasTurn = false
     setback.connection = 0
     setback.hasMetFault = false
     setback.refusedToken = .max
   }
+
+  mutating func putAside() { life.putAside() }
+  mutating func resume() { life.resume() }
+  mutating func waits() { life.wait() }
+  mutating func leaveLine() { life.leaveLine() }
+  mutating func end() { life.end() }
 
   // MARK: What it takes up
 
@@ -126,28 +133,49 @@ public struct PushState: Sendable {
   // MARK: Waiting for a credential
 
   /// It waits for one, from this time on unless it began to before.
-  mutating func awaitCredential(now: UInt64) { if waitingSince == 0 { waitingSince = now } }
+  mutating func awaitCredential(now: UInt64) {
+    life.putAside()
+    if waitingSince == 0 { waitingSince = now }
+  }
 
   /// It has waited on a retry topic for so many milliseconds.
   mutating func hasAwaitedCredential(_ waited: UInt64, now: UInt64) {
     waitingSince = now - min(now, waited)
   }
 
-  mutating func gotCredential() { waitingSince = 0 }
+  mutating func gotCredential() {
+    life.resume()
+    waitingSince = 0
+  }
 
   // MARK: Streams
 
-  mutating func opened(on connection: Int32, wall: Int64) {
+  mutating func opened(on connection: ConnectionID, wall: Int64) {
     life.send()
     self.connection = connection
     sentAt = wall
   }
 
+  /// Its stream has ended.
+  ///
   /// - Returns: the connection that it was open on.
-  mutating func leaveConnection() -> Int32 {
-    defer { connection = -1 }
+  mutating func close(isUnprocessed: Bool) -> ConnectionID {
+    life.close(isUnprocessed: isUnprocessed)
+    return leaveConnection()
+  }
+
+  /// It could not be sent after all.
+  mutating func takeBack() -> ConnectionID {
+    life.takeBack()
+    return leaveConnection()
+  }
+
+  private mutating func leaveConnection() -> ConnectionID {
+    defer { connection = .none }
     return connection
   }
+
+  mutating func timeOut() { life.timeOut() }
 
   /// A send of it failed.
   mutating func noteFailure(on connection: borrowing Connection, now: UInt64, wall: Int64) {
@@ -156,6 +184,9 @@ public struct PushState: Sendable {
     setback.at = now
     if life.sends == 1 { setback.since = wall }
   }
+
+  /// The send that failed was the destination's fault.
+  mutating func spare() { life.spare() }
 
   /// A server's fault was its answer.
   mutating func noteFault() { setback.hasMetFault = true }
@@ -224,7 +255,7 @@ public struct PushStates: Sendable {
     deadlines = RequestDeadlines(capacity: Self.slots(for: most), timeout: timeout)
   }
 
-  public internal(set) subscript(_ slot: UInt32) -> PushState {
+  subscript(_ slot: UInt32) -> PushState {
     @inline(__always) get { states[Int(slot)] }
     @inline(__always) _modify { yield &states[Int(slot)] }
   }
@@ -258,7 +289,7 @@ public struct PushStates: Sendable {
     count += 1
     if !sendClass.isTransactional { others += 1 }
     let slot = free.removeLast()
-    states[Int(slot)].life.begin(sendClass, earlier: earlier)
+    states[Int(slot)].begin(sendClass, earlier: earlier)
     return slot
   }
 
@@ -266,14 +297,14 @@ public struct PushStates: Sendable {
   mutating func put(_ slot: UInt32) {
     count -= 1
     if !states[Int(slot)].life.sendClass.isTransactional { others -= 1 }
-    states[Int(slot)].life.end()
+    states[Int(slot)].end()
     free.append(slot)
   }
 
   // MARK: Streams
 
   /// A push goes out on a connection.
-  mutating func open(_ slot: UInt32, on connection: Int32, now: UInt64, wall: Int64) {
+  mutating func open(_ slot: UInt32, on connection: ConnectionID, now: UInt64, wall: Int64) {
     states[Int(slot)].opened(on: connection, wall: wall)
     deadlines.insert(slot, now: now)
   }
@@ -282,26 +313,21 @@ public struct PushStates: Sendable {
   ///
   /// - Parameter isUnprocessed: it never reached APNs, and is neither a send nor an attempt.
   /// - Returns: the connection.
-  mutating func close(_ slot: UInt32, isUnprocessed: Bool) -> Int32 {
-    states[Int(slot)].life.close(isUnprocessed: isUnprocessed)
-    return leaveConnection(slot)
+  mutating func close(_ slot: UInt32, isUnprocessed: Bool) -> ConnectionID {
+    deadlines.remove(slot)
+    return states[Int(slot)].close(isUnprocessed: isUnprocessed)
   }
 
   /// It could not be sent after all.
-  mutating func takeBack(_ slot: UInt32) -> Int32 {
-    states[Int(slot)].life.takeBack()
-    return leaveConnection(slot)
-  }
-
-  private mutating func leaveConnection(_ slot: UInt32) -> Int32 {
+  mutating func takeBack(_ slot: UInt32) -> ConnectionID {
     deadlines.remove(slot)
-    return states[Int(slot)].leaveConnection()
+    return states[Int(slot)].takeBack()
   }
 
   /// The next push whose answer has taken too long; nil when there is none.
   mutating func timeOut(now: UInt64) -> UInt32? {
     guard let slot = deadlines.expire(now: now) else { return nil }
-    states[Int(slot)].life.timeOut()
+    states[Int(slot)].timeOut()
     return slot
   }
 
@@ -321,7 +347,7 @@ public struct PushStates: Sendable {
   }
 
   /// The slot of each partition's oldest push, by its offset.
-  public func oldest(of partitions: borrowing Partitions) -> [UInt32?] {
+  func oldest(of partitions: borrowing Partitions) -> [UInt32?] {
     var oldest = [UInt32?](repeating: nil, count: partitions.indices.count)
     for index in states.indices where states[index].life.state != .free {
       guard let place = partitions.place(of: states[index].origin) else { continue }
@@ -336,7 +362,7 @@ public struct PushStates: Sendable {
   }
 
   /// How many were created at this time (milliseconds since the epoch) or earlier.
-  public func count(createdBy wall: Int64) -> Int {
+  func count(createdBy wall: Int64) -> Int {
     states.count { $0.life.state != .free && $0.created <= wall }
   }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import APNS
 import Random
 
 /// One turn of the owner: its time, chance, and what comes of it. All that decides is handed this and writes to it.
-public struct Turn: Sendable {
+struct Turn: Sendable {
   /// Monotonic and wall-clock milliseconds.
-  public private(set) var now: UInt64
-  public private(set) var wall: Int64
-  public private(set) var counts = Counts()
+  private(set) var now: UInt64
+  private(set) var wall: Int64
+  private(set) var counts = Counts()
   /// What is to be done, in this order.
   private var actions = ActionQueue()
   private var generator: SeededGenerator
@@ -31,9 +32,11 @@ public struct Turn: Sendable {
   mutating func append(_ action: Action) { actions.append(action) }
 
   /// A newer provider token of a pool's credential is needed.
-  mutating func requestToken(_ pool: Int32) {
+  ///
+  /// - Parameter answer: that says so.
+  mutating func requestToken(_ pool: Int32, _ answer: GatewayResponse) {
     count(.tokenRequests)
-    actions.append(.requestToken(pool: pool))
+    actions.append(.requestToken(pool: pool, answer))
   }
 
   /// The next action to perform; nil when all are done.
@@ -41,8 +44,8 @@ public struct Turn: Sendable {
 
   // MARK: Counters
 
-  mutating func count(_ counter: SenderCounter) { counts[counter] += 1 }
+  mutating func count(_ counter: SenderCounter) { counts.add(counter) }
 
   /// A gauge stands here now.
-  mutating func set(_ counter: SenderCounter, _ value: Int) { counts[counter] = value }
+  mutating func set(_ counter: SenderCounter, _ value: Int) { counts.set(counter, value) }
 }

@@ -8,17 +8,22 @@ internal import Pipeline
 /// their destination's share, an open offset of their partition, their device's turn.
 ///
 /// Here a push begins and ends; between that, `Destinations` decides where it goes.
-public struct Workload: Sendable {
-  public internal(set) var pushes: PushStates
-  public internal(set) var partitions = Partitions()
-  var shares: Shares
-  var devices: Devices
+struct Workload: Sendable {
+  /// The output of all that decides: actions and counts.
+  var turn: Turn
+  private(set) var pushes: PushStates
+  private(set) var partitions = Partitions()
+  private(set) var shares: Shares
+  private var devices: Devices
   /// What an operator has paused.
   private(set) var pauses = Pauses()
+  private var progress: Progress
   private let settings: DispatchSettings
 
-  init(_ settings: DispatchSettings) {
+  init(_ settings: DispatchSettings, _ turn: Turn) {
+    self.turn = turn
     self.settings = settings
+    progress = Progress(settings)
     pushes = PushStates(most: settings.maxInFlight, timeout: settings.requestTimeout)
     shares = Shares(
       slots: settings.maxInFlight, openAtMost: settings.partitionBounds.openAtMost)
@@ -56,16 +61,46 @@ public struct Workload: Sendable {
       PartitionState(start, bounds: settings.partitionBounds, window: settings.dedupWindow))
   }
 
+  /// A window of `apns-id`s has been rebuilt; if its partition waits for all of it, it begins to be read.
+  mutating func inherit(_ window: DedupWindow, by partition: Int, isWhole: Bool) {
+    partitions[partition].inherit(window, isWhole: isWhole)
+    if isWhole { turn.count(.dedupRebuilds) }
+  }
+
+  mutating func signalled(_ partition: Int) { partitions.signalled(partition) }
+  mutating func signalledAll() { partitions.signalledAll() }
+  mutating func foundEmpty(_ partition: Int) { partitions.foundEmpty(partition) }
+  mutating func release(until deadline: UInt64) { partitions.release(until: deadline) }
+  mutating func shortenRelease(until deadline: UInt64) {
+    partitions.shortenRelease(until: deadline)
+  }
+  mutating func stop() { partitions.stop() }
+  mutating func acknowledged(_ origin: Origin) { partitions.acknowledged(origin) }
+
+  /// What may be committed, and what is strange; nil while that is not due yet.
+  mutating func report() -> [PartitionReport]? {
+    guard progress.isDue(now: turn.now) else { return nil }
+    return partitions.report(reserve: shares.reserve, &turn)
+  }
+
+  /// When the next report is due, in monotonic milliseconds.
+  var reportDue: UInt64 { progress.due }
+
+  /// How far a partition is.
+  mutating func standing(of partition: Int) -> PartitionStanding {
+    partitions[partition].standing(now: turn.now)
+  }
+
   /// Drops the records that were read before they were due.
-  mutating func handBackEarly(_ turn: inout Turn) {
+  mutating func handBackEarly() {
     for index in partitions.indices {
-      if let early = partitions[index].takeEarly() { handBack(early, &turn) }
+      if let early = partitions[index].takeEarly() { handBack(early) }
     }
   }
 
   /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
-  mutating func handOver(now: UInt64) -> [HandedOverPartition]? {
-    guard partitions.isReleaseDue(now: now) else { return nil }
+  mutating func handOver() -> [HandedOverPartition]? {
+    guard partitions.isReleaseDue(now: turn.now) else { return nil }
     let given = partitions.handOver(
       unfinished: partitions.isStopping ? [] : pushes.ids(of: partitions))
     shares.removePartitions()
@@ -80,11 +115,32 @@ public struct Workload: Sendable {
     return shares.staysPaused(index, free: freeSlots, left: left) ? 0 : allowance
   }
 
+  // MARK: Shares
+
+  /// A turn's intake begins.
+  ///
+  /// - Parameter known: destinations that pushes may be for, if they were counted again.
+  mutating func beginIntake(known: Int?) {
+    if let known { shares.counted(known) }
+    shares.turn(free: freeSlots, now: turn.now)
+  }
+
+  /// Pools or credentials came or went.
+  mutating func destinationsChanged() { shares.destinationsChanged() }
+
+  /// A destination has answered about a push.
+  mutating func answered(_ destination: Int32) { shares.answered(destination) }
+
   // MARK: A push begins
+
+  /// A record that an earlier assignment completed: a later one with its id is still a repeat.
+  mutating func remember(_ id: NotificationID, from partition: Int) {
+    if !partitions[partition].isRetry { _ = partitions.isFirst(id, in: partition) }
+  }
 
   /// A record comes: whether it is to be worked on.
   mutating func admit(
-    _ offset: Int64, from partition: Int, _ turn: inout Turn
+    _ offset: Int64, from partition: Int
   ) -> OffsetLedger.Admission {
     let admission = partitions[partition].admit(offset)
     if case .new = admission { turn.count(.taken) }
@@ -95,7 +151,7 @@ public struct Workload: Sendable {
   ///
   /// - Returns: its slot, and whether it goes on now: not if it has ended, or is not due yet.
   mutating func accept(
-    _ facts: PushFacts, offset: Int64, from index: Int, written: Int64, _ turn: inout Turn
+    _ facts: PushFacts, offset: Int64, from index: Int, written: Int64
   ) -> (slot: UInt32, goesOn: Bool) {
     devices.noteRecord(written: written, wall: turn.wall)
     let slot = pushes.take(partitions[index].sendClass, earlier: facts.attempt)
@@ -108,11 +164,11 @@ public struct Workload: Sendable {
       pushes[slot].hasAwaitedCredential(waited, now: turn.now)
     }
     let mayWait = partitions[index].isRetry || pauses.hasLanes
-    let due = mayWait ? due(written: written, from: index, &turn) : 0
+    let due = mayWait ? due(written: written, from: index) : 0
     if !partitions.isFirst(facts.takenID, in: index) {
-      finish(slot, .deduplicated, .repeatedID, &turn)
+      finish(slot, .deduplicated, .repeatedID)
     } else if due > turn.now {
-      pushes[slot].life.putAside()
+      pushes[slot].putAside()
       partitions[index].keep(slot, until: due)
     } else {
       return (slot, true)
@@ -122,7 +178,7 @@ public struct Workload: Sendable {
 
   /// When a record goes on, in monotonic milliseconds: `.max` for one of a paused lane, which waits until that is
   /// resumed.
-  private mutating func due(written: Int64, from index: Int, _ turn: inout Turn) -> UInt64 {
+  private mutating func due(written: Int64, from index: Int) -> UInt64 {
     if case .lane(let lane) = partitions[index].feed { return pauses.contains(lane) ? .max : 0 }
     return partitions.due(
       index, written: written, wall: turn.wall, now: turn.now, random: turn.chance())
@@ -132,7 +188,7 @@ public struct Workload: Sendable {
   ///
   /// - Returns: what the acknowledgement of that completes.
   mutating func acceptUnreadable(
-    _ offset: Int64, from partition: Int, _ turn: inout Turn
+    _ offset: Int64, from partition: Int
   ) -> Origin {
     turn.count(.deadLettered)
     turn.count(.invalidRecords)
@@ -141,9 +197,9 @@ public struct Workload: Sendable {
   }
 
   /// The retry that was read before it was due, once it is.
-  mutating func takeDue(of partition: Int, now: UInt64) -> UInt32? {
-    guard let slot = partitions[partition].takeDue(now) else { return nil }
-    pushes[slot].life.resume()
+  mutating func takeDue(of partition: Int) -> UInt32? {
+    guard let slot = partitions[partition].takeDue(turn.now) else { return nil }
+    pushes[slot].resume()
     return slot
   }
 
@@ -153,7 +209,7 @@ public struct Workload: Sendable {
       guard case .lane(let lane) = partitions[index].feed, !pauses.contains(lane),
         let slot = partitions[index].takeEarly()
       else { continue }
-      pushes[slot].life.resume()
+      pushes[slot].resume()
       return slot
     }
     return nil
@@ -164,42 +220,42 @@ public struct Workload: Sendable {
   /// Whether a push may go now. One that may not has its end here, or is moved aside: it has expired, APNs has called
   /// its device dead, its device is throttled, or its app is paused. Asked when it is routed and when it is sent, for that
   /// may have changed in line.
-  mutating func mayGo(_ slot: UInt32, _ turn: inout Turn) -> Bool {
+  mutating func mayGo(_ slot: UInt32) -> Bool {
     if pushes[slot].isExpired(at: turn.wall) {
-      expire(slot, &turn)
+      expire(slot)
       return false
     }
-    if devices.mayBeDead(now: turn.now), suppressIfDead(slot, &turn) { return false }
-    if devices.mayThrottle(now: turn.now), parkIfThrottled(slot, &turn) { return false }
-    return !(pauses.hasApps && divertIfPaused(slot, &turn))
+    if devices.mayBeDead(now: turn.now), suppressIfDead(slot) { return false }
+    if devices.mayThrottle(now: turn.now), parkIfThrottled(slot) { return false }
+    return !(pauses.hasApps && divertIfPaused(slot))
   }
 
   /// Ends a push unsent if APNs has called its device dead since it was requested.
-  private mutating func suppressIfDead(_ slot: UInt32, _ turn: inout Turn) -> Bool {
+  private mutating func suppressIfDead(_ slot: UInt32) -> Bool {
     guard pushes[slot].target.isDevice, devices.isDead(pushes[slot], now: turn.now) else {
       return false
     }
-    finish(slot, .suppressed, .recentlyInvalid, &turn)
+    finish(slot, .suppressed, .recentlyInvalid)
     return true
   }
 
   /// Moves a push to a retry topic if its device is throttled.
-  private mutating func parkIfThrottled(_ slot: UInt32, _ turn: inout Turn) -> Bool {
+  private mutating func parkIfThrottled(_ slot: UInt32) -> Bool {
     let remaining = devices.pause(pushes[slot].device, now: turn.now)
     // The throttled push itself comes back about when the time is over, by another clock.
     let isDue = pushes[slot].life.sendClass == .retry && remaining < 1_000
     guard remaining > 0, !isDue else { return false }
-    park(slot, RetryTier.fitting(remaining), .device, &turn)
+    park(slot, RetryTier.fitting(remaining), .device)
     return true
   }
 
   /// Moves a push to a retry topic if its app is paused. Nothing of such an app waits here: whoever shares its credential
   /// is not kept waiting by it.
-  private mutating func divertIfPaused(_ slot: UInt32, _ turn: inout Turn) -> Bool {
+  private mutating func divertIfPaused(_ slot: UInt32) -> Bool {
     guard pauses.contains(app: pushes[slot].app, pushes[slot].kind.environment) else {
       return false
     }
-    divert(slot, .paused, &turn)
+    divert(slot, .paused)
     return true
   }
 
@@ -210,16 +266,16 @@ public struct Workload: Sendable {
   ///
   /// - Returns: false when it has been moved aside, or waits for its turn.
   mutating func hold(
-    _ slot: UInt32, forAllowed destination: Int32, _ reason: ParkReason, _ turn: inout Turn
+    _ slot: UInt32, forAllowed destination: Int32, _ reason: ParkReason
   ) -> Bool {
     if pushes[slot].destination != destination {
       guard admits(slot, to: destination) else {
-        divert(slot, reason, &turn)
+        divert(slot, reason)
         return false
       }
       hold(slot, for: destination)
     }
-    return !devices.isOrdered || pushes[slot].hasTurn || takeTurn(slot, &turn)
+    return !devices.isOrdered || pushes[slot].hasTurn || takeTurn(slot)
   }
 
   /// Whether a push may wait for a destination; no: it is to be moved aside.
@@ -246,13 +302,13 @@ public struct Workload: Sendable {
   }
 
   /// Whether a push may go now; if not it waits for the one before it, or its device has too many.
-  private mutating func takeTurn(_ slot: UInt32, _ turn: inout Turn) -> Bool {
+  private mutating func takeTurn(_ slot: UInt32) -> Bool {
     switch devices.enter(slot, device: pushes[slot].device) {
     case .goes:
       pushes[slot].beginTurn()
       return true
-    case .waits: pushes[slot].life.putAside()
-    case .refused: divert(slot, .order, &turn)
+    case .waits: pushes[slot].putAside()
+    case .refused: divert(slot, .order)
     }
     return false
   }
@@ -260,61 +316,127 @@ public struct Workload: Sendable {
   /// The next push whose device's turn has come.
   mutating func nextTurn() -> UInt32? {
     guard let slot = devices.nextTurn() else { return nil }
-    pushes[slot].life.resume()
+    pushes[slot].resume()
     return slot
+  }
+
+  // MARK: What happens to it
+
+  /// Tells a push what happens to it.
+  @inline(__always)
+  mutating func tell(_ slot: UInt32, _ event: (inout PushState) -> Void) { event(&pushes[slot]) }
+
+  /// It waits until there is a credential for its app.
+  mutating func awaitCredential(_ slot: UInt32) { pushes[slot].awaitCredential(now: turn.now) }
+
+  /// Its app has a credential now.
+  mutating func gotCredential(_ slot: UInt32) {
+    pushes[slot].gotCredential()
+    shares.answered(Int32(Fairness.noCredential))
+  }
+
+  /// It goes out on a connection.
+  mutating func send(_ slot: UInt32, on connection: ConnectionID) {
+    pushes.open(slot, on: connection, now: turn.now, wall: turn.wall)
+    turn.append(.send(slot: slot, connection))
+  }
+
+  /// The next push whose answer has taken too long; nil when there is none.
+  mutating func timeOut() -> UInt32? {
+    guard let slot = pushes.timeOut(now: turn.now) else { return nil }
+    turn.count(.timedOut)
+    return slot
+  }
+
+  /// Its stream has ended.
+  ///
+  /// - Parameter isUnprocessed: it never reached APNs, and is neither a send nor an attempt.
+  /// - Returns: the connection.
+  mutating func close(_ slot: UInt32, isUnprocessed: Bool = false) -> ConnectionID {
+    pushes.close(slot, isUnprocessed: isUnprocessed)
+  }
+
+  /// It could not be sent after all.
+  mutating func takeBack(_ slot: UInt32) -> ConnectionID { pushes.takeBack(slot) }
+
+  /// It failed on a connection.
+  mutating func noteFailure(_ slot: UInt32, on connection: borrowing Connection) {
+    pushes[slot].noteFailure(on: connection, now: turn.now, wall: turn.wall)
+  }
+
+  /// The whole destination fails, or an address of it: the attempt does not count.
+  mutating func spare(_ slot: UInt32, isUnprocessed: Bool) {
+    turn.count(.keptInOutage)
+    if !isUnprocessed { pushes[slot].spare() }
+  }
+
+  /// APNs throttles its device for so many milliseconds.
+  mutating func throttleDevice(of slot: UInt32, for wait: UInt64) {
+    devices.throttle(pushes[slot].device, until: turn.now + wait)
   }
 
   // MARK: It ends
 
+  /// APNs has accepted it.
+  mutating func delivered(_ slot: UInt32, by destination: Int32) {
+    shares.answered(destination)
+    devices.accepted(pushes[slot], now: turn.now)
+    turn.count(.delivered)
+    turn.append(.delivered(slot: slot))
+    leave(slot)
+  }
+
   /// Ends a push with a receipt.
+  ///
+  /// - Parameter answer: that decided, if it is another than APNs' 200.
   mutating func finish(
-    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, isAnswered: Bool = false,
-    _ turn: inout Turn
+    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, _ answer: GatewayResponse? = nil
   ) {
     turn.count(outcome.counter)
-    turn.append(.receipt(slot: slot, outcome, cause, isAnswered: isAnswered))
+    turn.append(.receipt(slot: slot, outcome, cause, answer))
     leave(slot)
   }
 
   /// Ends a push that was rejected for its device token.
-  mutating func rejectToken(_ slot: UInt32, _ turn: inout Turn) {
+  mutating func rejectToken(_ slot: UInt32, _ answer: GatewayResponse) {
+    if answer.isAboutDeadToken { devices.invalidated(pushes[slot], now: turn.now) }
     turn.count(.rejected)
-    turn.append(.feedback(slot: slot))
+    turn.append(.feedback(slot: slot, answer))
     leave(slot)
   }
 
   /// Ends a push that is of no more use.
-  mutating func expire(_ slot: UInt32, isAnswered: Bool = false, _ turn: inout Turn) {
+  mutating func expire(_ slot: UInt32, _ answer: GatewayResponse? = nil) {
     let cause: ReceiptCause = pushes[slot].expiresAt <= turn.wall ? .expiration : .age
-    finish(slot, .expired, cause, isAnswered: isAnswered, &turn)
+    finish(slot, .expired, cause, answer)
   }
 
   /// Ends a push that cannot be delivered.
   mutating func deadLetter(
-    _ slot: UInt32, _ reason: DeadLetterReason, _ cause: ReceiptCause, isAnswered: Bool = false,
-    _ turn: inout Turn
+    _ slot: UInt32, _ reason: DeadLetterReason, _ cause: ReceiptCause,
+    _ answer: GatewayResponse? = nil
   ) {
     turn.count(.deadLettered)
-    turn.append(.deadLetter(slot: slot, reason, cause, isAnswered: isAnswered))
+    turn.append(.deadLetter(slot: slot, reason, cause, answer))
     leave(slot)
   }
 
   /// Moves a push to a retry topic.
   mutating func park(
-    _ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason, _ turn: inout Turn
+    _ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason
   ) {
-    turn.count(reason == .failure ? .retried : .diverted)
+    if case .failure = reason { turn.count(.retried) } else { turn.count(.diverted) }
     turn.append(.park(slot: slot, tier, reason))
     leave(slot)
   }
 
   /// Moves a push to a retry topic, unsent, to look at it again later. No attempt is counted.
-  mutating func divert(_ slot: UInt32, _ reason: ParkReason, _ turn: inout Turn) {
-    park(slot, Fairness.tier(age: turn.wall - pushes[slot].created), reason, &turn)
+  mutating func divert(_ slot: UInt32, _ reason: ParkReason) {
+    park(slot, Fairness.tier(age: turn.wall - pushes[slot].created), reason)
   }
 
   /// Drops a push unsent: its partition's next owner sends the record.
-  mutating func handBack(_ slot: UInt32, _ turn: inout Turn) {
+  mutating func handBack(_ slot: UInt32) {
     turn.count(.handedBack)
     partitions.handBack(pushes[slot].origin, pushes[slot].takenID)
     turn.append(.handBack(slot: slot))

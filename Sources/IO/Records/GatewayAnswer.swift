@@ -12,6 +12,12 @@ public struct GatewayAnswer: Equatable, Sendable {
   /// The reason, or without one the beginning of the body. One text, since answers are copied for each receipt.
   private let text: String
 
+  /// An answer that was read before.
+  public init(_ response: GatewayResponse, reasonText: String) {
+    self.response = response
+    text = reasonText
+  }
+
   /// Reads a body. One that is missing, cut off or no JSON gives no reason; members other than `reason` and `timestamp`
   /// are ignored, and so is a timestamp that is no time in milliseconds.
   public init(

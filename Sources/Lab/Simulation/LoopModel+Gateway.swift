@@ -13,54 +13,54 @@ extension LoopModel {
     let view = GatewayView(
       mood: world.mood, throttled: world.throttled, unregistered: world.unregistered,
       now: world.now)
-    for number in connections.keys.sorted() {
-      connections[number]!.model.turn(view, &world.chance)
-      if world.isCalm { connections[number]!.model.recover(now: world.now, &world.chance) }
-      collectAccepted(number, &world)
-      while let message = connections[number]?.model.receive(now: world.now) {
-        dispatcher.touched(number, limit: connections[number]!.limit)
-        process(message, number, &world)
+    for id in connections.keys.sorted() {
+      connections[id]!.model.turn(view, &world.chance)
+      if world.isCalm { connections[id]!.model.recover(now: world.now, &world.chance) }
+      collectAccepted(id, &world)
+      while let message = connections[id]?.model.receive(now: world.now) {
+        dispatcher.touched(id, limit: connections[id]!.limit)
+        process(message, id, &world)
         perform(&world)
       }
     }
   }
 
-  func collectAccepted(_ number: Int32, _ world: inout World) {
-    for notification in connections[number]!.model.accepted {
+  func collectAccepted(_ id: ConnectionID, _ world: inout World) {
+    for notification in connections[id]!.model.accepted {
       world.kafka.notifications[notification].accepted += 1
       world.kafka.note("notification \(notification) is accepted")
     }
-    connections[number]!.model.accepted.removeAll(keepingCapacity: true)
+    connections[id]!.model.accepted.removeAll(keepingCapacity: true)
   }
 
-  func process(_ message: GatewayMessage, _ number: Int32, _ world: inout World) {
+  func process(_ message: GatewayMessage, _ id: ConnectionID, _ world: inout World) {
     world.kafka.note(
-      "sender \(self.number), pool \(dispatcher.destinations.pools.connections[number].pool), connection \(number): \(message)"
+      "sender \(number), pool \(id.pool), connection \(id.index): \(message)"
     )
     switch message {
-    case .connected: dispatcher.connected(number)
+    case .connected: dispatcher.connected(id)
     case .settings(let limit):
-      connections[number]!.limit = limit
-      dispatcher.settings(number, limit: limit)
+      connections[id]!.limit = limit
+      dispatcher.settings(id, limit: limit)
     case .accepted(let slot):
-      guard end(slot, number) else { return }
-      noteAccepted(slot, by: dispatcher.destinations.pools.connections[number].pool, world.now)
+      guard end(slot, id) else { return }
+      noteAccepted(slot, by: id.pool, world.now)
       dispatcher.accepted(slot)
     case .refused(let slot, let response, let retryAfter):
-      guard end(slot, number) else { return }
-      connections[number]!.refusedAt = connections[number]!.refusedAt ?? world.now
+      guard end(slot, id) else { return }
+      connections[id]!.refusedAt = connections[id]!.refusedAt ?? world.now
       refused(slot, response, retryAfter, &world)
     case .reset(let slot, let isUnprocessed):
-      guard end(slot, number) else { return }
+      guard end(slot, id) else { return }
       unanswered(slot, isUnprocessed: isUnprocessed, isLost: false, &world)
     case .goAway(let reason, let refused):
-      for slot in refused where end(slot, number) {
+      for slot in refused where end(slot, id) {
         unanswered(slot, isUnprocessed: true, isLost: false, &world)
         perform(&world)
       }
-      dispatcher.goAway(number, reason)
-    case .pong: dispatcher.ponged(number)
-    case .lost: lose(number, isFailure: true, &world)
+      dispatcher.goAway(id, reason)
+    case .pong: dispatcher.ponged(id)
+    case .lost: lose(id, isFailure: true, &world)
     }
   }
 
@@ -69,7 +69,7 @@ extension LoopModel {
     _ slot: UInt32, _ response: GatewayResponse, _ retryAfter: UInt32, _ world: inout World
   ) {
     let notification = taken[slot]?.notification
-    (answer, lastPut) = (response, nil)
+    lastPut = nil
     dispatcher.refused(slot, response, retryAfter: retryAfter)
     perform(&world)
     guard response.isForGood else { return }
@@ -81,8 +81,8 @@ extension LoopModel {
   }
 
   /// Whether the stream was open.
-  func end(_ slot: UInt32, _ number: Int32) -> Bool {
-    connections[number]!.open.remove(slot) != nil
+  func end(_ slot: UInt32, _ id: ConnectionID) -> Bool {
+    connections[id]!.open.remove(slot) != nil
   }
 
   func unanswered(
@@ -95,16 +95,16 @@ extension LoopModel {
   }
 
   /// A connection is gone; its open streams end with it.
-  func lose(_ number: Int32, isFailure: Bool, _ world: inout World) {
-    guard let connected = connections[number] else { return }
+  func lose(_ id: ConnectionID, isFailure: Bool, _ world: inout World) {
+    guard let connected = connections[id] else { return }
     for slot in connected.open.sorted() {
-      connections[number]!.open.remove(slot)
+      connections[id]!.open.remove(slot)
       unanswered(slot, isUnprocessed: false, isLost: true, &world)
       perform(&world)
     }
-    collectAccepted(number, &world)
-    connections[number] = nil
-    dispatcher.closed(number, isFailure: isFailure)
+    collectAccepted(id, &world)
+    connections[id] = nil
+    dispatcher.closed(id, isFailure: isFailure)
     perform(&world)
   }
 
@@ -121,12 +121,13 @@ extension LoopModel {
   func perform(_ action: Action, _ world: inout World) {
     world.kafka.note("sender \(number): \(action)")
     switch action {
-    case .send(let slot, let number): send(slot, number, &world)
-    case .reset(let slot, let number):
-      connections[number]?.model.cancel(slot)
-      if connections[number]?.open.contains(slot) == true { cancelled.append((slot, number)) }
+    case .send(let slot, let id): send(slot, id, &world)
+    case .reset(let slot, let id):
+      connections[id]?.model.cancel(slot)
+      if connections[id]?.open.contains(slot) == true { cancelled.append((slot, id)) }
+    case .delivered(let slot): put(.receipt(.delivered), slot, &world)
     case .receipt(let slot, let outcome, _, _): put(.receipt(outcome), slot, &world)
-    case .feedback(let slot): feedback(slot, &world)
+    case .feedback(let slot, let answer): feedback(slot, answer, &world)
     case .deadLetter(let slot, let reason, _, _):
       if reason == .noCredential { judgeNoCredential(slot, &world) }
       put(.receipt(.deadLettered), slot, &world)
@@ -136,37 +137,37 @@ extension LoopModel {
     case .lookUp(let pool, _):
       lookUps.append((world.now + UInt64(world.chance.below(30)), pool))
       lookUps.sort { $0.at < $1.at }
-    case .open(let number): open(number, &world)
-    case .changeToken(let number):
-      connections[number]?.token = dispatcher.destinations.pools.connections[number].machine.token
-    case .ping(let number):
-      connections[number]?.model.ping(
+    case .open(let id): open(id, &world)
+    case .changeToken(let id):
+      connections[id]?.token = dispatcher.connection(id).machine.token
+    case .ping(let id):
+      connections[id]?.model.ping(
         now: world.now, isSilent: world.mood.whole == .silent, &world.chance)
-    case .close(let number): closing.append(number)
-    case .abandon(let number): abandoned.append(number)
-    case .requestToken(let pool): requestToken(pool, &world)
-    case .reportSilence(let number): connections[number]?.isSilent = true
+    case .close(let id): closing.append(id)
+    case .abandon(let id): abandoned.append(id)
+    case .requestToken(let pool, _): requestToken(pool, &world)
+    case .reportSilence(let id): connections[id]?.isSilent = true
     case .openPool, .authorize, .retirePool, .removePool, .requestAppToken, .reportRefusal,
       .reportForeignAnswer, .reportRefusingAddress:
       break
     }
   }
 
-  func send(_ slot: UInt32, _ number: Int32, _ world: inout World) {
-    guard let push = taken[slot], connections[number] != nil else {
+  func send(_ slot: UInt32, _ id: ConnectionID, _ world: inout World) {
+    guard let push = taken[slot], connections[id] != nil else {
       return world.kafka.fail("a push was sent that is not there, or nowhere")
     }
     // A GOAWAY that is still to be heard, or stream ids that are used up.
     if world.chance.oneIn(3_000) { return unsent.append(slot) }
-    judgeSend(slot, push, number, &world)
+    judgeSend(slot, push, id, &world)
     if isOrdered { judgeOrder(slot, push, &world) }
     taken[slot]!.wasSent = true
-    connections[number]!.open.insert(slot)
+    connections[id]!.open.insert(slot)
     if world.mood.whole == .silent, world.chance.oneIn(2) { return }
     let request = GatewayRequest(
       slot: slot, notification: push.notification, app: push.facts.app, device: push.facts.device)
-    if let rule = connections[number]!.model.request(
-      request, connections[number]!.token, hangs: world.mood.hangingApps, now: world.now,
+    if let rule = connections[id]!.model.request(
+      request, connections[id]!.token, hangs: world.mood.hangingApps, now: world.now,
       &world.chance)
     {
       world.kafka.fail(rule)
@@ -179,7 +180,7 @@ extension LoopModel {
     guard var facts = taken[slot]?.facts else {
       return world.kafka.fail("a push was moved that is not there")
     }
-    facts.attempt = UInt16(clamping: dispatcher.work.pushes[slot].life.countedAttempts)
+    facts.attempt = UInt16(clamping: dispatcher.push(slot).life.countedAttempts)
     if reason == .share, let acceptedAt = acceptedAt[facts.app],
       world.now - acceptedAt < Fairness.patience - Fairness.longestTurn
     {
@@ -190,47 +191,49 @@ extension LoopModel {
     put(.retry(tier, facts), slot, &world)
   }
 
-  func open(_ number: Int32, _ world: inout World) {
-    let state = dispatcher.destinations.pools.connections[number]
-    let isCertificate = dispatcher.destinations.pools[state.pool].authentication == .certificate
-    let address = world.addresses.firstIndex(of: state.address) ?? 0
-    connections[number] = Connected(
+  func open(_ id: ConnectionID, _ world: inout World) {
+    let peer = dispatcher.connection(id).address
+    let isCertificate =
+      if case .certificate? = dispatcher.standing(ofPool: id.pool)?.credential { true } else {
+        false
+      }
+    let address = world.addresses.firstIndex(of: peer) ?? 0
+    connections[id] = Connected(
       model: ConnectionModel(
         address: address, isCertificate: isCertificate, mood: world.mood, now: world.now,
-        &world.chance), address: state.address)
-    noteConnect(state.pool, &world)
+        &world.chance), address: peer)
+    noteConnect(id.pool, &world)
   }
 
   /// What was given up or is to be closed ends with the turn.
   func endConnections(_ world: inout World) {
-    while let (slot, number) = cancelled.popLast() {
-      guard connections[number] != nil, end(slot, number) else { continue }
+    while let (slot, id) = cancelled.popLast() {
+      guard connections[id] != nil, end(slot, id) else { continue }
       unanswered(slot, isUnprocessed: false, isLost: false, &world)
       perform(&world)
     }
-    while let number = abandoned.popLast() { lose(number, isFailure: true, &world) }
-    while let number = closing.popLast() {
-      judgeClose(number, &world)
-      lose(number, isFailure: false, &world)
+    while let id = abandoned.popLast() { lose(id, isFailure: true, &world) }
+    while let id = closing.popLast() {
+      judgeClose(id, &world)
+      lose(id, isFailure: false, &world)
     }
   }
 
-  func feedback(_ slot: UInt32, _ world: inout World) {
-    guard let answer, let push = taken[slot] else {
-      return world.kafka.fail("feedback without an answer")
+  func feedback(_ slot: UInt32, _ answer: GatewayResponse, _ world: inout World) {
+    guard let push = taken[slot] else {
+      return world.kafka.fail("feedback about a push that is not there")
     }
     put(
       .feedback(
         DeviceOfApp(app: push.facts.app, device: push.facts.device),
         TokenAnswer(
           status: answer.status, reason: answer.reason?.name ?? "", timestamp: answer.timestamp,
-          sentAt: dispatcher.work.pushes.sentAt(slot), at: world.wall)), slot, &world)
+          sentAt: dispatcher.sentAt(slot), at: world.wall)), slot, &world)
   }
 
   func requestToken(_ pool: Int32, _ world: inout World) {
-    guard case .token(let index) = dispatcher.destinations.pools[pool].credential else { return }
-    world.tokens.request(
-      dispatcher.destinations.credentials.tokens.entries[index].credential, at: world.wall)
+    guard case .token(let index)? = dispatcher.standing(ofPool: pool)?.credential else { return }
+    world.tokens.request(dispatcher.credential(index), at: world.wall)
   }
 }
 

@@ -57,7 +57,7 @@ extension LoopModel {
     let late = world.chance.oneIn(100) ? 5_000 : 40
     outgoing.append(
       Outgoing(
-        what: what, notification: push.notification, origin: dispatcher.work.pushes[slot].origin,
+        what: what, notification: push.notification, origin: dispatcher.push(slot).origin,
         place: push.place, log: push.log, storedAt: stored,
         acknowledgedAt: stored + UInt64(world.chance.within(1...late)), isRefused: refused > 0))
   }

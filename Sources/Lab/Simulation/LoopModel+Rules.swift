@@ -7,14 +7,14 @@ import Pipeline
 /// What must hold whenever a push is sent or ends, or a connection is opened or closed.
 extension LoopModel {
   /// What must hold whenever a push goes out.
-  func judgeSend(_ slot: UInt32, _ push: TakenPush, _ number: Int32, _ world: inout World) {
+  func judgeSend(_ slot: UInt32, _ push: TakenPush, _ id: ConnectionID, _ world: inout World) {
     if push.facts.expiresAt <= world.wall { world.kafka.fail("a push was sent that has expired") }
     if world.wall - push.facts.created > settings.maxAge(push.facts.lane) {
       world.kafka.fail("a push was sent that is too old")
     }
-    let connected = connections[number]!
+    let connected = connections[id]!
     if connected.open.count >= connected.limit { world.kafka.fail("a stream above the limit") }
-    if closing.contains(number) {
+    if closing.contains(id) {
       world.kafka.fail("a push was sent on a connection to be closed")
     }
     if let token = connected.token, world.wall / 1_000 - token.issuedAt >= 55 * 60 {
@@ -24,10 +24,10 @@ extension LoopModel {
       world.kafka.fail("a token of a clock that is ahead was used")
     }
     // One more than the limit: a send that is spared afterwards counts until then.
-    if dispatcher.work.pushes[slot].life.countedAttempts > settings.maxAttempts {
+    if dispatcher.push(slot).life.countedAttempts > settings.maxAttempts {
       world.kafka.fail("a push is sent once more after its last attempt")
     }
-    noteSend(number, &world)
+    noteSend(id.pool, &world)
     guard isOrdered else { return }
     for (_, other) in connections {
       for open in other.open where taken[open]?.facts.device == push.facts.device {
@@ -37,8 +37,7 @@ extension LoopModel {
   }
 
   /// A gateway that answers everybody with 503 sees few pushes.
-  func noteSend(_ number: Int32, _ world: inout World) {
-    let pool = dispatcher.destinations.pools.connections[number].pool
+  func noteSend(_ pool: Int32, _ world: inout World) {
     guard let since = world.unavailableSince, world.now >= since + 30_000 else {
       sends[pool] = nil
       return
@@ -52,8 +51,8 @@ extension LoopModel {
 
   /// First sends to a device leave in the order of their records.
   func judgeOrder(_ slot: UInt32, _ push: TakenPush, _ world: inout World) {
-    let origin = dispatcher.work.pushes[slot].origin
-    guard !push.wasSent, push.facts.attempt == 0, origin.epoch == dispatcher.work.partitions.epoch,
+    let origin = dispatcher.push(slot).origin
+    guard !push.wasSent, push.facts.attempt == 0, origin.epoch == dispatcher.epoch,
       push.log == places[Int(origin.partition)].log
     else { return }
     let last = lastSent[push.place]?[push.facts.device] ?? -1
@@ -63,11 +62,11 @@ extension LoopModel {
 
   /// Whether an app's pushes go to this pool as long as all credentials are there; some may still wait in another one.
   private func serves(_ pool: Int32, _ app: UInt64) -> Bool {
-    guard case .token(let index) = dispatcher.destinations.pools[pool].credential else {
+    guard case .token(let index)? = dispatcher.standing(ofPool: pool)?.credential else {
       return app == Simulation.apps.last
     }
     let key = "key\(Simulation.credential(of: app))"
-    return dispatcher.destinations.credentials.tokens.entries[index].credential == key
+    return dispatcher.credential(index) == key
       && app != Simulation.apps.last
   }
 
@@ -91,8 +90,8 @@ extension LoopModel {
   }
 
   /// What was refused says nothing about the other open pushes: they get time for their answers.
-  func judgeClose(_ number: Int32, _ world: inout World) {
-    guard let connected = connections[number], let refusedAt = connected.refusedAt,
+  func judgeClose(_ id: ConnectionID, _ world: inout World) {
+    guard let connected = connections[id], let refusedAt = connected.refusedAt,
       !connected.open.isEmpty, !connected.isSilent,
       world.now - refusedAt < ConnectionStateMachine.grace
     else { return }

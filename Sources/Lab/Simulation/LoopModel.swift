@@ -70,14 +70,14 @@ final class LoopModel {
   let isOrdered: Bool
   let settings: DispatchSettings
   var taken: [UInt32: TakenPush] = [:]
-  var connections: [Int32: Connected] = [:]
+  var connections: [ConnectionID: Connected] = [:]
   var lookUps: [(at: UInt64, pool: Int32)] = []
   var outgoing: [Outgoing] = []
   var unsent: [UInt32] = []
-  var closing: [Int32] = []
-  var abandoned: [Int32] = []
+  var closing: [ConnectionID] = []
+  var abandoned: [ConnectionID] = []
   /// Streams that were given up; they end with the turn.
-  var cancelled: [(slot: UInt32, connection: Int32)] = []
+  var cancelled: [(slot: UInt32, connection: ConnectionID)] = []
   /// By the dispatcher's number.
   var places: [Place] = []
   /// Turns since a record of a recreated topic was passed over as one of the topic before, by partition, until the
@@ -85,8 +85,6 @@ final class LoopModel {
   var passedOver: [Int: Int] = [:]
   var tokensRead = 0
   var tokensAppliedAt: UInt64 = 0
-  /// What APNs answered last, while the dispatcher is told.
-  var answer: GatewayResponse?
   /// What the last push that ended became.
   var lastPut: Outgoing.What?
   /// When a push of an app was last accepted; forgotten when credentials change.
@@ -225,34 +223,32 @@ final class LoopModel {
 
   /// Whether a push is the head of a retry topic whose time has not come.
   func isNotDue(_ slot: UInt32) -> Bool {
-    guard dispatcher.work.pushes[slot].life.state == .aside, let push = taken[slot] else {
+    guard dispatcher.push(slot).life.state == .aside, let push = taken[slot] else {
       return false
     }
-    return push.wasSent == false && dispatcher.work.pushes[slot].life.sendClass == .retry
+    return push.wasSent == false && dispatcher.push(slot).life.sendClass == .retry
   }
 
   // MARK: What must hold after every step
 
   private func check(_ world: inout World) {
-    if dispatcher.work.pushes.count != taken.count { world.kafka.fail("slots are miscounted") }
-    if dispatcher.work.pushes.count > settings.maxInFlight {
-      world.kafka.fail("\(dispatcher.work.pushes.count) pushes are taken")
+    if dispatcher.pushCount != taken.count { world.kafka.fail("slots are miscounted") }
+    if dispatcher.pushCount > settings.maxInFlight {
+      world.kafka.fail("\(dispatcher.pushCount) pushes are taken")
     }
     if let slot = taken.keys.max(), Int(slot) >= PushStates.slots(for: settings.maxInFlight) {
       world.kafka.fail("memory grows: slot \(slot) is in use")
     }
-    if dispatcher.work.partitions.unacknowledged != outgoing.count {
+    if dispatcher.unacknowledged != outgoing.count {
       world.kafka.fail("what Kafka has not acknowledged is miscounted")
     }
-    if dispatcher.work.partitions.unacknowledged > settings.unacknowledgedAtMost
+    if dispatcher.unacknowledged > settings.unacknowledgedAtMost
       + settings.maxInFlight
     {
-      world.kafka.fail("\(dispatcher.work.partitions.unacknowledged) outcomes wait for Kafka")
+      world.kafka.fail("\(dispatcher.unacknowledged) outcomes wait for Kafka")
     }
-    for (number, connected) in connections
-    where dispatcher.destinations.pools.connections[number].machine.openStreams
-      != connected.open.count
-    {
+    for (id, connected) in connections
+    where dispatcher.connection(id).machine.openStreams != connected.open.count {
       world.kafka.fail("streams are miscounted")
     }
     for partition in passedOver.keys.sorted() {
@@ -262,27 +258,28 @@ final class LoopModel {
           "partition \(partition) was made again, its records are passed over, and nobody notices")
       }
     }
-    for place in places.indices
-    where dispatcher.work.partitions[place].open > settings.partitionBounds.openAtMost {
-      world.kafka.fail("\(dispatcher.work.partitions[place].open) records of a partition are open")
+    for place in places.indices {
+      let open = dispatcher.openRecords(of: place)
+      if open > settings.partitionBounds.openAtMost {
+        world.kafka.fail("\(open) records of a partition are open")
+      }
     }
   }
 
   /// How many pushes are in each state, for a report.
   private var states: [String] {
-    let all = taken.keys.map { "\(dispatcher.work.pushes[$0].life.state)" }
+    let all = taken.keys.map { "\(dispatcher.push($0).life.state)" }
     return Dictionary(grouping: all) { $0 }.map { "\($0) \($1.count)" }.sorted()
   }
 
   /// How it is, for a report.
   var summary: String {
-    let connected = connections.keys.sorted().map { number in
-      let state = dispatcher.destinations.pools.connections[number]
-      return "\(state.pool): \(state.machine.state) \(state.machine.openStreams)"
+    let connected = connections.keys.sorted().map { id in
+      let machine = dispatcher.connection(id).machine
+      return "\(id.pool): \(machine.state) \(machine.openStreams)"
     }
-    let waiting = dispatcher.destinations.pools.indices.map { pool in
-      let queue = dispatcher.destinations.pools[pool].queue
-      return "\(queue.inLine)+\(queue.beside)+\(dispatcher.destinations.pools[pool].apart.count)"
+    let waiting = dispatcher.pools.compactMap { dispatcher.standing(ofPool: $0) }.map {
+      "\($0.inLine)+\($0.beside)+\($0.apart)"
     }
     return
       "holds \(taken.count) \(states), in line, beside, and apart [\(waiting.joined(separator: ", "))], on the way to Kafka \(outgoing.count), connections [\(connected.joined(separator: ", "))]"

@@ -3,6 +3,7 @@ import APNS
 import Delivery
 import Dispatch
 import EventLoop
+import Pipeline
 import Records
 import ServiceKit
 
@@ -15,9 +16,9 @@ final class ActionPerformer {
   private let outcomes: OutcomeWriter
   private let reports: ControlReports
   /// What could not be done: pushes whose connection had no stream, connections that could not be begun.
-  @exclusivity(unchecked) private var undone: (pushes: [UInt32], connections: [Int32]) = ([], [])
-  /// The GOAWAY that is being handled.
-  var goAway: GoAwayReason?
+  @exclusivity(unchecked) private var undone: (pushes: [UInt32], connections: [ConnectionID]) = (
+    [], []
+  )
 
   init(
     _ log: Logger, _ gateways: Gateways, _ outcomes: OutcomeWriter, _ reports: ControlReports
@@ -41,88 +42,70 @@ final class ActionPerformer {
     }
   }
 
-  // MARK: Pushes and connections
-
   /// The dispatcher is read only; borrowed instead it would be passed as a copy.
   private func perform(
     _ action: Action, _ dispatcher: inout Dispatcher, _ queues: borrowing PartitionQueues
   ) {
     switch action {
-    case .send(let slot, let connection):
-      if !gateways.send(outcomes[slot], on: connection) { undone.pushes.append(slot) }
-    case .receipt(let slot, let outcome, let cause, let isAnswered):
-      outcomes.finish(
-        slot, outcome, cause, isAnswered: isAnswered, dispatcher.ending(slot))
-    case .feedback(let slot): outcomes.writeFeedback(slot, dispatcher.work.pushes[slot])
+    case .send(let slot, let id):
+      if !gateways.send(outcomes[slot], on: id) { undone.pushes.append(slot) }
+    case .delivered(let slot): outcomes.finish(slot, .delivered, nil, nil, dispatcher.ending(slot))
+    case .receipt(let slot, let outcome, let cause, let answer):
+      outcomes.finish(slot, outcome, cause, answer, dispatcher.ending(slot))
+    case .feedback(let slot, let answer):
+      outcomes.writeFeedback(slot, answer, dispatcher.push(slot))
     case .park(let slot, let tier, let reason):
-      outcomes.park(slot, tier, reason, dispatcher.work.pushes[slot])
-    case .deadLetter(let slot, let reason, let cause, let isAnswered):
-      let state = dispatcher.work.pushes[slot]
+      outcomes.park(slot, tier, reason, dispatcher.push(slot))
+    case .deadLetter(let slot, let reason, let cause, let answer):
+      let state = dispatcher.push(slot)
       outcomes.deadLetter(
-        slot, reason, cause, isAnswered: isAnswered, state,
-        from: queues.name(Int(state.origin.partition)))
+        slot, reason, cause, answer, state, from: queues.name(Int(state.origin.partition)))
     case .handBack(let slot): outcomes.drop(slot)
-    case .reset(let slot, let connection): gateways.reset(outcomes[slot], on: connection)
-    case .open(let connection): open(connection, dispatcher)
-    case .changeToken(let connection): gateways.connection(connection)?.changeToken()
-    case .ping(let connection): gateways.ping(connection)
-    case .close(let connection): gateways.close(connection)
-    case .abandon(let connection): gateways.abandon(connection)
-    default: performForPool(action, dispatcher)
-    }
-  }
-
-  private func open(_ connection: Int32, _ dispatcher: borrowing Dispatcher) {
-    let state = dispatcher.destinations.pools.connections[connection]
-    if !gateways.open(connection, to: state.address, of: state.pool) {
-      undone.connections.append(connection)
-    }
-  }
-
-  // MARK: Pools
-
-  private func performForPool(_ action: Action, _ dispatcher: borrowing Dispatcher) {
-    switch action {
+    case .reset(let slot, let id): gateways.reset(outcomes[slot], on: id)
+    case .open(let id):
+      if !gateways.open(id, to: dispatcher.connection(id).address) { undone.connections.append(id) }
+    case .changeToken(let id): gateways.connection(id)?.changeToken()
+    case .ping(let id): gateways.ping(id)
+    case .close(let id): gateways.close(id)
+    case .abandon(let id): gateways.abandon(id)
     case .lookUp(let pool, let seed): gateways.lookUp(pool, seed: seed)
-    case .openPool(let pool):
-      gateways.addPool(
-        pool, dispatcher.destinations.pools[pool], dispatcher.destinations.credentials.tokens)
+    case .openPool(let pool): gateways.addPool(pool, &dispatcher)
     case .authorize(let pool):
-      let state = dispatcher.destinations.pools[pool]
-      gateways.pool(pool).authorization =
-        state.token == nil ? nil : Authorization(token: state.tokenBytes)
-    case .retirePool(let number):
-      let pool = gateways.pool(number)
-      log.info(
-        "credential withdrawn; its connections drain",
-        ["credential": pool.credential, "environment": "\(pool.environment)"])
+      gateways.pool(pool).authorization = dispatcher.token(ofPool: pool).map(Authorization.init)
+    case .retirePool(let pool): reportWithdrawal(of: gateways.pool(pool))
     case .removePool(let pool): gateways.removePool(pool)
-    case .reportRefusal(let pool, let slot):
-      report(refusalBy: gateways.pool(pool), of: slot, now: dispatcher.turn.now)
-    case .reportRefusingAddress(let pool, let slot):
-      report(gateways.pool(pool), refusingAt: dispatcher.work.pushes[slot].failedAddress)
-    default: report(action, at: dispatcher.turn.wall)
+    case .requestToken(let pool, let answer):
+      reports.requestToken(
+        gateways.pool(pool), reason: Self.words(of: answer), at: dispatcher.wall)
+    case .requestAppToken(let slot):
+      reports.requestToken(forAppOf: outcomes[slot], at: dispatcher.wall)
+    case .reportRefusal(let pool, let slot, let answer):
+      report(refusalBy: gateways.pool(pool), of: slot, answer, now: dispatcher.now)
+    case .reportSilence(let id): reportSilence(of: gateways.connection(id))
+    case .reportRefusingAddress(let pool, let address):
+      report(address, refusing: gateways.pool(pool))
+    case .reportForeignAnswer(let slot, let id, let response):
+      report(outcomes.answer(response, to: slot), foreignOn: gateways.connection(id))
     }
   }
 
   // MARK: What somebody should know
 
-  private func report(_ action: Action, at wall: Int64) {
-    switch action {
-    case .requestToken(let pool):
-      reports.requestToken(gateways.pool(pool), reason: refusal, at: wall)
-    case .requestAppToken(let slot): reports.requestToken(forAppOf: outcomes[slot], at: wall)
-    case .reportSilence(let number):
-      guard let connection = gateways.connection(number) else { return }
-      log.warning(
-        "a connection does not answer; closing it", ["gateway": "\(connection.address)"])
-    case .reportForeignAnswer(let number): reportForeignAnswer(number)
-    default: preconditionFailure("an action that nobody performs")
-    }
+  @inline(never)
+  private func reportWithdrawal(of pool: GatewayPool) {
+    log.info(
+      "credential withdrawn; its connections drain",
+      ["credential": pool.credential, "environment": "\(pool.environment)"])
   }
 
-  private func report(_ pool: GatewayPool, refusingAt address: PeerAddress?) {
-    guard let address else { return }
+  @inline(never)
+  private func reportSilence(of connection: GatewayConnection?) {
+    guard let connection else { return }
+    log.warning("a connection does not answer; closing it", ["gateway": "\(connection.address)"])
+  }
+
+  @inline(never)
+  private func report(_ address: PeerAddress, refusing pool: GatewayPool) {
     log.warning(
       "an address refuses a credential that another address accepts; it is put aside",
       [
@@ -131,8 +114,9 @@ final class ActionPerformer {
       ])
   }
 
-  private func reportForeignAnswer(_ number: Int32) {
-    guard let connection = gateways.connection(number), let answer = outcomes.answer else { return }
+  @inline(never)
+  private func report(_ answer: GatewayAnswer, foreignOn connection: GatewayConnection?) {
+    guard let connection else { return }
     log.error(
       "an answer is not of APNs: something on the way gave it. Its connection is left if that comes again; the"
         + " notification is sent again",
@@ -143,17 +127,17 @@ final class ActionPerformer {
   }
 
   /// APNs refuses a pool's credential, or the app of a push with it.
-  private func report(refusalBy pool: GatewayPool, of slot: UInt32?, now: UInt64) {
+  @inline(never)
+  private func report(
+    refusalBy pool: GatewayPool, of slot: UInt32?, _ answer: GatewayResponse, now: UInt64
+  ) {
     let app = slot.map { outcomes[$0].pointee.appName }
-    let reason = goAway.map(\.reason) ?? outcomes.answer?.response.reason
-    pool.refusals.note(app, reason?.name ?? "Other", now: now)
-    reports.reportRefusal(pool, app: app, refusal)
+    pool.refusals.note(app, answer.reason?.name ?? "Other", now: now)
+    reports.reportRefusal(pool, app: app, Self.words(of: answer))
   }
 
   /// What APNs says is wrong with a credential.
-  private var refusal: String {
-    if let goAway { return goAway.text }
-    guard let response = outcomes.answer?.response else { return "" }
-    return response.reason?.name ?? "\(response.status)"
+  private static func words(of answer: GatewayResponse) -> String {
+    answer.reason?.name ?? "\(answer.status)"
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Dispatch
 import EventLoop
 import HTTP2
 
@@ -22,8 +23,8 @@ final class Authorization {
 /// One connection of a pool: its socket, and what the next requests carry. What is decided by is the `Dispatcher`'s.
 final class GatewayConnection {
   let http: HTTP2ClientConnection
-  /// Its number in the dispatcher.
-  let number: Int32
+  /// Its name in the dispatcher.
+  let id: ConnectionID
   let pool: GatewayPool
   let address: SocketAddress
   /// What its pushes carry now, and what they carried before the last change: requests that wait for the
@@ -37,9 +38,11 @@ final class GatewayConnection {
   /// A stream was given up; it completes with the next flush.
   var hasReset = false
 
-  init(_ http: HTTP2ClientConnection, number: Int32, pool: GatewayPool, address: SocketAddress) {
+  init(
+    _ http: HTTP2ClientConnection, _ id: ConnectionID, pool: GatewayPool, address: SocketAddress
+  ) {
     self.http = http
-    self.number = number
+    self.id = id
     self.pool = pool
     self.address = address
   }

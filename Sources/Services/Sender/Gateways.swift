@@ -19,7 +19,8 @@ final class Gateways {
   private let scratch = ConnectionScratch()
   private(set) var access: GatewayAccess
   private var pools: [GatewayPool?] = []
-  @exclusivity(unchecked) private var connections: [GatewayConnection?] = []
+  /// By pool, and in it by place.
+  @exclusivity(unchecked) private var connections: [[GatewayConnection?]] = []
   /// Connections with something to write, and those where something has happened that no event of a socket tells.
   @exclusivity(unchecked) private var dirty: [GatewayConnection] = []
   private var eventful: [GatewayConnection] = []
@@ -45,21 +46,35 @@ final class Gateways {
     return pool
   }
 
-  /// The connection with this number, unless it was closed.
-  func connection(_ number: Int32) -> GatewayConnection? {
-    Int(number) < connections.count ? connections[Int(number)] : nil
+  /// The connection with this name, unless it was closed.
+  func connection(_ id: ConnectionID) -> GatewayConnection? {
+    let places = connections[Int(id.pool)]
+    return Int(id.index) < places.count ? places[Int(id.index)] : nil
   }
 
   /// The connection whose socket's events carry this token.
-  func connection(ofToken token: UInt64) -> GatewayConnection? { connection(Int32(token) - 1) }
+  func connection(ofToken token: UInt64) -> GatewayConnection? {
+    connection(
+      ConnectionID(
+        pool: Int32(token >> 32) - 1, index: Int32(truncatingIfNeeded: token)))
+  }
+
+  /// Never 0, nor the greatest number.
+  private static func token(of id: ConnectionID) -> UInt64 {
+    UInt64(id.pool + 1) << 32 | UInt64(id.index)
+  }
 
   // MARK: Pools
 
-  func addPool(_ number: Int32, _ pool: Pool, _ tokens: borrowing ProviderTokenBook) {
-    while pools.count <= Int(number) { pools.append(nil) }
+  func addPool(_ number: Int32, _ dispatcher: inout Dispatcher) {
+    guard let pool = dispatcher.standing(ofPool: number) else { return }
+    while pools.count <= Int(number) {
+      pools.append(nil)
+      connections.append([])
+    }
     let name: String
     switch pool.credential {
-    case .token(let index): name = tokens.entries[index].credential
+    case .token(let index): name = dispatcher.credential(index)
     case .certificate(let index):
       let certificate = access.certificates[index]
       name = certificate.certificate.commonName ?? certificate.path
@@ -120,17 +135,16 @@ final class Gateways {
   // MARK: Connections
 
   /// Begins to connect. False when that is not even possible.
-  func open(_ number: Int32, to peer: PeerAddress, of pool: Int32) -> Bool {
-    let pool = self.pool(pool)
+  func open(_ id: ConnectionID, to peer: PeerAddress) -> Bool {
+    let pool = self.pool(id.pool)
     let address = SocketAddress(peer)
     do {
       let http = try HTTP2ClientConnection(
-        poller: poller, token: UInt64(number) + 1, tls: pool.tls,
+        poller: poller, token: Self.token(of: id), tls: pool.tls,
         serverName: settings.gatewayName ?? pool.gateway.host, implementation: settings.http2,
         scratch: scratch)
-      let connection = GatewayConnection(http, number: number, pool: pool, address: address)
-      while connections.count <= Int(number) { connections.append(nil) }
-      connections[Int(number)] = connection
+      let connection = GatewayConnection(http, id, pool: pool, address: address)
+      set(connection, at: id)
       http.connect(to: address, through: pool.proxy)
       eventful.append(connection)
       return true
@@ -141,11 +155,16 @@ final class Gateways {
   }
 
   /// A connection is over.
-  func remove(_ number: Int32) { connections[Int(number)] = nil }
+  func remove(_ id: ConnectionID) { set(nil, at: id) }
+
+  private func set(_ connection: GatewayConnection?, at id: ConnectionID) {
+    while connections[Int(id.pool)].count <= Int(id.index) { connections[Int(id.pool)].append(nil) }
+    connections[Int(id.pool)][Int(id.index)] = connection
+  }
 
   /// Submits a push's request. False when the connection has no stream for it.
-  func send(_ push: UnsafeMutablePointer<Push>, on number: Int32) -> Bool {
-    guard let connection = connections[Int(number)] else { return false }
+  func send(_ push: UnsafeMutablePointer<Push>, on id: ConnectionID) -> Bool {
+    guard let connection = connections[Int(id.pool)][Int(id.index)] else { return false }
     let headers = connection.pool.headers
     headers.fill(for: push, on: connection)
     let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
@@ -156,34 +175,34 @@ final class Gateways {
   }
 
   /// Gives a push's stream up.
-  func reset(_ push: UnsafeMutablePointer<Push>, on number: Int32) {
-    guard let connection = connection(number) else { return }
+  func reset(_ push: UnsafeMutablePointer<Push>, on id: ConnectionID) {
+    guard let connection = connection(id) else { return }
     let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
     connection.http.reset(exchange, code: HTTP2ErrorCode.cancel)
     connection.hasReset = true
     markDirty(connection)
   }
 
-  func ping(_ number: Int32) {
-    guard let connection = connection(number) else { return }
+  func ping(_ id: ConnectionID) {
+    guard let connection = connection(id) else { return }
     connection.http.ping()
     markDirty(connection)
   }
 
   /// Gives up a connection that was not ready in time.
-  func abandon(_ number: Int32) {
-    guard let connection = connection(number) else { return }
+  func abandon(_ id: ConnectionID) {
+    guard let connection = connection(id) else { return }
     connection.http.giveUp()
     eventful.append(connection)
   }
 
   /// Closes a connection at the end of the turn.
-  func close(_ number: Int32) {
-    if let connection = connection(number) { closing.append(connection) }
+  func close(_ id: ConnectionID) {
+    if let connection = connection(id) { closing.append(connection) }
   }
 
   /// The loop ends: every connection says GOAWAY and closes at the end of the turn.
-  func closeAll() { closing += connections.compactMap { $0 } }
+  func closeAll() { closing += connections.joined().compactMap { $0 } }
 
   // MARK: The end of a turn
 

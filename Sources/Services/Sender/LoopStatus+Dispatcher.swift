@@ -28,29 +28,20 @@ extension LoopStatus {
     _ dispatcher: inout Dispatcher, _ gateways: Gateways, _ queues: borrowing PartitionQueues,
     _ outcomes: OutcomeWriter
   ) {
-    for number in dispatcher.destinations.pools.connections.numbers {
-      guard let connection = gateways.connection(number) else { continue }
-      connections.append(
-        Connection(
-          connection, dispatcher.destinations.pools.connections[number], now: dispatcher.turn.now))
+    at = dispatcher.now
+    for number in dispatcher.pools {
+      guard let pool = dispatcher.standing(ofPool: number) else { continue }
+      destinations.append(Destination(gateways.pool(number), pool, now: at))
+      connections += dispatcher.connections(ofPool: number).compactMap { state in
+        gateways.connection(state.id).map { Connection($0, state, now: dispatcher.now) }
+      }
     }
-    for number in dispatcher.destinations.pools.indices
-    where !dispatcher.destinations.pools[number].isRemoved {
-      destinations.append(
-        Destination(
-          gateways.pool(number), dispatcher.destinations.pools[number], now: dispatcher.turn.now))
-    }
-    at = dispatcher.turn.now
-    slow = dispatcher.work.pushes.count(
-      createdBy: dispatcher.turn.wall - Self.slowMilliseconds)
-    let oldest = dispatcher.work.pushes.oldest(of: dispatcher.work.partitions)
-    for number in dispatcher.work.partitions.indices {
-      var partition = Partition(
-        dispatcher.standing(of: number), dispatcher.work.partitions[number].feed,
-        queues.name(number))
+    slow = dispatcher.pushes(createdBy: dispatcher.wall - Self.slowMilliseconds)
+    let oldest = dispatcher.oldestPushes()
+    for number in dispatcher.partitions {
+      var partition = Partition(dispatcher.standing(of: number), queues.name(number))
       if let slot = oldest[number] {
-        partition.oldest = Record(
-          outcomes[slot], dispatcher.work.pushes[slot], dispatcher.turn.wall)
+        partition.oldest = Record(outcomes[slot], dispatcher.push(slot), dispatcher.wall)
       }
       partitions.append(partition)
     }
@@ -68,7 +59,7 @@ extension LoopStatus.Connection {
 }
 
 extension LoopStatus.Destination {
-  fileprivate init(_ pool: GatewayPool, _ state: Pool, now: UInt64) {
+  fileprivate init(_ pool: GatewayPool, _ state: PoolStanding, now: UInt64) {
     pool.refusals.prune(state.health, now: now)
     // The breaker of an app that nobody sends to any more is no trouble.
     let trouble =
@@ -76,9 +67,8 @@ extension LoopStatus.Destination {
     self.init(
       index: Int(pool.number), credential: pool.credential, environment: pool.environment,
       hasToken: state.isAuthorized, trouble: trouble,
-      waiting: state.queue.count + state.apart.count,
-      held: trouble == .app ? state.queue.beside : state.queue.count + state.apart.count,
-      open: state.queue.open,
+      waiting: state.waiting, held: trouble == .app ? state.beside : state.waiting,
+      open: state.open,
       accepted: pool.accepted, refused: pool.refused, retriesLeft: state.health.retriesLeft,
       refusals: pool.refusals.all.map {
         LoopStatus.Refusal(app: $0.app, reason: $0.reason, age: now - $0.since)
@@ -87,9 +77,9 @@ extension LoopStatus.Destination {
 }
 
 extension LoopStatus.Partition {
-  fileprivate init(_ standing: PartitionStanding, _ feed: Feed, _ name: TopicPartition) {
+  fileprivate init(_ standing: PartitionStanding, _ name: TopicPartition) {
     let lane =
-      switch feed {
+      switch standing.feed {
       case .lane(let lane): "\(lane)"
       case .retries: LoopStatus.retries
       }

@@ -3,6 +3,8 @@ import APNS
 import Bytes
 import Delivery
 import Dispatch
+import HTTP2
+import JSON
 import Kafka
 import Pipeline
 import Records
@@ -16,9 +18,7 @@ final class OutcomeWriter {
   @exclusivity(unchecked) private var pushes = PushTable()
   /// Milliseconds since the epoch of this turn.
   @exclusivity(unchecked) private var wall: Int64 = 0
-  /// The answer, other than 200, that is being handled.
-  @exclusivity(unchecked) var answer: GatewayAnswer?
-
+  private let parser = JSONParser()
   /// For what every push does.
   private let recorder: LoopTelemetry.Recorder
 
@@ -40,6 +40,19 @@ final class OutcomeWriter {
     pushes.fill(slot, key: record.key, value: record.value, envelope)
   }
 
+  /// The answer to a push, other than 200, with the words that its body still has.
+  func answer(to slot: UInt32) -> GatewayAnswer {
+    let push = pushes[slot]
+    return GatewayAnswer(
+      status: push.pointee.exchange.status, id: push.pointee.exchange.answerID,
+      body: push.pointee.exchange.responseBytes, parser: parser)
+  }
+
+  /// The same for an answer that has been read: the words of a reason that is known are its name.
+  func answer(_ response: GatewayResponse, to slot: UInt32) -> GatewayAnswer {
+    response.reason.map { GatewayAnswer(response, reasonText: $0.name) } ?? answer(to: slot)
+  }
+
   /// APNs has answered a push, with whatever.
   func noteAnswer(_ slot: UInt32, sentAt: Int64) {
     let push = pushes[slot]
@@ -51,10 +64,10 @@ final class OutcomeWriter {
   // MARK: Ends of pushes
 
   func finish(
-    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, isAnswered: Bool,
+    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, _ answer: GatewayResponse?,
     _ ending: PushStates.Ending
   ) {
-    let end = end(outcome, cause, isAnswered: isAnswered, ending.attempts)
+    let end = end(slot, outcome, cause, answer, ending.attempts)
     record(slot, outcome, app: ending.app)
     publisher.writeReceipt(pushes[slot], end, ending.origin)
     pushes.empty(slot)
@@ -67,26 +80,26 @@ final class OutcomeWriter {
   }
 
   private func end(
-    _ outcome: Outcome, _ cause: ReceiptCause?, isAnswered: Bool, _ attempts: Int
+    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, _ answer: GatewayResponse?,
+    _ attempts: Int
   ) -> PushEnd {
     PushEnd(
-      outcome: outcome, cause: cause, answer: isAnswered ? answer : nil, attempts: attempts,
-      at: wall)
+      outcome: outcome, cause: cause, answer: answer.map { self.answer($0, to: slot) },
+      attempts: attempts, at: wall)
   }
 
   /// Rejected for its device token.
-  func writeFeedback(_ slot: UInt32, _ state: PushState) {
-    guard let answer else { preconditionFailure("feedback without an answer") }
+  func writeFeedback(_ slot: UInt32, _ answer: GatewayResponse, _ state: PushState) {
     let push = pushes[slot]
     let envelope = push.pointee.envelope
     let record = FeedbackRecord(
       device: DeviceKey(
         token: text(push.pointee.token), app: text(push.pointee.field(envelope.app)),
         environment: envelope.environment),
-      topic: text(push.pointee.field(envelope.topic)), status: answer.response.status,
-      reason: answer.reasonText, timestamp: answer.response.timestamp,
+      topic: text(push.pointee.field(envelope.topic)), status: answer.status,
+      reason: self.answer(answer, to: slot).reasonText, timestamp: answer.timestamp,
       apnsID: text(push.pointee.field(envelope.idText)), sentAt: state.sentAt, at: wall)
-    let end = end(.rejected, nil, isAnswered: true, state.life.attempts)
+    let end = end(slot, .rejected, nil, answer, state.life.attempts)
     self.record(slot, .rejected, app: state.app)
     publisher.writeFeedback(record, state.origin, receipt: push.receipt(end))
     pushes.empty(slot)
@@ -95,20 +108,18 @@ final class OutcomeWriter {
   /// Moves a push to a retry topic.
   func park(_ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason, _ state: PushState) {
     let push = pushes[slot]
-    if let text = reason.text {
+    if case .failure(let answer) = reason {
+      Array(failure(answer, of: slot).utf8).withUnsafeBytes { writeRetry(push, tier, $0, state) }
+    } else if let text = reason.text {
       writeRetry(push, tier, UnsafeRawBufferPointer(text), state)
-    } else {
-      Array(Self.failure(answer).utf8).withUnsafeBytes {
-        writeRetry(push, tier, $0, state)
-      }
     }
     pushes.empty(slot)
   }
 
   /// What failed a push that is sent again later.
-  private static func failure(_ answer: GatewayAnswer?) -> String {
-    guard let answer else { return "no answer" }
-    return answer.response.isForeign ? "foreign answer" : answer.reasonText
+  private func failure(_ response: GatewayResponse?, of slot: UInt32) -> String {
+    guard let response else { return "no answer" }
+    return response.isForeign ? "foreign answer" : answer(response, to: slot).reasonText
   }
 
   private func writeRetry(
@@ -133,11 +144,11 @@ final class OutcomeWriter {
   ///
   /// - Parameter name: of the partition that it came from.
   func deadLetter(
-    _ slot: UInt32, _ reason: DeadLetterReason, _ cause: ReceiptCause, isAnswered: Bool,
+    _ slot: UInt32, _ reason: DeadLetterReason, _ cause: ReceiptCause, _ answer: GatewayResponse?,
     _ state: PushState, from name: TopicPartition
   ) {
     let push = pushes[slot]
-    let end = end(.deadLettered, cause, isAnswered: isAnswered, state.life.attempts)
+    let end = end(slot, .deadLettered, cause, answer, state.life.attempts)
     let detail = cause.detail(after: end.answer?.response.status, end.answer?.reasonText ?? "")
     record(slot, .deadLettered, app: state.app)
     var letter = letter(reason, detail, attempts: end.attempts, state.origin, name)

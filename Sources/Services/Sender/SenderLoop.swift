@@ -120,7 +120,7 @@ final class SenderLoop {
     gateways.flush()
     if processEvents() { publishCounts() }
     if publisher.hasReceipts {
-      publisher.flushReceipts(isIdle: dispatcher.work.pushes.count == 0 && !canTake)
+      publisher.flushReceipts(isIdle: dispatcher.pushCount == 0 && !canTake)
     }
     publisher.sendPromptly()
     if let news = dispatcher.report(), !news.isEmpty { reports.report(news, of: queues) }
@@ -129,8 +129,9 @@ final class SenderLoop {
 
   /// Whoever sees what the loop does next finds it counted.
   private func publishCounts() {
-    for counter in Self.allCounters { counters.set(counter, dispatcher.turn.counts[counter]) }
-    counters.set(.inFlight, dispatcher.work.pushes.count)
+    let counts = dispatcher.counts
+    for counter in Self.allCounters { counters.set(counter, counts[counter]) }
+    counters.set(.inFlight, dispatcher.pushCount)
   }
 
   /// How long the poller may wait, in milliseconds: until the next thing that time alone makes due.
@@ -144,7 +145,7 @@ final class SenderLoop {
 
   /// Writes down how the loop stands: once a second while somebody watches, else now and then.
   private func publishStatus() {
-    guard statusPace.isDue(telemetry, now: dispatcher.turn.now) else { return }
+    guard statusPace.isDue(telemetry, now: dispatcher.now) else { return }
     telemetry.publish(LoopStatus(&dispatcher, gateways, queues, outcomes))
   }
 
@@ -197,9 +198,9 @@ final class SenderLoop {
     nameApps(of: access)
     dispatcher.updateCertificates(access.certificates.map(\.entry), places: places)
     perform()
-    for pool in dispatcher.destinations.pools.indices
-    where !dispatcher.destinations.pools[pool].isRetired {
-      gateways.renewTLS(pool, dispatcher.destinations.pools[pool].credential)
+    for pool in dispatcher.pools {
+      guard let standing = dispatcher.standing(ofPool: pool), !standing.isRetired else { continue }
+      gateways.renewTLS(pool, standing.credential)
     }
   }
 
@@ -207,7 +208,7 @@ final class SenderLoop {
 
   /// A signal that librdkafka did not give costs no more than the longest sleep.
   private func lookAtAllQueues() {
-    if queues.isLookDue(every: Self.longestSleep, now: dispatcher.turn.now) {
+    if queues.isLookDue(every: Self.longestSleep, now: dispatcher.now) {
       dispatcher.signalledAll()
     }
   }
@@ -283,9 +284,9 @@ final class SenderLoop {
 
   /// Tells what a connection has completed and what has happened to it.
   private func processEvents(_ connection: GatewayConnection) {
-    guard gateways.connection(connection.number) === connection else { return }
+    guard gateways.connection(connection.id) === connection else { return }
     dispatcher.touched(
-      connection.number, limit: Int(connection.http.remoteMaxConcurrentStreams))
+      connection.id, limit: Int(connection.http.remoteMaxConcurrentStreams))
     connection.http.takeCompleted(into: &completed)
     for exchange in completed { outcomes.prefetch(exchange.pointee.owner) }
     for exchange in completed { streamEnded(exchange.pointee.owner, on: connection) }
@@ -310,16 +311,12 @@ final class SenderLoop {
         isLost: connection.http.isClosed)
     }
     perform()
-    outcomes.answer = nil
   }
 
   /// The answer is another than APNs' 200.
   private func otherwiseAnswered(_ slot: UInt32, on connection: GatewayConnection) {
     let push = outcomes[slot]
-    let answer = GatewayAnswer(
-      status: push.pointee.exchange.status, id: push.pointee.exchange.answerID,
-      body: push.pointee.exchange.responseBytes, parser: parser)
-    outcomes.answer = answer
+    let answer = outcomes.answer(to: slot)
     if !answer.response.isForeign {
       outcomes.noteAnswer(slot, sentAt: dispatcher.sentAt(slot))
       connection.pool.countAnswer(isAccepted: false)
@@ -327,33 +324,29 @@ final class SenderLoop {
     }
     dispatcher.refused(
       slot, answer.response,
-      retryAfter: push.pointee.exchange.retryAfter(now: dispatcher.turn.wall / 1_000))
+      retryAfter: push.pointee.exchange.retryAfter(now: dispatcher.wall / 1_000))
   }
 
   private func process(_ notice: ConnectionNotice, of connection: GatewayConnection) {
-    let number = connection.number
+    let id = connection.id
     switch notice {
-    case .advanced: dispatcher.advanced(number)
+    case .advanced: dispatcher.advanced(id)
     case .connected:
-      dispatcher.connected(number)
+      dispatcher.connected(id)
       context.log.debug("connected", ["gateway": "\(connection.address)"])
-    case .settings(let limit): dispatcher.settings(number, limit: Int(limit))
+    case .settings(let limit): dispatcher.settings(id, limit: Int(limit))
     case .goAway(_, let code, let debug):
       let reason = GoAwayReason(debug, parser: parser)
       telemetry.goAway(reason.reason, isSilent: debug.isEmpty)
       context.log.info(
         "GOAWAY received",
         ["gateway": "\(connection.address)", "code": "\(code)", "reason": reason.text])
-      performer.goAway = reason
-      dispatcher.goAway(
-        number, reason.reason, isError: code != HTTP2ErrorCode.noError)
-      perform()
-      performer.goAway = nil
-    case .pong: dispatcher.ponged(number)
+      dispatcher.goAway(id, reason.reason, isError: code != HTTP2ErrorCode.noError)
+    case .pong: dispatcher.ponged(id)
     case .closed(let failure):
-      let wasServing = dispatcher.destinations.pools.connections[number].machine.hasAccepted
-      dispatcher.closed(number, isFailure: failure != nil)
-      gateways.remove(number)
+      let wasServing = dispatcher.connection(id).machine.hasAccepted
+      dispatcher.closed(id, isFailure: failure != nil)
+      gateways.remove(id)
       guard let failure else { return }
       context.log.warning(
         wasServing ? "connection lost" : "cannot connect",
@@ -376,9 +369,9 @@ final class SenderLoop {
   /// Gives the partitions back once they were asked for and are done with.
   private func handOver() {
     guard let given = dispatcher.handOver() else { return }
-    reports.handOver(given, of: queues, isStopping: dispatcher.work.partitions.isStopping)
+    reports.handOver(given, of: queues, isStopping: dispatcher.isStopping)
     queues.removeAll()
-    guard dispatcher.work.partitions.isStopping else { return }
+    guard dispatcher.isStopping else { return }
     hasEnded = true
     gateways.closeAll()
     while let connection = gateways.nextEventful() { processEvents(connection) }

@@ -122,7 +122,7 @@ import Testing
     model.reach = { address, _ in address == 0 ? .slow(260) : .slow(100) }
     model.supply = 1
     model.run(milliseconds: 1_000)
-    #expect(model.dispatcher.turn.counts[.addressesAside] == 0)
+    #expect(model.dispatcher.counts[.addressesAside] == 0)
     model.reach = { _, _ in .served }
     model.supply = .max
     model.run(milliseconds: 1_000)

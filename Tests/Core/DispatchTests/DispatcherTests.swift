@@ -10,6 +10,7 @@ import Testing
 @Suite struct DispatcherTests {
   private static let address = PeerAddress(bytes: [10, 0, 0, 1], port: 443)!
   private static let wall: Int64 = 1_760_000_000_000
+  private static let first = ConnectionID(pool: 0, index: 0)
 
   /// A dispatcher with one partition of a lane, a provider token for `app`, and a connection that takes pushes.
   private func connected(_ settings: DispatchSettings = DispatchSettings()) -> Dispatcher {
@@ -64,9 +65,9 @@ import Testing
     _ = dispatcher.upkeep()
     _ = actions(&dispatcher)
     dispatcher.lookedUp(0, [Self.address])
-    expect([.open(connection: 0)], of: &dispatcher)
-    dispatcher.connected(0)
-    dispatcher.settings(0, limit: 10)
+    expect([.open(Self.first)], of: &dispatcher)
+    dispatcher.connected(Self.first)
+    dispatcher.settings(Self.first, limit: 10)
   }
 
   private func token(_ credential: String, _ apps: [String], _ generation: UInt64)
@@ -89,16 +90,17 @@ import Testing
     dispatcher.updateTokens(isReversed ? updates.reversed() : updates, isComplete: true)
     dispatcher.applyTokens()
     #expect(actions(&dispatcher).contains(.openPool(1)))
-    for (pool, connection, slot) in [(0, 0, stays), (1, 1, moves)] as [(Int32, Int32, UInt32)] {
+    for (pool, slot) in [(0, stays), (1, moves)] as [(Int32, UInt32)] {
+      let connection = ConnectionID(pool: pool, index: 0)
       _ = dispatcher.upkeep()
       _ = actions(&dispatcher)
       dispatcher.lookedUp(pool, [Self.address])
-      expect([.open(connection: connection)], of: &dispatcher)
+      expect([.open(connection)], of: &dispatcher)
       dispatcher.connected(connection)
       dispatcher.settings(connection, limit: 10)
       dispatcher.dispatch()
       let sent = actions(&dispatcher)
-      #expect(sent.contains(.send(slot: slot, connection: connection)))
+      #expect(sent.contains(.send(slot: slot, connection)))
     }
   }
 
@@ -116,13 +118,13 @@ import Testing
     let next = take(facts(2), 1, &dispatcher)
     expect([.park(slot: next, .seconds5, .paused)], of: &dispatcher)
     let old = take(facts(3, expiresAt: Self.wall - 1), 2, &dispatcher)
-    expect([.receipt(slot: old, .expired, .expiration, isAnswered: false)], of: &dispatcher)
-    #expect(dispatcher.turn.counts[.diverted] == 2)
+    expect([.receipt(slot: old, .expired, .expiration, nil)], of: &dispatcher)
+    #expect(dispatcher.counts[.diverted] == 2)
     dispatcher.update(Pauses())
     let resumed = take(facts(4), 3, &dispatcher)
     dispatcher.dispatch()
     #expect(
-      actions(&dispatcher).contains { $0 == .send(slot: resumed, connection: 0) })
+      actions(&dispatcher).contains { $0 == .send(slot: resumed, Self.first) })
   }
 
   @Test(arguments: [61_000, 3_599_000])
@@ -173,7 +175,7 @@ import Testing
     let head = head(of: 0, &dispatcher)
     dispatcher.beginTurn(now: 2_000_000, wall: Self.wall + 2_000_000)
     _ = dispatcher.report()
-    #expect(dispatcher.turn.counts[.oldestOpenMilliseconds] == 0)
+    #expect(dispatcher.counts[.oldestOpenMilliseconds] == 0)
     #expect(dispatcher.standing(of: 0).open == 1)
     dispatcher.release(until: 2_000_100)
     expect([.handBack(slot: head)], of: &dispatcher)
@@ -219,18 +221,16 @@ import Testing
     expect([.openPool(0), .authorize(pool: 0)], of: &dispatcher)
     connect(&dispatcher)
     dispatcher.dispatch()
-    expect([.changeToken(connection: 0), .send(slot: slot, connection: 0)], of: &dispatcher)
+    expect([.changeToken(Self.first), .send(slot: slot, Self.first)], of: &dispatcher)
     dispatcher.accepted(slot)
-    expect([.receipt(slot: slot, .delivered, nil, isAnswered: false)], of: &dispatcher)
-    let origin = dispatcher.work.pushes[slot].origin
-    var done = dispatcher.work.partitions[0].news()
-    #expect(done?.committable == 0, "nothing is committed before its outcome")
+    expect([.delivered(slot: slot)], of: &dispatcher)
+    let origin = dispatcher.push(slot).origin
+    var committable = dispatcher.standing(of: 0).committable
+    #expect(committable == 0, "nothing is committed before its outcome")
     dispatcher.acknowledged(origin)
-    done = dispatcher.work.partitions[0].news()
-    #expect(done?.committable == 1)
-    let (held, unacknowledged) = (
-      dispatcher.work.pushes.count, dispatcher.work.partitions.unacknowledged
-    )
+    committable = dispatcher.standing(of: 0).committable
+    #expect(committable == 1)
+    let (held, unacknowledged) = (dispatcher.pushCount, dispatcher.unacknowledged)
     #expect(held == 0 && unacknowledged == 0)
   }
 
@@ -242,8 +242,8 @@ import Testing
     dispatcher.dispatch()
     expect(
       [
-        .changeToken(connection: 0),
-        .receipt(slot: slot, .expired, .expiration, isAnswered: false),
+        .changeToken(Self.first),
+        .receipt(slot: slot, .expired, .expiration, nil),
       ], of: &dispatcher)
   }
 
@@ -253,18 +253,18 @@ import Testing
     connect(&dispatcher)
     dispatcher.dispatch()
     _ = actions(&dispatcher)
-    dispatcher.refused(
-      slot, GatewayResponse(status: 429, reason: .tooManyRequests), retryAfter: 0)
-    expect([.park(slot: slot, .seconds5, .failure)], of: &dispatcher)
+    let answer = GatewayResponse(status: 429, reason: .tooManyRequests)
+    dispatcher.refused(slot, answer, retryAfter: 0)
+    expect([.park(slot: slot, .seconds5, .failure(answer))], of: &dispatcher)
     let next = take(facts(1), 1, &dispatcher)
-    expect([.receipt(slot: next, .deduplicated, .repeatedID, isAnswered: false)], of: &dispatcher)
+    expect([.receipt(slot: next, .deduplicated, .repeatedID, nil)], of: &dispatcher)
     var same = facts(2)
     same.device = 1
     let held = take(same, 2, &dispatcher)
     expect([.park(slot: held, .seconds5, .device)], of: &dispatcher)
     let other = take(facts(3), 3, &dispatcher)
     dispatcher.dispatch()
-    expect([.send(slot: other, connection: 0)], of: &dispatcher)
+    expect([.send(slot: other, Self.first)], of: &dispatcher)
   }
 
   @Test func `what was queued for a dead token is not sent in vain, what was requested later is`() {
@@ -280,18 +280,17 @@ import Testing
     dispatcher.dispatch()
     let inLine = take(queued(2, createdAgo: 5_000), 1, &dispatcher)
     _ = actions(&dispatcher)
-    dispatcher.refused(
-      slot, GatewayResponse(status: 410, reason: .unregistered, timestamp: Self.wall),
-      retryAfter: 0)
-    expect([.feedback(slot: slot)], of: &dispatcher)
+    let answer = GatewayResponse(status: 410, reason: .unregistered, timestamp: Self.wall)
+    dispatcher.refused(slot, answer, retryAfter: 0)
+    expect([.feedback(slot: slot, answer)], of: &dispatcher)
     dispatcher.dispatch()
     let suppressed = Action.receipt(
-      slot: inLine, .suppressed, .recentlyInvalid, isAnswered: false)
+      slot: inLine, .suppressed, .recentlyInvalid, nil)
     expect([suppressed], of: &dispatcher)
     let old = take(queued(3, createdAgo: 60_000), 2, &dispatcher)
     expect(
-      [.receipt(slot: old, .suppressed, .recentlyInvalid, isAnswered: false)], of: &dispatcher)
-    #expect(dispatcher.turn.counts[.suppressed] == 2 && dispatcher.turn.counts[.rejected] == 1)
+      [.receipt(slot: old, .suppressed, .recentlyInvalid, nil)], of: &dispatcher)
+    #expect(dispatcher.counts[.suppressed] == 2 && dispatcher.counts[.rejected] == 1)
     // Requested after the dead push was sent, as after a registration: it goes, and when APNs takes it, so do all.
     let later = take(queued(4, createdAgo: 0), 3, &dispatcher)
     var elsewhere = queued(5, createdAgo: 60_000)
@@ -299,13 +298,13 @@ import Testing
     let other = take(elsewhere, 4, &dispatcher)
     dispatcher.dispatch()
     // One push at a time until the connection has accepted one.
-    expect([.send(slot: later, connection: 0)], of: &dispatcher)
+    expect([.send(slot: later, Self.first)], of: &dispatcher)
     dispatcher.accepted(later)
     _ = actions(&dispatcher)
     let last = take(queued(6, createdAgo: 60_000), 5, &dispatcher)
     dispatcher.dispatch()
     expect(
-      [.send(slot: other, connection: 0), .send(slot: last, connection: 0)], of: &dispatcher)
+      [.send(slot: other, Self.first), .send(slot: last, Self.first)], of: &dispatcher)
   }
 
   @Test(
@@ -327,8 +326,9 @@ import Testing
     dispatcher.dispatch()
     _ = actions(&dispatcher)
     let reason: Reason = status == 429 ? .tooManyRequests : .serviceUnavailable
-    dispatcher.refused(slot, GatewayResponse(status: status, reason: reason), retryAfter: 0)
-    expect([.park(slot: slot, tiers.to, .failure)], of: &dispatcher)
+    let answer = GatewayResponse(status: status, reason: reason)
+    dispatcher.refused(slot, answer, retryAfter: 0)
+    expect([.park(slot: slot, tiers.to, .failure(answer))], of: &dispatcher)
   }
 
   @Test func `what waits for its app is out of the line: a dispatch does not look at it again`() {
@@ -366,7 +366,7 @@ import Testing
     }
     expectLine(1_000, beside: 0, &dispatcher)
     dispatcher.accepted(probe)
-    dispatcher.touched(0, limit: 10)
+    dispatcher.touched(Self.first, limit: 10)
     dispatcher.dispatch()
     #expect(actions(&dispatcher).count == 11, "a receipt, and as many sends as there are streams")
   }

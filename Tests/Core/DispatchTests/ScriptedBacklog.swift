@@ -35,8 +35,8 @@ final class ScriptedBacklog {
   /// By slot.
   private var records: [UInt32: Record] = [:]
   private var lookUps: [Int32] = []
-  private var connects: [(at: UInt64, connection: Int32)] = []
-  private var pings: [Int32] = []
+  private var connects: [(at: UInt64, connection: ConnectionID)] = []
+  private var pings: [ConnectionID] = []
   /// What the gateway works on, in the order of its answers, and what it does not answer while a credential hangs.
   private var answers: [(at: UInt64, slot: UInt32)] = []
   private var answered = 0
@@ -115,7 +115,7 @@ final class ScriptedBacklog {
   var summary: String {
     let left = logs.indices.map { logs[$0].count - read[$0] }
     let held = records.keys.sorted().prefix(12).map { slot in
-      let push = dispatcher.work.pushes[slot]
+      let push = dispatcher.push(slot)
       return "\(slot): \(push.life.state) \(push.life.sendClass) on \(push.connection)"
     }
     return "\(elapsed) ms, \(delivered) delivered, \(moved) moved, not read \(left), held \(held)"
@@ -155,7 +155,7 @@ final class ScriptedBacklog {
     while answered < answers.count, answers[answered].at <= now {
       let slot = answers[answered].slot
       answered += 1
-      dispatcher.touched(dispatcher.work.pushes[slot].connection, limit: Self.streams)
+      dispatcher.touched(dispatcher.push(slot).connection, limit: Self.streams)
       dispatcher.accepted(slot)
       perform()
     }
@@ -203,7 +203,8 @@ final class ScriptedBacklog {
   private func perform(_ action: Action) {
     switch action {
     case .send(let slot, _): send(slot)
-    case .receipt(let slot, let outcome, _, _): end(slot, isDelivered: outcome == .delivered)
+    case .delivered(let slot): end(slot, isDelivered: true)
+    case .receipt(let slot, _, _, _): end(slot, isDelivered: false)
     case .park(let slot, _, _):
       moved += 1
       if var record = records[slot] {
@@ -230,6 +231,6 @@ final class ScriptedBacklog {
       delivered += 1
       deliveredTo[Int(record.credential)] += 1
     }
-    dispatcher.acknowledged(dispatcher.work.pushes[slot].origin)
+    dispatcher.acknowledged(dispatcher.push(slot).origin)
   }
 }

@@ -57,15 +57,15 @@ final class ScriptedDestination {
   private let hasCertificate: Bool
   private var generation: UInt64 = 0
   private var certificates = 0
-  private var sockets: [Int32: Socket] = [:]
+  private var sockets: [ConnectionID: Socket] = [:]
   /// By slot: the app and the number of the push in it.
   private var pushes: [UInt32: (app: Int, number: Int)] = [:]
   private var apps: [UInt64] = []
   private var offset: Int64 = 0
   private var lookUps: [Int32] = []
-  private var resets: [(slot: UInt32, connection: Int32)] = []
-  private var closing: [(connection: Int32, isFailure: Bool)] = []
-  private var pongs: [Int32] = []
+  private var resets: [(slot: UInt32, connection: ConnectionID)] = []
+  private var closing: [(connection: ConnectionID, isFailure: Bool)] = []
+  private var pongs: [ConnectionID] = []
 
   /// When each connect began, and to which address.
   private(set) var connects: [UInt64] = []
@@ -109,7 +109,7 @@ final class ScriptedDestination {
   private var wall: Int64 { Self.epoch + Int64(now) }
 
   /// What keeps its pushes back.
-  var trouble: DestinationHealth.Trouble? { dispatcher.destinations.pools[0].health.trouble }
+  var trouble: DestinationHealth.Trouble? { dispatcher.standing(ofPool: 0)?.health.trouble }
 
   /// The most connects within so many milliseconds, not counting the first ones.
   func mostConnects(within span: UInt64, from begin: Int = 0) -> Int {
@@ -224,14 +224,14 @@ final class ScriptedDestination {
 
   // MARK: The gateway
 
-  private func hear(_ number: Int32) {
+  private func hear(_ number: ConnectionID) {
     guard let socket = sockets[number] else { return }
     dispatcher.touched(number, limit: socket.isUp ? Self.streams : 1)
     guard socket.isUp else { return establish(number, socket) }
     for (slot, at) in socket.open where now - at >= Self.latency {
       // An earlier one may have ended the connection, and all of its streams.
       guard sockets[number]?.has(slot) == true, let push = pushes[slot] else { continue }
-      let address = dispatcher.destinations.pools.connections[number].address
+      let address = dispatcher.connection(number).address
       let deed =
         pushAt.map { at in at(Int(address.bytes[3]), push.app) }
         ?? self.push(push.app, socket.number, push.number)
@@ -239,7 +239,7 @@ final class ScriptedDestination {
     }
   }
 
-  private func establish(_ number: Int32, _ socket: Socket) {
+  private func establish(_ number: ConnectionID, _ socket: Socket) {
     switch reach(socket.address, now) ?? connect(socket.number, now) {
     case .served: settle(number)
     case .refused: lose(number, isFailure: true)
@@ -259,7 +259,7 @@ final class ScriptedDestination {
   }
 
   /// TCP is up, and TLS.
-  private func come(_ number: Int32, isMade: Bool) {
+  private func come(_ number: ConnectionID, isMade: Bool) {
     if sockets[number]?.isReached == false {
       sockets[number]?.isReached = true
       dispatcher.advanced(number)
@@ -270,13 +270,13 @@ final class ScriptedDestination {
     }
   }
 
-  private func settle(_ number: Int32) {
+  private func settle(_ number: ConnectionID) {
     come(number, isMade: true)
     sockets[number]?.isUp = true
     dispatcher.settings(number, limit: Self.streams)
   }
 
-  private func deal(_ deed: GatewayDeed, _ slot: UInt32, _ number: Int32) {
+  private func deal(_ deed: GatewayDeed, _ slot: UInt32, _ number: ConnectionID) {
     switch deed {
     case .answer(let response):
       close(slot, number)
@@ -297,12 +297,12 @@ final class ScriptedDestination {
     }
   }
 
-  private func close(_ slot: UInt32, _ number: Int32) {
+  private func close(_ slot: UInt32, _ number: ConnectionID) {
     sockets[number]?.open.removeAll { $0.slot == slot }
   }
 
   private func unanswered(
-    _ slot: UInt32, _ number: Int32, isUnprocessed: Bool, isLost: Bool = false
+    _ slot: UInt32, _ number: ConnectionID, isUnprocessed: Bool, isLost: Bool = false
   ) {
     close(slot, number)
     dispatcher.unanswered(slot, isUnprocessed: isUnprocessed, isLost: isLost)
@@ -311,11 +311,11 @@ final class ScriptedDestination {
 
   /// Notes how many attempts count, and does what follows.
   private func count(_ slot: UInt32) {
-    mostCounted = max(mostCounted, dispatcher.work.pushes[slot].life.countedAttempts)
+    mostCounted = max(mostCounted, dispatcher.push(slot).life.countedAttempts)
     perform()
   }
 
-  private func lose(_ number: Int32, isFailure: Bool) {
+  private func lose(_ number: ConnectionID, isFailure: Bool) {
     guard let socket = sockets[number] else { return }
     for (slot, _) in socket.open { unanswered(slot, number, isUnprocessed: false, isLost: true) }
     sockets[number] = nil
@@ -347,16 +347,17 @@ final class ScriptedDestination {
     switch action {
     case .send(let slot, let number): send(slot, number)
     case .reset(let slot, let number): resets.append((slot, number))
+    case .delivered(let slot):
+      end(slot) {
+        delivered[$0, default: 0] += 1
+        if firstDelivery == nil { firstDelivery = now }
+      }
     case .receipt(let slot, let outcome, _, _):
       end(slot) {
-        if outcome == .delivered {
-          delivered[$0, default: 0] += 1
-          if firstDelivery == nil { firstDelivery = now }
-        }
         if outcome == .rejected { rejected[$0, default: 0] += 1 }
         if outcome == .suppressed { suppressed += 1 }
       }
-    case .feedback(let slot): end(slot) { rejected[$0, default: 0] += 1 }
+    case .feedback(let slot, _): end(slot) { rejected[$0, default: 0] += 1 }
     case .park(let slot, _, _): end(slot) { parked[$0, default: 0] += 1 }
     case .deadLetter(let slot, _, _, _): end(slot) { _ in deadLettered += 1 }
     case .lookUp(let pool, _):
@@ -370,26 +371,26 @@ final class ScriptedDestination {
     }
   }
 
-  private func open(_ number: Int32) {
-    let address = Int(dispatcher.destinations.pools.connections[number].address.low & 0xFF) - 1
+  private func open(_ number: ConnectionID) {
+    let address = Int(dispatcher.connection(number).address.low & 0xFF) - 1
     connects.append(now)
     tried.append(address)
     sockets[number] = Socket(number: connects.count, address: address, startedAt: now)
     if reach(address, now) == .unreachable { closing.append((number, true)) }
   }
 
-  private func send(_ slot: UInt32, _ number: Int32) {
+  private func send(_ slot: UInt32, _ number: ConnectionID) {
     let app = pushes[slot]!.app
     sends[app, default: 0] += 1
-    let address = dispatcher.destinations.pools.connections[number].address
+    let address = dispatcher.connection(number).address
     sendsTo[Int(address.bytes[3]), default: 0] += 1
-    if dispatcher.work.pushes[slot].life.sends > 1 { sentAgain += 1 }
+    if dispatcher.push(slot).life.sends > 1 { sentAgain += 1 }
     sockets[number]!.open.append((slot, now))
   }
 
   /// A push has ended, and Kafka has it at once.
   private func end(_ slot: UInt32, _ note: (_ app: Int) -> Void) {
     note(pushes.removeValue(forKey: slot)!.app)
-    dispatcher.acknowledged(dispatcher.work.pushes[slot].origin)
+    dispatcher.acknowledged(dispatcher.push(slot).origin)
   }
 }

@@ -32,9 +32,9 @@ private final class HostileLoop {
   private var wall = HostileRecord.now
   private var offsets: [Int64] = [0, 0]
   private var lookUps: [Int32] = []
-  private var opened: [Int32] = []
-  private var ended: [(connection: Int32, isFailure: Bool)] = []
-  private var streams: [(slot: UInt32, connection: Int32)] = []
+  private var opened: [ConnectionID] = []
+  private var ended: [(connection: ConnectionID, isFailure: Bool)] = []
+  private var streams: [(slot: UInt32, connection: ConnectionID)] = []
   private var resets: [UInt32] = []
   private static let address = PeerAddress(bytes: [10, 0, 0, 1], port: 443)!
 
@@ -153,9 +153,10 @@ private final class HostileLoop {
       switch action {
       case .send(let slot, let connection): streams.append((slot, connection))
       case .reset(let slot, _): resets.append(slot)
-      case .receipt(let slot, _, _, _), .feedback(let slot), .park(let slot, _, _),
+      case .delivered(let slot), .receipt(let slot, _, _, _), .feedback(let slot, _),
+        .park(let slot, _, _),
         .deadLetter(let slot, _, _, _):
-        dispatcher.acknowledged(dispatcher.work.pushes[slot].origin)
+        dispatcher.acknowledged(dispatcher.push(slot).origin)
       case .lookUp(let pool, _): lookUps.append(pool)
       case .open(let connection): opened.append(connection)
       case .ping(let connection): dispatcher.ponged(connection)

@@ -80,7 +80,7 @@ private enum Representation: Equatable {
     let connection = GatewayConnection(
       try HTTP2ClientConnection(
         poller: try Poller(), token: 1, tls: pool.tls, serverName: "gateway.test"),
-      number: 0, pool: pool, address: .loopback(port: 1))
+      ConnectionID(pool: 0, index: 0), pool: pool, address: .loopback(port: 1))
     connection.changeToken()
     let session = HTTP2ClientSession(http2)
     var buffer = ByteBuffer()

@@ -16,10 +16,11 @@ import Testing
     var health = DestinationHealth()
     for app in apps {
       _ = health.answered(
-        Self.response, app: AppTable.hash(app.utf8.span),
-        on: .init(
-          at: PeerAddress(bytes: [127, 0, 0, 1], port: 443)!, hasAccepted: true, startedAt: 0,
-          hasNewestToken: true), sentAt: 0, retryAfter: 0,
+        .init(
+          Self.response, app: AppTable.hash(app.utf8.span), sentAt: 0,
+          on: .init(
+            at: PeerAddress(bytes: [127, 0, 0, 1], port: 443)!, hasAccepted: true, startedAt: 0,
+            hasNewestToken: true)),
         now: 1_000, random: 0)
     }
     return health

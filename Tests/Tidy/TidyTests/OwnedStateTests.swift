@@ -4,9 +4,11 @@ import Testing
 /// Who may touch which state of the sender.
 @Suite struct OwnedStateTests {
   private let repository = Repository()
+  private var paths: [String] {
+    repository.swiftPaths.filter { $0.hasPrefix("Sources/Core/Dispatch/") }
+  }
 
   @Test func `a value of the dispatcher has one file, so that nobody touches another's fields`() {
-    let paths = repository.swiftPaths.filter { $0.hasPrefix("Sources/Core/Dispatch/") }
     var homes: [String: String] = [:]
     for path in paths {
       for line in repository.lines(path) {
@@ -26,6 +28,44 @@ import Testing
     }
   }
 
+  @Test func `at most fifteen functions of the dispatcher change two values beside their own`() {
+    var functions = 0
+    var found: [String] = []
+    for path in paths {
+      for piece in repository.text(path).split(separator: "func ").dropFirst() {
+        functions += 1
+        let signature = piece.prefix { $0 != "{" }
+        if signature.split(separator: "inout ").count > 2 {
+          found.append("\(path) \(piece.prefix { $0 != "(" })")
+        }
+      }
+    }
+    #expect(functions > 200)
+    #expect(found.count <= 15, "\(found.joined(separator: ", "))")
+  }
+
+  @Test func `what a value of the dispatcher changes, nobody else can write`() {
+    // What all that decides writes to.
+    let output = "  var turn: Turn"
+    for path in paths {
+      let lines = repository.lines(path)
+      #expect(!lines.contains { $0.contains("internal(set)") }, "\(path)")
+      for body in lines.split(separator: "}") where body.contains(where: isMutator) {
+        for line in body where line.hasPrefix("  ") && !line.hasPrefix("   ") && line != output {
+          let isOpen = line.hasPrefix("  var ") || line.hasPrefix("  public var ")
+          #expect(!isOpen || !isStored(line), "\(path): \(line)")
+        }
+      }
+    }
+  }
+
+  @Test func `the sender sees of the dispatcher what it says, and nothing that it owns`() {
+    let lines = repository.lines("Sources/Core/Dispatch/Dispatcher.swift")
+    let stored = lines.filter(isStored)
+    #expect(stored.count >= 3)
+    for line in stored { #expect(!line.contains("public") || line.contains("static"), "\(line)") }
+  }
+
   @Test func `no class of the sender's loop has more than twenty stored properties`() {
     var counts: [String: Int] = [:]
     for path in repository.swiftPaths where path.hasPrefix("Sources/Services/Sender/") {
@@ -38,6 +78,11 @@ import Testing
     }
     #expect(counts["SenderLoop"] ?? 0 > 10)
     for (type, count) in counts { #expect(count <= 20, "\(type) has \(count)") }
+  }
+
+  /// Whether a line begins a function that changes its value.
+  private func isMutator(_ line: some StringProtocol) -> Bool {
+    line.hasPrefix("  ") && line.contains("mutating func ")
   }
 
   /// The type that a line at the margin declares or extends.
@@ -54,7 +99,6 @@ import Testing
     let isDeclaration = words[..<place].allSatisfy {
       $0.hasPrefix("@") || ["private", "private(set)", "public", "nonisolated"].contains($0)
     }
-    return isDeclaration && !(line.hasSuffix("{") && !line.contains("="))
-      && !(line.hasSuffix("}") && line.contains("{") && !line.contains("="))
+    return isDeclaration && (!line.contains("{") || line.prefix { $0 != "{" }.contains("="))
   }
 }

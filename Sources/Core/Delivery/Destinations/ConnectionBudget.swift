@@ -80,10 +80,14 @@ public struct ConnectionBudget: Sendable {
   /// Whether pools wait for room.
   public var isAwaited: Bool { !line.isEmpty }
 
-  /// Whether a pool that is not in line may open a connection.
+  /// Connections that a pool may open now.
   ///
-  /// - Parameter taken: connections that there are or that are on their way.
-  public func hasRoom(taken: Int) -> Bool { line.isEmpty && taken < limits.most }
+  /// - Parameters:
+  ///   - taken: connections that there are or that are on their way.
+  ///   - isNext: it was in line, and its turn has come.
+  public func room(taken: Int, isNext: Bool = false) -> Int {
+    isNext || line.isEmpty ? limits.most - taken : 0
+  }
 
   /// A pool has pushes and no connection, and there is no room.
   public mutating func wait(_ pool: Int32) {

@@ -93,6 +93,16 @@ public struct ConnectionStateMachine: Sendable {
   let streamLimit: UInt64
   /// Whether a push was accepted: priming is over, also after being suspect.
   public private(set) var hasAccepted = false
+  /// TLS was up.
+  public private(set) var isMade = false
+  /// Another attempt of its search was ready first.
+  public private(set) var isBeaten = false
+  /// It was not ready in time.
+  public private(set) var isGivenUp = false
+  /// The peer ended it with GOAWAY, and not because of an error.
+  public private(set) var isInOrder = false
+  /// It was given up because it did not even answer a PING.
+  public private(set) var wasSilent = false
   /// The owner itself has no more use for the connection: its end says nothing about the destination.
   public internal(set) var isRetired = false
   /// It will not serve again: what is open gets a short grace, then it is to be closed (`graceOver`).
@@ -135,6 +145,15 @@ public struct ConnectionStateMachine: Sendable {
   }
 
   // MARK: - Events
+
+  /// TLS is up.
+  public mutating func made() { isMade = true }
+
+  /// Another attempt of its search takes requests.
+  public mutating func beaten() { isBeaten = true }
+
+  /// It was not ready in time.
+  public mutating func giveUp() { isGivenUp = true }
 
   /// TLS and HTTP/2 are up.
   public mutating func connected() {
@@ -246,11 +265,15 @@ public struct ConnectionStateMachine: Sendable {
 
   /// A PING was not answered in time.
   public mutating func pingTimedOut() -> Action {
-    state == .closed ? .nothing : close()
+    wasSilent = true
+    return state == .closed ? .nothing : close()
   }
 
   /// The peer sent GOAWAY. Streams above its last-stream-id end as refused, the others are awaited.
-  public mutating func goAway() -> Action {
+  ///
+  /// - Parameter isInOrder: without an error or a reason.
+  public mutating func goAway(isInOrder: Bool = false) -> Action {
+    if isInOrder { self.isInOrder = true }
     drain()
     return closeWhenDrained()
   }

@@ -30,6 +30,30 @@ extension DestinationHealth {
     }
   }
 
+  /// An answer other than APNs' 200.
+  public struct Answer: Sendable {
+    public var response: GatewayResponse
+    /// The hash of its push's bundle id.
+    public var app: UInt64
+    /// When that was sent, in milliseconds since the epoch.
+    public var sentAt: Int64
+    /// Milliseconds that it asked to wait, 0 if it did not.
+    public var retryAfter: UInt64
+    /// The connection that it came on.
+    public var place: Place
+
+    public init(
+      _ response: GatewayResponse, app: UInt64, sentAt: Int64, retryAfter: UInt64 = 0,
+      on place: Place
+    ) {
+      self.response = response
+      self.app = app
+      self.sentAt = sentAt
+      self.retryAfter = retryAfter
+      self.place = place
+    }
+  }
+
   /// What an answer other than APNs' 200 leads to.
   public struct Reaction: Sendable, Equatable {
     /// What to do with the connection.

@@ -217,26 +217,20 @@ public struct DestinationHealth: Sendable {
     apps.accepted(app)
   }
 
-  /// An answer other than APNs' 200: what it is evidence about.
+  /// What an answer other than APNs' 200 is evidence about.
   ///
-  /// - Parameters:
-  ///   - app: the hash of its push's bundle id.
-  ///   - sentAt: when that was sent, in milliseconds since the epoch.
-  ///   - retryAfter: milliseconds that the answer asked to wait, 0 if it did not.
-  ///   - random: any 64 random bits.
-  public mutating func answered(
-    _ response: GatewayResponse, app: UInt64, on place: Place, sentAt: Int64, retryAfter: UInt64,
-    now: UInt64, random: UInt64
-  ) -> Reaction {
+  /// - Parameter random: any 64 random bits.
+  public mutating func answered(_ answer: Answer, now: UInt64, random: UInt64) -> Reaction {
+    let (response, place) = (answer.response, answer.place)
     var reaction = Reaction(connection: response.connection)
     switch response.credential {
-    case .stop where isOfAddress(app, place, now: now):
+    case .stop where isOfAddress(answer.app, place, now: now):
       reaction.isOfAddress = true
-      apps.doubted(app, now: now)
+      apps.doubted(answer.app, now: now)
       breaker.refused(.connection, now: now, random: random)
     case .stop:
       reaction.isNewRefusal = apps.refused(
-        app, isMomentary: apps.hasServed, now: now, random: random)
+        answer.app, isMomentary: apps.hasServed, now: now, random: random)
       if reaction.isNewRefusal { breaker.refused(.app, now: now, random: random) }
     case .freeze: refuse(.frozen, &reaction, now: now, random: random)
     case .refresh where place.hasNewestToken && isOfAddress(nil, place, now: now):
@@ -246,7 +240,7 @@ public struct DestinationHealth: Sendable {
       refuse(.credential, &reaction, now: now, random: random)
     case .refresh: break
     case .none, .refreshIfOld:
-      reaction.isServed = judge(response, app, on: place, sentAt, retryAfter, now, random)
+      reaction.isServed = isAboutPushAlone(answer, now: now, random: random)
       // Whoever answers there has never answered as APNs does.
       if response.isForeign, !place.hasAccepted { reaction.connection = .close }
     }
@@ -271,22 +265,21 @@ public struct DestinationHealth: Sendable {
     reaction.isNewRefusal = true
   }
 
-  /// Whether an answer is about the push alone, or the destination fails.
-  private mutating func judge(
-    _ response: GatewayResponse, _ app: UInt64, on place: Place, _ sentAt: Int64,
-    _ retryAfter: UInt64, _ now: UInt64, _ random: UInt64
+  /// Whether an answer is about the push alone: if not, the destination fails.
+  private mutating func isAboutPushAlone(
+    _ answer: Answer, now: UInt64, random: UInt64
   ) -> Bool {
-    let verdict = response.verdict
+    let (response, verdict) = (answer.response, answer.response.verdict)
     guard response.status >= 500 || verdict == .retryElsewhere || verdict == .foreign else {
-      works(sentAt: sentAt)
-      if hasRefusedApps { apps.served(app) }
+      works(sentAt: answer.sentAt)
+      if hasRefusedApps { apps.served(answer.app) }
       return true
     }
     watch.failed(now: now, random: random)
-    if response.status < 500 || verdict == .foreign, !place.hasAccepted {
+    if response.status < 500 || verdict == .foreign, !answer.place.hasAccepted {
       breaker.refused(.connection, now: now, random: random)
     }
-    if retryAfter > 0 { watch.pause(for: retryAfter, now: now) }
+    if answer.retryAfter > 0 { watch.pause(for: answer.retryAfter, now: now) }
     return false
   }
 

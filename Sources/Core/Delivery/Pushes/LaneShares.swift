@@ -14,6 +14,15 @@ public enum SendClass: UInt8, Sendable, CaseIterable {
   /// The class of a lane's own topic.
   public init(_ lane: Lane) { self = lane.isTransactional ? .transactional : .bulk }
 
+  /// The lane whose own topic's class it is; nil for retries.
+  public var lane: Lane? {
+    switch self {
+    case .transactional: .transactional
+    case .retry: nil
+    case .bulk: .bulk
+    }
+  }
+
   /// Whether it is the transactional lane's. For hot paths, as `PushTarget.isDevice`.
   public var isTransactional: Bool {
     if case .transactional = self { true } else { false }

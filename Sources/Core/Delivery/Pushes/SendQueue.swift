@@ -3,59 +3,60 @@
 /// The pushes of one destination: those that wait, by class, in line or beside it, and how many are open.
 ///
 /// A destination is what connections are pooled by: a credential's pushes to one environment. Every slot that
-/// `next` hands out is open until `ended` or `returned` says otherwise.
+/// `next` hands out is open until `ended` or `putBeside` says otherwise.
 public struct SendQueue: Sendable {
-  public internal(set) var transactional = SlotQueue()
-  public internal(set) var retries = SlotQueue()
-  public internal(set) var bulk = SlotQueue()
-  /// Open streams of the transactional class, and of the other two.
-  public internal(set) var openTransactional = 0
-  public internal(set) var openOthers = 0
-  var shares: LaneShares
-  /// Pushes that wait for something else before they may be in line again.
-  private var besideTransactional = SlotQueue()
-  private var besideRetries = SlotQueue()
-  private var besideBulk = SlotQueue()
-  /// How many there are.
+  /// The pushes of one class.
+  private struct Line: Sendable {
+    var waiting = SlotQueue()
+    /// Those that wait for something else before they may be in line again.
+    var beside = SlotQueue()
+    /// Those that have a stream.
+    var open = 0
+  }
+
+  /// By the class's raw value.
+  private var lines = InlineArray<3, Line>(repeating: Line())
+  private var shares: LaneShares
+  /// How many there are beside the line.
   public private(set) var beside = 0
 
-  public init(shares: LaneShares = LaneShares(reserved: 20)) { self.shares = shares }
+  public init(shares: LaneShares = LaneShares(reserved: 20)) {
+    precondition(SendClass.allCases.count == lines.count)
+    self.shares = shares
+  }
+
+  private subscript(_ sendClass: SendClass) -> Line {
+    @inline(__always) get { lines[Int(sendClass.rawValue)] }
+    @inline(__always) _modify { yield &lines[Int(sendClass.rawValue)] }
+  }
 
   /// Pushes that wait for a stream.
   public var count: Int { inLine + beside }
   /// Those of them that may be handed out.
-  public var inLine: Int { transactional.count + retries.count + bulk.count }
+  public var inLine: Int {
+    self[.transactional].waiting.count + self[.retry].waiting.count + self[.bulk].waiting.count
+  }
   public var isEmpty: Bool { count == 0 }
   /// Pushes that have a stream.
-  public var open: Int { openTransactional + openOthers }
+  public var open: Int { self[.transactional].open + openOthers }
+  /// Those of them that are not of the transactional class.
+  private var openOthers: Int { self[.retry].open + self[.bulk].open }
   /// All pushes of the destination.
   public var total: Int { count + open }
 
   /// Pushes of the class that wait.
   public func count(of sendClass: SendClass) -> Int {
-    switch sendClass {
-    case .transactional: transactional.count + besideTransactional.count
-    case .retry: retries.count + besideRetries.count
-    case .bulk: bulk.count + besideBulk.count
-    }
+    self[sendClass].waiting.count + self[sendClass].beside.count
   }
 
   /// Puts a push at the end of its class's line.
   public mutating func append(_ slot: UInt32, _ sendClass: SendClass) {
-    switch sendClass {
-    case .transactional: transactional.append(slot)
-    case .retry: retries.append(slot)
-    case .bulk: bulk.append(slot)
-    }
+    self[sendClass].waiting.append(slot)
   }
 
   /// Puts a push in front of its class's line.
   public mutating func prepend(_ slot: UInt32, _ sendClass: SendClass) {
-    switch sendClass {
-    case .transactional: transactional.prepend(slot)
-    case .retry: retries.prepend(slot)
-    case .bulk: bulk.prepend(slot)
-    }
+    self[sendClass].waiting.prepend(slot)
   }
 
   /// Takes the next push that may have a stream; it counts as open from now on.
@@ -65,26 +66,18 @@ public struct SendQueue: Sendable {
   public mutating func next(capacity: Int) -> UInt32? {
     let mayOthers = openOthers < shares.othersAtMost(of: capacity)
     let chosen = shares.choose(
-      transactional: !transactional.isEmpty, retry: mayOthers && !retries.isEmpty,
-      bulk: mayOthers && !bulk.isEmpty)
-    switch chosen {
-    case .transactional:
-      openTransactional += 1
-      return transactional.popFirst()
-    case .retry:
-      openOthers += 1
-      return retries.popFirst()
-    case .bulk:
-      openOthers += 1
-      return bulk.popFirst()
-    case nil: return nil
-    }
+      transactional: !self[.transactional].waiting.isEmpty,
+      retry: mayOthers && !self[.retry].waiting.isEmpty,
+      bulk: mayOthers && !self[.bulk].waiting.isEmpty)
+    guard let chosen else { return nil }
+    self[chosen].open += 1
+    return self[chosen].waiting.popFirst()
   }
 
   /// An open push has its answer, or none will come, or it was not sent after all.
   public mutating func ended(_ sendClass: SendClass) {
-    if sendClass == .transactional { openTransactional -= 1 } else { openOthers -= 1 }
-    precondition(openTransactional >= 0 && openOthers >= 0, "a push ended that was not open")
+    self[sendClass].open -= 1
+    precondition(self[sendClass].open >= 0, "a push ended that was not open")
   }
 
   // MARK: Beside the line
@@ -93,20 +86,16 @@ public struct SendQueue: Sendable {
   public mutating func putBeside(_ slot: UInt32, _ sendClass: SendClass) {
     ended(sendClass)
     beside += 1
-    switch sendClass {
-    case .transactional: besideTransactional.append(slot)
-    case .retry: besideRetries.append(slot)
-    case .bulk: besideBulk.append(slot)
-    }
+    self[sendClass].beside.append(slot)
   }
 
   /// What is beside the line goes to its end.
   public mutating func bringBack() {
     guard beside > 0 else { return }
     beside = 0
-    while let slot = besideTransactional.popFirst() { transactional.append(slot) }
-    while let slot = besideRetries.popFirst() { retries.append(slot) }
-    while let slot = besideBulk.popFirst() { bulk.append(slot) }
+    for place in lines.indices {
+      while let slot = lines[place].beside.popFirst() { lines[place].waiting.append(slot) }
+    }
   }
 
   // MARK: Out of it
@@ -114,32 +103,33 @@ public struct SendQueue: Sendable {
   /// Takes any push that waits: the partitions are given back.
   public mutating func popAny() -> UInt32? {
     bringBack()
-    return transactional.popFirst() ?? retries.popFirst() ?? bulk.popFirst()
+    for place in lines.indices {
+      if let slot = lines[place].waiting.popFirst() { return slot }
+    }
+    return nil
   }
 
   /// Takes out a push that waits, of those that matter least.
   public mutating func popLeast() -> UInt32? {
-    if let slot = bulk.popFirst() ?? retries.popFirst() ?? transactional.popFirst() { return slot }
-    guard beside > 0 else { return nil }
-    beside -= 1
-    return besideBulk.popFirst() ?? besideRetries.popFirst() ?? besideTransactional.popFirst()
+    for place in lines.indices.reversed() {
+      if let slot = lines[place].waiting.popFirst() { return slot }
+    }
+    for place in lines.indices.reversed() {
+      guard let slot = lines[place].beside.popFirst() else { continue }
+      beside -= 1
+      return slot
+    }
+    return nil
   }
 
   /// Takes the pushes out that wait and are gone for some reason; the others keep their order. Costs a look at each.
   public mutating func removeAll(where isGone: (UInt32) -> Bool) -> [UInt32] {
-    let isBeside = beside > 0
-    let gone = removeFromLine(where: isGone)
-    guard isBeside else { return gone }
-    let others =
-      besideTransactional.removeAll(where: isGone) + besideRetries.removeAll(where: isGone)
-      + besideBulk.removeAll(where: isGone)
-    beside -= others.count
-    return gone + others
-  }
-
-  private mutating func removeFromLine(where isGone: (UInt32) -> Bool) -> [UInt32] {
-    transactional.removeAll(where: isGone) + retries.removeAll(where: isGone)
-      + bulk.removeAll(where: isGone)
+    var gone: [UInt32] = []
+    for place in lines.indices { gone += lines[place].waiting.removeAll(where: isGone) }
+    let inLine = gone.count
+    for place in lines.indices { gone += lines[place].beside.removeAll(where: isGone) }
+    beside -= gone.count - inLine
+    return gone
   }
 
   /// How many more pushes of a class would be sent now; negative when more wait than that.

@@ -43,7 +43,7 @@ import Testing
     var budget = ConnectionBudget(limits: .init(most: 7))
     for pool in 100..<105 as Range<Int32> { budget.wait(pool) }
     budget.wait(100)
-    #expect(!budget.hasRoom(taken: 6), "others are before it")
+    #expect(budget.room(taken: 6) == 0, "others are before it")
     let holders = [
       holder(1, since: 3_000), holder(2, connections: 2), holder(3, since: 1_000),
       holder(4, since: 0, idleSince: 9_000), holder(5, since: 0, idleSince: 8_000),
@@ -60,7 +60,7 @@ import Testing
     var line: [Int32?] = []
     for _ in 0..<5 { line.append(budget.next(taken: 6)) }
     #expect(line == [100, 101, 102, 103, 104])
-    #expect(budget.hasRoom(taken: 6) && !budget.hasRoom(taken: 7))
+    #expect(budget.room(taken: 6) == 1 && budget.room(taken: 7) == 0)
   }
 
   @Test(arguments: [(pools: 10, most: 3), (10, 1), (40, 16), (8, 8)])
@@ -108,7 +108,7 @@ private struct BusyPools {
     for pool in holding.indices {
       if holding[pool] != nil {
         served[pool] += milliseconds
-      } else if budget.hasRoom(taken: taken) {
+      } else if budget.room(taken: taken) > 0 {
         open(pool)
       } else {
         budget.wait(Int32(pool))
