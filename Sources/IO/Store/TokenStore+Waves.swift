@@ -83,7 +83,8 @@ extension TokenStore {
   }
 
   /// Devices that were called dead in waves that hold their answers and ended after a time, at most `limit`.
-  public func deathsInWaves(endedAfter time: Int64, limit: Int) throws(StoreError) -> [ListedToken] {
+  public func deathsInWaves(endedAfter time: Int64, limit: Int) throws(StoreError) -> [ListedToken]
+  {
     let select = waves.deathsIn
     select.bind(1, time)
     select.bind(2, Int64(limit))
