@@ -152,4 +152,6 @@ public struct Validity: Sendable {
   }
   /// Was valid until an hour ago.
   public static let expired = Validity(from: -86_400, to: -3_600)
+  /// Is valid from tomorrow on.
+  public static let future = Validity(from: 86_400, to: 31_557_600)
 }

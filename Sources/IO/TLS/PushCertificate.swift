@@ -28,6 +28,8 @@ public struct PushCertificate: Sendable, Equatable {
   /// Has the mark of the sandbox (…6.3.1), of production (…6.3.2). One without either serves both.
   public let hasSandboxMark: Bool
   public let hasProductionMark: Bool
+  /// When it begins to be valid, in seconds since the epoch.
+  public let startsAt: Int64
   /// When it stops to be valid, in seconds since the epoch.
   public let expiresAt: Int64
   /// SHA-256 of the certificate in lower-case hexadecimal digits.
@@ -58,7 +60,8 @@ public struct PushCertificate: Sendable, Equatable {
     listedTopics = lists.flatMap { TopicList.read(Self.content(certificate, of: $0) ?? []) }
     hasSandboxMark = Self.content(certificate, of: "1.2.840.113635.100.6.3.1") != nil
     hasProductionMark = Self.content(certificate, of: "1.2.840.113635.100.6.3.2") != nil
-    expiresAt = Self.end(certificate)
+    startsAt = Self.seconds(X509_get0_notBefore(certificate))
+    expiresAt = Self.seconds(X509_get0_notAfter(certificate))
     fingerprint = Self.fingerprint(certificate)
   }
 
@@ -93,9 +96,9 @@ public struct PushCertificate: Sendable, Equatable {
     return Array(UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(value))))
   }
 
-  private static func end(_ certificate: OpaquePointer) -> Int64 {
+  private static func seconds(_ date: UnsafePointer<ASN1_TIME>?) -> Int64 {
     var time = tm()
-    guard ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &time) == 1 else { return 0 }
+    guard ASN1_TIME_to_tm(date, &time) == 1 else { return 0 }
     return Int64(timegm(&time))
   }
 }

@@ -3,7 +3,9 @@ import Bytes
 public import Delivery
 public import EventLoop
 import JSON
+import Pipeline
 public import TLS
+import Telemetry
 
 /// Why the client certificates cannot be used: which entry, which field, what to do. Names no secret.
 public struct CertificatesError: Error, Equatable, Sendable, CustomStringConvertible {
@@ -54,7 +56,7 @@ public enum CertificatesFile {
   private static let fields = ["certificate_file", "key_file", "apps", "environment"]
 
   /// Reads the file and every certificate and key that it names. Throws at the first thing that is wrong:
-  /// also a certificate that has expired, or whose key is another's or can be read by others.
+  /// also a certificate that has expired or is not valid yet, or whose key is another's or can be read by others.
   ///
   /// - Parameters:
   ///   - inUse: fingerprints of certificates that may have expired: one that is in use already must not keep the others
@@ -91,6 +93,12 @@ public enum CertificatesFile {
         let past = CertificateBook.age(from: found.certificate.expiresAt, to: now)
         throw CertificatesError(
           "\(place): certificate_file: \(found.path) expired \(past) ago; renew it")
+      }
+      guard found.certificate.startsAt <= now + OutsideTime.skew / 1_000 else {
+        let start = Timestamp.text(milliseconds: found.certificate.startsAt * 1_000)
+        throw CertificatesError(
+          "\(place): certificate_file: \(found.path) is valid from \(start) on only; list it then, or correct the clock"
+        )
       }
       guard !certificates.contains(where: { $0.certificate.fingerprint == fingerprint }) else {
         throw CertificatesError("\(place): \(found.path) is listed twice")

@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import Delivery
+import Diagnosis
 import JSON
 import Kafka
 import Pipeline
@@ -18,6 +19,23 @@ import Testing
 @Suite struct TokensImportTests {
   private let folder = TemporaryFolder()
   private let token = String(repeating: "ab", count: 32)
+
+  @Test func `a check reads the file and names what is wrong with it`() throws {
+    func check(_ content: String) throws -> [Finding.Status] {
+      let file = folder.file("checked")
+      try File.write(file, Array(content.utf8))
+      let table = CommonSettings.table(of: TokensImportCommand.self)
+      let values = try table.read(
+        CommandLineFlags([file, "--app", "a.b", "--progress=false"], for: table), environment: [:],
+        file: nil)
+      let context = ServiceContext(
+        name: "tokens", log: Logger(service: "test", level: .error), values: values)
+      return try TokensImportCommand.check(TokensImportCommand.settings(values), context)
+        .map(\.status)
+    }
+    #expect(try check("\(token)\n") == [.ok])
+    #expect(try check("\(token)\nno token\n") == [.error])
+  }
 
   private func run(
     _ content: String, _ fixture: KafkaFixture? = nil, flags: [String] = []

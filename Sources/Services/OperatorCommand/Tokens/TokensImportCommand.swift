@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+public import Diagnosis
 import JSON
 import Kafka
 import Pipeline
@@ -85,6 +86,23 @@ public enum TokensImportCommand: Service {
       throw values.error("app", "\"\(app)\" is not a bundle id")
     }
     return settings
+  }
+
+  /// Reads the file as an import would, and produces nothing.
+  public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
+    do throws(ServiceFailure) {
+      let source = try LineSource(settings.file) { context.signals.isStopping }
+      let result = try TokenImporter(source, settings, nil, context).run()
+      return [
+        result.problems == 0
+          ? .ok(.settings, settings.file, result.text)
+          : .error(
+            .settings, settings.file, result.text,
+            remedy: "correct the lines that are named above; an import leaves them out")
+      ]
+    } catch {
+      return [.error(.settings, settings.file, "\(error)", remedy: "name a file that can be read")]
+    }
   }
 
   public static func run(

@@ -164,7 +164,7 @@ enum WaveDecision {
     }
     let held = waves.reduce(0) { $0 + $1.held }
     let subject =
-      "\(waves.count) waves of \(settings.app), \(environment), with \(held) held tokens"
+      "\(waves.count) wave\(waves.count == 1 ? "" : "s") of \(settings.app), \(environment), with \(held) held tokens"
     if !settings.isConfirmed { try Confirmation.ask("\(deed) \(subject)") }
     try write(verdict, waves, settings.database)
     Audit.note("tokens \(deed)", subject, context)
