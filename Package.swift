@@ -367,7 +367,8 @@ let package = Package(
     tests(
       "Services", "OperatorCommand",
       [
-        "OperatorCommand", "APNS", "Diagnosis", "Signing", "Pipeline", "Delivery", "Kafka", "EventLoop",
+        "OperatorCommand", "APNS", "Diagnosis", "Signing", "Pipeline", "Delivery", "Kafka",
+        "EventLoop",
         "GatewaySimulator", "HTTPClient", "ServiceKit", "JSON", "Records", "Bytes", "Settings",
         "TestSupport",
         "Telemetry", "Store",
