@@ -22,6 +22,7 @@ enum PartitionWatch {
     begin: @escaping @Sendable (KafkaAdmin) -> Void = { _ in },
     tell: @escaping @Sendable (TopicChange) -> Void
   ) throws(SystemError) {
+    for (topic, count) in counts { context.group.counted(topic, count) }
     let thread = try LoopThread(name: "partition-watch") {
       guard let admin = try? KafkaAdmin(configuration), let poller = try? Poller(capacity: 1) else {
         return
@@ -33,7 +34,6 @@ enum PartitionWatch {
       guard (try? poller.add(wakeup.fd, token: 0, .readable)) != nil else { return }
       var sizes = TopicSizes(counts)
       var holds = BrokerHolds(context)
-      for (topic, count) in counts { context.group.counted(topic, count) }
       var rights = RightsWatch(configuration, context.rights)
       // What is missing is said at the start. Sizes were asked for a moment ago.
       _ = try? rights.look(admin)

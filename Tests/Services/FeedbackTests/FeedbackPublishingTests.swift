@@ -61,37 +61,4 @@ import Testing
     #expect(table[dead.description]??.contains("\"invalid_since\":1000") == true)
     #expect(table[revived.description]?.flatMap { $0 } == nil)
   }
-
-  @Test func `a full table on the embedded broker stops consumption before anything is dropped`()
-    throws
-  {
-    let fixture = try Fixture(partitions: 1, embedded: true)
-    // Long keys fill the 5 MiB of the partition soon.
-    let app = String(repeating: "a", count: 1_500)
-    let feedback = (0..<2_000).map { number -> FeedbackRecord in
-      let token = Fixture.device(number).token
-      return Fixture.feedback(DeviceKey(token: token, app: app, environment: .production))
-    }
-    // A third less than the table takes: what is read at once varies, and no more is read once it is full.
-    let first = 700
-    try fixture.send(Array(feedback.prefix(first)))
-    let service = try fixture.start()
-    defer { service.stop() }
-    #expect(eventually(withinMilliseconds: 20_000) { service.count("published") == first })
-    try fixture.send(Array(feedback.dropFirst(first)))
-    usleep(1_500_000)
-    let admin = try KafkaAdmin(fixture.kafka.configuration)
-    defer { admin.close() }
-    let partition = TopicPartition(topic: fixture.names.invalidTokens, partition: 0)
-    let isAtRest = try eventually(withinMilliseconds: 20_000) {
-      let published = service.count("published")
-      let kept = try admin.watermarks(partition, timeoutMilliseconds: 5_000)
-      let committed = try fixture.committed(fixture.names.feedback, partitions: 1)
-      return kept.high == Int64(published) && committed == kept.high
-    }
-    #expect(isAtRest)
-    #expect(service.count("published") < 2_000, "the table takes no more")
-    let kept = try admin.watermarks(partition, timeoutMilliseconds: 5_000)
-    #expect(kept.low == 0, "nothing was dropped")
-  }
 }

@@ -141,7 +141,7 @@ import Testing
     #expect(try found("").isEmpty)
     #expect(try found("not a date, but 29 bytes long").isEmpty)
     let old = try found("Sun, 06 Nov 1994 08:49:37 GMT")
-    #expect(old.map(\.status) == [.error, .error])
+    #expect(old.map(\.status) == [.error], "once, for both environments")
     #expect(old.first?.message.contains("ahead of the gateway's date") == true)
     #expect(try found("Sun, 06 Nov 2194 08:49:37 GMT").first?.message.contains("behind") == true)
   }

@@ -59,9 +59,13 @@ final class PipelineRig {
       ],
       "martlet-feedback": ["--database", folder.file("tokens.sqlite")],
     ]
+    // The embedded broker rebalances a group in a session time-out less a second.
+    let session = "--kafka.consumer.session.timeout.ms="
+    let isOwn = !Self.services.contains(name) || flags.contains { $0.hasPrefix(session) }
     let command =
       under + [ChildProcess.sibling(name)] + subcommand + ["--kafka", address ?? kafka]
-      + ["--counters-interval", "200ms"] + (own[name] ?? []) + flags
+      + ["--counters-interval", "200ms"] + (own[name] ?? [])
+      + (isOwn ? [] : ["\(session)6000"]) + flags
     programs[alias ?? name] = try BuiltProgram.start(
       path: command[0], Array(command.dropFirst()), in: folder)
   }

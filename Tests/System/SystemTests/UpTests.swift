@@ -4,8 +4,6 @@ import EventLoop
 import Glibc
 import HTTPClient
 import JSON
-import Kafka
-import Pipeline
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -192,35 +190,6 @@ import Testing
     _ = broker.stop(withinMilliseconds: 60_000)
   }
 
-  @Test func `a loss on the embedded broker is reported at once, and by the exit status`() throws {
-    let folder = TemporaryFolder()
-    let up = try start(folder)
-    #expect(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
-    let addresses = try JSONDocument(try File.read(folder.file("up/addresses.json"))).root
-    let ingest = try #require(up.child("martlet-ingest"))
-    kill(ingest, SIGSTOP)
-    defer { kill(ingest, SIGCONT) }
-    var kafka = KafkaConfiguration(
-      bootstrap: try #require(addresses["kafka"]?.string), clientID: "test")
-    kafka.producer = [("compression.type", "none")]
-    let producer = try KafkaProducer(kafka)
-    defer { producer.close() }
-    let topic = try producer.topic(named: TopicNames().requests)
-    let value = [UInt8](repeating: 120, count: 500_000)
-    // One key: one partition, which holds ten of them.
-    for _ in 0..<30 {
-      value.withUnsafeBytes {
-        _ = producer.produce(topic, key: $0[..<1].rebased, value: $0, tag: 0)
-      }
-      #expect(producer.flush(timeoutMilliseconds: 20_000))
-    }
-    #expect(
-      up.prints("UNREAD RECORDS WERE DROPPED", withinMilliseconds: 20_000),
-      "\(up.output)")
-    kill(ingest, SIGCONT)
-    #expect(up.stop(withinMilliseconds: 60_000) == 1, "\(up.output)")
-  }
-
   @Test func `martlet names martlet-lab if it is missing`() throws {
     let folder = TemporaryFolder()
     let copied = try BuiltProgram.run(
@@ -234,8 +203,4 @@ import Testing
     let help = try BuiltProgram.run(folder.file("martlet"), ["--help"], in: folder)
     #expect(help.status == 0 && help.output.contains("  up ") && help.output.contains("  inspect "))
   }
-}
-
-extension Slice<UnsafeRawBufferPointer> {
-  fileprivate var rebased: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self) }
 }
