@@ -110,11 +110,10 @@ import Testing
     let address = folder.file("address")
     let broker = try BuiltProgram.start(
       "martlet", ["broker", "--address-file", address, "--partitions", "requests=1"], in: folder)
-    try #require(broker.prints("ready", withinMilliseconds: 30_000), "\(broker.output)")
-    let kafka = String(decoding: try File.read(address), as: UTF8.self).split(separator: "\n")[0]
+    let kafka = try #require(broker.announcement(in: address), "it printed: \(broker.output)")
     let ingest = try BuiltProgram.start(
       "martlet-ingest",
-      ["--kafka", String(kafka), "--kafka.consumer.session.timeout.ms", "6000"], in: folder)
+      ["--kafka", kafka, "--kafka.consumer.session.timeout.ms", "6000"], in: folder)
     try #require(ingest.prints("assigned", withinMilliseconds: 60_000), "\(ingest.output)")
     ingest.signal(SIGSTOP)
 
@@ -122,14 +121,14 @@ import Testing
     try File.write(file, Array((lines().joined(separator: "\n") + "\n").utf8))
     let kcat = try BuiltProgram.start(
       path: SystemProgram.path("kcat"),
-      ["-P", "-b", String(kafka), "-t", "push.requests", "-l", file],
+      ["-P", "-b", kafka, "-t", "push.requests", "-l", file],
       in: folder)
     #expect(broker.prints("readers are behind", withinMilliseconds: 30_000), "\(broker.output)")
     #expect(kcat.wait(withinMilliseconds: 2_000) == nil, "kcat printed: \(kcat.output)")
     ingest.signal(SIGCONT)
     #expect(kcat.wait(withinMilliseconds: 60_000) == 0, "kcat printed: \(kcat.output)")
     // None of them is a request: each becomes a dead letter.
-    let reader = Kcat(kafka: String(kafka), folder: folder)
+    let reader = Kcat(kafka: kafka, folder: folder)
     let isComplete = try eventually(withinMilliseconds: 60_000, pauseMilliseconds: 500) {
       try reader.read("push.dead-letters", format: "x\n").count == 24_000
     }
