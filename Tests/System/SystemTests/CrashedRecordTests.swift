@@ -164,6 +164,7 @@ import Testing
     try #require(
       left.allSatisfy { $0.name == "martlet-sender" },
       "never with a record in hand: \(left.map(\.name))")
+    for program in left { _ = rig.stop(program.name) }
     let programs = programs.filter { program in !left.contains { $0.name == program.name } }
     for program in programs {
       let note = try #require(notes(program).first)
