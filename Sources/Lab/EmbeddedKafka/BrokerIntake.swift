@@ -23,10 +23,10 @@ final class BrokerIntake: Sendable {
   /// The newest versions of the requests that are read here; a newer cluster may know flexible ones. The oldest stay:
   /// librdkafka does not compress where they are missing.
   static func limitVersions(of cluster: OpaquePointer) {
-    rd_kafka_mock_set_apiversion(cluster, ProduceBody.kind, 0, 7)
-    rd_kafka_mock_set_apiversion(cluster, FetchBody.kind, 0, 11)
-    rd_kafka_mock_set_apiversion(cluster, ListOffsetsBody.kind, 0, 5)
-    rd_kafka_mock_set_apiversion(cluster, MetadataBody.kind, 0, 2)
+    rd_kafka_mock_set_apiversion(cluster, RequestKind.produce.rawValue, 0, 7)
+    rd_kafka_mock_set_apiversion(cluster, RequestKind.fetch.rawValue, 0, 11)
+    rd_kafka_mock_set_apiversion(cluster, RequestKind.listOffsets.rawValue, 0, 5)
+    rd_kafka_mock_set_apiversion(cluster, RequestKind.metadata.rawValue, 0, 2)
   }
 
   private static func from(_ context: UnsafeMutableRawPointer) -> BrokerIntake {
@@ -45,14 +45,13 @@ final class BrokerIntake: Sendable {
     guard let context, let body else { return 1 }
     let bytes = UnsafeMutableRawBufferPointer(start: body, count: length)
     return from(context).backlog.withLock { backlog in
-      switch kind {
-      case ProduceBody.kind:
-        return ProduceBody(bytes, version: version).isAdmitted(to: &backlog) ? 1 : 0
-      case FetchBody.kind:
-        FetchBody(bytes, version: version).adapt(to: backlog)
-      case ListOffsetsBody.kind: ListOffsetsBody(bytes, version: version).adapt()
-      case MetadataBody.kind: MetadataBody(bytes, version: version).adapt(to: backlog)
-      default: break
+      let request = RequestBody(bytes, version: version)
+      switch RequestKind(rawValue: kind) {
+      case .produce: return request.isProduceAdmitted(to: &backlog) ? 1 : 0
+      case .fetch: request.adaptFetch(to: backlog)
+      case .listOffsets: request.adaptListOffsets()
+      case .metadata: request.adaptMetadata(to: backlog)
+      case nil: break
       }
       return 1
     }

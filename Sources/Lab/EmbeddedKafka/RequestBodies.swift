@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The body of a Produce request, versions 0 to 7, behind its fixed header.
-struct ProduceBody {
-  static let kind: Int16 = 0
+/// The kinds of requests that are read here (Kafka's API keys).
+enum RequestKind: Int16 {
+  case produce = 0
+  case fetch = 1
+  case listOffsets = 2
+  case metadata = 3
+}
 
+/// The body of a request, behind its fixed header.
+struct RequestBody {
   private let bytes: UnsafeMutableRawBufferPointer
   private let version: Int16
 
@@ -11,9 +17,13 @@ struct ProduceBody {
     self.bytes = bytes
     self.version = version
   }
+}
 
+// MARK: Produce request, versions 0 to 7
+
+extension RequestBody {
   /// Whether every partition has room for its batch.
-  func isAdmitted(to backlog: inout Backlog) -> Bool {
+  func isProduceAdmitted(to backlog: inout Backlog) -> Bool {
     var reader = BodyReader(bytes)
     reader.skipString()  // client
     if version >= 3 { reader.skipString() }  // transaction
@@ -34,25 +44,16 @@ struct ProduceBody {
   }
 }
 
-/// The body of a Fetch request, versions 0 to 11, behind its fixed header.
-struct FetchBody {
-  static let kind: Int16 = 1
+// MARK: Fetch request, versions 0 to 11
 
-  private let bytes: UnsafeMutableRawBufferPointer
-  private let version: Int16
-
-  init(_ bytes: UnsafeMutableRawBufferPointer, version: Int16) {
-    self.bytes = bytes
-    self.version = version
-  }
-
+extension RequestBody {
   /// What a reader waits for records at most, in milliseconds. A mock cluster answers only when that is over, although
   /// a record may come before.
   private static let longestWait: Int32 = 10
 
   /// Makes it ask for what comes after the newest record of each partition that is withheld, so for nothing yet, and
   /// bounds its wait.
-  func adapt(to backlog: borrowing Backlog) {
+  func adaptFetch(to backlog: borrowing Backlog) {
     var reader = BodyReader(bytes)
     reader.skipString()  // client
     reader.skip(4)  // replica
@@ -76,21 +77,12 @@ struct FetchBody {
   }
 }
 
-/// The body of a ListOffsets request, versions 0 to 5, behind its fixed header.
-struct ListOffsetsBody {
-  static let kind: Int16 = 2
+// MARK: ListOffsets request, versions 0 to 5
 
-  private let bytes: UnsafeMutableRawBufferPointer
-  private let version: Int16
-
-  init(_ bytes: UnsafeMutableRawBufferPointer, version: Int16) {
-    self.bytes = bytes
-    self.version = version
-  }
-
+extension RequestBody {
   /// Where it asks for the first record of a time, makes it ask for the first of all: a mock cluster knows no times, and
   /// says that there is none.
-  func adapt() {
+  func adaptListOffsets() {
     var reader = BodyReader(bytes)
     reader.skipString()  // client
     reader.skip(version >= 2 ? 4 + 1 : 4)  // replica, isolation
@@ -105,20 +97,11 @@ struct ListOffsetsBody {
   }
 }
 
-/// The body of a Metadata request, versions 0 to 2, behind its fixed header.
-struct MetadataBody {
-  static let kind: Int16 = 3
+// MARK: Metadata request, versions 0 to 2
 
-  private let bytes: UnsafeMutableRawBufferPointer
-  private let version: Int16
-
-  init(_ bytes: UnsafeMutableRawBufferPointer, version: Int16) {
-    self.bytes = bytes
-    self.version = version
-  }
-
+extension RequestBody {
   /// Makes it ask for all topics if it names one that does not exist: a mock cluster would create that.
-  func adapt(to backlog: borrowing Backlog) {
+  func adaptMetadata(to backlog: borrowing Backlog) {
     var reader = BodyReader(bytes)
     reader.skipString()  // client
     let list = reader
