@@ -41,6 +41,22 @@ import Testing
     try bytes.withUnsafeBytes { try session.receive($0) }
   }
 
+  /// A session whose first stream was answered and is over, with nothing left to send.
+  private func answeredSession() throws -> HTTP2ServerSession {
+    let session = session(limit: 10)
+    var client = HandMadeClient()
+    client.request(Self.fields)
+    try receive(client.bytes, session)
+    var ready: [UnsafeMutablePointer<ServerRequest>] = []
+    pool.takeReady(into: &ready)
+    var headers = HeaderList()
+    headers.append(":status", "200")
+    session.respond(
+      try #require(ready.first), headers, body: UnsafeRawBufferPointer(start: nil, count: 0))
+    _ = try frames(of: session)
+    return session
+  }
+
   /// RST_STREAM and GOAWAY.
   private func ends(_ frames: [Frame]) -> [Frame] { frames.filter { $0.type == 3 || $0.type == 7 } }
 
@@ -102,17 +118,7 @@ import Testing
 
   /// h2spec 5.1/12: HEADERS on a stream that is answered and over (5.1/11 is DATA).
   @Test func `HEADERS on a stream that was answered get STREAM_CLOSED`() throws {
-    let session = session(limit: 10)
-    var client = HandMadeClient()
-    client.request(Self.fields)
-    try receive(client.bytes, session)
-    var ready: [UnsafeMutablePointer<ServerRequest>] = []
-    pool.takeReady(into: &ready)
-    var headers = HeaderList()
-    headers.append(":status", "200")
-    session.respond(
-      try #require(ready.first), headers, body: UnsafeRawBufferPointer(start: nil, count: 0))
-    _ = try frames(of: session)
+    let session = try answeredSession()
     try receive(frame(type: 1, flags: 5, stream: 1, [0x82, 0x87, 0x84, 0x41, 1, 0x78]), session)
     #expect(try ends(frames(of: session)) == [Frame(type: 3, stream: 1, code: 5)])
     #expect(session.openStreams == 0)
@@ -133,17 +139,7 @@ import Testing
   @Test func `frames on a stream that was answered get STREAM_CLOSED, and the connection goes on`()
     throws
   {
-    let session = session(limit: 10)
-    var client = HandMadeClient()
-    client.request(Self.fields)
-    try receive(client.bytes, session)
-    var ready: [UnsafeMutablePointer<ServerRequest>] = []
-    pool.takeReady(into: &ready)
-    var headers = HeaderList()
-    headers.append(":status", "200")
-    session.respond(
-      try #require(ready.first), headers, body: UnsafeRawBufferPointer(start: nil, count: 0))
-    _ = try frames(of: session)
+    let session = try answeredSession()
     #expect(session.openStreams == 0)
     for flags in [0, 1] as [UInt8] {
       try receive(frame(type: 0, flags: flags, stream: 1, Array("{}".utf8)), session)
