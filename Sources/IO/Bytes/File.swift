@@ -14,7 +14,7 @@ public enum File {
     _ path: String, limit: Int = 64 << 20
   ) throws(SystemError) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else { throw unreadable(path, "open") }
+    guard descriptor >= 0 else { throw unusable(path, "open") }
     defer { close(descriptor) }
     var content: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 64 << 10)
@@ -27,7 +27,7 @@ public enum File {
         try awaitData(descriptor, path)
         continue
       }
-      guard got >= 0 else { throw unreadable(path, "read") }
+      guard got >= 0 else { throw unusable(path, "read") }
       if got == 0 { return content }
       content.append(contentsOf: piece[..<got])
       guard content.count <= limit else {
@@ -39,7 +39,7 @@ public enum File {
   }
 
   /// The error of the system call that just failed for the file at `path`.
-  private static func unreadable(_ path: String, _ verb: String) -> SystemError {
+  static func unusable(_ path: String, _ verb: String) -> SystemError {
     let code = errno
     let remedy: String? =
       switch code {
