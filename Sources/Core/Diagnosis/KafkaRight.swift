@@ -80,8 +80,7 @@ public struct KafkaRights: Sendable {
   private static func topics(
     of program: KafkaUser, _ names: TopicNames
   ) -> (read: Set<String>, written: Set<String>) {
-    let retries = RetryTier.allCases.map { names.retries($0) }
-    let lanes = [names.notifications, names.notificationsBulk]
+    let (lanes, retries) = (names.notifications, names.retries)
     switch program {
     case .ingest:
       return (

@@ -9,8 +9,8 @@ public import Pipeline
 public struct DispatchSettings: Sendable {
   /// Most notifications of a loop, from being taken to their outcome.
   public var maxInFlight = 10_000
-  /// Percent of streams and slots that only transactional first sends use, 0 … 90.
-  public var reservedPercent = 20
+  /// How the lanes share streams and slots, and when their notifications are too old.
+  public var lanes = Lanes.standard
   /// Prompt retries for 100 first sends to one destination.
   public var retryBudgetPercent = 20
   /// Sends of one notification, the first included.
@@ -34,8 +34,6 @@ public struct DispatchSettings: Sendable {
   public var budget = ConnectionBudget.Limits()
   /// How long a notification waits for a provider token of its app.
   public var credentialWait: UInt64 = 60_000
-  /// Older notifications end as `expired`, by lane.
-  public var maxAge: (transactional: Int64, bulk: Int64) = (3_600_000, 86_400_000)
   /// `apns-id`s that one partition remembers.
   public var dedupWindow = 20_000
   /// What one partition may have unfinished.
@@ -55,13 +53,6 @@ public struct DispatchSettings: Sendable {
     let own = environment == .production ? ownBroadcasts.production : ownBroadcasts.sandbox
     return GatewayKind(environment, ownForBroadcasts: own)
   }
-
-  public func maxAge(_ lane: Lane) -> Int64 {
-    lane.isTransactional ? maxAge.transactional : maxAge.bulk
-  }
-
-  /// Slots that retries and bulk may hold together.
-  var slotsForOthers: Int { maxInFlight - maxInFlight * reservedPercent / 100 }
 
   /// Outcomes that may wait for Kafka's acknowledgement before nothing more is taken.
   public var unacknowledgedAtMost: Int { max(20_000, 4 * maxInFlight) }

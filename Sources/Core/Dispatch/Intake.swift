@@ -15,7 +15,7 @@ struct Intake: Sendable {
   /// Records that may wait here for stream credit, so that a turn always finds some.
   private static let lookahead = 64
 
-  /// The class whose partitions are being looked at, in the order of the cases; nil when all are done.
+  /// The class whose partitions are being looked at, in their order; nil when all are done.
   private var sendClass: SendClass?
   /// A lane is taken from the partition whose turn it is to the last one, then from the first one: whether it is the
   /// second part's turn.
@@ -37,7 +37,7 @@ struct Intake: Sendable {
 
   // MARK: Events
 
-  /// A turn's intake begins: transactional first, then retries that are due, then bulk.
+  /// A turn's intake begins: the first lane, then retries that are due, then the other lanes.
   mutating func begin(
     _ destinations: inout Destinations, _ work: inout Workload
   ) {
@@ -46,7 +46,7 @@ struct Intake: Sendable {
     let known = work.shares.isKnownStale ? destinations.count : nil
     work.beginIntake(known: known)
     destinations.shed(&work)
-    begin(.transactional, &destinations, work)
+    begin(.first, &destinations, work)
   }
 
   /// What is to be taken next. Nil: nothing more in this turn.
@@ -87,13 +87,13 @@ struct Intake: Sendable {
     isProducerOpen: Bool, _ destinations: inout Destinations, _ work: inout Workload
   ) -> Bool {
     self.isProducerOpen = isProducerOpen
-    var rooms: InlineArray<3, Int> = [-1, -1, -1]
+    var rooms = ByClass(repeating: -1)
     var next = work.partitions.firstReady(in: work.partitions.indices)
     while let index = next {
       next = work.partitions.firstReady(in: index + 1..<work.partitions.indices.upperBound)
       guard mayTake(from: index, &work) else { continue }
       let sendClass = work.partitions[index].sendClass
-      let place = Int(sendClass.rawValue)
+      let place = Int(sendClass.place)
       if rooms[place] < 0 { rooms[place] = room(for: sendClass, &destinations, work) }
       if rooms[place] > 0 { return true }
     }
@@ -133,7 +133,7 @@ struct Intake: Sendable {
       isRest = true
       end = work.partitions.isEmpty ? 0 : rotation % work.partitions.indices.count
       position = 0
-    } else if let next = SendClass(rawValue: sendClass.rawValue + 1) {
+    } else if let next = work.laneShares.next(after: sendClass) {
       begin(next, &destinations, work)
     } else {
       self.sendClass = nil

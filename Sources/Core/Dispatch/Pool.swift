@@ -67,7 +67,7 @@ struct Pool: Sendable {
     self.number = number
     self.credential = credential
     self.kind = kind
-    queue = SendQueue(shares: LaneShares(reserved: settings.reservedPercent))
+    queue = SendQueue(shares: LaneShares(settings.lanes))
     let authentication: ConnectionStateMachine.Authentication =
       if case .certificate = credential { .certificate } else { .providerToken }
     link = GatewayLink(number, authentication, settings)

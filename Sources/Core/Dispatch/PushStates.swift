@@ -243,8 +243,8 @@ public struct PushStates: Sendable {
   private var free: [UInt32] = []
   /// Pushes in the table now.
   public private(set) var count = 0
-  /// Those of them that are not transactional first sends.
-  private(set) var others = 0
+  /// The same by the class's place.
+  private(set) var byClass = ByClass(repeating: 0)
   /// When the open ones have waited too long for their answers.
   private var deadlines: RequestDeadlines
 
@@ -287,7 +287,7 @@ public struct PushStates: Sendable {
   mutating func take(_ sendClass: SendClass, earlier: UInt16) -> UInt32 {
     if free.isEmpty { grow() }
     count += 1
-    if !sendClass.isTransactional { others += 1 }
+    byClass[Int(sendClass.place)] += 1
     let slot = free.removeLast()
     states[Int(slot)].begin(sendClass, earlier: earlier)
     return slot
@@ -296,7 +296,7 @@ public struct PushStates: Sendable {
   /// Frees a slot for reuse: the push in it has its one end.
   mutating func put(_ slot: UInt32) {
     count -= 1
-    if !states[Int(slot)].life.sendClass.isTransactional { others -= 1 }
+    byClass[Int(states[Int(slot)].life.sendClass.place)] -= 1
     states[Int(slot)].end()
     free.append(slot)
   }

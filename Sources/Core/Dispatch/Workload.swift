@@ -16,7 +16,8 @@ struct Workload: Sendable {
   private(set) var shares: Shares
   private var devices: Devices
   /// What an operator has paused.
-  private(set) var pauses = Pauses()
+  private(set) var pauses: Pauses
+  let laneShares: LaneShares
   private var progress: Progress
   private let settings: DispatchSettings
 
@@ -28,15 +29,16 @@ struct Workload: Sendable {
     shares = Shares(
       slots: settings.maxInFlight, openAtMost: settings.partitionBounds.openAtMost)
     devices = Devices(settings)
+    pauses = Pauses(settings.lanes)
+    laneShares = LaneShares(settings.lanes)
   }
 
   /// Slots that nobody holds.
   var freeSlots: Int { settings.maxInFlight - pushes.count }
 
-  /// Slots for records of a class: a part of all is kept for the transactional one, as a part of the streams is.
+  /// Slots for records of a class: lanes reserve a part of all, as they do of the streams.
   func freeSlots(for sendClass: SendClass) -> Int {
-    sendClass.isTransactional
-      ? freeSlots : min(freeSlots, settings.slotsForOthers - pushes.others)
+    laneShares.room(for: sendClass, of: settings.maxInFlight, open: pushes.byClass)
   }
 
   /// Whether Kafka is so far behind with what pushes ended in that nothing more is taken.
@@ -157,7 +159,7 @@ struct Workload: Sendable {
     let slot = pushes.take(partitions[index].sendClass, earlier: facts.attempt)
     pushes[slot].fill(
       facts, Origin(partition: Int32(index), epoch: partitions.epoch, offset: offset),
-      maxAge: settings.maxAge(facts.lane),
+      maxAge: settings.lanes[facts.lane].maxAge,
       kind: settings.gatewayKind(facts.environment, facts.target))
     if facts.waitedSince != 0 {
       let waited = UInt64(max(0, turn.wall - Int64(facts.waitedSince)))

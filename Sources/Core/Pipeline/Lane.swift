@@ -1,40 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
+/// A way through the pipeline, by its place in the list of lanes (`Lanes`): the first one matters most. A campaign in
+/// another lane never delays a one-time code in the first.
+public struct Lane: Hashable, Sendable {
+  /// 0 … `Lanes.most` − 1.
+  public let place: UInt8
 
-/// The two ways through the pipeline: a campaign in bulk never delays a one-time code.
-public enum Lane: UInt8, Sendable, CaseIterable, CustomStringConvertible {
-  case transactional
-  case bulk
-
-  /// Whether it is the transactional lane. For hot paths, as `PushTarget.isDevice`.
-  public var isTransactional: Bool {
-    if case .transactional = self { true } else { false }
+  /// - Parameter place: 0 … `Lanes.most` − 1.
+  public init(place: UInt8) {
+    precondition(place < Lanes.most)
+    self.place = place
   }
 
-  /// The spelling in requests, envelopes and receipts.
-  public var name: StaticString {
-    switch self {
-    case .transactional: "transactional"
-    case .bulk: "bulk"
-    }
-  }
-
-  public var description: String { name.description }
-
-  /// The lane with this name, or `nil`.
-  public init?(_ name: Span<UInt8>) {
-    if name.spells("transactional") {
-      self = .transactional
-    } else if name.spells("bulk") {
-      self = .bulk
-    } else {
-      return nil
-    }
-  }
-
-  /// The lane with this name, or `nil`.
-  public init?(_ name: String) {
-    self.init(name.utf8.span)
-  }
+  /// The lane of requests that name none, and the one with streams of its own.
+  public static let first = Lane(place: 0)
 }

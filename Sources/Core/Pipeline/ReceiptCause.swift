@@ -44,7 +44,7 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
     switch self {
     case .expiration: "its expiration passed before it could be delivered"
     case .age:
-      "it was older than its lane allows (martlet-sender --max-age) before it could be delivered"
+      "it was older than its lane allows (--lanes) before it could be delivered"
     case .invalidToken:
       "APNs reported the token dead, and no newer registration is known; it was not sent"
     case .recentlyInvalid:

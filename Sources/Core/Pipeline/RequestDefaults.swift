@@ -5,7 +5,7 @@ public import APNS
 /// What a request means by the fields that it leaves out. Whoever reads requests takes it from here.
 public enum RequestDefaults {
   public static var environment: Environment { .production }
-  public static var lane: Lane { .transactional }
+  public static var lane: Lane { .first }
 
   /// A broadcast to a channel is a Live Activity push; a push to devices is an alert.
   public static func type(isBroadcast: Bool) -> PushType { isBroadcast ? .liveactivity : .alert }

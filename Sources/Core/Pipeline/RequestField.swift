@@ -46,7 +46,7 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
     switch self {
     case .environment: Environment.allCases.map(\.description)
     case .type: PushType.allCases.map(\.description)
-    case .lane: Lane.allCases.map(\.description)
+    case .lane: Lanes.standard.rules.map(\.name)
     default: []
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A retry topic: first in, first out, every record due the same time after it was written.
+/// A retry topic: first in, first out, every record due the same time after it was written. The shortest comes first.
 public enum RetryTier: UInt8, Sendable, CaseIterable, Comparable {
   case seconds5
   case minute1
@@ -23,6 +23,20 @@ public enum RetryTier: UInt8, Sendable, CaseIterable, Comparable {
     case .minutes15: "15m"
     }
   }
+
+  public static let shortest = allCases[0]
+  public static let longest = allCases[allCases.count - 1]
+
+  /// The shortest tier that waits at least so many milliseconds, or the longest one.
+  public static func fitting(_ delay: Int64) -> RetryTier {
+    for tier in allCases where tier.delay >= delay { return tier }
+    return longest
+  }
+
+  /// The next longer one; the longest stays.
+  public var next: RetryTier { RetryTier(rawValue: rawValue + 1) ?? self }
+  /// The next shorter one; nil for the shortest.
+  public var previous: RetryTier? { rawValue == 0 ? nil : RetryTier(rawValue: rawValue - 1) }
 
   public static func < (left: RetryTier, right: RetryTier) -> Bool {
     left.rawValue < right.rawValue

@@ -13,21 +13,22 @@ public enum ReaderGroup: String, Sendable, CaseIterable {
 /// The names of all topics under one prefix.
 public struct TopicNames: Equatable, Sendable {
   public static let defaultPrefix = "push."
-  /// Kafka takes names of 249 bytes; the longest of ours behind the prefix is `notifications.bulk`.
-  public static let longestPrefix = 249 - "notifications.bulk".utf8.count
+  /// Kafka takes names of 249 bytes; the longest of ours behind the prefix is that of a lane.
+  public static let longestPrefix = 249 - "notifications.".utf8.count - Lanes.longestName
 
   public let prefix: String
+  public let lanes: Lanes
 
-  public init(prefix: String = defaultPrefix) {
+  public init(prefix: String = defaultPrefix, lanes: Lanes = .standard) {
     self.prefix = prefix
+    self.lanes = lanes
   }
 
   public var requests: String { prefix + "requests" }
-  public var notifications: String { prefix + "notifications" }
-  public var notificationsBulk: String { prefix + "notifications.bulk" }
-  public var retries5s: String { prefix + "retries.5s" }
-  public var retries1m: String { prefix + "retries.1m" }
-  public var retries15m: String { prefix + "retries.15m" }
+  /// The topics of the lanes, in their order.
+  public var notifications: [String] { lanes.all.map(notifications) }
+  /// The retry topics, that with the shortest wait first.
+  public var retries: [String] { RetryTier.allCases.map(retries) }
   public var receipts: String { prefix + "receipts" }
   public var feedback: String { prefix + "feedback" }
   public var devices: String { prefix + "devices" }
@@ -50,10 +51,7 @@ public struct TopicNames: Equatable, Sendable {
 
   /// The topic of a lane.
   public func notifications(_ lane: Lane) -> String {
-    switch lane {
-    case .transactional: notifications
-    case .bulk: notificationsBulk
-    }
+    prefix + (lane == .first ? "notifications" : "notifications.\(lanes.name(lane))")
   }
 
   /// The topic of a retry tier.
@@ -81,20 +79,18 @@ public struct TopicNames: Equatable, Sendable {
         name: name, partitions: partitions, cleanup: .compact, readerGroup: reader.map(group))
     }
     return [
-      log(requests, 12, days: 1, .ingest),
-      log(notifications, 12, days: 1, .sender),
-      log(notificationsBulk, 12, days: 1, .sender),
-      log(retries5s, 4, days: 1, .sender),
-      log(retries1m, 4, days: 1, .sender),
-      log(retries15m, 4, days: 1, .sender),
-      log(receipts, 6, days: 7, nil),
-      log(feedback, 4, days: 7, .feedback),
-      table(devices, 4, .feedback),
-      table(invalidTokens, 4),
-      table(providerTokens, 1),
-      log(tokenRequests, 1, days: 1, .signer),
-      log(deadLetters, 4, days: 14, nil),
-      table(controls, 1),
+      log(requests, 12, days: 1, .ingest)
     ]
+      + notifications.map { log($0, 12, days: 1, .sender) }
+      + retries.map { log($0, 4, days: 1, .sender) } + [
+        log(receipts, 6, days: 7, nil),
+        log(feedback, 4, days: 7, .feedback),
+        table(devices, 4, .feedback),
+        table(invalidTokens, 4),
+        table(providerTokens, 1),
+        log(tokenRequests, 1, days: 1, .signer),
+        log(deadLetters, 4, days: 14, nil),
+        table(controls, 1),
+      ]
   }
 }

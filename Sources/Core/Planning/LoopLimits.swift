@@ -2,13 +2,14 @@
 
 public import Delivery
 internal import Dispatch
+public import Pipeline
 
 /// What bounds one loop of a sender: the defaults of its settings, and what the gateway announces.
 public struct LoopLimits: Sendable, Equatable {
   /// Notifications that it holds at most (`--max-in-flight`).
   public var maxInFlight: Int
-  /// Percent of streams and slots that only transactional first sends use (`--reserved-streams`).
-  public var reservedPercent: Int
+  /// How lanes share streams and slots (`--lanes`).
+  public var lanes: Lanes
   /// When it opens connections (`--max-connections`).
   public var pool: ConnectionPoolPolicy.Limits
   /// MAX_CONCURRENT_STREAMS of a connection, as APNs announces it.
@@ -18,7 +19,7 @@ public struct LoopLimits: Sendable, Equatable {
   public init() {
     let standard = DispatchSettings()
     maxInFlight = standard.maxInFlight
-    reservedPercent = standard.reservedPercent
+    lanes = standard.lanes
     pool = standard.pool
     streams = 1_000
   }

@@ -66,7 +66,8 @@ public struct LoopSimulation: Sendable {
   private var pushes: [Push]
   private var free: [UInt32]
   private var queue: SendQueue
-  private var inFlight: (transactional: Int, others: Int) = (0, 0)
+  private let shares: LaneShares
+  private var inFlight = ByClass(repeating: 0)
   private var policy: ConnectionPoolPolicy
   private var connections: [ConnectionStateMachine] = []
   /// When connections on their way are there.
@@ -86,7 +87,8 @@ public struct LoopSimulation: Sendable {
     self.random = random
     pushes = Array(repeating: Push(arrived: 0, lane: .bulk), count: load.limits.maxInFlight)
     free = (0..<UInt32(load.limits.maxInFlight)).reversed()
-    queue = SendQueue(shares: LaneShares(reserved: load.limits.reservedPercent))
+    shares = LaneShares(load.limits.lanes)
+    queue = SendQueue(shares: shares)
     policy = ConnectionPoolPolicy(limits: load.limits.pool)
     answersDue = Array(repeating: [], count: Self.longest)
   }
@@ -127,13 +129,8 @@ public struct LoopSimulation: Sendable {
       _ = connections[push.connection].accepted()
       queue.ended(SendClass(push.lane))
       let time = UInt64(max(0, (Double(now) - push.arrived) * 1_000))
-      if push.lane == .transactional {
-        report.transactional.record(time)
-        inFlight.transactional -= 1
-      } else {
-        report.bulk.record(time)
-        inFlight.others -= 1
-      }
+      if push.lane == .first { report.transactional.record(time) } else { report.bulk.record(time) }
+      inFlight[Int(SendClass(push.lane).place)] -= 1
       free.append(slot)
       answered += 1
     }
@@ -141,24 +138,19 @@ public struct LoopSimulation: Sendable {
 
   /// Fills the slots, a share of which is kept for transactional notifications.
   private mutating func takeIn() {
-    let most = load.limits.maxInFlight
-    let forOthers = most - most * load.limits.reservedPercent / 100
-    while inFlight.transactional + inFlight.others < most, let at = arrivals.transactional.next() {
-      accept(at, .transactional)
-      inFlight.transactional += 1
-    }
-    while inFlight.transactional + inFlight.others < most, inFlight.others < forOthers,
-      let at = arrivals.bulk.next()
-    {
-      accept(at, .bulk)
-      inFlight.others += 1
-    }
+    while hasRoom(for: .first), let at = arrivals.transactional.next() { accept(at, .first) }
+    while hasRoom(for: .bulk), let at = arrivals.bulk.next() { accept(at, .bulk) }
+  }
+
+  private func hasRoom(for lane: Lane) -> Bool {
+    shares.room(for: SendClass(lane), of: load.limits.maxInFlight, open: inFlight) > 0
   }
 
   private mutating func accept(_ arrived: Double, _ lane: Lane) {
     let slot = free.removeLast()
     pushes[Int(slot)] = Push(arrived: arrived, lane: lane)
     queue.append(slot, SendClass(lane))
+    inFlight[Int(SendClass(lane).place)] += 1
   }
 
   /// Connections that were on their way serve.

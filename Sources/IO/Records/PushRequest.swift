@@ -22,6 +22,7 @@ public struct PushRequest {
   /// The topic, if the request gave one; otherwise it is app and the type's suffix.
   public internal(set) var topic = nothing
   public internal(set) var lane = RequestDefaults.lane
+  public internal(set) var laneName = nothing
   public internal(set) var priority: UInt8 = 0
   /// Epoch seconds, if the request gave them; see `expiration(created:)`.
   public internal(set) var expiration: Int64?

@@ -12,7 +12,8 @@ public struct ReceiptLine {
   }
 
   public var outcome: Outcome
-  public var lane: Lane?
+  /// The name.
+  public var lane = nothing
   public var environment: Environment?
   /// The HTTP status of APNs' answer, 0 without one.
   public var status: UInt16 = 0
@@ -71,11 +72,7 @@ public enum ReceiptEncoder {
     }
     escaped("\",\"token\":\"", line.token, &buffer)
     escaped("\",\"channel\":\"", line.channel, &buffer)
-    switch line.lane {
-    case .transactional: buffer.append("\",\"lane\":\"transactional")
-    case .bulk: buffer.append("\",\"lane\":\"bulk")
-    case nil: break
-    }
+    plain("\",\"lane\":\"", line.lane, &buffer)
     plain("\",\"replay\":\"", line.replay, &buffer)
     plain("\",\"traceparent\":\"", line.traceParent, &buffer)
     escaped("\",\"reason\":\"", line.reason, &buffer)

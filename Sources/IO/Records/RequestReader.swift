@@ -14,24 +14,30 @@ public final class RequestReader {
   private let handle: OpaquePointer
   private let raw: UnsafeMutablePointer<martlet_request>
   private let types: PushTypes
+  private let lanes: Lanes
+  /// The lanes' names, by their places, for as long as the reader lives.
+  private let laneNames: [UnsafeRawBufferPointer]
   /// The suffixes of custom types, by their place, for as long as the reader lives.
   private let suffixes: [UnsafeRawBufferPointer]
 
-  public init(types: PushTypes = .builtIn) {
+  public init(types: PushTypes = .builtIn, lanes: Lanes = .standard) {
     self.types = types
-    suffixes = types.custom.map { type in
-      let copy = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: type.suffix.utf8.count, alignment: 1)
-      copy.copyBytes(from: type.suffix.utf8)
-      return UnsafeRawBufferPointer(copy)
-    }
+    self.lanes = lanes
+    laneNames = lanes.rules.map { Self.kept($0.name) }
+    suffixes = types.custom.map { Self.kept($0.suffix) }
     handle = martlet_json_create()
     raw = .allocate(capacity: 1)
     raw.initialize(to: martlet_request())
   }
 
+  private static func kept(_ text: String) -> UnsafeRawBufferPointer {
+    let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: text.utf8.count, alignment: 1)
+    copy.copyBytes(from: text.utf8)
+    return UnsafeRawBufferPointer(copy)
+  }
+
   deinit {
-    for suffix in suffixes { suffix.deallocate() }
+    for text in suffixes + laneNames { text.deallocate() }
     raw.deallocate()
     martlet_json_destroy(handle)
   }
@@ -109,7 +115,8 @@ public final class RequestReader {
       try RequestRules.checkChannel(
         text(.channel).span, type: request.type, hasCollapseID: has(.collapseID))
     }
-    request.lane = try choice(.lane, RequestDefaults.lane) { Lane($0) }
+    request.lane = try choice(.lane, RequestDefaults.lane) { lanes.find($0) }
+    request.laneName = laneNames[Int(request.lane.place)]
     if has(.topic) {
       try RequestRules.checkTopic(
         text(.topic).span, app: app.span, type: request.type, types: types)
@@ -137,7 +144,12 @@ public final class RequestReader {
     let name = text(field)
     guard let value = find(name.span) else {
       let shown = UnsafeBufferPointer(rebasing: name.prefix(Self.shownBytes))
-      let values = field == .type ? types.names : field.values
+      let values =
+        switch field {
+        case .type: types.names
+        case .lane: lanes.rules.map(\.name)
+        default: field.values
+        }
       throw RequestError(field, .unknownValue(String(decoding: shown, as: UTF8.self), values))
     }
     return value

@@ -215,7 +215,7 @@ public final class Auditor {
       if let said = answers[id], said.contains(answer) || said.contains(unnamed) { return true }
     case .expired:
       // One that would not live to see its next attempt may end as early as the shortest retry is long.
-      return ends[id].map { $0 <= first.at + RetryTier.seconds5.delay } ?? false
+      return ends[id].map { $0 <= first.at + RetryTier.shortest.delay } ?? false
     case .deadLettered, .suppressed, .deduplicated: return true
     }
     return blindSpots.contains { $0.contains(first.at) }

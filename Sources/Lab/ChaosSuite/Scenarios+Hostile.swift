@@ -141,7 +141,7 @@ final class HostileWriter {
           "{\"outcome\":\"delivered\",\(device),\"created\":\(number),\"at\":\(number),\"attempts\":\(number)}"
         ),
         (
-          names.notifications, token,
+          names.notifications(.first), token,
           "M1\ttransactional\tproduction\t\(Self.app)\t\(Self.app)\talert\t10\t\(number)\t00000000-0000-0000-0000-00000000000e\t\t\(number)\t\t\(number)\t\(number)\t\n{}"
         ),
         (

@@ -45,15 +45,13 @@ final class PoisonWriter {
     let names = rig.place.names
     // Tables, requests for tokens, receipts and dead letters have no dead letters: whoever reads them ignores
     // and counts bad entries.
-    let judged: Set<String> = [
-      names.requests, names.notifications, names.notificationsBulk, names.retries5s,
-      names.retries1m, names.retries15m, names.feedback, names.devices,
+    let judged =
+      [names.requests] + names.notifications + names.retries + [names.feedback, names.devices]
+    let ignored = [
+      names.invalidTokens, names.providerTokens, names.tokenRequests, names.receipts,
+      names.deadLetters,
     ]
-    topics = try [
-      names.requests, names.notifications, names.notificationsBulk, names.retries5s,
-      names.retries1m, names.retries15m, names.feedback, names.devices, names.invalidTokens,
-      names.providerTokens, names.tokenRequests, names.receipts, names.deadLetters,
-    ].map { ($0, try producer.topic(named: $0), judged.contains($0)) }
+    topics = try (judged + ignored).map { ($0, try producer.topic(named: $0), judged.contains($0)) }
     // A real broker takes nothing without a key there.
     compacted =
       rig.isEmbedded ? [] : Set(names.all.filter { $0.cleanup == .compact }.map(\.name))

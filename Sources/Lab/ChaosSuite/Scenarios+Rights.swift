@@ -41,8 +41,8 @@ extension Scenario {
 
   /// Topics without which something of the pipeline stands still, or is not known.
   private static func used(_ names: TopicNames) -> [String] {
-    [
-      names.requests, names.notifications, names.notificationsBulk, names.receipts, names.feedback,
+    names.notifications + [
+      names.requests, names.receipts, names.feedback,
       names.invalidTokens, names.providerTokens, names.tokenRequests, names.deadLetters,
       names.controls,
     ]

@@ -34,8 +34,8 @@ final class TopicReaders {
   init(_ kafka: KafkaConfiguration, _ names: TopicNames) throws {
     self.names = names
     var topics = [names.receipts, names.deadLetters]
-    topics += Lane.allCases.map { names.notifications($0) }
-    topics += RetryTier.allCases.map { names.retries($0) }
+    topics += names.notifications
+    topics += names.retries
     tails = try topics.map { try KafkaTail(kafka, topic: $0, from: .beginning) }
   }
 
@@ -104,7 +104,7 @@ final class TopicReaders {
     lanes[place, default: LaneLog()].offsets.append(record.offset)
     lanes[place, default: LaneLog()].ids.append(id)
     guard let id, let envelope else { return }
-    let isRetry = place.topic != names.notifications && place.topic != names.notificationsBulk
+    let isRetry = names.retries.contains(place.topic)
     var retry: String?
     if isRetry {
       let reason = String(decoding: record.value[envelope.lastReason.indices], as: UTF8.self)
@@ -115,7 +115,7 @@ final class TopicReaders {
     }
     let app = String(decoding: record.value[envelope.app.indices], as: UTF8.self)
     let due =
-      place.topic == names.retries15m ? record.timestamp + RetryTier.minutes15.delay : nil
+      place.topic == names.retries(.longest) ? record.timestamp + RetryTier.longest.delay : nil
     auditor.laneRecord(
       id, retry: retry, due: due, end: Self.end(of: envelope),
       arrival: isRetry ? nil : (at: envelope.created, app: app))
@@ -124,7 +124,7 @@ final class TopicReaders {
   /// When a notification is of no more use: its own expiration, or the greatest age that senders allow by
   /// default.
   private static func end(of envelope: Envelope) -> Int64 {
-    let age: Int64 = envelope.lane == .transactional ? 3_600_000 : 24 * 3_600_000
+    let age = Lanes.standard[envelope.lane].maxAge
     let aged = envelope.created + age
     guard let expiration = envelope.expiration, expiration != 0 else { return aged }
     return min(aged, expiration * 1_000)

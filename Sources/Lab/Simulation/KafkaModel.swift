@@ -103,7 +103,7 @@ struct KafkaModel {
 
   init() {
     let lanes: [Feed] =
-      Array(repeating: .lane(.transactional), count: 3) + [.lane(.bulk), .lane(.bulk)]
+      Array(repeating: .lane(.first), count: 3) + [.lane(.bulk), .lane(.bulk)]
     let tiers = RetryTier.allCases.flatMap { [Feed.retries($0), .retries($0)] }
     partitions = (lanes + tiers).map { PartitionModel($0) }
   }
@@ -298,5 +298,5 @@ struct KafkaModel {
 
 extension Feed {
   static let all =
-    [Feed.lane(.transactional), .lane(.bulk)] + RetryTier.allCases.map { .retries($0) }
+    [Feed.lane(.first), .lane(.bulk)] + RetryTier.allCases.map { .retries($0) }
 }

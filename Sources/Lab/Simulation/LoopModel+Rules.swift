@@ -9,7 +9,7 @@ extension LoopModel {
   /// What must hold whenever a push goes out.
   func judgeSend(_ slot: UInt32, _ push: TakenPush, _ id: ConnectionID, _ world: inout World) {
     if push.facts.expiresAt <= world.wall { world.kafka.fail("a push was sent that has expired") }
-    if world.wall - push.facts.created > settings.maxAge(push.facts.lane) {
+    if world.wall - push.facts.created > settings.lanes[push.facts.lane].maxAge {
       world.kafka.fail("a push was sent that is too old")
     }
     let connected = connections[id]!

@@ -122,7 +122,7 @@ extension Simulation {
     let expires = world.sick == nil && world.chance.oneIn(10)
     let request = Request(
       first: world.kafka.notifications.count, devices: devices, app: app,
-      lane: world.chance.oneIn(3) ? .bulk : .transactional, created: world.wall,
+      lane: world.chance.oneIn(3) ? .bulk : .first, created: world.wall,
       expiresAt: expires ? world.wall + Int64(world.chance.below(100_000)) : .max, isBad: isBad)
     for _ in devices {
       world.kafka.notifications.append(

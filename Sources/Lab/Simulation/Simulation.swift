@@ -20,6 +20,13 @@ public struct Simulation {
   static let apps = ["app.a", "app.b", "app.c", "app.other", "app.certificate"]
     .map { AppTable.hash($0.utf8.span) }
 
+  /// Shorter ages than a pipeline's, so that a run sees them pass.
+  private static let lanes =
+    (try? Lanes([
+      .init("transactional", weight: 8, maxAge: 1_800_000, reserved: 20),
+      .init("bulk", weight: 1, maxAge: 7_200_000),
+    ])) ?? .standard
+
   var world: World
   var senders: [LoopModel] = []
   var ingest = [IngestModel(), IngestModel()]
@@ -48,7 +55,7 @@ public struct Simulation {
     settings.pool = .init(minimum: 1, maximum: world.chance.pick([2, 4]))
     settings.requestTimeout = world.chance.pick([3_000, 20_000])
     settings.connectTimeout = 5_000
-    settings.maxAge = (1_800_000, 7_200_000)
+    settings.lanes = Self.lanes
     self.settings = settings
     nextSeed = seed
     if world.theme == .tokens { self.settings.connectionAge = 2_400_000 }

@@ -106,12 +106,12 @@ private final class Producing {
     switch load.kind {
     case "requests": (topicName, group) = (load.names.requests, load.names.group(.ingest))
     case "feedback": (topicName, group) = (load.names.feedback, load.names.group(.feedback))
-    case "bulk": (topicName, group) = (load.names.notificationsBulk, load.names.group(.sender))
+    case "bulk": (topicName, group) = (load.names.notifications(.bulk), load.names.group(.sender))
     case "provider-tokens":
       (topicName, group) = (load.names.providerTokens, load.names.group(.sender))
     case "invalid-tokens":
       (topicName, group) = (load.names.invalidTokens, load.names.group(.ingest))
-    default: (topicName, group) = (load.names.notifications, load.names.group(.sender))
+    default: (topicName, group) = (load.names.notifications(.first), load.names.group(.sender))
     }
     producer = try KafkaProducer(kafka, wakeup: wakeup)
     topic = try producer.topic(named: topicName)

@@ -58,7 +58,7 @@ final class APILoop: StreamHandler {
   ) throws(ServiceFailure) {
     self.settings = settings
     self.context = context
-    items = ItemReader(settings.pushTypes)
+    items = ItemReader(settings.pushTypes, settings.lanes)
     gorushTranslator = GorushTranslator(
       app: settings.gorushApp, environment: settings.gorushEnvironment, types: settings.pushTypes)
     heartbeat = context.status.heartbeat("loop")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 public import Kafka
+public import Pipeline
 import ServiceKit
 public import Settings
 import Store
@@ -13,6 +14,9 @@ public struct APISettings: DeclaredSettings, Sendable {
 
   @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
   public var pushTypes = PushTypes.builtIn
+
+  @Declared(CommonSettings.lanes) private var laneTexts: [String]
+  public var lanes = Lanes.standard
 
   @Declared(
     .endpoint(
@@ -140,6 +144,7 @@ public struct APISettings: DeclaredSettings, Sendable {
     }
     kafka = try KafkaConfiguration(values, clientID: "martlet-api")
     pushTypes = try PushTypes(values)
+    lanes = try Lanes(values)
     do throws(StoreError) {
       if let database { try TokenStore.checkLocation(database) }
     } catch {

@@ -32,8 +32,10 @@ final class ItemReader {
   private(set) var apnsIDs: [NotificationID?] = []
   private(set) var tokenProblems: [(index: Int, text: String)] = []
 
-  /// - Parameter types: the push types that requests may have.
-  init(_ types: PushTypes) { reader = RequestReader(types: types) }
+  /// - Parameters:
+  ///   - types: the push types that requests may have.
+  ///   - lanes: the lanes.
+  init(_ types: PushTypes, _ lanes: Lanes) { reader = RequestReader(types: types, lanes: lanes) }
 
   deinit { tokenText.deallocate() }
 

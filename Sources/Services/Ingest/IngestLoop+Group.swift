@@ -15,7 +15,7 @@ extension IngestLoop {
       rebalancePatience: rebalanceDrainMilliseconds,
       stopPatience: UInt64(settings.drainTimeoutMilliseconds),
       cost: "makes what is above them again, with the same ids")
-    plan.outputs = Lane.allCases.map { names.notifications($0) }
+    plan.outputs = names.notifications
     return plan
   }
 

@@ -87,7 +87,10 @@ extension IngestLoop {
         partition: place.partition, offset: place.offset), at: WallClock.milliseconds())
     var receipt = ByteBuffer(capacity: 512)
     value.withUnsafeBytes { value in
-      guard let envelope = try? Envelope.parse(value.bindMemory(to: UInt8.self).span) else {
+      guard
+        let envelope = try? Envelope.parse(
+          value.bindMemory(to: UInt8.self).span, types: .any, lanes: .any)
+      else {
         return
       }
       func field(_ range: ByteRange) -> UnsafeRawBufferPointer {
@@ -135,7 +138,7 @@ extension IngestLoop {
     line.escapedID = field(envelope.requestID)
     line.app = field(envelope.app)
     line.environment = envelope.environment
-    line.lane = envelope.lane
+    line.lane = field(envelope.laneText)
     line.traceParent = field(envelope.traceParent)
     line.created = envelope.created
     switch envelope.target {

@@ -148,7 +148,7 @@ extension IngestLoop {
   private func produce(key: UnsafeRawBufferPointer) -> Bool {
     let value = encoder.value
     let tag = RecordTag(.ofRequest, slot: slot)
-    let topic = request.lane == .bulk ? topics.bulk : topics.transactional
+    let topic = topics.lanes[Int(request.lane.place)]
     switch producer.produce(topic, key: key, value: value, tag: tag.number) {
     case .queued:
       counters.add(.notifications)
@@ -220,7 +220,7 @@ extension IngestLoop {
     line.escapedID = request.escapedID
     line.app = request.app
     line.environment = request.environment
-    line.lane = request.lane
+    line.lane = request.laneName
     line.traceParent = traceParent
     line.created = max(batch[position].timestamp, 0)
     return line

@@ -74,14 +74,15 @@ final class IngestLoop {
 
   /// The topics that ingest writes, as the producer knows them.
   struct OutputTopics {
-    let transactional: KafkaTopic
-    let bulk: KafkaTopic
+    /// By the lane's place.
+    let lanes: [KafkaTopic]
     let receipts: KafkaTopic
     let deadLetters: KafkaTopic
 
     init(_ producer: KafkaProducer, _ names: TopicNames) throws(KafkaError) {
-      transactional = try producer.topic(known: names.notifications)
-      bulk = try producer.topic(known: names.notificationsBulk)
+      lanes = try names.notifications.map { name throws(KafkaError) in
+        try producer.topic(known: name)
+      }
       receipts = try producer.topic(known: names.receipts)
       deadLetters = try producer.topic(known: names.deadLetters)
     }
@@ -95,7 +96,7 @@ final class IngestLoop {
     self.settings = settings
     self.context = context
     self.names = names
-    reader = RequestReader(types: settings.pushTypes)
+    reader = RequestReader(types: settings.pushTypes, lanes: settings.lanes)
     heartbeat = context.status.heartbeat("loop")
     let requestNames = [names.requests] + settings.pusherTopics.map(\.name)
     requestTopics = requestNames.map { Array($0.utf8) }

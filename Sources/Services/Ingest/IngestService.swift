@@ -24,13 +24,13 @@ public enum IngestService: Service {
   }
 
   public static func check(_ settings: IngestSettings, _ context: ServiceContext) -> [Finding] {
-    KafkaSurvey.run(settings.kafka, .ingest, TopicNames(prefix: settings.topicPrefix)).findings
+    KafkaSurvey.run(settings.kafka, .ingest, settings.names).findings
   }
 
   public static func run(
     _ settings: IngestSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let names = TopicNames(prefix: settings.topicPrefix)
+    let names = settings.names
     let rights = KafkaRights(of: .ingest, names, reading: settings.pusherTopics.map(\.name))
     guard let cluster = try ClusterView.wait(settings.kafka, rights, of: names, context) else {
       return

@@ -2,6 +2,7 @@
 public import APNS
 public import Compatibility
 public import Kafka
+public import Pipeline
 import ServiceKit
 public import Settings
 
@@ -14,6 +15,9 @@ public struct IngestSettings: DeclaredSettings, Sendable {
 
   @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
   public var pushTypes = PushTypes.builtIn
+
+  @Declared(CommonSettings.lanes) private var laneTexts: [String]
+  public var lanes = Lanes.standard
 
   @Declared(
     .list(
@@ -61,6 +65,8 @@ public struct IngestSettings: DeclaredSettings, Sendable {
   /// Beside Martlet's own, each has a number of a byte.
   private static let mostPusherTopics = 200
 
+  var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
+
   public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 
   public init() {}
@@ -69,6 +75,7 @@ public struct IngestSettings: DeclaredSettings, Sendable {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-ingest")
     pushTypes = try PushTypes(values)
+    lanes = try Lanes(values)
     do throws(CompatibilityError) {
       pusherTopics = try PusherTopic.all(pusherTexts)
       guard pusherTopics.count <= Self.mostPusherTopics else {

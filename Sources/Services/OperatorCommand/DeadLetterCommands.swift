@@ -141,6 +141,8 @@ public enum DeadLettersReplayCommand: Service {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    @Declared(CommonSettings.lanes) private var laneTexts: [String]
+    fileprivate var lanes = Lanes.standard
     var filter = DeadLetterFilter()
     @Declared(.boolean("dry-run", "Only report what would be replayed.")) var isDryRun: Bool
     @Declared(
@@ -153,7 +155,7 @@ public enum DeadLettersReplayCommand: Service {
     @Declared(.boolean("progress", default: true, "Show progress on standard error."))
     var showsProgress: Bool
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+    var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
 
     public init() {}
   }
@@ -177,6 +179,7 @@ public enum DeadLettersReplayCommand: Service {
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
+    settings.lanes = try Lanes(values)
     settings.filter = try DeadLetterFilter(values, settings.names)
     return settings
   }

@@ -49,7 +49,7 @@ struct DeadLetterEntry {
   /// The envelope and body of a letter from the sender; nil for one that has none.
   var envelope: Envelope? {
     guard let value, value.starts(with: "M1\t".utf8) else { return nil }
-    return try? Envelope.parse(value.span, types: .any)
+    return try? Envelope.parse(value.span, types: .any, lanes: .any)
   }
 
   /// The text of a part of the value.

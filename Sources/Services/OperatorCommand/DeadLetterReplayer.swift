@@ -41,6 +41,7 @@ struct ReplayResult: Equatable {
     case .unreadable: "cannot be parsed as a request or notification"
     case .cut: "the value was too long and was cut"
     case .expired: "the expiration has passed"
+    case .unknownLane: "its lane is none of --lanes"
     case .unknownStage: "it has no stage header"
     case .webhook: "it is for one endpoint only; docs/webhooks.md says how to send its events again"
     }

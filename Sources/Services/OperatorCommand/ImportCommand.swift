@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+public import Diagnosis
 import JSON
 import Kafka
 import Pipeline
@@ -29,6 +30,9 @@ public enum ImportCommand: Service {
     @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
     var pushTypes = PushTypes.builtIn
 
+    @Declared(CommonSettings.lanes) private var laneTexts: [String]
+    var lanes = Lanes.standard
+
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
     public init() {}
@@ -51,6 +55,7 @@ public enum ImportCommand: Service {
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-import")
     settings.file = values.operands[0]
     settings.pushTypes = try PushTypes(values)
+    settings.lanes = try Lanes(values)
     return settings
   }
 

@@ -32,7 +32,7 @@ final class Importer {
     _ context: ServiceContext
   ) throws(ServiceFailure) {
     self.source = source
-    reader = RequestReader(types: settings.pushTypes)
+    reader = RequestReader(types: settings.pushTypes, lanes: settings.lanes)
     progress = settings.showsProgress ? ProgressLine("import", unit: "lines") : nil
     self.context = context
     do {

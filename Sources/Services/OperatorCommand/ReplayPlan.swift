@@ -11,6 +11,8 @@ enum ReplayPlan: Equatable {
   enum Obstacle: String, CaseIterable {
     /// Not a request or notification that anyone could read: it would end here again.
     case unreadable
+    /// Its lane is none of `--lanes`.
+    case unknownLane = "unknown_lane"
     /// The value was too long for the topic and was cut.
     case cut
     /// Its `apns-expiration` has passed.
@@ -29,11 +31,12 @@ enum ReplayPlan: Equatable {
 struct ReplayPlanner {
   let names: TopicNames
   let parser: JSONParser
-  private let reader = RequestReader(types: .any)
+  private let reader: RequestReader
 
   init(_ names: TopicNames, _ parser: JSONParser) {
     self.names = names
     self.parser = parser
+    reader = RequestReader(types: .any, lanes: names.lanes)
   }
 
   /// - Parameter now: milliseconds since the epoch.
@@ -120,7 +123,7 @@ struct ReplayPlanner {
     member("token", token)
     member("environment", request.environment.description)
     member("type", String(decoding: request.typeName, as: UTF8.self))
-    member("lane", request.lane.description)
+    member("lane", String(decoding: request.laneName, as: UTF8.self))
     if !request.collapseID.isEmpty {
       member("collapse_id", String(decoding: request.collapseID, as: UTF8.self))
     }
@@ -153,6 +156,9 @@ struct ReplayPlanner {
     if let expiration = envelope.expiration, expiration != 0, expiration * 1_000 <= now {
       return .skip(.expired)
     }
+    guard let lane = names.lanes.find(letter.text(envelope.laneText)) else {
+      return .skip(.unknownLane)
+    }
     var fields = value[..<(envelope.bodyStart - 1)]
       .split(separator: 9, omittingEmptySubsequences: false).map(Array.init)
     fields[Int(EnvelopeField.created.rawValue)] = Array("\(now)".utf8)
@@ -165,7 +171,7 @@ struct ReplayPlanner {
       ReplayMark.text(partition: letter.partition, offset: letter.offset).utf8)
     let line = fields.joined(separator: [9])
     return .send(
-      topic: names.notifications(envelope.lane), key: letter.key,
+      topic: names.notifications(lane), key: letter.key,
       value: Array(line) + [10] + value[envelope.bodyStart...])
   }
 

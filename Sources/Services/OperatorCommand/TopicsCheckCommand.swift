@@ -11,9 +11,11 @@ public enum TopicsCheckCommand: Service {
     var topics: [TopicSpecification] = []
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    @Declared(CommonSettings.lanes) private var laneTexts: [String]
+    fileprivate var lanes = Lanes.standard
     @Declared(PartitionCounts.setting) private var partitions: [String]
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+    var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
 
     public init() {}
   }
@@ -29,6 +31,7 @@ public enum TopicsCheckCommand: Service {
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-topics")
+    settings.lanes = try Lanes(values)
     settings.topics = try PartitionCounts.specifications(settings.names, values)
     return settings
   }

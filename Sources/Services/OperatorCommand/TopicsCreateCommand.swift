@@ -12,6 +12,8 @@ public enum TopicsCreateCommand: Service {
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
 
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    @Declared(CommonSettings.lanes) private var laneTexts: [String]
+    fileprivate var lanes = Lanes.standard
 
     @Declared(PartitionCounts.setting) private var partitions: [String]
 
@@ -26,7 +28,7 @@ public enum TopicsCreateCommand: Service {
       .boolean("dry-run", "Only print the list of topics, without connecting to the cluster."))
     var onlyShow: Bool
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+    var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
 
     public init() {}
   }
@@ -40,6 +42,7 @@ public enum TopicsCreateCommand: Service {
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-topics")
+    settings.lanes = try Lanes(values)
     settings.topics = try PartitionCounts.specifications(settings.names, values)
     return settings
   }

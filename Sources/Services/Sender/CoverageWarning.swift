@@ -16,7 +16,7 @@ struct CoverageWarning {
   init(loops: Int, _ names: TopicNames, _ partitions: [String: Int]) {
     self.loops = loops
     self.partitions = partitions
-    lanes = Lane.allCases.map { names.notifications($0) }
+    lanes = names.notifications
   }
 
   /// What is to be said of an assignment; empty if it was said before.

@@ -25,10 +25,12 @@ struct StatusPace {
 /// How a loop stands, as its parts know it. Looks at every push.
 extension LoopStatus {
   init(
-    _ dispatcher: inout Dispatcher, _ gateways: Gateways, _ queues: borrowing PartitionQueues,
+    _ dispatcher: inout Dispatcher, _ lanes: [String], _ gateways: Gateways,
+    _ queues: borrowing PartitionQueues,
     _ outcomes: OutcomeWriter
   ) {
     at = dispatcher.now
+    self.lanes = lanes
     for number in dispatcher.pools {
       guard let pool = dispatcher.standing(ofPool: number) else { continue }
       destinations.append(Destination(gateways.pool(number), pool, now: at))
@@ -39,7 +41,7 @@ extension LoopStatus {
     slow = dispatcher.pushes(createdBy: dispatcher.wall - Self.slowMilliseconds)
     let oldest = dispatcher.oldestPushes()
     for number in dispatcher.partitions {
-      var partition = Partition(dispatcher.standing(of: number), queues.name(number))
+      var partition = Partition(dispatcher.standing(of: number), queues.name(number), lanes)
       if let slot = oldest[number] {
         partition.oldest = Record(outcomes[slot], dispatcher.push(slot), dispatcher.wall)
       }
@@ -77,10 +79,10 @@ extension LoopStatus.Destination {
 }
 
 extension LoopStatus.Partition {
-  fileprivate init(_ standing: PartitionStanding, _ name: TopicPartition) {
+  fileprivate init(_ standing: PartitionStanding, _ name: TopicPartition, _ lanes: [String]) {
     let lane =
       switch standing.feed {
-      case .lane(let lane): "\(lane)"
+      case .lane(let lane): lanes[Int(lane.place)]
       case .retries: LoopStatus.retries
       }
     self.init(

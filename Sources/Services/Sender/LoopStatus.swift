@@ -81,6 +81,8 @@ struct LoopStatus: Sendable {
   var connections: [Connection] = []
   var destinations: [Destination] = []
   var partitions: [Partition] = []
+  /// The names of the lanes.
+  var lanes: [String] = []
   /// When this was so, in monotonic milliseconds.
   var at: UInt64 = 0
   /// Notifications in memory that are older than `slowMilliseconds`.
@@ -191,7 +193,7 @@ extension LoopStatus {
 
   private var backlogSamples: [MetricSample] {
     [MetricSample(SenderMetrics.slow, slow)]
-      + (Lane.allCases.map { "\($0)" } + [Self.retries]).map { lane in
+      + (lanes + [Self.retries]).map { lane in
         let oldest = partitions.filter { $0.lane == lane }.map(\.backlog).max() ?? 0
         return MetricSample(SenderMetrics.backlog, [lane], .thousandths(oldest))
       }

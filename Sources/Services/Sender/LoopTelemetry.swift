@@ -9,27 +9,36 @@ import Telemetry
 
 /// What one loop counts beside `SenderCounter`, by labels, and how it stands. The loop writes, the status pages read.
 final class LoopTelemetry: MetricSource {
-  private let outcomes = MetricCells(SenderMetrics.notifications, outcomeLabels)
+  /// The names of the lanes, by place.
+  let lanes: [String]
+  private let outcomes: MetricCells
   private let errorResponses = MetricCells(SenderMetrics.errorResponses, errorLabels)
   private let streamFailures = MetricCells(SenderMetrics.streamFailures, streamFailureLabels)
   private let apps = AppCounts()
   private let goAways = MetricCells(SenderMetrics.goAways, goAwayLabels)
-  private let delivery = LatencyCells(SenderMetrics.delivery, Lane.allCases.map { ["\($0)"] })
+  private let delivery: LatencyCells
   private let request = LatencyCells(SenderMetrics.request, Environment.allCases.map { ["\($0)"] })
   private let status = Mutex(LoopStatus())
   /// Monotonic milliseconds when somebody looked last.
   private let lookedAt = Atomic<UInt64>(0)
 
+  init(_ lanes: Lanes) {
+    self.lanes = lanes.rules.map(\.name)
+    outcomes = MetricCells(SenderMetrics.notifications, Self.outcomeLabels(self.lanes))
+    delivery = LatencyCells(SenderMetrics.delivery, self.lanes.map { [$0] })
+  }
+
   /// What the loop records with for every push. To be used only as long as this object lives.
   var recorder: Recorder {
     Recorder(
-      outcomes: outcomes.recorder, apps: apps.recorder, delivery: delivery.recorder,
-      request: request.recorder)
+      outcomes: outcomes.recorder, lanes: lanes.count, apps: apps.recorder,
+      delivery: delivery.recorder, request: request.recorder)
   }
 
   /// Pointers, and nothing that is counted.
   struct Recorder {
     let outcomes: MetricRecorder
+    let lanes: Int
     let apps: AppCounts.Recorder
     let delivery: LatencyRecorder
     let request: LatencyRecorder
@@ -41,15 +50,15 @@ final class LoopTelemetry: MetricSource {
       _ outcome: Outcome, _ lane: Lane, _ environment: Environment, app: UInt64
     ) {
       apps.add(app, outcome)
-      let place = outcome.rawValue &* 4 &+ lane.rawValue &* 2 &+ environment.rawValue
-      outcomes.add(Int(place))
+      let place = (Int(outcome.rawValue) &* lanes &+ Int(lane.place)) &* 2
+      outcomes.add(place &+ Int(environment.rawValue))
     }
 
     /// APNs has answered a push. Times of day in milliseconds.
     func answered(
       _ lane: Lane, _ environment: Environment, created: Int64, sent: Int64, now: Int64
     ) {
-      delivery.record(now &- created, in: Int(lane.rawValue))
+      delivery.record(now &- created, in: Int(lane.place))
       request.record(now &- sent, in: Int(environment.rawValue))
     }
   }
@@ -103,10 +112,10 @@ final class LoopTelemetry: MetricSource {
 
   // MARK: Series
 
-  private static let outcomeLabels = Outcome.allCases.flatMap { outcome in
-    Lane.allCases.flatMap { lane in
-      Environment.allCases.map { environment in
-        ["\(outcome)", "\(lane)", "\(environment)"]
+  private static func outcomeLabels(_ lanes: [String]) -> [[String]] {
+    Outcome.allCases.flatMap { outcome in
+      lanes.flatMap { lane in
+        Environment.allCases.map { environment in ["\(outcome)", lane, "\(environment)"] }
       }
     }
   }

@@ -102,8 +102,7 @@ struct PartitionPlanner {
   }
 
   private func feed(of topic: String) -> Feed? {
-    if topic == topics.notifications { return .lane(.transactional) }
-    if topic == topics.notificationsBulk { return .lane(.bulk) }
+    for lane in topics.lanes.all where topic == topics.notifications(lane) { return .lane(lane) }
     for tier in RetryTier.allCases where topic == topics.retries(tier) { return .retries(tier) }
     return nil
   }

@@ -2,6 +2,7 @@
 import Delivery
 import EventLoop
 import Kafka
+import Pipeline
 import Records
 import ServiceKit
 
@@ -15,15 +16,20 @@ final class PauseFeed {
   private let context: ServiceContext
   private let counters: Counters<SenderGroupCounter>
   private let startedAt = MonotonicClock.milliseconds()
-  private var pauses = Pauses()
-  private var told = Pauses()
+  private let lanes: Lanes
+  private var pauses: Pauses
+  private var told: Pauses
   private var rebuilds = 0
   private var isOverdue = false
 
   /// - Parameter table: nil where the cluster has no such topic: then nothing is ever paused.
   init(
-    _ table: KafkaTable?, _ context: ServiceContext, counters: Counters<SenderGroupCounter>
+    _ table: KafkaTable?, _ lanes: Lanes, _ context: ServiceContext,
+    counters: Counters<SenderGroupCounter>
   ) {
+    self.lanes = lanes
+    pauses = Pauses(lanes)
+    told = pauses
     self.table = table
     self.context = context
     self.counters = counters
@@ -61,7 +67,7 @@ final class PauseFeed {
   private func forgetIfRebuilt(_ table: KafkaTable) {
     guard rebuilds != table.rebuilds else { return }
     rebuilds = table.rebuilds
-    pauses = Pauses()
+    pauses = Pauses(lanes)
   }
 
   private func note(_ key: String, _ value: UnsafeRawBufferPointer?) {
@@ -80,6 +86,8 @@ final class PauseFeed {
           "remedy": "martlet pause and martlet resume write such records",
         ])
     }
-    pauses.set(subject, isPaused: isPaused == true)
+    guard !pauses.set(subject, isPaused: isPaused == true) else { return }
+    context.log.warning(
+      "a control record names a lane that is none of --lanes: it pauses nothing", ["what": key])
   }
 }

@@ -30,7 +30,7 @@ extension UnsafeMutablePointer<Push> {
     case .device: line.token = pointee.token
     case .channel: line.channel = pointee.token
     }
-    line.lane = pointee.envelope.lane
+    line.lane = pointee.field(pointee.envelope.laneText)
     line.attempts = UInt16(clamping: end.attempts)
     line.created = pointee.envelope.created
     line.replay = pointee.field(pointee.envelope.replay)

@@ -47,7 +47,7 @@ final class SenderControl {
     self.inbox = inbox
     self.loops = loops
     self.tokens = ProviderTokenFeed(tokens, settings.seal, context, counters: counters)
-    pauses = PauseFeed(controls, context, counters: counters)
+    pauses = PauseFeed(controls, topics.lanes, context, counters: counters)
     planner = PartitionPlanner(
       settings, topics, loops,
       WindowRebuild(kafka, window: settings.dedupWindow, log: context.log), context.log, counters)
@@ -60,7 +60,7 @@ final class SenderControl {
 
   /// What the senders' group reads.
   static func subscribed(_ names: TopicNames) -> [String] {
-    [names.notifications, names.notificationsBulk] + RetryTier.allCases.map { names.retries($0) }
+    names.notifications + names.retries
   }
 
   private static func plan(_ settings: SenderSettings, _ names: TopicNames) -> GroupPlan {

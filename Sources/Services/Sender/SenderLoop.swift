@@ -28,7 +28,7 @@ final class SenderLoop {
 
   private let context: ServiceContext
   private let counters = Counters<SenderCounter>()
-  private let telemetry = LoopTelemetry()
+  private let telemetry: LoopTelemetry
   private let heartbeat: Heartbeat
   private let inbox: Mailbox<LoopMessage>
   private let reports: ControlReports
@@ -58,7 +58,8 @@ final class SenderLoop {
   ) throws {
     self.context = context
     self.inbox = inbox
-    envelopes = EnvelopeReader(types: settings.pushTypes)
+    envelopes = EnvelopeReader(types: settings.pushTypes, lanes: settings.lanes)
+    telemetry = LoopTelemetry(settings.lanes)
     reports = ControlReports(log: context.log, control: control)
     poller = try Poller(capacity: Self.socketsATurn)
     gateways = try Gateways(settings, context.log, access, poller, inbox.wakeup)
@@ -146,7 +147,7 @@ final class SenderLoop {
   /// Writes down how the loop stands: once a second while somebody watches, else now and then.
   private func publishStatus() {
     guard statusPace.isDue(telemetry, now: dispatcher.now) else { return }
-    telemetry.publish(LoopStatus(&dispatcher, gateways, queues, outcomes))
+    telemetry.publish(LoopStatus(&dispatcher, telemetry.lanes, gateways, queues, outcomes))
   }
 
   // MARK: Messages

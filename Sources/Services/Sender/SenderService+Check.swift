@@ -12,7 +12,7 @@ extension SenderService {
   public static func check(
     _ settings: SenderSettings, _ context: ServiceContext
   ) -> [Finding] {
-    let names = TopicNames(prefix: settings.topicPrefix)
+    let names = settings.names
     let kafka = KafkaSurvey.run(settings.kafka, .sender, names)
     let clock = ClockFindings.local(isSynchronized: WallClock.isSynchronized)
     return kafka.findings + coverage(settings, names, kafka.facts) + certificates(settings)
@@ -26,9 +26,8 @@ extension SenderService {
     guard facts.failure == nil else { return [] }
     let senders = KafkaSurvey.members(settings.kafka, .sender, names)
     let coverage = LoopCoverage(loops: settings.loops, senders: senders ?? 1)
-    return Lane.allCases.compactMap { lane in
-      let topic = names.notifications(lane)
-      return facts.topics[topic]?.state.map {
+    return names.notifications.compactMap { topic in
+      facts.topics[topic]?.state.map {
         coverage.finding(topic: topic, partitions: $0.partitions)
       }
     }

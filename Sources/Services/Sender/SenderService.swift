@@ -32,7 +32,7 @@ public enum SenderService: Service {
   ) throws(ServiceFailure) {
     do {
       let settings = fitted(settings, context)
-      let names = TopicNames(prefix: settings.topicPrefix)
+      let names = settings.names
       guard
         let cluster = try ClusterView.wait(
           settings.kafka, KafkaRights(of: .sender, names), optional: [names.controls], of: names,

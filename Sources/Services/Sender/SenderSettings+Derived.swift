@@ -8,8 +8,7 @@ import Settings
 import TLS
 
 extension SenderSettings {
-  /// Older notifications end as `expired`.
-  public var maxAgeMilliseconds: (transactional: Int64, bulk: Int64) { (maxAge, maxAgeBulk) }
+  var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
 
   /// The limits of one partition.
   public var partitionBounds: PartitionBounds { PartitionBounds(openAtMost: maxOpen) }
@@ -84,7 +83,7 @@ extension SenderSettings {
   var dispatch: DispatchSettings {
     var dispatch = fixed
     dispatch.maxInFlight = maxInFlight
-    dispatch.reservedPercent = reservedPercent
+    dispatch.lanes = lanes
     dispatch.retryBudgetPercent = retryBudgetPercent
     dispatch.maxAttempts = maxAttempts
     dispatch.requestTimeout = UInt64(requestTimeoutMilliseconds)
@@ -94,7 +93,6 @@ extension SenderSettings {
     dispatch.pool.maximum = maxConnections
     dispatch.budget = .init(most: connectionsPerLoop, idle: UInt64(idleCloseMilliseconds))
     dispatch.credentialWait = UInt64(credentialWaitMilliseconds)
-    dispatch.maxAge = maxAgeMilliseconds
     dispatch.dedupWindow = dedupWindow
     dispatch.partitionBounds = partitionBounds
     dispatch.isOrdered = isOrdered

@@ -5,6 +5,7 @@ public import Dispatch
 import Glibc
 public import HTTP2
 public import Kafka
+public import Pipeline
 public import ServiceKit
 public import Settings
 
@@ -19,6 +20,9 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   @Declared(CommonSettings.instanceID) public var instanceID: String?
   @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
   public var pushTypes = PushTypes.builtIn
+
+  @Declared(CommonSettings.lanes) private var laneTexts: [String]
+  public var lanes = Lanes.standard
 
   @Declared(
     .endpoint(
@@ -186,18 +190,6 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   ) public var credentialWaitMilliseconds: Int64
 
   @Declared(
-    .duration(
-      "max-age", default: standard.maxAge.transactional, in: 1_000...2_592_000_000,
-      "Transactional notifications older than this are not sent and end as expired.")
-  ) var maxAge: Int64
-
-  @Declared(
-    .duration(
-      "max-age-bulk", default: standard.maxAge.bulk, in: 1_000...2_592_000_000,
-      "Bulk notifications older than this are not sent and end as expired.")
-  ) var maxAgeBulk: Int64
-
-  @Declared(
     .integer(
       "max-attempts", default: standard.maxAttempts, in: 1...1_000,
       "Most sends of a notification before it becomes a dead letter.")
@@ -209,12 +201,6 @@ public struct SenderSettings: DeclaredSettings, Sendable {
       "apns-ids that each partition remembers, at most 32 bytes each; a repeated id is not sent again."
     )
   ) public var dedupWindow: Int
-
-  @Declared(
-    .integer(
-      "reserved-streams", default: standard.reservedPercent, in: 0...90,
-      "Percent of each gateway's stream credit that is reserved for transactional first sends.")
-  ) public var reservedPercent: Int
 
   @Declared(
     .integer(
@@ -268,6 +254,7 @@ public struct SenderSettings: DeclaredSettings, Sendable {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-sender")
     pushTypes = try PushTypes(values)
+    lanes = try Lanes(values)
     if loops == 0 { loops = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
     try checkRoots(values)
     seal = try TokenSeal(values)

@@ -128,7 +128,7 @@ final class WindowRebuild: Sendable {
       tails.values.map { .init(partition: $0.want.partition, offsets: $0.want.start.missing) })
     var places: [OffsetRangeReader.Place: TopicPartition] = [:]
     var batch = KafkaBatch(capacity: 1_000)
-    var reader = EnvelopeReader(types: .any)
+    var reader = EnvelopeReader(types: .any, lanes: .any)
     var failure: KafkaError?
     while !plan.isDone, isCurrent(version) {
       while let next = plan.next() {

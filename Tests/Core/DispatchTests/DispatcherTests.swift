@@ -16,7 +16,7 @@ import Testing
   private func connected(_ settings: DispatchSettings = DispatchSettings()) -> Dispatcher {
     var dispatcher = Dispatcher(settings, now: 1_000, wall: Self.wall, seed: 1)
     _ = dispatcher.granted(
-      GrantedPartition(feed: .lane(.transactional), resume: ResumePoint(next: 0)))
+      GrantedPartition(feed: .lane(.first), resume: ResumePoint(next: 0)))
     dispatcher.updateTokens(
       [
         .token(
@@ -33,7 +33,7 @@ import Testing
   ) -> PushFacts {
     PushFacts(
       takenID: NotificationID(high: 0, low: number), app: AppTable.hash(app.utf8.span),
-      device: number, lane: .transactional, created: Self.wall, expiresAt: expiresAt)
+      device: number, lane: .first, created: Self.wall, expiresAt: expiresAt)
   }
 
   private func take(
@@ -110,7 +110,7 @@ import Testing
     let inLine = take(facts(1), 0, &dispatcher)
     _ = actions(&dispatcher)
     connect(&dispatcher)
-    var pauses = Pauses()
+    var pauses = Pauses(.standard)
     pauses.set(.app("app", .production), isPaused: true)
     dispatcher.update(pauses)
     dispatcher.dispatch()
@@ -120,7 +120,7 @@ import Testing
     let old = take(facts(3, expiresAt: Self.wall - 1), 2, &dispatcher)
     expect([.receipt(slot: old, .expired, .expiration, nil)], of: &dispatcher)
     #expect(dispatcher.counts[.diverted] == 2)
-    dispatcher.update(Pauses())
+    dispatcher.update(Pauses(.standard))
     let resumed = take(facts(4), 3, &dispatcher)
     dispatcher.dispatch()
     #expect(
@@ -134,7 +134,7 @@ import Testing
     )
   {
     var dispatcher = connected()
-    var pauses = Pauses()
+    var pauses = Pauses(.standard)
     pauses.set(.app("app", .production), isPaused: true)
     dispatcher.update(pauses)
     var old = facts(1)
@@ -147,13 +147,13 @@ import Testing
     var dispatcher = connected()
     let bulk = dispatcher.granted(
       GrantedPartition(feed: .lane(.bulk), resume: ResumePoint(next: 0)))
-    var pauses = Pauses()
-    pauses.set(.lane(.bulk), isPaused: true)
+    var pauses = Pauses(.standard)
+    pauses.set(.lane("bulk"), isPaused: true)
     dispatcher.update(pauses)
     let head = head(of: bulk, &dispatcher)
     expect([], of: &dispatcher)
     #expect(taken(&dispatcher) == [0: Dispatcher.takeAtOnce], "no second record of it")
-    pauses.set(.lane(.transactional), isPaused: true)
+    pauses.set(.lane("transactional"), isPaused: true)
     dispatcher.update(pauses)
     #expect(taken(&dispatcher) == [0: 1])
     _ = self.head(of: 0, &dispatcher)
@@ -161,7 +161,7 @@ import Testing
     let isIdle = !dispatcher.canTake(isProducerOpen: true)
     #expect(isIdle, "a loop that has nothing to take sleeps")
     #expect(dispatcher.work.pushes[head].life.state == .aside)
-    dispatcher.update(Pauses())
+    dispatcher.update(Pauses(.standard))
     expect([.openPool(0), .authorize(pool: 0)], of: &dispatcher)
     #expect(dispatcher.destinations.pools[0].queue.count == 2, "both go on")
     #expect(taken(&dispatcher).keys.sorted() == [0, bulk])
@@ -169,8 +169,8 @@ import Testing
 
   @Test func `the kept head of a paused lane is no stuck offset, and is handed back unsent`() {
     var dispatcher = connected()
-    var pauses = Pauses()
-    pauses.set(.lane(.transactional), isPaused: true)
+    var pauses = Pauses(.standard)
+    pauses.set(.lane("transactional"), isPaused: true)
     dispatcher.update(pauses)
     let head = head(of: 0, &dispatcher)
     dispatcher.beginTurn(now: 2_000_000, wall: Self.wall + 2_000_000)

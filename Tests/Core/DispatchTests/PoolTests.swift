@@ -11,7 +11,7 @@ import Testing
   private static let connection: Int32 = 0
 
   private func waiting(_ work: inout Workload) -> Pool {
-    _ = work.granted(GrantedPartition(feed: .lane(.transactional), resume: ResumePoint(next: 0)))
+    _ = work.granted(GrantedPartition(feed: .lane(.first), resume: ResumePoint(next: 0)))
     var pool = Pool(0, .certificate(0), .production, DispatchSettings())
     pool.lookedUp([PeerAddress(bytes: [10, 0, 0, 1], port: 443)!], isWanted: true, &work.turn)
     pool.connected(Self.connection, now: 1_000)
@@ -19,7 +19,7 @@ import Testing
     for offset in 0..<20 as Range<Int64> {
       let facts = PushFacts(
         takenID: NotificationID(high: 0, low: UInt64(offset)), app: 1, device: UInt64(offset),
-        lane: .transactional, created: 0, expiresAt: .max)
+        lane: .first, created: 0, expiresAt: .max)
       _ = work.admit(offset, from: 0)
       pool.enqueue(work.accept(facts, offset: offset, from: 0, written: 0).slot, &work)
     }
@@ -45,7 +45,7 @@ import Testing
       pool.accepted(slot, on: Self.connection, &work)
     }
     let sent = send(&pool, &work)
-    #expect(sent.count == 18 && pool.demand(for: .transactional, now: 1_000) == 82)
+    #expect(sent.count == 18 && pool.demand(for: .first, now: 1_000) == 82)
     for slot in sent {
       work.turn.begin(now: work.turn.now + 2, wall: 1)
       _ = work.close(slot)
@@ -54,7 +54,7 @@ import Testing
         retryAfter: 0, &work)
       #expect(failed == .inLine)
     }
-    let demand = pool.demand(for: .transactional, now: work.turn.now)
+    let demand = pool.demand(for: .first, now: work.turn.now)
     let (next, later) = (
       pool.next(capacity: 100, now: work.turn.now), pool.next(capacity: 100, now: 10_000)
     )

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
+import Pipeline
 import Testing
 
 @testable import Dispatch
@@ -8,14 +9,14 @@ import Testing
   @Test func `slots are reused, and stay below what was reckoned with`() {
     var pushes = PushStates()
     var taken: [UInt32] = []
-    for _ in 0..<1_000 { taken.append(pushes.take(.transactional, earlier: 0)) }
+    for _ in 0..<1_000 { taken.append(pushes.take(.first, earlier: 0)) }
     #expect(Set(taken).count == 1_000)
     #expect(taken.max()! < UInt32(PushStates.slots(for: 1_000)))
     for slot in taken.prefix(500) { pushes.put(slot) }
     #expect(pushes.count == 500)
-    for _ in 0..<500 { #expect(taken.contains(pushes.take(.bulk, earlier: 0))) }
+    for _ in 0..<500 { #expect(taken.contains(pushes.take(SendClass(.bulk), earlier: 0))) }
     #expect(pushes.count == 1_000)
-    #expect(pushes.others == 500)
+    #expect(pushes.byClass[Int(SendClass(.bulk).place)] == 500)
   }
 }
 

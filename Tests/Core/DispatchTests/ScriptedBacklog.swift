@@ -67,7 +67,7 @@ final class ScriptedBacklog {
     for number in logs.indices {
       _ = dispatcher.granted(
         GrantedPartition(
-          feed: number < Self.partitionCount ? .lane(.transactional) : .retries(.seconds5),
+          feed: number < Self.partitionCount ? .lane(.first) : .retries(.seconds5),
           resume: ResumePoint(next: 0)))
     }
     dispatcher.updateTokens((0..<credentials).map(Self.token), isComplete: true)
@@ -185,7 +185,7 @@ final class ScriptedBacklog {
     guard dispatcher.admit(Int64(offset), from: partition) == .new else { return false }
     let facts = PushFacts(
       takenID: NotificationID(high: 1, low: UInt64(record.number)),
-      app: apps[Int(record.credential)], device: UInt64(record.number), lane: .transactional,
+      app: apps[Int(record.credential)], device: UInt64(record.number), lane: .first,
       created: record.written, expiresAt: .max)
     let slot = dispatcher.accept(
       facts, offset: Int64(offset), from: partition, written: record.written)

@@ -94,7 +94,8 @@ final class ScriptedDestination {
     named = { _ in Array(0..<addresses) }
     var settings = DispatchSettings()
     settings.maxInFlight = 256
-    settings.reservedPercent = 0
+    settings.lanes =
+      (try? Lanes([.init("transactional", weight: 8, maxAge: 3_600_000)])) ?? .standard
     settings.requestTimeout = requestTimeout
     settings.connectTimeout = 10_000
     settings.pool = pool
@@ -102,7 +103,7 @@ final class ScriptedDestination {
     apps = (0...1_000).map { AppTable.hash("app\($0)".utf8.span) }
     dispatcher = Dispatcher(settings, now: now, wall: Self.epoch, seed: seed)
     _ = dispatcher.granted(
-      GrantedPartition(feed: .lane(.transactional), resume: ResumePoint(next: 0)))
+      GrantedPartition(feed: .lane(.first), resume: ResumePoint(next: 0)))
     renew()
   }
 
@@ -212,7 +213,7 @@ final class ScriptedDestination {
     let app = self.app(number)
     let facts = PushFacts(
       takenID: NotificationID(high: 1, low: UInt64(number)), app: apps[app],
-      device: UInt64(device(number)), lane: .transactional, created: wall - clockAhead,
+      device: UInt64(device(number)), lane: .first, created: wall - clockAhead,
       expiresAt: .max)
     guard dispatcher.admit(offset, from: 0) == .new else { return false }
     let slot = dispatcher.accept(facts, offset: offset, from: 0, written: wall - clockAhead)

@@ -20,7 +20,7 @@ import Testing
   private func loop(_ settings: DispatchSettings) -> Dispatcher {
     var dispatcher = Dispatcher(settings, now: 1_000, wall: Self.wall, seed: 1)
     _ = dispatcher.granted(
-      GrantedPartition(feed: .lane(.transactional), resume: ResumePoint(next: 0)))
+      GrantedPartition(feed: .lane(.first), resume: ResumePoint(next: 0)))
     dispatcher.updateTokens([.token(entry("app"))], isComplete: true)
     dispatcher.applyTokens()
     return dispatcher
@@ -31,7 +31,7 @@ import Testing
   ) -> UInt32 {
     let facts = PushFacts(
       takenID: NotificationID(high: 0, low: UInt64(offset)), app: AppTable.hash("app".utf8.span),
-      device: device, lane: .transactional, created: Self.wall, expiresAt: .max)
+      device: device, lane: .first, created: Self.wall, expiresAt: .max)
     _ = dispatcher.admit(offset, from: 0)
     return dispatcher.accept(facts, offset: offset, from: 0, written: Self.wall)
   }

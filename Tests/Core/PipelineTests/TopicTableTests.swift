@@ -18,8 +18,14 @@ import Testing
     #expect(TopicReplication(asked: 0, brokers: 0).copies == 1)
   }
 
-  @Test func `the longest prefix makes names that Kafka takes`() {
-    let names = TopicNames(prefix: String(repeating: "p", count: TopicNames.longestPrefix))
+  @Test
+  func `the longest prefix makes names that Kafka takes, also of the lane with the longest name`()
+    throws
+  {
+    let longest = String(repeating: "l", count: Lanes.longestName)
+    let names = TopicNames(
+      prefix: String(repeating: "p", count: TopicNames.longestPrefix),
+      lanes: try Lanes(["a", longest].map { .init($0, weight: 1, maxAge: 3_600_000) }))
     #expect(names.all.map(\.name.utf8.count).max() == 249)
     #expect([ReaderGroup.feedback, .sender].allSatisfy { names.group($0).utf8.count <= 249 })
   }

@@ -43,7 +43,7 @@ private final class HostileLoop {
     var settings = DispatchSettings()
     settings.maxInFlight = 64
     dispatcher = Dispatcher(settings, now: 1_000_000, wall: HostileRecord.now, seed: 1)
-    for feed in [Feed.lane(.transactional), .retries(.seconds5)] {
+    for feed in [Feed.lane(.first), .retries(.seconds5)] {
       _ = dispatcher.granted(GrantedPartition(feed: feed, resume: ResumePoint(next: 0)))
     }
     dispatcher.updateTokens(

@@ -49,7 +49,7 @@ import Testing
       #expect(Self.string(request.app) == "com.example.app")
       #expect(request.environment == .production)
       #expect(request.type == .alert)
-      #expect(request.lane == .transactional)
+      #expect(request.lane == .first)
       #expect(request.priority == 10)
       #expect(request.expiration == 1_900_000_000)
       #expect(Self.string(request.collapseID) == "specials")
@@ -68,7 +68,7 @@ import Testing
     try read(Self.request("")) { request in
       #expect(request.environment == .production)
       #expect(request.type == .alert)
-      #expect(request.lane == .transactional)
+      #expect(request.lane == .first)
       #expect(request.priority == 10)
       #expect(request.expiration == nil)
       #expect(request.id.isEmpty)
@@ -309,7 +309,7 @@ import Testing
     try read(Self.request(nulls + #","channel":null,"tokens": null "#)) { request in
       #expect(request.type == .alert)
       #expect(request.environment == .production)
-      #expect(request.lane == .transactional)
+      #expect(request.lane == .first)
       #expect(request.priority == 10)
       #expect(request.expiration == nil)
       #expect(request.id.isEmpty && request.escapedID.isEmpty && request.collapseID.isEmpty)

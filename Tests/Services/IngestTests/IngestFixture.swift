@@ -27,7 +27,8 @@ final class IngestFixture {
       let partitions =
         topic.name == names.requests
         ? requestPartitions
-        : [names.notifications, names.notificationsBulk].contains(topic.name) ? lanePartitions : 2
+        : [names.notifications(.first), names.notifications(.bulk)].contains(topic.name)
+          ? lanePartitions : 2
       try kafka.createTopic(
         String(topic.name.dropFirst(full)), partitions: partitions,
         compacted: topic.cleanup == .compact)

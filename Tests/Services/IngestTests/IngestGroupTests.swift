@@ -22,14 +22,14 @@ import Testing
     let fixture = try IngestFixture()
     try fixture.request(requests(0..<300))
     let first = try fixture.start()
-    #expect(try fixture.read(fixture.names.notifications, count: 300).count == 300)
+    #expect(try fixture.read(fixture.names.notifications(.first), count: 300).count == 300)
     #expect(first.stop() == nil)
     #expect(try fixture.committed() == 300)
     try fixture.request(requests(300..<400))
     let second = try fixture.start()
-    let records = try fixture.read(fixture.names.notifications, count: 400)
+    let records = try fixture.read(fixture.names.notifications(.first), count: 400)
     #expect(second.stop() == nil)
-    #expect(try fixture.readAll(fixture.names.notifications).count == 400)
+    #expect(try fixture.readAll(fixture.names.notifications(.first)).count == 400)
     #expect(Set(try ids(records)).count == 400)
     #expect(second.counter("requests") == 100)
   }
@@ -55,7 +55,7 @@ import Testing
     try fixture.request(requests(2_000..<total))
     var distinct: Set<NotificationID> = []
     let isComplete = try eventually(withinMilliseconds: 40_000, pauseMilliseconds: 100) {
-      distinct = Set(try ids(fixture.readAll(fixture.names.notifications)))
+      distinct = Set(try ids(fixture.readAll(fixture.names.notifications(.first))))
       return distinct.count == total
     }
     #expect(isComplete, "\(distinct.count) of \(total)")
@@ -70,7 +70,7 @@ import Testing
     let fixture = try IngestFixture(embedded: true)
     try fixture.request(requests(0..<300))
     let ingest = try fixture.start()
-    #expect(try fixture.read(fixture.names.notifications, count: 300).count == 300)
+    #expect(try fixture.read(fixture.names.notifications(.first), count: 300).count == 300)
     fixture.kafka.broker!.inject([.illegalGeneration], into: .heartbeat)
     #expect(
       eventually(withinMilliseconds: 20_000) { ingest.counter("assignments_lost") == 1 })
@@ -78,7 +78,7 @@ import Testing
     var distinct: Set<NotificationID> = []
     #expect(
       try eventually(withinMilliseconds: 40_000, pauseMilliseconds: 100) {
-        distinct = Set(try ids(fixture.readAll(fixture.names.notifications)))
+        distinct = Set(try ids(fixture.readAll(fixture.names.notifications(.first))))
         return distinct.count == 600
       }, "\(distinct.count) of 600")
     #expect(ingest.stop() == nil)

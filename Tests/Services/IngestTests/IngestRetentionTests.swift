@@ -24,7 +24,7 @@ import Testing
     #expect(low > 1, "the embedded broker drops the oldest beyond 5 MiB")
     let ingest = try fixture.start()
     let left = count + 1 - low
-    #expect(try fixture.read(fixture.names.notifications, count: left).count == left)
+    #expect(try fixture.read(fixture.names.notifications(.first), count: left).count == left)
     #expect(eventually { ingest.counter("lost_to_retention") == low - 1 })
     #expect(ingest.counter("lost_to_retention") == low - 1)
     #expect(ingest.counter("requests") == left)
@@ -60,11 +60,11 @@ import Testing
       try fixture.request(numbers.map { IngestFixture.request(#","id":"r\#($0)""#) })
     }
     try request(0..<20)
-    #expect(try fixture.read(fixture.names.notifications, count: 20).count == 20)
+    #expect(try fixture.read(fixture.names.notifications(.first), count: 20).count == 20)
     // The table of dead tokens may get some of them.
     fixture.kafka.broker!.inject(Array(repeating: .offsetOutOfRange, count: 10), into: .fetch)
     try request(20..<40)
-    #expect(try fixture.read(fixture.names.notifications, count: 40).count == 40)
+    #expect(try fixture.read(fixture.names.notifications(.first), count: 40).count == 40)
     #expect(ingest.stop() == nil)
     #expect(ingest.counter("requests") == 40)
     #expect(ingest.counter("logs_cut") == 0)

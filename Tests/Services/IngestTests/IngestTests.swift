@@ -25,7 +25,7 @@ import Testing
         + #","priority":10,"expiration":1900000000,"collapse_id":"specials","lane":"transactional"}"#
     )
     let ingest = try fixture.start()
-    let records = try fixture.read(fixture.names.notifications, count: 1)
+    let records = try fixture.read(fixture.names.notifications(.first), count: 1)
     #expect(ingest.stop() == nil)
     let request = try fixture.readAll(fixture.names.requests)
     #expect(delivery.offset == 0)
@@ -48,7 +48,7 @@ import Testing
       fixture.names.requests,
       IngestFixture.request(#","expires_in":3600,"expiration":1900000000"#))
     let ingest = try fixture.start()
-    let record = try #require(try fixture.read(fixture.names.notifications, count: 1).first)
+    let record = try #require(try fixture.read(fixture.names.notifications(.first), count: 1).first)
     let letter = try #require(try fixture.read(fixture.names.deadLetters, count: 1).first)
     #expect(ingest.stop() == nil)
     let written = try fixture.readAll(fixture.names.requests).map(\.timestamp)
@@ -77,7 +77,7 @@ import Testing
     try fixture.produce(fixture.names.requests, IngestFixture.request())
     let ingest = try fixture.start()
     let letters = try fixture.read(fixture.names.deadLetters, count: cases.count)
-    #expect(try fixture.read(fixture.names.notifications, count: 1).count == 1)
+    #expect(try fixture.read(fixture.names.notifications(.first), count: 1).count == 1)
     let receipts = try fixture.receipts(count: 2)
     #expect(ingest.stop() == nil)
     #expect(letters.count == cases.count)
@@ -133,7 +133,7 @@ import Testing
     for letter in letters {
       #expect(letter.headers.allSatisfy { $0.value.count <= DeadLetterHeader.longest })
     }
-    #expect(try fixture.read(fixture.names.notifications, count: 1).count == 1)
+    #expect(try fixture.read(fixture.names.notifications(.first), count: 1).count == 1)
     #expect(ingest.stop() == nil)
     #expect(try fixture.committed() == 4)
   }
@@ -145,7 +145,7 @@ import Testing
     try fixture.produce(fixture.names.requests, key: "user-7", value)
     let ingest = try fixture.start()
     let letters = try fixture.read(fixture.names.deadLetters, count: 3)
-    let records = try fixture.read(fixture.names.notificationsBulk, count: 2)
+    let records = try fixture.read(fixture.names.notifications(.bulk), count: 2)
     let receipts = try fixture.receipts(count: 3)
     #expect(ingest.stop() == nil)
     #expect(Set(records.compactMap(\.key)) == ["aa", "bb"])
@@ -159,8 +159,8 @@ import Testing
     #expect(details.contains("tokens: has an odd number of digits (3) (entry 5)"))
     #expect(receipts.count == 3)
     #expect(
-      receipts.allSatisfy { $0.id == "r1" && $0.outcome == .deadLettered && $0.lane == .bulk })
-    #expect(try fixture.readAll(fixture.names.notifications).isEmpty)
+      receipts.allSatisfy { $0.id == "r1" && $0.outcome == .deadLettered && $0.lane == "bulk" })
+    #expect(try fixture.readAll(fixture.names.notifications(.first)).isEmpty)
   }
 
   @Test func `makes a broadcast one notification, keyed by its channel, whatever tokens are dead`()
@@ -174,7 +174,7 @@ import Testing
     try fixture.produce(fixture.names.requests, text)
     try fixture.produce(fixture.names.requests, text)
     let ingest = try fixture.start()
-    let records = try fixture.read(fixture.names.notifications, count: 2)
+    let records = try fixture.read(fixture.names.notifications(.first), count: 2)
     #expect(ingest.stop() == nil)
     #expect(records.map(\.key) == ["dHN0LXNyY2gtY2hubA==", "dHN0LXNyY2gtY2hubA=="])
     for record in records {
@@ -213,7 +213,7 @@ import Testing
     try fixture.produce(fixture.names.requests, IngestFixture.request(token: "<ABAB abab>"))
     let ingest = try fixture.start()
     let letters = try fixture.read(fixture.names.deadLetters, count: cases.count)
-    let records = try fixture.read(fixture.names.notifications, count: 2)
+    let records = try fixture.read(fixture.names.notifications(.first), count: 2)
     #expect(eventually { ingest.counter("notifications") == 2 })
     #expect(ingest.counter("ineffective_payloads") == 1)
     #expect(ingest.counter("unusual_tokens") == 1)
@@ -237,7 +237,7 @@ import Testing
       fixture.names.requests,
       #"{"app":"com.example.app","payload":{"aps":{"alert":"x"}},"tokens":[\#(list)]}"#)
     let ingest = try fixture.start(["--max-in-flight-bytes", "65536"])
-    let records = try fixture.read(fixture.names.notifications, count: 1_000)
+    let records = try fixture.read(fixture.names.notifications(.first), count: 1_000)
     #expect(ingest.stop() == nil)
     #expect(records.count == 1_000)
     #expect(Set(records.compactMap(\.key)) == Set(tokens))
@@ -259,7 +259,7 @@ import Testing
       fixture.names.requests, IngestFixture.request(#","id":"two","environment":"sandbox""#))
     let ingest = try fixture.start()
     let receipts = try fixture.receipts(count: 1)
-    let records = try fixture.read(fixture.names.notifications, count: 1)
+    let records = try fixture.read(fixture.names.notifications(.first), count: 1)
     #expect(receipts.map(\.outcome) == [.suppressed])
     #expect(receipts.map(\.id) == ["one"])
     #expect(receipts.map(\.token) == [IngestFixture.token])
@@ -268,7 +268,7 @@ import Testing
     try fixture.produce(fixture.names.invalidTokens, key: device.description, nil)
     #expect(eventually { ingest.counter("invalid_tokens") == 0 })
     try fixture.produce(fixture.names.requests, IngestFixture.request(#","id":"three""#))
-    let later = try fixture.read(fixture.names.notifications, count: 2)
+    let later = try fixture.read(fixture.names.notifications(.first), count: 2)
     #expect(ingest.stop() == nil)
     #expect(later.contains { $0.value?.contains("\tthree\t") == true })
     #expect(ingest.counter("suppressed") == 1)
@@ -282,7 +282,7 @@ import Testing
     let same = IngestFixture.request(#","id":"again""#)
     try fixture.request([same, same, IngestFixture.request(), IngestFixture.request()])
     let ingest = try fixture.start()
-    let records = try fixture.read(fixture.names.notifications, count: 4)
+    let records = try fixture.read(fixture.names.notifications(.first), count: 4)
     #expect(ingest.stop() == nil)
     let ids = try records.map { try Envelope.parse(Array(($0.value ?? "").utf8).span).id }
     #expect(ids.count == 4)

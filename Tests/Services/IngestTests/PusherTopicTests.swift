@@ -38,7 +38,7 @@ import Testing
       "--pusher-topic", "\(single)=com.game,\(massive)=com.game.two", "--pusher-environment",
       "sandbox",
     ])
-    let records = try fixture.read(fixture.names.notifications, count: 3)
+    let records = try fixture.read(fixture.names.notifications(.first), count: 3)
     #expect(
       eventually { (try? offset(fixture, single)) == 1 && (try? offset(fixture, massive)) == 1 })
     #expect(ingest.stop() == nil)

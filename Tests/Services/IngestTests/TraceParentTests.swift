@@ -19,7 +19,8 @@ import Testing
     try request(fixture, IngestFixture.request(), Self.trace)
     try request(fixture, IngestFixture.request(#","id":"p7","priority":7"#), Self.trace)
     let ingest = try fixture.start()
-    let notification = try #require(try fixture.read(fixture.names.notifications, count: 1).first)
+    let notification = try #require(
+      try fixture.read(fixture.names.notifications(.first), count: 1).first)
     let value = Array((notification.value ?? "").utf8)
     let envelope = try Envelope.parse(value.span)
     #expect(String(decoding: value[envelope.traceParent.indices], as: UTF8.self) == Self.trace)
@@ -35,7 +36,7 @@ import Testing
     try request(fixture, IngestFixture.request(), Self.trace.uppercased())
     try request(fixture, IngestFixture.request(), "")
     let ingest = try fixture.start()
-    let notifications = try fixture.read(fixture.names.notifications, count: 2)
+    let notifications = try fixture.read(fixture.names.notifications(.first), count: 2)
     for notification in notifications {
       let value = Array((notification.value ?? "").utf8)
       #expect(try Envelope.parse(value.span).traceParent.isEmpty)

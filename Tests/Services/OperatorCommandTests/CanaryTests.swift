@@ -55,7 +55,7 @@ private let channel = "dHN0LXNyY2gtY2hubA=="
       let request = try reader.read(bytes)
       #expect(String(decoding: request.id, as: UTF8.self) == id)
       #expect(request.isBroadcast == (target == channel))
-      #expect(request.lane == .transactional)
+      #expect(request.lane == .first)
       if !request.isBroadcast { #expect(request.expiration == 1_800_000_011) }
     }
   }

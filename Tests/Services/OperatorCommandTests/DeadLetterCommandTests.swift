@@ -41,10 +41,11 @@ private final class DeadLetterFixture {
       Letter.headers(stage, reason, origin: "\(topic)/0/\(at)", at: at)
     }
     try add(
-      Letter.notification(), headers("sender", "retries_exhausted", names.notifications, 1_000))
+      Letter.notification(),
+      headers("sender", "retries_exhausted", names.notifications(.first), 1_000))
     try add(
       Letter.notification(lane: "bulk"),
-      headers("sender", "no_credential", names.notificationsBulk, 2_000))
+      headers("sender", "no_credential", names.notifications(.bulk), 2_000))
     try add(Letter.request, headers("ingest", "invalid_request", names.requests, 3_000))
     try add("not json", headers("ingest", "invalid_request", names.requests, 4_000))
   }
@@ -96,7 +97,7 @@ private final class DeadLetterFixture {
     let admin = try KafkaAdmin(kafka.configuration)
     defer { admin.close() }
     var counts: [String: Int64] = [:]
-    for topic in [names.requests, names.notifications, names.notificationsBulk] {
+    for topic in [names.requests, names.notifications(.first), names.notifications(.bulk)] {
       counts[String(topic.dropFirst(kafka.prefix.count))] =
         try admin.watermarks(
           TopicPartition(topic: topic, partition: 0), timeoutMilliseconds: 5_000
@@ -198,7 +199,7 @@ private final class DeadLetterFixture {
     let result = try fixture.replay(["--dry-run"])
     #expect(
       result.sent == [
-        fixture.names.notifications: 1, fixture.names.notificationsBulk: 1,
+        fixture.names.notifications(.first): 1, fixture.names.notifications(.bulk): 1,
         fixture.names.requests: 1,
       ])
     #expect(result.skipped == [.unreadable: 1])
@@ -221,7 +222,7 @@ private final class DeadLetterFixture {
       request.first?.value
         == #"{"id":"\#(fixture.names.requests)/0/3000","# + Letter.request.dropFirst())
     #expect(request.first?.key == Letter.token)
-    let bulk = try fixture.kafka.read(fixture.names.notificationsBulk, count: 1)
+    let bulk = try fixture.kafka.read(fixture.names.notifications(.bulk), count: 1)
     let envelope = try Envelope.parse(Array((bulk[0].value ?? "").utf8).span)
     #expect(envelope.attempt == 0)
     #expect(bulk[0].key == Letter.token)
@@ -244,7 +245,9 @@ private final class DeadLetterFixture {
       first[0], "\(fixture.names.deadLetters)/\(second[0])", first[0],
     ])
     #expect(
-      result.sent == [fixture.names.notifications: 1, fixture.names.notificationsBulk: 1])
+      result.sent == [
+        fixture.names.notifications(.first): 1, fixture.names.notifications(.bulk): 1,
+      ])
     #expect(
       try fixture.written() == ["requests": 0, "notifications": 1, "notifications.bulk": 1])
     #expect(try fixture.replay(first + second + ["--limit", "1", "--dry-run"]).total == 1)
@@ -265,7 +268,7 @@ private final class DeadLetterFixture {
     let fixture = try DeadLetterFixture()
     try fixture.addSome()
     let result = try fixture.replay(["--id", Letter.id, "--reason", "no_credential"])
-    #expect(result.sent == [fixture.names.notificationsBulk: 1])
+    #expect(result.sent == [fixture.names.notifications(.bulk): 1])
   }
 
   @Test func `a position without a dead letter, or one that a filter leaves out, stops a replay`()

@@ -99,11 +99,12 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     try write(
       names.requests, nil, #"{"id":"other","app":"com.example.app","token":"ef","payload":{}}"#)
     let request = #"order \"1\""#
-    try write(names.notifications, token, envelope(first, request))
-    try write(names.notifications, "cdcdcdcd", envelope(second, request))
-    try write(names.notifications, "ef", envelope("99999999-2222-4333-8444-555555555555", "other"))
+    try write(names.notifications(.first), token, envelope(first, request))
+    try write(names.notifications(.first), "cdcdcdcd", envelope(second, request))
     try write(
-      names.retries5s, token,
+      names.notifications(.first), "ef", envelope("99999999-2222-4333-8444-555555555555", "other"))
+    try write(
+      names.retries(.seconds5), token,
       envelope(first, request, "\t1\t1795000000020\tTooManyRequests"))
     let stranger = receipt("delivered", "99999999-2222-4333-8444-555555555555", "other")
     try write(

@@ -13,17 +13,20 @@ import Testing
   private func warning(loops: Int) -> CoverageWarning {
     CoverageWarning(
       loops: loops, names,
-      [names.notifications: 12, names.notificationsBulk: 6, names.retries5s: 4, names.retries1m: 2])
+      [
+        names.notifications(.first): 12, names.notifications(.bulk): 6, names.retries(.seconds5): 4,
+        names.retries(.minute1): 2,
+      ])
   }
 
   private func partitions(_ count: Int) -> [TopicPartition] {
-    (0..<count).map { TopicPartition(topic: names.notifications, partition: Int32($0)) }
+    (0..<count).map { TopicPartition(topic: names.notifications(.first), partition: Int32($0)) }
   }
 
   @Test func `a sender alone: each lane that has too few, once`() {
     var warning = warning(loops: 8)
     let found = warning.findings(partitions(24))
-    #expect(found.map(\.place) == [names.notificationsBulk])
+    #expect(found.map(\.place) == [names.notifications(.bulk)])
     #expect(
       found.first?.message
         == "6 partitions; one sender has 8 loops, so 2 of them send nothing of it")
@@ -36,10 +39,10 @@ import Testing
     var warning = warning(loops: 6)
     #expect(warning.findings(partitions(24)).isEmpty)
     let two = warning.findings(partitions(12))
-    #expect(two.map(\.place) == [names.notificationsBulk])
+    #expect(two.map(\.place) == [names.notifications(.bulk)])
     #expect(two.first?.message.hasPrefix("6 partitions; 2 senders have 12 loops") == true)
     let three = warning.findings(partitions(8))
-    #expect(three.map(\.place) == [names.notifications, names.notificationsBulk])
+    #expect(three.map(\.place) == [names.notifications(.first), names.notifications(.bulk)])
     #expect(warning.findings(partitions(24)).isEmpty, "the others have left: enough for one")
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
 import Dispatch
+import Pipeline
 import Settings
 import Testing
 
@@ -26,7 +27,7 @@ import Testing
     let dispatch = try dispatch([
       "--connect-timeout=101ms", "--ping-after=102ms", "--connection-age=1003ms",
       "--idle-close=1004ms", "--request-timeout=105ms", "--credential-wait=106ms",
-      "--max-age=1007ms", "--max-age-bulk=1008ms", "--commit-interval=109ms",
+      "--commit-interval=109ms",
     ])
     #expect(dispatch.connectTimeout == 101)
     #expect(dispatch.pingAfter == 102)
@@ -34,14 +35,13 @@ import Testing
     #expect(dispatch.budget.idle == 1_004)
     #expect(dispatch.requestTimeout == 105)
     #expect(dispatch.credentialWait == 106)
-    #expect(dispatch.maxAge == (1_007, 1_008))
     #expect(dispatch.commitInterval == 109)
   }
 
   @Test func `limits reach the dispatcher`() throws {
     let dispatch = try dispatch([
       "--max-connections=11", "--max-connections-total=12", "--max-in-flight=13",
-      "--max-attempts=14", "--dedup-window=15", "--reserved-streams=16", "--retry-budget=17",
+      "--max-attempts=14", "--dedup-window=15", "--lanes=fast:3:2h:16%,slow:1", "--retry-budget=17",
       "--max-open=18", "--ordered", "--sandbox-broadcast-gateway=localhost:19",
     ])
     #expect(dispatch.pool.maximum == 11)
@@ -49,7 +49,11 @@ import Testing
     #expect(dispatch.maxInFlight == 13)
     #expect(dispatch.maxAttempts == 14)
     #expect(dispatch.dedupWindow == 15)
-    #expect(dispatch.reservedPercent == 16)
+    #expect(
+      dispatch.lanes.rules == [
+        .init("fast", weight: 3, maxAge: 7_200_000, reserved: 16),
+        .init("slow", weight: 1, maxAge: 86_400_000),
+      ])
     #expect(dispatch.retryBudgetPercent == 17)
     #expect(dispatch.partitionBounds.openAtMost == 18)
     #expect(dispatch.isOrdered)

@@ -91,7 +91,7 @@ import Testing
     try rig.publishToken()
     try rig.sendMany(0..<10)
     _ = rig.producer.flush(timeoutMilliseconds: 5_000)
-    let bulk = TopicPartition(topic: rig.names.notificationsBulk, partition: 0)
+    let bulk = TopicPartition(topic: rig.names.notifications(.bulk), partition: 0)
     try rig.commit(offset: 2, metadata: OffsetMap.encode(of: bulk, base: 2, [3..<5, 7..<9]))
     let sender = try rig.startSender()
     #expect(eventually { sender.counter("delivered") == 8 })

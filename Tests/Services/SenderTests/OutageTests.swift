@@ -87,7 +87,7 @@ import Testing
     #expect(eventually(withinMilliseconds: 20_000) { sender.counter("retried") == 1 })
     #expect(gateway.requests.count { $0.status == 503 } == 3)
     gateway.answer { _ in .accepted() }
-    let parked = try #require(try rig.fixture.read(rig.names.retries5s, count: 1).first)
+    let parked = try #require(try rig.fixture.read(rig.names.retries(.seconds5), count: 1).first)
     let line = try #require(parked.value?.split(separator: "\n").first)
     #expect(line.contains("ServiceUnavailable"))
   }

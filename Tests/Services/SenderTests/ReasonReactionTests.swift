@@ -45,7 +45,8 @@ private struct ReasonRun: Sendable {
         $0.key?.split(separator: ":").first.map(String.init)
       })
     let delayed = Reason.allCases.count { $0.rule.verdict == .retryLater(.soon) }
-    parked = Set(try rig.fixture.read(rig.names.retries5s, count: delayed).compactMap(\.key))
+    parked = Set(
+      try rig.fixture.read(rig.names.retries(.seconds5), count: delayed).compactMap(\.key))
     tokenRequests = try Self.tokenRequests(rig)
   }
 

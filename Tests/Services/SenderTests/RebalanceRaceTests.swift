@@ -81,8 +81,10 @@ private final class CommitAudit {
     self.rig = rig
     admin = try KafkaAdmin(rig.fixture.configuration)
     tail = try KafkaTail(rig.fixture.configuration, topic: rig.names.receipts, from: .beginning)
-    topic = try rig.producer.topic(named: rig.names.notifications)
-    partitions = (0..<4).map { TopicPartition(topic: rig.names.notifications, partition: $0) }
+    topic = try rig.producer.topic(named: rig.names.notifications(.first))
+    partitions = (0..<4).map {
+      TopicPartition(topic: rig.names.notifications(.first), partition: $0)
+    }
   }
 
   deinit {
@@ -114,7 +116,7 @@ private final class CommitAudit {
     rig.producer.drainDeliveries(into: &deliveries)
     for delivery in deliveries where delivery.offset >= 0 {
       let partition = TopicPartition(
-        topic: rig.names.notifications, partition: delivery.partition)
+        topic: rig.names.notifications(.first), partition: delivery.partition)
       numbers[partition, default: [:]][delivery.offset] = Int(delivery.tag)
     }
   }

@@ -203,7 +203,7 @@ import Testing
       ["--request-timeout", "1s", "--max-attempts", "4"], loops: 1, answering: gateway)
     try rig.send(silent, SenderRig.envelope(id: SenderRig.id(1)))
     let others = try SteadyTraffic(rig, from: 100, everyMilliseconds: 50)
-    let parked = try #require(try rig.fixture.read(rig.names.retries5s, count: 1).first)
+    let parked = try #require(try rig.fixture.read(rig.names.retries(.seconds5), count: 1).first)
     let line = try #require(parked.value?.split(separator: "\n").first)
     let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
     #expect(fields[12] == "3")

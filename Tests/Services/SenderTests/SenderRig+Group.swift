@@ -10,19 +10,21 @@ extension SenderRig {
   /// Commits for the senders' group, before one of them starts.
   func commit(offset: Int64, metadata: String?) throws {
     try fixture.commit(
-      group: names.group(.sender), TopicPartition(topic: names.notifications, partition: 0),
+      group: names.group(.sender), TopicPartition(topic: names.notifications(.first), partition: 0),
       offset: offset, metadata: metadata)
   }
 
   /// The partition of the transactional lane, in a rig that has one.
-  var onlyPartition: TopicPartition { TopicPartition(topic: names.notifications, partition: 0) }
+  var onlyPartition: TopicPartition {
+    TopicPartition(topic: names.notifications(.first), partition: 0)
+  }
 
   /// How many records of the transactional lane the group has committed as done, those above offsets included.
   func committedDone() throws -> Int {
     let admin = try KafkaAdmin(fixture.configuration)
     defer { admin.close() }
     let all = (0..<Int32(partitions)).map {
-      TopicPartition(topic: names.notifications, partition: $0)
+      TopicPartition(topic: names.notifications(.first), partition: $0)
     }
     return try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 5_000).reduce(0) {
       guard let offset = $1.offset else { return $0 }
@@ -42,7 +44,7 @@ extension SenderRig {
         value: Self.envelope(id: Self.id($0), body: #"{"aps":{"alert":"\#(filler)"}}"#)
       )
     }
-    return try fixture.overflow(names.notifications, with: records)
+    return try fixture.overflow(names.notifications(.first), with: records)
   }
 }
 

@@ -169,12 +169,13 @@ final class SenderRig {
 
   /// A notification record's value.
   static func envelope(
-    id: String, lane: Lane = .transactional, expiration: String = "", app: String = app,
+    id: String, lane: Lane = .first, expiration: String = "", app: String = app,
     created: Int64 = WallClock.milliseconds(), environment: Environment = .production,
     body: String = #"{"aps":{"alert":"x"}}"#
   ) -> String {
     [
-      "M1", "\(lane)", "\(environment)", app, app, "alert", "10", expiration, id, "", "\(created)",
+      "M1", Lanes.standard.name(lane), "\(environment)", app, app, "alert", "10", expiration, id,
+      "", "\(created)",
       "order-1", "", "", "",
     ].joined(separator: "\t") + "\n" + body
   }
@@ -199,7 +200,7 @@ final class SenderRig {
     let admin = try KafkaAdmin(fixture.configuration)
     defer { admin.close() }
     let all = (0..<Int32(partitions)).map {
-      TopicPartition(topic: names.notifications, partition: $0)
+      TopicPartition(topic: names.notifications(.first), partition: $0)
     }
     let offsets = try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 5_000)
     return offsets.reduce(0) { $0 + Int($1.offset ?? 0) }
@@ -207,7 +208,7 @@ final class SenderRig {
 
   /// Produces to the transactional lane and waits for nothing.
   func send(_ key: String, _ value: String) throws {
-    let topic = try producer.topic(named: names.notifications)
+    let topic = try producer.topic(named: names.notifications(.first))
     let result = Array(key.utf8).withUnsafeBytes { key in
       Array(value.utf8).withUnsafeBytes { value in
         producer.produce(topic, key: key, value: value, tag: 0)
@@ -225,7 +226,7 @@ final class SenderRig {
   func controlLane(_ value: String?) throws {
     let topic = try producer.topic(named: names.controls)
     _ = try fixture.produce(
-      producer, topic, key: Pauses.Subject.lane(.transactional).key, value: value)
+      producer, topic, key: Pauses.Subject.lane("transactional").key, value: value)
   }
 
   /// Receipts until there are `count`, or the time is up.

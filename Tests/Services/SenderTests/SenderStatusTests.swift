@@ -111,7 +111,9 @@ import Testing
     let state = try #require(sender.context.status.sections.first { $0.name == "loop-0" }?.value)
     let partitions = try #require(state["partitions"]?.array)
     let partition = try #require(
-      partitions.first { $0["partition"]?.string?.hasPrefix(rig.names.notifications) == true })
+      partitions.first {
+        $0["partition"]?.string?.hasPrefix(rig.names.notifications(.first)) == true
+      })
     #expect(partition["incomplete"]?.int == 3)
     #expect(partition["oldest"]?["offset"]?.int == 0)
     #expect(partition["oldest"]?["age_seconds"]?.number ?? 0 >= 60)

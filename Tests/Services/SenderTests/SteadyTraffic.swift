@@ -23,13 +23,13 @@ final class SteadyTraffic {
   ///   - first: the number that device tokens and ids count up from.
   ///   - milliseconds: between two notifications.
   init(
-    _ rig: SenderRig, lane: Lane = .transactional, app: String = SenderRig.app, from first: Int,
+    _ rig: SenderRig, lane: Lane = .first, app: String = SenderRig.app, from first: Int,
     everyMilliseconds milliseconds: UInt64
   ) throws {
     let state = State()
     self.state = state
     let configuration = rig.fixture.configuration
-    let name = lane == .bulk ? rig.names.notificationsBulk : rig.names.notifications
+    let name = lane == .bulk ? rig.names.notifications(.bulk) : rig.names.notifications(.first)
     thread = try LoopThread(name: "traffic") {
       do {
         let producer = try KafkaProducer(configuration)

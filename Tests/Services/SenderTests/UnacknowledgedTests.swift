@@ -21,7 +21,7 @@ import Testing
     let rig = try SenderRig(embedded: true)
     let broker = try #require(rig.fixture.broker)
     try rig.publishToken()
-    let topic = try rig.producer.topic(named: rig.names.notifications)
+    let topic = try rig.producer.topic(named: rig.names.notifications(.first))
     for number in 0..<count {
       SenderRig.produce(rig.producer, topic, SenderRig.token(number), value(number))
     }

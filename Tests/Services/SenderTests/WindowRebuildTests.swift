@@ -40,7 +40,7 @@ import Testing
     #expect(first.stop() == nil)
     let broker = try #require(rig.fixture.broker)
     func setLeader(_ leader: Int32) throws {
-      try broker.setLeader(topic: rig.names.notifications, partition: 1, broker: leader)
+      try broker.setLeader(topic: rig.names.notifications(.first), partition: 1, broker: leader)
     }
     try setLeader(-1)
     let second = try rig.startSender(["--dedup-rebuild", "1m"])

@@ -74,7 +74,7 @@ import Testing
     expectIdle(rig, ["martlet-sender"])
     rig["apns-simulator"].signal(SIGCONT)
     let isDone = try eventually(withinMilliseconds: 60_000, pauseMilliseconds: 50) {
-      try rig.committed(rig.names.notifications, by: .sender) == count
+      try rig.committed(rig.names.notifications(.first), by: .sender) == count
     }
     #expect(isDone, "\(sender.output.suffix(2_000))")
     #expect(sender.counter("dead_lettered") + sender.counter("retried") == 0)

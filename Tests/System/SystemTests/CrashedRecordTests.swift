@@ -68,7 +68,7 @@ import Testing
       },
       Program(
         name: "martlet-sender", flags: ["--loops", "1"], thread: "loop-",
-        topic: names.notifications, group: names.group(.sender), hasDeadLetters: true
+        topic: names.notifications(.first), group: names.group(.sender), hasDeadLetters: true
       ) {
         // Expired before it is read.
         let envelope = [

@@ -34,7 +34,7 @@ import Testing
     try rig.produceNotifications(count..<2 * count, lane: .bulk, padding: 1_000)
     // All of it was sent before, by whoever owned the partitions then.
     try rig.commitEnds(
-      of: [rig.names.notifications, rig.names.notificationsBulk], by: .sender,
+      of: [rig.names.notifications(.first), rig.names.notifications(.bulk)], by: .sender,
       sessionMilliseconds: Self.sessionMilliseconds)
     try rig.start("martlet-sender", Self.flags)
     let stays = rig["martlet-sender"]

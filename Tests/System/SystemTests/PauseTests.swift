@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
+import HTTPClient
 import JSON
 import Kafka
 import Pipeline
 import SystemTestSupport
+import Telemetry
 import TestSupport
 import Testing
 
@@ -16,12 +18,14 @@ import Testing
     return run.output
   }
 
-  private func request(_ rig: PipelineRig, _ numbers: Range<Int>, app: String, lane: Lane) throws {
+  private func request(
+    _ rig: PipelineRig, _ numbers: Range<Int>, app: String, lane: Lane, of lanes: Lanes = .standard
+  ) throws {
     try rig.produce(rig.names.requests, numbers) { number in
       (
         PipelineRig.token(number),
         #"{"id":"r\#(number)","app":"\#(app)","token":"\#(PipelineRig.token(number))","#
-          + #""lane":"\#(lane)","payload":{"aps":{"alert":"x"}}}"#
+          + #""lane":"\#(lanes.name(lane))","payload":{"aps":{"alert":"x"}}}"#
       )
     }
   }
@@ -42,10 +46,12 @@ import Testing
     return numbers
   }
 
-  private func pipeline() throws -> PipelineRig {
-    let rig = try PipelineRig()
+  private func pipeline(lanes: [String] = []) throws -> PipelineRig {
+    let rig = try PipelineRig(broker: lanes)
     try rig.startSimulator()
-    try rig.startServices()
+    for name in PipelineRig.services {
+      try rig.start(name, ["martlet-ingest", "martlet-sender"].contains(name) ? lanes : [])
+    }
     for name in PipelineRig.services {
       try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
     }
@@ -64,8 +70,8 @@ import Testing
     #expect(rig.stop("martlet-sender") == 0)
     try rig.start("martlet-sender")
     // The same credential serves both.
-    try request(rig, 0..<20, app: "com.example.chat", lane: .transactional)
-    try request(rig, 20..<40, app: "com.example.app", lane: .transactional)
+    try request(rig, 0..<20, app: "com.example.chat", lane: .first)
+    try request(rig, 20..<40, app: "com.example.app", lane: .first)
     #expect(try delivered(rig, count: 20) == Set(20..<40))
     let listed = try martlet(rig, ["pause"])
     #expect(listed.hasPrefix("com.example.chat:production  since "), "\(listed)")
@@ -83,10 +89,49 @@ import Testing
     _ = try martlet(rig, ["pause", "--lane", "bulk"])
     #expect(rig["martlet-sender"].prints("what=lane:bulk", withinMilliseconds: 20_000))
     try request(rig, 0..<20, app: "com.example.app", lane: .bulk)
-    try request(rig, 20..<40, app: "com.example.app", lane: .transactional)
+    try request(rig, 20..<40, app: "com.example.app", lane: .first)
     #expect(try delivered(rig, count: 20) == Set(20..<40))
-    #expect(try rig.committed(rig.names.notificationsBulk, by: .sender) <= 0)
+    #expect(try rig.committed(rig.names.notifications(.bulk), by: .sender) <= 0)
     _ = try martlet(rig, ["resume", "--lane", "bulk"])
     #expect(try delivered(rig, count: 40) == Set(0..<40))
+  }
+
+  @Test
+  func `three lanes of an operator's own: topics, pause, receipts and metrics follow the list`()
+    throws
+  {
+    let text = "code:10:15m:30%,news:3:1d:10%,sale:1"
+    let lanes = try Lanes([
+      .init("code", weight: 10, maxAge: 900_000, reserved: 30),
+      .init("news", weight: 3, maxAge: 86_400_000, reserved: 10),
+      .init("sale", weight: 1, maxAge: 86_400_000),
+    ])
+    let names = TopicNames(lanes: lanes)
+    let rig = try pipeline(lanes: ["--lanes", text])
+    defer { rig.stop() }
+    _ = try martlet(rig, ["pause", "--lane", "news"])
+    #expect(rig["martlet-sender"].prints("what=lane:news", withinMilliseconds: 20_000))
+    for lane in lanes.all {
+      let first = 20 * Int(lane.place)
+      try request(rig, first..<first + 20, app: "com.example.app", lane: lane, of: lanes)
+    }
+    #expect(try delivered(rig, count: 40) == Set(0..<20).union(40..<60))
+    #expect(try rig.committed(names.notifications[1], by: .sender) <= 0)
+    #expect(names.notifications[1] == "push.notifications.news")
+    _ = try martlet(rig, ["resume", "--lane", "news"])
+    #expect(try delivered(rig, count: 60) == Set(0..<60))
+    let url = try #require(StatusPageURL.find(in: rig["martlet-sender"].output))
+    let page = try MetricPage(HTTPClient().get(url + "/metrics").text)
+    for name in ["code", "news", "sale"] {
+      let labels = ["outcome": "delivered", "lane": name, "environment": "production"]
+      #expect(page.sum("martlet_sender_notifications_total", labels) == 20)
+    }
+    // A lane that nobody lists is a mistake of the request.
+    try request(rig, 60..<61, app: "com.example.app", lane: .bulk)
+    var refusal = ""
+    let isRefused = try rig.read(
+      rig.names.receipts, { refusal += $0.value ?? "" },
+      until: { refusal.contains(#""id":"r60""#) })
+    #expect(isRefused && refusal.contains("code, news, sale"), "\(refusal.suffix(600))")
   }
 }

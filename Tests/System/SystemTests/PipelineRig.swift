@@ -220,13 +220,14 @@ final class PipelineRig {
 
   /// Produces notifications as ingest does.
   func produceNotifications(
-    _ numbers: Range<Int>, lane: Lane = .transactional, padding: Int = 0
+    _ numbers: Range<Int>, lane: Lane = .first, padding: Int = 0
   ) throws {
     let body = #"{"aps":{"alert":"\#(String(repeating: "x", count: padding))"}}"#
     let now = WallClock.milliseconds()
     try produce(names.notifications(lane), numbers) { number in
       let envelope = [
-        "M1", "\(lane)", "production", "com.example.app", "com.example.app", "alert", "10", "",
+        "M1", Lanes.standard.name(lane), "production", "com.example.app", "com.example.app",
+        "alert", "10", "",
         Self.id(number), "", "\(now)", "", "", "", "",
       ].joined(separator: "\t")
       return (Self.token(number), envelope + "\n" + body)

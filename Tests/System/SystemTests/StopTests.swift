@@ -65,7 +65,7 @@ import Testing
     let rig = try PipelineRig()
     try rig.start("martlet-ingest")
     try #require(rig.isUp("martlet-ingest"), "\(rig["martlet-ingest"].output)")
-    let topics = [rig.names.requests, rig.names.notifications]
+    let topics = [rig.names.requests, rig.names.notifications(.first)]
     for topic in topics {
       try rig.setTopic(#"{"topic":"\#(topic)","error":"unknown_topic_or_partition"}"#)
     }

@@ -64,7 +64,7 @@ public struct RefusedApps: Sendable {
   public mutating func passage(_ app: UInt64, now: UInt64) -> Passage {
     let wait = wait(app, now: now)
     guard wait > 0 else { return .now }
-    if wait >= UInt64(RetryTier.seconds5.delay), servesOther(than: app), !isInDoubt(app) {
+    if wait >= UInt64(RetryTier.shortest.delay), servesOther(than: app), !isInDoubt(app) {
       return .retryTopic(.fitting(Int64(wait)))
     }
     nextLook = min(nextLook, now + wait)

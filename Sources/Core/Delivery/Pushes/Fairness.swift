@@ -219,7 +219,9 @@ public struct Fairness: Sendable {
   /// costs little time; once a minute later, so that a long one costs little work.
   ///
   /// - Parameter age: milliseconds since the request was made.
-  public static func tier(age: Int64) -> RetryTier { age < 60_000 ? .seconds5 : .minute1 }
+  public static func tier(age: Int64) -> RetryTier {
+    age < RetryTier.shortest.next.delay ? .shortest : .shortest.next
+  }
 }
 
 /// How many records of one partition are open for each destination.

@@ -29,7 +29,7 @@ public struct PushLife: Sendable, Equatable {
   }
 
   public internal(set) var state = State.free
-  public internal(set) var sendClass = SendClass.transactional
+  public internal(set) var sendClass = SendClass.first
   /// Sends that may have reached APNs.
   public internal(set) var sends: UInt16 = 0
   /// Those of them that count for nothing, because the whole destination failed.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Pipeline
+
 /// The pushes of one destination: those that wait, by class, in line or beside it, and how many are open.
 ///
 /// A destination is what connections are pooled by: a credential's pushes to one environment. Every slot that
@@ -10,53 +12,62 @@ public struct SendQueue: Sendable {
     var waiting = SlotQueue()
     /// Those that wait for something else before they may be in line again.
     var beside = SlotQueue()
-    /// Those that have a stream.
-    var open = 0
   }
 
-  /// By the class's raw value.
-  private var lines = InlineArray<3, Line>(repeating: Line())
+  /// By the class's place.
+  private var lines: [Line]
   private var shares: LaneShares
+  /// The classes with a push in line, as bits by place.
+  private var waiting: UInt16 = 0
+  /// Those that have a stream, by the class's place.
+  private var openByClass = ByClass(repeating: 0)
+  /// Pushes that may be handed out.
+  public private(set) var inLine = 0
+  /// Pushes that have a stream.
+  public private(set) var open = 0
   /// How many there are beside the line.
   public private(set) var beside = 0
 
-  public init(shares: LaneShares = LaneShares(reserved: 20)) {
-    precondition(SendClass.allCases.count == lines.count)
+  public init(shares: LaneShares) {
+    lines = Array(repeating: Line(), count: shares.classes)
     self.shares = shares
-  }
-
-  private subscript(_ sendClass: SendClass) -> Line {
-    @inline(__always) get { lines[Int(sendClass.rawValue)] }
-    @inline(__always) _modify { yield &lines[Int(sendClass.rawValue)] }
   }
 
   /// Pushes that wait for a stream.
   public var count: Int { inLine + beside }
-  /// Those of them that may be handed out.
-  public var inLine: Int {
-    self[.transactional].waiting.count + self[.retry].waiting.count + self[.bulk].waiting.count
-  }
   public var isEmpty: Bool { count == 0 }
-  /// Pushes that have a stream.
-  public var open: Int { self[.transactional].open + openOthers }
-  /// Those of them that are not of the transactional class.
-  private var openOthers: Int { self[.retry].open + self[.bulk].open }
   /// All pushes of the destination.
   public var total: Int { count + open }
 
   /// Pushes of the class that wait.
   public func count(of sendClass: SendClass) -> Int {
-    self[sendClass].waiting.count + self[sendClass].beside.count
+    let line = lines[Int(sendClass.place)]
+    return line.waiting.count + line.beside.count
   }
 
   /// Puts a push at the end of its class's line.
   public mutating func append(_ slot: UInt32, _ sendClass: SendClass) {
-    self[sendClass].waiting.append(slot)
+    lines[Int(sendClass.place)].waiting.append(slot)
+    noteWaiting(sendClass)
   }
 
   /// Puts a push in front of its class's line.
   public mutating func prepend(_ slot: UInt32, _ sendClass: SendClass) {
-    self[sendClass].waiting.prepend(slot)
+    lines[Int(sendClass.place)].waiting.prepend(slot)
+    noteWaiting(sendClass)
+  }
+
+  private mutating func noteWaiting(_ sendClass: SendClass) {
+    waiting |= 1 << UInt16(sendClass.place)
+    inLine += 1
+  }
+
+  /// Takes the first one out of a line that may be empty.
+  private mutating func popFirst(_ place: Int) -> UInt32? {
+    guard let slot = lines[place].waiting.popFirst() else { return nil }
+    inLine -= 1
+    if lines[place].waiting.isEmpty { waiting &= ~(1 << UInt16(place)) }
+    return slot
   }
 
   /// Takes the next push that may have a stream; it counts as open from now on.
@@ -64,20 +75,19 @@ public struct SendQueue: Sendable {
   /// - Parameter capacity: streams that the destination's connections may have open in all.
   /// - Returns: nil when nothing waits, or nothing that waits may go now.
   public mutating func next(capacity: Int) -> UInt32? {
-    let mayOthers = openOthers < shares.othersAtMost(of: capacity)
-    let chosen = shares.choose(
-      transactional: !self[.transactional].waiting.isEmpty,
-      retry: mayOthers && !self[.retry].waiting.isEmpty,
-      bulk: mayOthers && !self[.bulk].waiting.isEmpty)
-    guard let chosen else { return nil }
-    self[chosen].open += 1
-    return self[chosen].waiting.popFirst()
+    let allowed = shares.allowed(waiting, of: capacity, open: openByClass)
+    guard let chosen = shares.choose(among: allowed) else { return nil }
+    let place = Int(chosen.place)
+    openByClass[place] += 1
+    open += 1
+    return popFirst(place)
   }
 
   /// An open push has its answer, or none will come, or it was not sent after all.
   public mutating func ended(_ sendClass: SendClass) {
-    self[sendClass].open -= 1
-    precondition(self[sendClass].open >= 0, "a push ended that was not open")
+    openByClass[Int(sendClass.place)] -= 1
+    open -= 1
+    precondition(openByClass[Int(sendClass.place)] >= 0, "a push ended that was not open")
   }
 
   // MARK: Beside the line
@@ -86,7 +96,7 @@ public struct SendQueue: Sendable {
   public mutating func putBeside(_ slot: UInt32, _ sendClass: SendClass) {
     ended(sendClass)
     beside += 1
-    self[sendClass].beside.append(slot)
+    lines[Int(sendClass.place)].beside.append(slot)
   }
 
   /// What is beside the line goes to its end.
@@ -94,7 +104,7 @@ public struct SendQueue: Sendable {
     guard beside > 0 else { return }
     beside = 0
     for place in lines.indices {
-      while let slot = lines[place].beside.popFirst() { lines[place].waiting.append(slot) }
+      while let slot = lines[place].beside.popFirst() { append(slot, SendClass(place: place)) }
     }
   }
 
@@ -104,7 +114,7 @@ public struct SendQueue: Sendable {
   public mutating func popAny() -> UInt32? {
     bringBack()
     for place in lines.indices {
-      if let slot = lines[place].waiting.popFirst() { return slot }
+      if let slot = popFirst(place) { return slot }
     }
     return nil
   }
@@ -112,7 +122,7 @@ public struct SendQueue: Sendable {
   /// Takes out a push that waits, of those that matter least.
   public mutating func popLeast() -> UInt32? {
     for place in lines.indices.reversed() {
-      if let slot = lines[place].waiting.popFirst() { return slot }
+      if let slot = popFirst(place) { return slot }
     }
     for place in lines.indices.reversed() {
       guard let slot = lines[place].beside.popFirst() else { continue }
@@ -125,10 +135,14 @@ public struct SendQueue: Sendable {
   /// Takes the pushes out that wait and are gone for some reason; the others keep their order. Costs a look at each.
   public mutating func removeAll(where isGone: (UInt32) -> Bool) -> [UInt32] {
     var gone: [UInt32] = []
-    for place in lines.indices { gone += lines[place].waiting.removeAll(where: isGone) }
-    let inLine = gone.count
+    for place in lines.indices {
+      gone += lines[place].waiting.removeAll(where: isGone)
+      if lines[place].waiting.isEmpty { waiting &= ~(1 << UInt16(place)) }
+    }
+    let ofLine = gone.count
     for place in lines.indices { gone += lines[place].beside.removeAll(where: isGone) }
-    beside -= gone.count - inLine
+    inLine -= ofLine
+    beside -= gone.count - ofLine
     return gone
   }
 
@@ -138,7 +152,7 @@ public struct SendQueue: Sendable {
   ///   - free: pushes that may be opened now.
   ///   - capacity: streams that may be open in all.
   public func demand(for sendClass: SendClass, free: Int, capacity: Int) -> Int {
-    guard sendClass != .transactional else { return free - count(of: sendClass) }
-    return min(free, max(0, shares.othersAtMost(of: capacity) - openOthers)) - count(of: sendClass)
+    min(free, max(0, shares.room(for: sendClass, of: capacity, open: openByClass)))
+      - count(of: sendClass)
   }
 }

@@ -104,9 +104,9 @@ public struct RetryPolicy: Sendable {
   private func tier(for failure: Failure, isPrompt: Bool) -> RetryTier {
     let cause = failure.cause
     let waitsSeconds =
-      !failure.isAlone || failure.isFirstFault && failure.cameFrom != .minutes15
+      !failure.isAlone || failure.isFirstFault && failure.cameFrom != .longest
     // A prompt retry that the budget refused is only a little late; the long wait is for what failed twice.
-    let first = isPrompt || waitsSeconds ? .seconds5 : cause.firstTier
+    let first = isPrompt || waitsSeconds ? .shortest : cause.firstTier
     var tier = max(first, RetryTier.fitting(failure.retryAfter))
     // Each step of the ladder once; then the highest one.
     let later = max(0, failure.attempts - (cause.allowsPromptRetry ? promptAttempts : 0) - 1)
@@ -152,19 +152,8 @@ extension RetryPolicy.Cause {
 
   fileprivate var firstTier: RetryTier {
     switch self {
-    case .answered(.retryLater(.quarterHour)): .minutes15
-    case .answered, .ambiguous, .unprocessed: .seconds5
+    case .answered(.retryLater(.quarterHour)): .longest
+    case .answered, .ambiguous, .unprocessed: .shortest
     }
   }
-}
-
-extension RetryTier {
-  /// The shortest tier that waits at least so many milliseconds, or the longest one.
-  public static func fitting(_ delay: Int64) -> RetryTier {
-    for tier in allCases where tier.delay >= delay { return tier }
-    return .minutes15
-  }
-
-  fileprivate var next: RetryTier { RetryTier(rawValue: rawValue + 1) ?? self }
-  fileprivate var previous: RetryTier? { rawValue == 0 ? nil : RetryTier(rawValue: rawValue - 1) }
 }

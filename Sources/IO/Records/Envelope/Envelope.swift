@@ -17,7 +17,7 @@ public struct Envelope: Sendable {
   /// The most bytes a body may have, for the push type with the highest limit.
   public static let maximumBody = 5_120
 
-  public internal(set) var lane = Lane.transactional
+  public internal(set) var lane = Lane.first
   public internal(set) var environment = Environment.production
   public internal(set) var pushType = PushType.alert
   /// What tells one sending of this notification from another: app, environment and `apns-id`, and for a dead letter that
@@ -38,6 +38,7 @@ public struct Envelope: Sendable {
   /// When it was first sent, in milliseconds, on retry topics.
   public internal(set) var firstSeen: Int64?
 
+  public internal(set) var laneText = ByteRange(start: 0, count: 0)
   public internal(set) var app = ByteRange(start: 0, count: 0)
   public internal(set) var topic = ByteRange(start: 0, count: 0)
   public internal(set) var pushTypeText = ByteRange(start: 0, count: 0)
@@ -65,11 +66,11 @@ public struct Envelope: Sendable {
 
   /// Reads and checks the envelope of a record, without copying or allocating.
   public static func parse(
-    _ record: Span<UInt8>, types: PushTypes = .builtIn
+    _ record: Span<UInt8>, types: PushTypes = .builtIn, lanes: Lanes = .standard
   ) throws(EnvelopeError) -> Envelope {
     var cursor = EnvelopeCursor()
     var envelope = Envelope()
-    try envelope.readRouting(record, &cursor, types)
+    try envelope.readRouting(record, &cursor, types, lanes)
     try envelope.readRest(record, &cursor)
     return envelope
   }
@@ -91,12 +92,12 @@ public struct Envelope: Sendable {
 
   /// Reads the fields up to the push type.
   mutating func readRouting(
-    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor, _ types: PushTypes
+    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor, _ types: PushTypes, _ lanes: Lanes
   ) throws(EnvelopeError) {
     try cursor.version(in: record)
-    let lane = try cursor.field(.lane, in: record)
-    guard let known = Lane(record.extracting(lane.indices)) else {
-      throw cursor.invalid(.lane, lane)
+    laneText = try cursor.field(.lane, in: record)
+    guard let known = lanes.find(record.extracting(laneText.indices)) else {
+      throw cursor.invalid(.lane, laneText)
     }
     self.lane = known
     let environment = try cursor.field(.environment, in: record)

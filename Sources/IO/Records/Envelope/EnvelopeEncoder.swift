@@ -33,7 +33,7 @@ public struct EnvelopeEncoder: ~Copyable {
   ) {
     buffer.removeAll()
     buffer.append("M1\t")
-    buffer.append(request.lane.name)
+    buffer.append(request.laneName)
     buffer.append(Self.tab)
     buffer.append(request.environment.name)
     buffer.append(Self.tab)

@@ -2,7 +2,7 @@
 
 public import APNS
 internal import Glibc
-internal import Pipeline
+public import Pipeline
 
 /// Reads the envelopes of many records, one after the other. The records of a campaign begin alike, up to the push type:
 /// what begins as the record before did costs one comparison, in place of a look at each byte of five fields.
@@ -11,14 +11,18 @@ public struct EnvelopeReader: ~Copyable {
   private static let longest = 512
 
   private let types: PushTypes
+  private let lanes: Lanes
   /// How the last record began, and what that says.
   private let beginning: UnsafeMutableRawPointer
   private var count = 0
   private var routing = Envelope()
 
-  /// - Parameter types: the push types that there are.
-  public init(types: PushTypes = .builtIn) {
+  /// - Parameters:
+  ///   - types: the push types that there are.
+  ///   - lanes: the lanes that there are.
+  public init(types: PushTypes = .builtIn, lanes: Lanes = .standard) {
     self.types = types
+    self.lanes = lanes
     beginning = .allocate(byteCount: Self.longest, alignment: 16)
   }
 
@@ -43,7 +47,7 @@ public struct EnvelopeReader: ~Copyable {
   ) throws(EnvelopeError) -> Envelope {
     var envelope = Envelope()
     var cursor = EnvelopeCursor()
-    try envelope.readRouting(span, &cursor, types)
+    try envelope.readRouting(span, &cursor, types, lanes)
     if cursor.position <= Self.longest, let start = record.baseAddress {
       count = cursor.position
       beginning.copyMemory(from: start, byteCount: count)

@@ -15,6 +15,8 @@ public enum BrokerCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var topics: [TopicSpecification] = []
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    @Declared(CommonSettings.lanes) private var laneTexts: [String]
+    fileprivate var lanes = Lanes.standard
 
     @Declared(PartitionCounts.setting) private var partitions: [String]
 
@@ -38,7 +40,7 @@ public enum BrokerCommand: Service {
           + " (docs/chaos.md). Off by default; keep it on a loopback address.")) var control:
       Endpoint?
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+    var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
     var port: UInt16 { UInt16(portNumber) }
 
     public init() {}
@@ -54,6 +56,7 @@ public enum BrokerCommand: Service {
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
+    settings.lanes = try Lanes(values)
     settings.topics = try PartitionCounts.specifications(settings.names, values)
     return settings
   }
@@ -108,10 +111,9 @@ public enum BrokerCommand: Service {
 extension BrokerTopic {
   /// - Parameter names: of the pipeline that the topic belongs to.
   init(_ topic: TopicSpecification, of names: TopicNames) {
-    let isLane = Lane.allCases.contains { names.notifications($0) == topic.name }
     self.init(
       topic.name, partitions: Int(topic.partitions), reader: topic.readerGroup,
       isTable: topic.cleanup == .compact,
-      spillsInto: isLane ? RetryTier.allCases.map { names.retries($0) } : [])
+      spillsInto: names.notifications.contains(topic.name) ? names.retries : [])
   }
 }

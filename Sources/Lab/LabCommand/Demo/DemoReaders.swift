@@ -37,9 +37,8 @@ final class DemoReaders {
     deadLetters = try KafkaTail(kafka, topic: names.deadLetters, from: .end)
     admin = try KafkaAdmin(kafka)
     let counts = try admin.partitionCounts(timeoutMilliseconds: 10_000)
-    lanes = Lane.allCases.flatMap { lane in
-      let topic = names.notifications(lane)
-      return (0..<Int32(counts[topic] ?? 0)).map { TopicPartition(topic: topic, partition: $0) }
+    lanes = names.notifications.flatMap { topic in
+      (0..<Int32(counts[topic] ?? 0)).map { TopicPartition(topic: topic, partition: $0) }
     }
     laneStart = try laneEnd()
   }

@@ -36,6 +36,8 @@ public enum UpCommand: Service {
       )) private var port: Int?
 
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    @Declared(CommonSettings.lanes) private var laneTexts: [String]
+    fileprivate var lanes = Lanes.standard
 
     @Declared(CommonSettings.tokenKey) var tokenKey: String?
 
@@ -45,7 +47,7 @@ public enum UpCommand: Service {
         "Also start martlet-webhooks with this file of subscriptions; endpoints may use http://.")
     ) var subscriptions: String?
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+    var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
     /// Where the embedded broker listens; nil takes the usual port if it is free.
     var kafkaPort: UInt16? { port.map { UInt16($0) } }
     fileprivate var isOnCluster: Bool { !bootstrap.isEmpty }
@@ -63,6 +65,7 @@ public enum UpCommand: Service {
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
+    settings.lanes = try Lanes(values)
     if settings.isOnCluster {
       guard settings.kafkaPort == nil else {
         throw values.error(
@@ -109,6 +112,11 @@ public enum UpCommand: Service {
     plan.kafka = settings.cluster?.bootstrap
     plan.kafkaPort = settings.kafkaPort
     plan.topicPrefix = settings.names.prefix
+    let lanes = ["--lanes", settings.lanes.texts.joined(separator: ",")]
+    plan.brokerFlags = lanes
+    for program in ["martlet-ingest", "martlet-sender", "martlet-api"] {
+      plan.extra[program] = lanes
+    }
     plan.kafkaFlags = settings.kafkaFlags
     plan.tokenKey = settings.tokenKey
     plan.logLimit = logLimit

@@ -134,12 +134,16 @@ extension ConsolePage {
       const inKafka = test => entries(unread).reduce((all, [topic, count]) => all + (test(topic) ? finite(count) : 0), 0);
       const ages = status.backlog_seconds || {};
       const isPaused = (status.paused || {}).lane ? ' (a lane is paused)' : '';
+      // The first lane's topic has no name behind it.
+      const ending = lane => 'notifications.' + lane;
+      const isFirst = lane => !Object.keys(unread).some(topic => topic.endsWith(ending(lane)));
+      const lanes = Object.keys(ages).filter(name => name !== 'retries').sort((a, b) => isFirst(b) - isFirst(a));
       $('waits').replaceChildren(
-        row('requests', [seconds(status.requests_oldest_seconds), whole(inKafka(topic => topic.endsWith('push.requests')))]),
-        row('transactional' + isPaused, [seconds(ages.transactional),
-          whole(inKafka(topic => topic.endsWith('push.notifications')))]),
-        row('bulk' + isPaused, [seconds(ages.bulk), whole(inKafka(topic => topic.endsWith('push.notifications.bulk')))]),
-        row('retry topics', [seconds(ages.retries), whole(inKafka(topic => topic.includes('push.retries')))]));
+        row('requests', [seconds(status.requests_oldest_seconds), whole(inKafka(topic => topic.endsWith('requests')
+          && !topic.endsWith('token-requests')))]),
+        ...lanes.map(lane => row(lane + isPaused, [seconds(ages[lane]),
+          whole(inKafka(topic => topic.endsWith(isFirst(lane) ? 'notifications' : ending(lane))))])),
+        row('retry topics', [seconds(ages.retries), whole(inKafka(topic => topic.includes('retries.')))]));
     }
 
     function figures(status) {

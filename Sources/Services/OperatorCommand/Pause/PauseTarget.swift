@@ -24,8 +24,7 @@ struct PauseTarget: Sendable {
         "The app's environment.")) var environment: String
 
     @Declared(
-      .choice(
-        "lane", of: Lane.allCases.map(\.description), "A lane, in place of an app: of all apps."))
+      .text("lane", placeholder: "NAME", "A lane of --lanes, in place of an app: of all apps."))
     var lane: String?
   }
 
@@ -33,11 +32,14 @@ struct PauseTarget: Sendable {
     let settings = Settings.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-pause")
     names = TopicNames(prefix: settings.topicPrefix)
-    let lane = settings.lane.flatMap { Lane($0) }
+    let lane = settings.lane
     guard lane == nil || values.operands.isEmpty else {
       throw SettingErrors("lane", "names a lane, and APP an app: give one of them")
     }
     if let lane {
+      guard Lanes.any.find(lane) != nil else {
+        throw values.error("lane", "\"\(lane)\" cannot be the name of a lane")
+      }
       subject = .lane(lane)
     } else if let app = values.operands.first {
       guard (try? RequestRules.checkName(app.utf8.span, .app)) != nil,

@@ -81,7 +81,9 @@ struct TraceReader {
     _ record: ShownRecord, _ place: String, _ subject: TraceSubject, tier: String?
   ) -> TraceHop? {
     let value = Array(record.value)
-    guard let envelope = try? Envelope.parse(value.span, types: .any) else { return nil }
+    guard let envelope = try? Envelope.parse(value.span, types: .any, lanes: .any) else {
+      return nil
+    }
     func text(_ range: ByteRange) -> String {
       String(decoding: value[range.indices], as: UTF8.self)
     }

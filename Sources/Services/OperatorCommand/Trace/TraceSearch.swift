@@ -34,10 +34,8 @@ struct TraceSearch {
 
   /// Topics in the order of the search.
   private func topics(_ names: TopicNames) -> [(String, TraceReader.Content)] {
-    var topics: [(String, TraceReader.Content)] = [
-      (names.receipts, .receipts),
-      (names.notifications, .notifications), (names.notificationsBulk, .notifications),
-    ]
+    var topics: [(String, TraceReader.Content)] = [(names.receipts, .receipts)]
+    topics += names.notifications.map { ($0, .notifications) }
     topics += RetryTier.allCases.map { (names.retries($0), .retries("\($0.suffix)")) }
     topics += [(names.deadLetters, .deadLetters), (names.feedback, .feedback)]
     topics.append((names.requests, .requests))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Delivery
+import Pipeline
 import Random
 import Testing
 
@@ -47,7 +48,7 @@ import Testing
   @Test func `a push is kept while nothing shows that it fails by itself`() {
     var watch = OutageWatch()
     var life = PushLife()
-    life.begin(.transactional, earlier: 0)
+    life.begin(.first, earlier: 0)
     func failOnce() {
       life.wait()
       life.send()
@@ -73,7 +74,7 @@ import Testing
   @Test func `a push that was kept a few times is kept through the recovery`() {
     var watch = OutageWatch()
     var life = PushLife()
-    life.begin(.bulk, earlier: 2)
+    life.begin(SendClass(.bulk), earlier: 2)
     _ = fail(&watch, 40, from: 1_000)
     watch.succeeded(sentAt: 9_000)
     for _ in 0..<OutageWatch.mostSpared {
