@@ -7,7 +7,7 @@ internal import Dispatch
 public struct LoopLimits: Sendable, Equatable {
   /// Notifications that it holds at most (`--max-in-flight`).
   public var maxInFlight: Int
-  /// Percent of streams and slots that only transactional first sends use (`--reserved-streams`).
+  /// Percent of streams and slots that only transactional first sends use.
   public var reservedPercent: Int
   /// When it opens connections (`--max-connections`).
   public var pool: ConnectionPoolPolicy.Limits

@@ -84,22 +84,14 @@ extension SenderSettings {
   var dispatch: DispatchSettings {
     var dispatch = fixed
     dispatch.maxInFlight = maxInFlight
-    dispatch.reservedPercent = reservedPercent
-    dispatch.retryBudgetPercent = retryBudgetPercent
-    dispatch.maxAttempts = maxAttempts
     dispatch.requestTimeout = UInt64(requestTimeoutMilliseconds)
-    dispatch.connectTimeout = UInt64(connectTimeoutMilliseconds)
-    dispatch.pingAfter = UInt64(pingAfterMilliseconds)
-    dispatch.connectionAge = UInt64(connectionAgeMilliseconds)
     dispatch.pool.maximum = maxConnections
-    dispatch.budget = .init(most: connectionsPerLoop, idle: UInt64(idleCloseMilliseconds))
-    dispatch.credentialWait = UInt64(credentialWaitMilliseconds)
+    dispatch.budget.most = connectionsPerLoop
     dispatch.maxAge = maxAgeMilliseconds
     dispatch.dedupWindow = dedupWindow
     dispatch.partitionBounds = partitionBounds
     dispatch.isOrdered = isOrdered
     dispatch.ownBroadcasts = (broadcastGateway != nil, sandboxBroadcastGateway != nil)
-    dispatch.commitInterval = UInt64(commitIntervalMilliseconds)
     return dispatch
   }
 
