@@ -63,6 +63,7 @@ final class ScriptedLoop {
   private var resets: [(slot: UInt32, connection: ConnectionID)] = []
   private var closing: [(connection: ConnectionID, isFailure: Bool)] = []
   private var pings: [ConnectionID] = []
+  private var producedAt: [Int: UInt64] = [:]
   private var outcomes: [Origin] = []
 
   /// All requests, in their order.
@@ -184,6 +185,7 @@ final class ScriptedLoop {
       lane: lane, created: wall, expiresAt: .max)
     change(&facts)
     let first = lane == .transactional ? 0 : partitionsOfALane
+    producedAt[number] = now
     logs[first + number % partitionsOfALane].records.append(
       Record(number: number, facts: facts, written: wall))
   }
@@ -206,12 +208,8 @@ final class ScriptedLoop {
 
   /// How long a push took from being produced to its end, in milliseconds; nil while it has none.
   func latency(of number: Int) -> Int64? {
-    guard let ending = endings[number], let record = produced(number) else { return nil }
-    return Self.epoch + Int64(ending.at) - record.written
-  }
-
-  private func produced(_ number: Int) -> Record? {
-    logs.lazy.filter(\.feed.isLane).compactMap { $0.records.first { $0.number == number } }.first
+    guard let ending = endings[number], let produced = producedAt[number] else { return nil }
+    return Int64(ending.at) - Int64(produced)
   }
 
   /// Connections that serve.
@@ -371,7 +369,7 @@ final class ScriptedLoop {
       sockets[id]!.notices.removeFirst()
       take(notice, id)
     }
-    for stream in sockets[id]?.streams ?? [] { deal(stream, id) }
+    for stream in sockets[id]?.streams ?? [] where stream.isDue(now) { deal(stream, id) }
   }
 
   private func take(_ notice: ScriptedSocket.Notice, _ id: ConnectionID) {
@@ -393,13 +391,12 @@ final class ScriptedLoop {
 
   private func deal(_ stream: ScriptedSocket.Stream, _ id: ConnectionID) {
     // An earlier one may have ended the connection, or this stream.
-    guard let socket = sockets[id], !socket.isSilent, socket.place(of: stream.slot) != nil else {
+    guard sockets[id]?.isSilent == false, let place = sockets[id]?.place(of: stream.slot) else {
       return
     }
-    dispatcher.touched(id, limit: socket.limit)
+    dispatcher.touched(id, limit: sockets[id]!.limit)
     switch stream.reply {
-    case .answer(let response, let after, let retryAfter):
-      guard now - stream.at >= after else { return }
+    case .answer(let response, _, let retryAfter):
       close(stream.slot, id)
       if response.kind == .accepted {
         dispatcher.accepted(stream.slot)
@@ -411,7 +408,7 @@ final class ScriptedLoop {
     case .refusedStream: unanswered(stream.slot, id, isUnprocessed: true)
     case .reset: unanswered(stream.slot, id, isUnprocessed: false)
     case .goAway(let last, let reason):
-      sockets[id]!.streams[socket.place(of: stream.slot)!].reply = .accepted(after: 0)
+      sockets[id]!.streams[place].reply = .accepted(after: 0)
       take(.goAway(last: last, reason), id)
     case .broken: lose(id, isFailure: true)
     case .silence: sockets[id]!.isSilent = true
@@ -534,19 +531,19 @@ final class ScriptedLoop {
   private func send(_ slot: UInt32, _ id: ConnectionID) {
     let record = taken[slot]!
     sockets[id]!.opened += 1
-    let socket = sockets[id]!
+    // No copy of the socket is held: its streams would be copied with each of them.
+    let (number, address) = (sockets[id]!.number, sockets[id]!.address)
+    let (open, limit) = (sockets[id]!.streams.count, sockets[id]!.limit)
     let request = ScriptedRequest(
       push: record.number, app: apps[record.facts.app]!, device: record.facts.device,
-      environment: record.facts.environment, address: socket.address, connection: socket.number,
-      stream: socket.opened, at: now,
-      token: socket.token)
+      environment: record.facts.environment, address: address, connection: number,
+      stream: sockets[id]!.opened, at: now, token: sockets[id]!.token)
     requests.append(request)
     sockets[id]!.streams.append(
       ScriptedSocket.Stream(
-        slot: slot, number: request.stream, reply: gateways[socket.address].reply(request),
-        at: now))
-    mostOpen = max(mostOpen, socket.streams.count + 1)
-    if socket.streams.count >= socket.limit { violations += 1 }
+        slot: slot, number: request.stream, reply: gateways[address].reply(request), at: now))
+    mostOpen = max(mostOpen, open + 1)
+    if open >= limit { violations += 1 }
   }
 
   private func move(_ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason) {

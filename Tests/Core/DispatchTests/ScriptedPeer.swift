@@ -67,6 +67,15 @@ struct ScriptedSocket {
     let number: Int
     var reply: ScriptedReply
     let at: UInt64
+
+    /// Whether the gateway reacts to it now.
+    func isDue(_ now: UInt64) -> Bool {
+      switch reply {
+      case .answer(_, let after, _): now - at >= after
+      case .hold: false
+      case .refusedStream, .reset, .goAway, .broken, .silence: true
+      }
+    }
   }
 
   /// What comes from the gateway without being an answer.
