@@ -425,11 +425,10 @@ let package = Package(
       [
         "API", "Ingest", "Signer", "Sender", "Feedback", "WebhookDelivery", "GatewaySimulator",
         "OperatorCommand", "LabCommand", "ServiceKit", "Settings", "Telemetry", "Pipeline",
-        "Diagnosis", "Kafka",
+        "APNS", "Diagnosis", "Kafka",
         "EventLoop", "JSON", "Bytes", "TestSupport", "SystemTestSupport",
       ], exclude: ["Python"]),
     tests("Tidy", "Tidy", []),
-    tests("Tidy", "Conformance", ["APNS", "Faults"]),
     fuzz,
   ],
   cxxLanguageStandard: .cxx17

@@ -57,13 +57,9 @@ public struct APISettings: DeclaredSettings, Sendable {
       "Most open connections; a further one ends the oldest without a complete request.")
   ) public var maxConnections: Int
 
-  /// The most bytes of one body's verdicts.
-  @Declared(
-    .bytes(
-      "max-verdicts", default: "256MiB", in: 1 << 20...1 << 36,
-      "Most bytes of the verdicts on one body; beyond 1 MiB they are in a temporary file. Requests behind them are"
-        + " refused with 413.")
-  ) public var maxVerdicts: Int
+  /// The most bytes of one body's verdicts; beyond 1 MiB they are in a temporary file. Requests behind them are refused
+  /// with 413.
+  public var maxVerdicts = 256 << 20
 
   /// The most bytes of bodies and answers in memory.
   @Declared(
@@ -81,19 +77,10 @@ public struct APISettings: DeclaredSettings, Sendable {
     )
   ) public var maxStoredBytes: Int
 
-  /// Bytes handed to Kafka and not yet acknowledged, at most.
-  @Declared(
-    .bytes(
-      "max-in-flight-bytes", default: "32MiB", in: 1 << 20...1 << 30,
-      "Most bytes that wait for Kafka's acknowledgements; at this number bodies are not read any further."
-    )
-  ) public var maxInFlightBytes: Int
-
-  @Declared(
-    .duration(
-      "ack-timeout", default: "10s", in: 100...600_000,
-      "How long an answer waits for Kafka's acknowledgement; then it is 503.")
-  ) public var ackTimeoutMilliseconds: Int64
+  /// Bytes handed to Kafka and not yet acknowledged, at most: then bodies are not read any further.
+  public var maxInFlightBytes = 32 << 20
+  /// How long an answer waits for Kafka's acknowledgement; then it is 503.
+  public var ackTimeoutMilliseconds: Int64 = 10_000
 
   @Declared(
     .boolean(

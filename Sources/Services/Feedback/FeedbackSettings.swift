@@ -64,8 +64,6 @@ public struct FeedbackSettings: DeclaredSettings, Sendable {
   private var pusherTexts: [String]
   public var pusherTopics: [PusherTopic] = []
 
-  @Declared(CommonSettings.commitInterval) public var commitIntervalMilliseconds: Int64
-
   public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 
   public init() {}

@@ -10,8 +10,8 @@ extension FeedbackWorker {
   static func plan(_ settings: FeedbackSettings, _ names: TopicNames) -> GroupPlan {
     var plan = GroupPlan(
       group: names.group(.feedback), topics: topics(settings, names),
-      instanceID: settings.instanceID, commitInterval: settings.commitIntervalMilliseconds,
-      rebalancePatience: 3_000, stopPatience: 10_000, cost: "applies what is above them again")
+      instanceID: settings.instanceID, rebalancePatience: 3_000, stopPatience: 10_000,
+      cost: "applies what is above them again")
     plan.outputs = [names.invalidTokens]
     return plan
   }

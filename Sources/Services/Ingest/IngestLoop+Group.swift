@@ -11,7 +11,6 @@ extension IngestLoop {
     var plan = GroupPlan(
       group: names.group(.ingest), topics: [names.requests] + settings.pusherTopics.map(\.name),
       instanceID: settings.instanceID,
-      commitInterval: settings.commitIntervalMilliseconds,
       rebalancePatience: rebalanceDrainMilliseconds,
       stopPatience: UInt64(settings.drainTimeoutMilliseconds),
       cost: "makes what is above them again, with the same ids")

@@ -54,8 +54,6 @@ public struct IngestSettings: DeclaredSettings, Sendable {
         + " sent to, and APNs reports them again.")
   ) public var maxInvalidTokens: Int
 
-  @Declared(CommonSettings.commitInterval) public var commitIntervalMilliseconds: Int64
-
   @Declared(
     .duration(
       "drain-timeout", default: "10s", in: 0...600_000,

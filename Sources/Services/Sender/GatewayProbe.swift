@@ -42,7 +42,7 @@ struct GatewayProbe {
   ) -> Result {
     GatewayProbe(
       settings: settings, kind: kind, tls: tls, certificate: certificate,
-      deadline: MonotonicClock.milliseconds() + UInt64(settings.connectTimeoutMilliseconds)
+      deadline: MonotonicClock.milliseconds() + settings.fixed.connectTimeout
     ).run()
   }
 
@@ -71,7 +71,7 @@ struct GatewayProbe {
     resolver.resolve(
       dialled.host, port: dialled.port, number: 0, seed: MonotonicClock.nanoseconds())
     var descriptor = pollfd(fd: answers.wakeup.fd, events: Int16(POLLIN), revents: 0)
-    poll(&descriptor, 1, Int32(clamping: settings.connectTimeoutMilliseconds))
+    poll(&descriptor, 1, Int32(clamping: settings.fixed.connectTimeout))
     guard let answer = answers.drain().first else {
       throw NameServerSilence(host: dialled.host)
     }

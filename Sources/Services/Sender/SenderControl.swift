@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Delivery
+import Dispatch
 import EventLoop
 import Kafka
 import Pipeline
@@ -66,7 +67,7 @@ final class SenderControl {
   private static func plan(_ settings: SenderSettings, _ names: TopicNames) -> GroupPlan {
     var plan = GroupPlan(
       group: names.group(.sender), topics: subscribed(names), instanceID: settings.instanceID,
-      commitInterval: settings.commitIntervalMilliseconds,
+      commitInterval: Int64(settings.fixed.commitInterval),
       rebalancePatience: UInt64(rebalanceDrainMilliseconds),
       stopPatience: UInt64(settings.drainTimeoutMilliseconds),
       cost: "sends the records above them again")

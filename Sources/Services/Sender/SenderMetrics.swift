@@ -76,7 +76,7 @@ public enum SenderMetrics {
   static let connectionFailures = Metric(
     "martlet_sender_connection_failures_total", .counter, labels: ["cause"], bound: "3",
     event: "connection lost",
-    "Connections that ended otherwise than by our own decision (lost), that were not ready within --connect-timeout or"
+    "Connections that ended otherwise than by our own decision (lost), that were not ready within 10 s or"
       + " silent when another address was (connect_timeout), or that did not answer a PING (silent)."
   )
   static let silentStreams = Metric(

@@ -84,20 +84,13 @@ extension SenderSettings {
     var dispatch = fixed
     dispatch.maxInFlight = maxInFlight
     dispatch.lanes = lanes
-    dispatch.retryBudgetPercent = retryBudgetPercent
-    dispatch.maxAttempts = maxAttempts
     dispatch.requestTimeout = UInt64(requestTimeoutMilliseconds)
-    dispatch.connectTimeout = UInt64(connectTimeoutMilliseconds)
-    dispatch.pingAfter = UInt64(pingAfterMilliseconds)
-    dispatch.connectionAge = UInt64(connectionAgeMilliseconds)
     dispatch.pool.maximum = maxConnections
-    dispatch.budget = .init(most: connectionsPerLoop, idle: UInt64(idleCloseMilliseconds))
-    dispatch.credentialWait = UInt64(credentialWaitMilliseconds)
+    dispatch.budget.most = connectionsPerLoop
     dispatch.dedupWindow = dedupWindow
     dispatch.partitionBounds = partitionBounds
     dispatch.isOrdered = isOrdered
     dispatch.ownBroadcasts = (broadcastGateway != nil, sandboxBroadcastGateway != nil)
-    dispatch.commitInterval = UInt64(commitIntervalMilliseconds)
     return dispatch
   }
 

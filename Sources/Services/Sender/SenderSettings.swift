@@ -104,26 +104,6 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   @Declared(CommonSettings.tokenKey) private var tokenKey: String?
 
   @Declared(
-    .duration(
-      "connect-timeout", default: standard.connectTimeout, in: 100...120_000,
-      "Longest time for TCP, TLS and the gateway's SETTINGS together. Another address is tried after 250 ms of silence."
-    )
-  ) public var connectTimeoutMilliseconds: Int64
-
-  @Declared(
-    .duration(
-      "ping-after", default: standard.pingAfter, in: 100...600_000,
-      "Silence with open requests after which a PING is sent.")
-  ) public var pingAfterMilliseconds: Int64
-
-  @Declared(
-    .duration(
-      "connection-age", default: standard.connectionAge, in: 1_000...2_592_000_000,
-      "Longest age of a connection; each is replaced at a random age between half of this and this."
-    )
-  ) public var connectionAgeMilliseconds: Int64
-
-  @Declared(
     .choice(
       "http2", of: HTTP2Implementation.allCases.map(\.rawValue),
       default: HTTP2Implementation.engine.rawValue,
@@ -158,13 +138,6 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   ) public var connectionsTotal: Int
 
   @Declared(
-    .duration(
-      "idle-close", default: standard.budget.idle, in: 1_000...86_400_000,
-      "With more than 64 connections on a loop, those of a credential close after this time without a notification."
-    )
-  ) public var idleCloseMilliseconds: Int64
-
-  @Declared(
     .integer(
       "max-in-flight", default: standard.maxInFlight, in: 1...100_000,
       "Most notifications in a loop, from reading them to their outcome.")
@@ -183,31 +156,11 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   ) public var drainTimeoutMilliseconds: Int64
 
   @Declared(
-    .duration(
-      "credential-wait", default: standard.credentialWait, in: 0...3_600_000,
-      "How long a notification waits for a credential of its app before it becomes a dead letter."
-    )
-  ) public var credentialWaitMilliseconds: Int64
-
-  @Declared(
-    .integer(
-      "max-attempts", default: standard.maxAttempts, in: 1...1_000,
-      "Most sends of a notification before it becomes a dead letter.")
-  ) public var maxAttempts: Int
-
-  @Declared(
     .integer(
       "dedup-window", default: standard.dedupWindow, in: 0...10_000_000,
       "apns-ids that each partition remembers, at most 32 bytes each; a repeated id is not sent again."
     )
   ) public var dedupWindow: Int
-
-  @Declared(
-    .integer(
-      "retry-budget", default: standard.retryBudgetPercent, in: 0...1_000,
-      "Immediate retries per 100 first sends to one gateway and credential; further retries go to a retry topic."
-    )
-  ) public var retryBudgetPercent: Int
 
   @Declared(
     .boolean(
@@ -228,8 +181,6 @@ public struct SenderSettings: DeclaredSettings, Sendable {
       "Most incomplete notifications of a partition; at this number the partition waits in Kafka."
     )
   ) var maxOpen: Int
-
-  @Declared(CommonSettings.commitInterval) public var commitIntervalMilliseconds: Int64
 
   /// What opens provider tokens that are sealed on their topic.
   public var seal = TokenSeal.none

@@ -29,10 +29,6 @@ public enum CommonSettings {
       + " keys that still decrypt. SIGHUP reloads it. Without it tokens are published in plain text."
   )
 
-  public static let commitInterval = SettingKey<Int64>.duration(
-    "commit-interval", default: "200ms", in: 10...60_000,
-    "Interval between two commits of Kafka offsets; a crash repeats at most this much.")
-
   static let logLevel = SettingKey<String>.choice(
     "log-level", of: ["debug", "info", "warning", "error"], default: "info",
     "Lowest level that is logged to standard error.")

@@ -6,7 +6,7 @@ public struct GroupPlan {
   /// A record's `Source` names its topic by the place here.
   public var topics: [String]
   public var instanceID: String?
-  /// Milliseconds between two commits.
+  /// Milliseconds between two commits: a crash repeats at most what they have not committed.
   public var commitInterval: Int64
   /// What a rebalance waits for what is under way at most, in milliseconds: the whole group stands still meanwhile.
   public var rebalancePatience: UInt64
@@ -25,7 +25,7 @@ public struct GroupPlan {
   public var outputs: [String] = []
 
   public init(
-    group: String, topics: [String], instanceID: String?, commitInterval: Int64,
+    group: String, topics: [String], instanceID: String?, commitInterval: Int64 = 200,
     rebalancePatience: UInt64, stopPatience: UInt64, cost: String
   ) {
     self.group = group

@@ -79,7 +79,7 @@ final class EndpointWorker {
     var plan = GroupPlan(
       group: names.webhookGroup(subscription.name),
       topics: subscription.sources.map(names.topic), instanceID: settings.instanceID,
-      commitInterval: settings.commitIntervalMilliseconds, rebalancePatience: 3_000,
+      rebalancePatience: 3_000,
       stopPatience: 10_000, cost: "sends the events above them again")
     // More copies than partitions stand by.
     plan.needsPartitions = false

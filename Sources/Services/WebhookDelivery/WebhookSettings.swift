@@ -40,14 +40,8 @@ public struct WebhookSettings: DeclaredSettings, Sendable {
         + " receipts (7 days by default).")
   ) public var retryWindow: Int64
 
-  @Declared(
-    .bytes(
-      "max-queued-bytes", default: "64MiB", in: 1 << 20...16 << 30,
-      "Most bytes of events that wait in memory, for all endpoints together; what is beyond stays in Kafka."
-    )
-  ) public var maxQueuedBytes: Int
-
-  @Declared(CommonSettings.commitInterval) public var commitIntervalMilliseconds: Int64
+  /// Most bytes of events that wait in memory, for all endpoints together; what is beyond stays in Kafka.
+  public var maxQueuedBytes = 64 << 20
 
   public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 

@@ -120,11 +120,8 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
       "Seed of the faults' random draws: the same seed replays a run. By default the script's, else 1."
     )) private var faultSeedNumber: Int?
 
-  @Declared(
-    .duration(
-      "drain-timeout", default: "5s", in: 0...600_000,
-      "How long a stop waits for open requests to be answered."))
-  public var drainTimeoutMilliseconds: Int64
+  /// How long a stop waits for open requests to be answered.
+  public var drainTimeoutMilliseconds: Int64 = 5_000
 
   @Declared(
     .boolean(

@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func `what is foreign is never final, and says nothing about a token or a credential`() {
+  @Test func `a foreign answer is never final, and says nothing about a token or a credential`() {
     every { status, id, body, answer in
       #expect(answer.isForeign == (answer.verdict == .foreign))
       guard answer.isForeign else { return }

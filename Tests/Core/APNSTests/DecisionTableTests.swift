@@ -4,14 +4,14 @@ import APNS
 import Testing
 
 @Suite struct DecisionTableTests {
-  @Test func `has one row for each reason, in the order of the cases`() {
+  @Test func `the decision table has one row for each reason, in the order of the cases`() {
     #expect(ReasonRule.table.count == Reason.allCases.count)
     for reason in Reason.allCases {
       #expect(reason.rule.reason == reason)
     }
   }
 
-  @Test func `finds every reason by its name and no other text`() {
+  @Test func `the decision table finds every reason by its name and no other text`() {
     for reason in Reason.allCases {
       #expect(Reason(reason.name) == reason)
       #expect(Reason(reason.name + "x") == nil)
@@ -52,7 +52,10 @@ import Testing
     ("MissingChannelQueueSize", 400, "B", .fix),
   ]
 
-  @Test func `has every documented reason and no other, with its status, place and class`() {
+  @Test
+  func
+    `the decision table has every documented reason and no other, with its status, place and class`()
+  {
     #expect(Self.documented.map(\.0).sorted() == Reason.allCases.map(\.name).sorted())
     for (name, status, places, kind) in Self.documented {
       guard let rule = Reason(name)?.rule else {
@@ -69,7 +72,7 @@ import Testing
     }
   }
 
-  @Test func `treats both spellings of a reason alike`() {
+  @Test func `the decision table treats both spellings of a reason alike`() {
     for (one, other) in [
       (Reason.badEnvironmentKeyIdInToken, Reason.badEnvironmentKeyInToken),
       (.serviceUnavailable, .serviceUnavailableSpaced),
@@ -104,14 +107,18 @@ import Testing
     (.serviceUnavailableSpaced, .retryLater(.quarterHour), .onSpike),
     (.shutdown, .retryElsewhere, .none),
   ])
-  func `decides about broadcasts`(reason: Reason, verdict: Verdict, alert: AlertLevel) {
+  func `the decision table decides about broadcasts`(
+    reason: Reason, verdict: Verdict, alert: AlertLevel
+  ) {
     let answer = GatewayResponse(status: reason.rule.status, reason: reason)
     #expect(answer.verdict(for: .channel) == verdict)
     #expect(answer.alert == alert)
   }
 
   @Test
-  func `says nothing about a device token when a broadcast was answered, whatever the answer`() {
+  func
+    `the decision table says nothing about a device token when a broadcast was answered, whatever the answer`()
+  {
     for status in UInt16(100)...599 {
       for reason in [nil] + Reason.allCases.map(Optional.some) {
         let answer = GatewayResponse(status: status, reason: reason)
@@ -145,7 +152,7 @@ import Testing
     (.internalServerError, .retryLater(.quarterHour), .closeIfRepeated, .refreshIfOld),
     (.serviceUnavailable, .retryLater(.quarterHour), .keep, .none),
   ])
-  func `decides about notification, connection and credential`(
+  func `the decision table decides about notification, connection and credential`(
     reason: Reason, verdict: Verdict, connection: ConnectionAction, credential: CredentialAction
   ) {
     let answer = GatewayResponse(status: reason.rule.status, reason: reason)
@@ -154,7 +161,7 @@ import Testing
     #expect(answer.credential == credential)
   }
 
-  @Test func `judges an answer with an unknown reason by its status`() {
+  @Test func `the decision table judges an answer with an unknown reason by its status`() {
     func answer(_ status: UInt16) -> GatewayResponse {
       GatewayResponse(status: status, body: .otherReason)
     }
@@ -171,14 +178,14 @@ import Testing
     #expect(answer(500).connection == .closeIfRepeated)
   }
 
-  @Test func `takes an accepted push as accepted whatever its body says`() {
+  @Test func `the decision table takes an accepted push as accepted whatever its body says`() {
     let answer = GatewayResponse(status: 200, reason: .badTopic)
     #expect(answer.verdict == .delivered)
     #expect(answer.connection == .keep)
     #expect(answer.alert == .none)
   }
 
-  @Test func `never declares a token dead for a mistake of configuration`() {
+  @Test func `the decision table never declares a token dead for a mistake of configuration`() {
     for rule in ReasonRule.table where rule.kind == .fix || rule.kind == .credential {
       #expect(rule.verdict != .rejected(aboutToken: true), "\(rule.name)")
     }

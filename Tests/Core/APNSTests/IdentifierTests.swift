@@ -4,8 +4,9 @@ import APNS
 import Random
 import Testing
 
+/// Ids of notifications, with `HexWord` and `Span+Text`.
 @Suite struct NotificationIDTests {
-  @Test func `are read in either case and printed in lower case`() {
+  @Test func `notification ids are read in either case and printed in lower case`() {
     let text = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
     let id = NotificationID(text)
     #expect(id == NotificationID(high: 0x0F6E_1C1E_5A0B_4C55, low: 0x9D0E_6F6B_3A1C_2D3E))
@@ -13,7 +14,7 @@ import Testing
     #expect(NotificationID(text.uppercased()) == id)
   }
 
-  @Test func `print and read back whatever their bits are`() {
+  @Test func `notification ids print and read back whatever their bits are`() {
     var random = SeededGenerator(seed: 11)
     for _ in 0..<2_000 {
       let id = NotificationID(high: random.next(), low: random.next())
@@ -21,7 +22,10 @@ import Testing
     }
   }
 
-  @Test func `take any digit in any place, and are refused when a single character is wrong`() {
+  @Test
+  func
+    `notification ids take any digit in any place, and are refused when a single character is wrong`()
+  {
     let good = Array("0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e".utf8)
     for position in good.indices {
       let isDash = good[position] == UInt8(ascii: "-")
@@ -51,11 +55,12 @@ import Testing
     #expect(id.description == "2ed6657d-e927-568b-95e1-2665a8aea6a2")
   }
 
-  @Test func `are derived under a fixed namespace`() {
+  @Test func `notification ids are derived under a fixed namespace`() {
     #expect(NotificationID.namespace.description == "6d617274-6c65-5470-b573-680000000001")
   }
 }
 
+/// Device tokens, with `TokenDisguise`.
 @Suite struct DeviceTokenTests {
   private func problem(_ text: String) -> DeviceToken.Problem? {
     do {
@@ -64,13 +69,13 @@ import Testing
     } catch { return error }
   }
 
-  @Test func `are hexadecimal digits of any even number up to 512, in either case`() {
+  @Test func `device tokens are hexadecimal digits of any even number up to 512, in either case`() {
     for digits in [2, 64, 160, 200, 512] {
       #expect(problem(String(repeating: "aF", count: digits / 2)) == nil)
     }
   }
 
-  @Test func `are refused with what is wrong and where`() {
+  @Test func `device tokens are refused with what is wrong and where`() {
     #expect(problem("") == .empty)
     #expect(problem("abc") == .oddLength(3))
     #expect(problem(String(repeating: "0", count: 514)) == .tooLong(514))
@@ -79,7 +84,7 @@ import Testing
     #expect(problem("é") == .notHexadecimal(at: 0))
   }
 
-  @Test func `are taken without white space around them and old decoration`() throws {
+  @Test func `device tokens are taken without white space around them and old decoration`() throws {
     for text in ["aBcd", " abcd", "abcd\r\n", "\tab cd\n", "<ab cd>", "\n<abcd>\u{B}"] {
       #expect(try DeviceToken.normalized(text) == "abcd", "\(text.debugDescription)")
     }
@@ -107,20 +112,20 @@ import Testing
     }
   }
 
-  @Test func `like nothing that is known are refused all the same`() {
+  @Test func `texts that no known client has decorated so are refused all the same`() {
     #expect(DeviceToken.Disguise("xyz".utf8.span) == nil)
     #expect(DeviceToken.Disguise("".utf8.span) == nil)
     #expect(DeviceToken.Disguise(String(repeating: "é", count: 9_000).utf8.span) == nil)
   }
 
-  @Test func `appear in logs with eight digits only`() {
+  @Test func `device tokens appear in logs with eight digits only`() {
     #expect(DeviceToken.shortened("0123456789abcdef") == "01234567…")
     #expect(DeviceToken.shortened("0123") == "0123")
   }
 }
 
 @Suite struct PushTypeTests {
-  @Test func `are found by their names only`() {
+  @Test func `push types are found by their names only`() {
     for type in PushType.allCases {
       #expect(PushType(type.description) == type)
       #expect(PushType(type.description + "s") == nil)
@@ -143,7 +148,7 @@ import Testing
     (.controls, ".push-type.controls", 4_096, [10, 5, 1], .providerToken),
     (.nowplaying, ".push-type.nowplaying", 4_096, [10, 5], .providerToken),
   ])
-  func `decide suffix, body limit, priorities and authentication`(
+  func `push types decide suffix, body limit, priorities and authentication`(
     type: PushType, suffix: String, limit: Int, priorities: [Int64],
     authentication: PushType.Authentication
   ) {
@@ -157,7 +162,7 @@ import Testing
     #expect(type.defaultPriority == (type == .background ? 5 : 10))
   }
 
-  @Test func `are taken by APNs with more priorities than make sense`() {
+  @Test func `push types are taken by APNs with more priorities than make sense`() {
     #expect(PushType.voip.allows(priority: 5))
     #expect(PushType.location.allows(priority: 1))
     #expect(!PushType.background.allows(priority: 10))
@@ -165,7 +170,7 @@ import Testing
     #expect(!PushType.alert.allows(priority: 7))
   }
 
-  @Test func `stand beside two environments, found by name`() {
+  @Test func `the two environments are found by their names`() {
     for environment in Environment.allCases {
       #expect(Environment(environment.description) == environment)
     }
@@ -175,13 +180,13 @@ import Testing
 
 /// Provider token claims.
 @Suite struct ProviderTokenClaimsTests {
-  @Test func `expire one hour after they were issued`() {
+  @Test func `provider tokens expire one hour after they were issued`() {
     let claims = ProviderTokenClaims(teamID: "TEAM000001", keyID: "KEY0000001", issuedAt: 1_000)
     #expect(!claims.isExpired(at: 4_600))
     #expect(claims.isExpired(at: 4_601))
   }
 
-  @Test func `carry ids of ten capital letters and digits`() {
+  @Test func `provider tokens carry ids of ten capital letters and digits`() {
     #expect(ProviderTokenClaims.isIdentifier("ABCDE12345"))
     for text in ["", "ABCDE1234", "ABCDE123456", "abcde12345", "ABCDE1234é"] {
       #expect(!ProviderTokenClaims.isIdentifier(text))

@@ -42,7 +42,7 @@ import Testing
     #expect(PushTypes.any.find(String(repeating: "a", count: 65).utf8.span) == nil)
   }
 
-  @Test func `what is no NAME=SUFFIX is refused with its reason`() {
+  @Test func `a push type that is no NAME=SUFFIX is refused with its reason`() {
     #expect(problem("weather")?.contains("must be NAME=SUFFIX") == true)
     for name in ["", "Weather", "a b", "a\t", String(repeating: "a", count: 65)] {
       #expect(problem("\(name)=.x")?.hasPrefix("the name must be") == true, "\(name)")

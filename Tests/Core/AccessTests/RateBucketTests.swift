@@ -24,7 +24,7 @@ import Testing
     #expect(bucket.wait(now: 10_006) == 0)
   }
 
-  @Test func `it never holds more than a second, and time that goes back changes nothing`() {
+  @Test func `a bucket never holds more than a second, and time that goes back changes nothing`() {
     var bucket = RateBucket(rate: 5, now: 1_000_000)
     #expect(bucket.wait(now: .max) == 0)
     for _ in 0..<5 { bucket.take(1, now: .max) }
@@ -52,7 +52,7 @@ import Testing
     #expect(APIKeyTable([]).index(ofDigest: [UInt8](repeating: 0, count: 32).span) == nil)
   }
 
-  @Test func `it allows its apps`() {
+  @Test func `a key allows its apps`() {
     #expect(key("k", 1, apps: ["a.b"]).maySend(for: "a.b"))
     #expect(!key("k", 1, apps: ["a.b"]).maySend(for: "a.c"))
     #expect(key("k", 1, apps: ["*"]).maySend(for: "a.c"))

@@ -26,7 +26,7 @@ import Testing
     #expect(found[0].remedy.isEmpty == (status == .ok))
   }
 
-  @Test func `what it says of itself`() {
+  @Test func `a finding says what a certificate serves, and until when`() {
     func message(_ change: (inout CertificateFacts) -> Void) -> String {
       CertificateFindings.all(certificate(change), now: 0)[0].message
     }

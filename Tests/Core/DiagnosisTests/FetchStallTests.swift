@@ -35,7 +35,7 @@ import Testing
     #expect(found.first?.broker?.timeouts == 2)
   }
 
-  @Test func `never while it moves, at its end, or while records wait here`() {
+  @Test func `a partition is not stalled while it moves, at its end, or while records wait here`() {
     #expect(seconds(100) { reading(next: Int64($0)) }.isEmpty)
     #expect(seconds(100) { _ in reading(lag: 0) }.isEmpty)
     #expect(seconds(100) { _ in reading(lag: -1) }.isEmpty)

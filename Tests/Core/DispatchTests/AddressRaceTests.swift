@@ -6,7 +6,7 @@ import Dispatch
 import Testing
 
 /// A destination with one, two, seven or twelve addresses, in virtual time: what some of them do to a connect costs the
-/// others little, and what all of them do makes no storm.
+/// others little, and what all of them do makes no storm. (`Searches`)
 @Suite struct AddressRaceTests {
   private static let minute: UInt64 = 60_000
   private static let counts = [1, 2, 7, 12]

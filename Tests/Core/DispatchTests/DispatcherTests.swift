@@ -234,7 +234,7 @@ import Testing
     #expect(held == 0 && unacknowledged == 0)
   }
 
-  @Test func `what has expired is not sent`() {
+  @Test func `a push that has expired is not sent`() {
     var dispatcher = connected()
     let slot = take(facts(1, expiresAt: Self.wall + 500), 0, &dispatcher)
     connect(&dispatcher)

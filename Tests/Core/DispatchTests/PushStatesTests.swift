@@ -31,7 +31,7 @@ import Testing
     #expect(address != PeerAddress(bytes: bytes, port: 2_197))
   }
 
-  @Test func `other lengths are refused`() {
+  @Test func `addresses of other lengths are refused`() {
     #expect(PeerAddress(bytes: [1, 2, 3], port: 443) == nil)
   }
 }

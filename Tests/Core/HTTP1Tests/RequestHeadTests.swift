@@ -29,6 +29,7 @@ private func status(_ text: String) -> Int {
   }
 }
 
+/// Heads of requests, with `HTTPToken`.
 @Suite struct RequestHeadTests {
   private static let good =
     "POST /v1/a%20b?x=1&y=%2B+z HTTP/1.1\r\nHost: a.b:80\r\nContent-Length: 12\r\nX-Empty:\r\nX-Blank: \t v w \t\r\n\r\n"
@@ -200,7 +201,7 @@ private func status(_ text: String) -> Int {
     #expect(try read("5\r\nhello\r\n0\r\n", step: step) == nil)
   }
 
-  @Test func `anything else is refused`() {
+  @Test func `anything but a chunk is refused`() {
     for text in [
       "5\nhello\r\n", "5\r\nhello!\r\n0\r\n\r\n", "g\r\n", "\r\n", "0x5\r\n", "-1\r\n",
       "+5\r\nhello\r\n",

@@ -3,6 +3,7 @@ import Testing
 
 @testable import HTTP2Engine
 
+/// The engine as a whole, with its parts `HeaderBlock`, `StreamTable` and `OutstandingPings`.
 @Suite struct ClientEngineTests {
   private let apnsID = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
 

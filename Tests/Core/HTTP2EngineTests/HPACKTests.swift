@@ -4,6 +4,7 @@ import Testing
 
 @testable import HTTP2Engine
 
+/// RFC 7541, with `DynamicTable`, `StaticTable`, `HuffmanCode`, `FieldName` and `FieldText`.
 @Suite struct HPACKTests {
   /// Reads whole blocks with one decoder.
   struct Reading {

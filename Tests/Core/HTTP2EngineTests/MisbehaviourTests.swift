@@ -3,6 +3,7 @@ import Testing
 
 @testable import HTTP2Engine
 
+/// What a server does against RFC 9113, with `FrameReader`.
 @Suite struct MisbehaviourTests {
   @Test(arguments: Misbehaviour.frames + Misbehaviour.messages, [Int.max, 1])
   func

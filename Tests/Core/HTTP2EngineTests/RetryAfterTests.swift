@@ -41,7 +41,7 @@ import Testing
     #expect(wait("Wed Nov 25 21:00:00 2026", at: 1_795_640_400 - 7) == 7)
   }
 
-  @Test func `anything else is as if it were not there`() {
+  @Test func `any other value is as if it were not there`() {
     for text in [
       "", "-1", "+5", "1.5", "5 ", " 5", "soon", "5s", "0x10",
       "Sunday, 06-Nov-94 08:49:37", "Sun Nov 6 08:49:37 1994", String(repeating: " ", count: 99),

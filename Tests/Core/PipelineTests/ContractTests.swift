@@ -6,7 +6,7 @@ import Testing
 
 /// Topics, lanes and outcomes.
 @Suite struct ContractTests {
-  @Test func `have the documented names, partitions and readers`() {
+  @Test func `topics have the documented names, partitions and readers`() {
     let expected: [(String, Int32, String?)] = [
       ("push.requests", 12, "martlet-ingest"), ("push.notifications", 12, "martlet-sender"),
       ("push.notifications.bulk", 12, "martlet-sender"), ("push.retries.5s", 4, "martlet-sender"),
@@ -27,14 +27,14 @@ import Testing
       ])
   }
 
-  @Test func `carry a prefix of the user's choice`() {
+  @Test func `topic names carry a prefix of the user's choice`() {
     let names = TopicNames(prefix: "test-1.")
     #expect(names.all.allSatisfy { $0.name.hasPrefix("test-1.") })
     #expect(names.notifications(.bulk) == "test-1.notifications.bulk")
     #expect(names.retries == ["5s", "1m", "15m"].map { "test-1.retries.\($0)" })
   }
 
-  @Test func `read back what they print`() {
+  @Test func `outcomes and tiers are read back from what they print`() {
     for outcome in Outcome.allCases { #expect(Outcome(outcome.description.utf8.span) == outcome) }
     #expect(Outcome("lost".utf8.span) == nil)
     #expect(RetryTier.allCases.map(\.delay) == [5_000, 60_000, 900_000])
@@ -49,7 +49,7 @@ import Testing
     } catch { return error.problem }
   }
 
-  @Test func `accept names made of letters, digits, dots, hyphens and underscores`() {
+  @Test func `the rules accept names made of letters, digits, dots, hyphens and underscores`() {
     func check(_ name: String) -> RequestError.Problem? {
       problem { () throws(RequestError) in try RequestRules.checkName(name.utf8.span, .app) }
     }
@@ -64,7 +64,7 @@ import Testing
     #expect(check(String(repeating: "a", count: 256)) == .tooLong(bytes: 256, limit: 255))
   }
 
-  @Test func `hold a topic to the bundle id and the suffix of its type`() {
+  @Test func `the rules hold a topic to the bundle id and the suffix of its type`() {
     func check(_ topic: String, _ type: PushType) -> RequestError.Problem? {
       problem { () throws(RequestError) in
         try RequestRules.checkTopic(topic.utf8.span, app: "com.example.app".utf8.span, type: type)
@@ -133,7 +133,7 @@ import Testing
     #expect(payload(5_120, .voip) == nil)
   }
 
-  @Test func `are messages that name the field`() {
+  @Test func `violations of the rules are messages that name the field`() {
     let error = RequestError(.priority, .priorityNotAllowed(7, .alert, [10, 5, 1]), offset: 12)
     #expect(
       error.description == "priority: 7 is not allowed for type alert; use 10 or 5 or 1 (byte 12)")

@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(arguments: 1...200 as ClosedRange<UInt64>)
-  func `what is written reads as the same`(seed: UInt64) {
+  func `a dead letter that is written reads as the same`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     func text() -> String {
       let scalars: [Unicode.Scalar] = ["a", "\"", "\n", "\0", "é", "🎉", "\t", "/"]

@@ -41,7 +41,7 @@ import Testing
   private static let nothing: Set<PayloadValue> = [.absent, .null]
   private static let times: Set<PayloadValue> = [.zero, .one, .count, .fraction, .decimal]
 
-  @Test func `keep every value of every key apart from the others`() {
+  @Test func `the rules keep every value of every key apart from the others`() {
     for key in PayloadKey.allCases {
       for value in PayloadValue.allCases {
         var facts = PayloadFacts()
@@ -56,7 +56,8 @@ import Testing
 
   // MARK: alert
 
-  @Test func `let an alert pass with a text, a badge or a sound, and not with none (V3)`() {
+  @Test func `the rules let an alert pass with a text, a badge or a sound, and not with none (V3)`()
+  {
     #expect(problem(facts([(.alert, .text)]), .alert) == nil)
     #expect(problem(facts([(.alert, .object)]), .alert) == nil)
     #expect(problem(facts([(.badge, .zero)]), .alert) == nil)
@@ -71,24 +72,24 @@ import Testing
     #expect(problem(text, .alert) == "payload.aps: must be an object for type alert")
   }
 
-  @Test func `let the pushes of a Wallet pass be empty`() {
+  @Test func `the rules let the pushes of a Wallet pass be empty`() {
     #expect(problem(PayloadFacts(), .alert, isPass: true) == nil)
     #expect(problem(facts([]), .alert, isPass: true) == nil)
     #expect(problem(facts([(.badge, .text)]), .alert, isPass: true) != nil)
   }
 
-  @Test func `hold alert and badge to their types`() {
+  @Test func `the rules hold alert and badge to their types`() {
     expectOnly(
       Self.texts.union(Self.nothing).union([.object]), at: .alert, .alert, in: [(.badge, .one)])
     expectOnly(
       Self.nothing.union([.zero, .one, .count]), at: .badge, .alert, in: [(.alert, .text)])
   }
 
-  @Test func `let an alert wake the app as well (V4)`() {
+  @Test func `the rules let an alert wake the app as well (V4)`() {
     #expect(problem(facts([(.alert, .text), (.contentAvailable, .one)]), .alert) == nil)
   }
 
-  @Test func `take a sound by name, or as the object of a critical alert (V7)`() {
+  @Test func `the rules take a sound by name, or as the object of a critical alert (V7)`() {
     let alert = (PayloadKey.alert, PayloadValue.text)
     expectOnly(Self.texts.union(Self.nothing), at: .sound, .alert, in: [alert], except: .object)
     let sound = [alert, (PayloadKey.sound, PayloadValue.object)]
@@ -142,7 +143,7 @@ import Testing
 
   // MARK: background
 
-  @Test func `want content-available 1 of a background push and nothing to show (V2)`() {
+  @Test func `the rules want content-available 1 of a background push and nothing to show (V2)`() {
     expectOnly([.one], at: .contentAvailable, .background, in: [])
     for key in [PayloadKey.alert, .badge, .sound] {
       for value in PayloadValue.allCases {
@@ -164,7 +165,7 @@ import Testing
     (.attributesType, .text), (.attributes, .object),
   ]
 
-  @Test func `want timestamp, event and content-state of a Live Activity (V8)`() {
+  @Test func `the rules want timestamp, event and content-state of a Live Activity (V8)`() {
     #expect(problem(facts(Self.update), .liveactivity) == nil)
     expectOnly(Self.times, at: .timestamp, .liveactivity, in: Self.update)
     expectOnly([.update, .end], at: .event, .liveactivity, in: Self.update, refused: .start)
@@ -192,7 +193,7 @@ import Testing
     }
   }
 
-  @Test func `want alert, attributes-type and attributes of a start (V8)`() {
+  @Test func `the rules want alert, attributes-type and attributes of a start (V8)`() {
     let type = PushType.liveactivity
     #expect(problem(facts(Self.start), type) == nil)
     expectOnly(Self.texts.union([.object]), at: .alert, type, in: Self.start)
@@ -208,7 +209,7 @@ import Testing
     }
   }
 
-  @Test func `start no Live Activity by broadcast (V8)`() {
+  @Test func `the rules start no Live Activity by broadcast (V8)`() {
     let type = PushType.liveactivity
     #expect(problem(facts(Self.update), type, isBroadcast: true) == nil)
     #expect(problem(facts(Self.update + [(.event, .end)]), type, isBroadcast: true) == nil)
@@ -219,12 +220,12 @@ import Testing
   // MARK: The other types
 
   @Test(arguments: [PushType.widgets, .controls])
-  func `want content-changed of widgets and controls (V9)`(type: PushType) {
+  func `the rules want content-changed of widgets and controls (V9)`(type: PushType) {
     expectOnly([.yes], at: .contentChanged, type, in: [])
     #expect(problem(PayloadFacts(), type) == "payload.aps: is required for type \(type)")
   }
 
-  @Test func `want a time, an event and a named session of a media push`() {
+  @Test func `the rules want a time, an event and a named session of a media push`() {
     let whole: [(PayloadKey, PayloadValue)] = [
       (.timestamp, .count), (.event, .start), (.attributes, .object), (.attributesID, .text),
     ]
@@ -245,7 +246,7 @@ import Testing
     }
   }
 
-  @Test func `want exactly one text of a device management push (V10)`() {
+  @Test func `the rules want exactly one text of a device management push (V10)`() {
     var facts = PayloadFacts(members: 1)
     for value in PayloadValue.allCases {
       facts[.mdm] = value
@@ -260,7 +261,7 @@ import Testing
   }
 
   @Test(arguments: [PushType.location, .voip, .complication, .fileprovider, .pushtotalk])
-  func `leave the app's own bodies alone, but an aps is an object`(type: PushType) {
+  func `the rules leave the app's own bodies alone, but an aps is an object`(type: PushType) {
     #expect(problem(PayloadFacts(), type) == nil)
     #expect(problem(facts([]), type) == nil)
     #expect(problem(facts([(.sound, .count), (.badge, .text)]), type) == nil)

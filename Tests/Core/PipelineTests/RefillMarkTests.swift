@@ -49,7 +49,7 @@ import Testing
   }
 
   /// A partition of transactions of one record each holds as many markers as records.
-  @Test func `what is not handed over counts by its offsets`() {
+  @Test func `records that are not handed over count by their offsets`() {
     var mark = RefillMark(records: 400, bytes: 1 << 20)
     let told = (0..<200).map { number in
       mark.take(records: 1, through: Int64(number) * 2, bytes: 0, isEmpty: false)

@@ -23,5 +23,5 @@ import Testing
   func `version 00 with two ids is one`(text: String) { #expect(isValid(text)) }
 
   @Test(arguments: invalid)
-  func `anything else is none`(text: String) { #expect(!isValid(text)) }
+  func `any other text is no trace`(text: String) { #expect(!isValid(text)) }
 }

@@ -15,7 +15,7 @@ import Testing
     "lognormal:1ms,2ms,3ms",
     "lognormal:0ms,5ms", "50ms,400ms", "2m",
   ])
-  func `other texts are refused`(text: String) {
+  func `other texts are no latency`(text: String) {
     #expect(AnswerTimes(text) == nil)
   }
 

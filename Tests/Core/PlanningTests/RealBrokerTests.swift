@@ -69,7 +69,7 @@ import Testing
     #expect(rows.find("b", "sender") == nil)
   }
 
-  @Test func `what was not measured is left out`() {
+  @Test func `figures that were not measured are left out`() {
     let none = KafkaRuns([], costs)
     #expect(none.senders.isEmpty)
     #expect(none.demo == nil)

@@ -4,6 +4,7 @@ import Glibc
 import Planning
 import Testing
 
+/// docs/sizing.md, with its sections `KafkaSection`, `PredictionSection` and `SeenSection`.
 @Suite struct SizingPageTests {
   private let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
   private var path: String { root + "/docs/sizing.md" }

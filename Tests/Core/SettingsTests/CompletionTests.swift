@@ -39,7 +39,7 @@ import Testing
     #expect(completion.answer(["u"]) == .words([.init(text: "up", note: "Runs everything")]))
   }
 
-  @Test func `so are their values`() {
+  @Test func `settings' values are completed, too`() {
     #expect(next("up", "--profile", "") == ["faithful", "quick"])
     #expect(next("up", "--profile", "f") == ["faithful"])
     #expect(next("letters", "list", "--kind", "l") == ["live"])

@@ -17,6 +17,7 @@ let sampleTable = SettingTable(
     .text("password", secret: true, "Of the key file."),
   ], kafkaProperties: true)
 
+/// Settings from all their sources, with `SettingError` and `Suggestion`.
 @Suite struct SettingReaderTests {
   private func read(
     _ arguments: [String] = [], environment: [String: String] = [:], file: String? = nil,

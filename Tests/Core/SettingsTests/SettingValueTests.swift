@@ -2,6 +2,7 @@
 import Settings
 import Testing
 
+/// Values as people write them, with `UnitText`.
 @Suite struct SettingValueTests {
   private func value(_ kind: Setting.Kind, _ text: String) -> SettingValue? {
     try? kind.value(of: text)
@@ -28,7 +29,7 @@ import Testing
     "", "5", "5 s", "s", "-5s", "1.5s", "5S", "5sec", "99999999999999999d",
     "5\u{301}s",
   ])
-  func `anything else is no time`(text: String) {
+  func `any other text is no time`(text: String) {
     #expect(DurationText.milliseconds(of: text) == nil)
   }
 
@@ -41,7 +42,7 @@ import Testing
   }
 
   @Test(arguments: ["", "KiB", "64 KiB", "64kb", "-1", "1.5MiB", "9999999999999GiB"])
-  func `anything else is no size`(text: String) {
+  func `any other text is no size`(text: String) {
     #expect(ByteCountText.bytes(of: text) == nil)
   }
 
@@ -116,7 +117,7 @@ import Testing
     "a b:1",
     "a:b", "[[m]]:3", "[a:1", "a]:1",
   ])
-  func `anything else is no endpoint`(text: String) {
+  func `any other text is no endpoint`(text: String) {
     #expect(problem(.endpoint, text)?.hasPrefix("must be host:port") == true)
   }
 

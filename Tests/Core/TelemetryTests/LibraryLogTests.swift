@@ -3,7 +3,7 @@ import Telemetry
 import Testing
 
 @Suite struct LibraryLogTests {
-  @Test func `come one level below our own`() {
+  @Test func `librdkafka's lines come one level below our own`() {
     let expected: [LogLevel] = [
       .warning, .warning, .warning, .warning, .info, .debug, .debug, .debug,
     ]
@@ -17,7 +17,9 @@ import Testing
     }
   }
 
-  @Test func `are cut short by subject, and the next one says how many were left out`() {
+  @Test
+  func `librdkafka's lines are cut short by subject, and the next one says how many were left out`()
+  {
     var log = LibraryLog()
     func shown(_ subject: String, _ count: Int, from start: UInt64) -> [Int] {
       (0..<count).compactMap {
@@ -44,7 +46,7 @@ import Testing
     #expect(log.takeEnded(now: 44_000).map(\.more) == [44])
   }
 
-  @Test func `keep a bounded number of subjects`() {
+  @Test func `librdkafka's lines are counted for a bounded number of subjects`() {
     var log = LibraryLog()
     var shown = 0
     for number in 0..<10_000
@@ -54,7 +56,8 @@ import Testing
     #expect(shown == LibraryLog.subjects + LibraryLog.most)
   }
 
-  @Test func `steer no terminal, nor turn a line around, as no line of a log does`() {
+  @Test
+  func `librdkafka's lines steer no terminal, nor turn a line around, as no line of a log does`() {
     let event = LogEvent(
       milliseconds: 0, level: .info, service: "s", message: "a\u{202E}b\u{85}c",
       fields: [("x", .text("\u{2066}y"))])

@@ -29,7 +29,7 @@ import Testing
     #expect(page.values("none").isEmpty)
   }
 
-  @Test func `what is escaped in a label is read as it was`() throws {
+  @Test func `a label that is escaped is read as it was`() throws {
     let page = try MetricPage(#"x{a="1\"2\\3\n4",b=""} 0"#)
     #expect(page.series.first?.labels == ["a": "1\"2\\3\n4", "b": ""])
   }
@@ -49,7 +49,7 @@ import Testing
   @Test(arguments: [
     "a", "a one", "1a 1", "a{ 1", "a{b} 1", #"a{b="c} 1"#, #"a{b="c"1"#, "a 1 2 3", "{} 1", "é 1",
   ])
-  func `what is no such page is refused with its line`(line: String) {
+  func `a text that is no page of metrics is refused with its line`(line: String) {
     #expect(throws: MetricPageError(line: 2)) { try MetricPage("ok 1\n" + line) }
   }
 

@@ -23,7 +23,7 @@ import Testing
     #expect(repeated.admit(refused(0, 0, port: 9093), now: 59_000) == 0, "another broker")
   }
 
-  @Test func `says once that it has ended, with those that were not shown`() {
+  @Test func `the end of a repeated message is said once, with those that were not shown`() {
     var repeated = RepeatedMessages()
     for turn in 0..<4 { _ = repeated.admit(refused(turn, turn), now: UInt64(turn) * 500) }
     _ = repeated.admit("once", now: 1_500)
@@ -57,7 +57,7 @@ import Testing
     #expect(repeated.admit("", now: 0) == 0)
   }
 
-  @Test func `keeps a bounded number of messages and shows the others`() {
+  @Test func `a bounded number of messages is kept, and the others are shown`() {
     var repeated = RepeatedMessages()
     for turn in 0..<2 {
       let shown = (0..<1_000).count { repeated.admit("m\($0)", now: UInt64(turn)) != nil }

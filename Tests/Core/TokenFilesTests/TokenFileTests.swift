@@ -6,6 +6,7 @@ import Testing
 
 @testable import TokenFiles
 
+/// Files of device tokens in every form: `CSVRecords`, `JSONObjects`, `OneSignalRow`, `RpushRows`, `SQLDump`, `SQLWords`.
 @Suite struct TokenFileTests {
   private func items(
     _ format: TokenFileFormat, _ text: String, table: String? = nil

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Webhooks
 
-/// Everything about one endpoint, in a time that the tests decide.
+/// Everything about one endpoint, in a time that the tests decide, with `EventLane`.
 @Suite struct EndpointMachineTests {
   static let hour: UInt64 = 3_600_000
   static let day = 24 * hour

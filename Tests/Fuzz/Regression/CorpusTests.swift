@@ -23,7 +23,8 @@ import Testing
   }
 
   @Test(arguments: FuzzTarget.all().map(\.name))
-  func `hold every invariant, each cut off at any byte, too`(_ name: String) throws {
+  func `the corpora hold every invariant, each file cut off at any byte, too`(_ name: String) throws
+  {
     let target = try #require(FuzzTarget.named(name))
     let folder = "\(Self.place)/Corpus/\(name)"
     let files = Self.files(folder)
@@ -41,7 +42,7 @@ import Testing
     }
   }
 
-  @Test func `are there for every target, and none for a target that is gone`() {
+  @Test func `corpora are there for every target, and none for a target that is gone`() {
     #expect(Set(Self.files("\(Self.place)/Corpus")) == Set(FuzzTarget.all().map(\.name)))
   }
 }

@@ -63,14 +63,14 @@ private final class UnreadConnection {
     #expect(connection.write("still more", to: connection.client) == .moved(10))
   }
 
-  @Test func `without them it reads that the connection was reset`() throws {
+  @Test func `without such sockets the client reads that the connection was reset`() throws {
     let connection = try UnreadConnection()
     _ = try connection.accept()
     #expect(connection.read() == .moved(6))
     #expect(connection.read() == .failed(ECONNRESET))
   }
 
-  @Test func `they close when the client has closed, and when it takes too long`() throws {
+  @Test func `sockets close when the client has closed, and when it takes too long`() throws {
     let sockets = ClosingSockets()
     let now = MonotonicClock.milliseconds()
     do {

@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test(arguments: [1, Int.max])
-  func `what ends a connection`(piece: Int) {
+  func `a frame or header block against the rules ends the connection`(piece: Int) {
     let broken: [(inout HandMadeClient) -> Void] = [
       { $0.frame(1, 5, 1, [0x80]) }, { $0.frame(1, 5, 1, [0xFF, 0x80, 0x01]) },
       { $0.frame(1, 5, 1, [0x00, 0x05, 0x61]) }, { $0.frame(1, 5, 1, [0x00, 0x81, 0x00]) },

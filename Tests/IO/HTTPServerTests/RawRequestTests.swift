@@ -76,7 +76,7 @@ import Testing
     #expect(answer.hasSuffix("ok\n"))
   }
 
-  @Test func `who waits for it is told to go on`() throws {
+  @Test func `a client that waits for 100 Continue is told to go on`() throws {
     let client = try RawClient(port: server.port)
     client.send(
       "PUT /echo HTTP/1.1\r\n\(Self.close)Expect: 100-continue\r\nContent-Length: 2\r\n\r\n")

@@ -15,7 +15,7 @@ import Testing
     } catch { return error }
   }
 
-  @Test func `are read with every kind of value`() throws {
+  @Test func `documents are read with every kind of value`() throws {
     let text = #"""
       {"null":null,"yes":true,"no":false,"int":-12,"max":9223372036854775807,"double":1.5e2,
        "text":"a\"b\u00e9\ud83d\ude00","list":[1,[2],{}],"empty":{}}
@@ -34,7 +34,7 @@ import Testing
     #expect(root.object?.keys.count == 9)
   }
 
-  @Test func `may be a scalar or an array`() throws {
+  @Test func `documents may be a scalar or an array`() throws {
     #expect(try JSONDocument("7").root == 7)
     #expect(try JSONDocument(" \"x\" ").root == "x")
     #expect(try JSONDocument("null").root == nil)
@@ -43,7 +43,7 @@ import Testing
     #expect(try JSONDocument("18446744073709551616").root.number == 18_446_744_073_709_551_616)
   }
 
-  @Test func `show duplicate keys`() throws {
+  @Test func `documents show duplicate keys`() throws {
     let object = try JSONDocument(#"{"a":1,"b":2,"a":3}"#).root.object
     #expect(object?.duplicateKey == "a")
     #expect(object?.members.count == 3)
@@ -57,14 +57,14 @@ import Testing
     (#"{"a":01}"#, 5), ("1],[2", 1), ("[1] 2", 4), (#"["\x"]"#, 1), (#"["abc"#, 1), ("nul", 0),
     ("[\"a\u{1}\"]", 3), ("-", 0), ("1.", 0), ("1e", 0), ("{1:2}", 1), (#"["\ud800"]"#, 1),
   ])
-  func `are refused with the byte at which they go wrong`(text: String, offset: Int) {
+  func `documents are refused with the byte at which they go wrong`(text: String, offset: Int) {
     let found = error(text)
     #expect(found != nil, "\(text)")
     // The parser looks a token ahead in places: the offset is the token or its neighbour.
     #expect(abs((found?.offset ?? -9) - offset) <= 2, "\(text): \(String(describing: found))")
   }
 
-  @Test func `are refused when their UTF-8 is broken, at the broken byte`() {
+  @Test func `documents are refused when their UTF-8 is broken, at the broken byte`() {
     let sequences: [[UInt8]] = [
       [0xFF], [0xC0, 0x80], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80],
       [0xC3], [0x80],
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func `may nest 128 deep and no deeper`() {
+  @Test func `documents may nest 128 deep and no deeper`() {
     func nested(_ depth: Int) -> String {
       String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
     }
@@ -84,7 +84,7 @@ import Testing
     #expect(error(String(repeating: #"{"a":"#, count: 5_000)) != nil)
   }
 
-  @Test func `come back the same after being written`() throws {
+  @Test func `documents come back the same after being written`() throws {
     let value: JSONValue = [
       "text": "tab\t quote\" back\\ é \u{1}", "list": [nil, true, -7, 2.5, ["x": []]],
       "": "empty key",
@@ -129,7 +129,7 @@ import Testing
     }
   }
 
-  @Test func `survive 50,000 random mutations: read, or refused inside the text`() {
+  @Test func `documents survive 50,000 random mutations: read, or refused inside the text`() {
     var random = SeededGenerator(seed: 7)
     let parser = JSONParser()
     let good = Array(
@@ -167,7 +167,7 @@ import Testing
     return String(decoding: buffer.bytes, as: UTF8.self)
   }
 
-  @Test func `print every integer as Swift does`() {
+  @Test func `buffers print every integer as Swift does`() {
     for value in [0, 7, 10, 99, 100, -1, Int64.max, Int64.min, 1_795_224_000_123] {
       #expect(text { $0.append(decimal: value) } == "\(value)")
     }
@@ -180,13 +180,13 @@ import Testing
     }
   }
 
-  @Test func `escape what JSON wants escaped`() {
+  @Test func `buffers escape what JSON wants escaped`() {
     let raw: [UInt8] = Array("a\"b\\c\n\t\r\u{8}\u{c}\u{0}\u{1f}é/".utf8)
     let escaped = text { buffer in raw.withUnsafeBytes { buffer.append(jsonEscaped: $0) } }
     #expect(escaped == #"a\"b\\c\n\t\r\b\f\u0000\u001fé/"#)
   }
 
-  @Test func `grow and are emptied from the front without losing a byte`() {
+  @Test func `buffers grow and are emptied from the front without losing a byte`() {
     var random = SeededGenerator(seed: 5)
     var buffer = ByteBuffer(capacity: 16)
     var expected: [UInt8] = []
@@ -205,7 +205,7 @@ import Testing
     }
   }
 
-  @Test func `take a half-written entry back`() {
+  @Test func `buffers take a half-written entry back`() {
     #expect(
       text {
         $0.append("keep")

@@ -13,7 +13,7 @@ import Testing
     ("[1, // one\n 2]", "a comment", 4), ("[ # one\n 2]", "a comment", 2),
     ("{'a': 1}", "a single quotation mark", 1), ("[“a”]", "a typographic quotation mark", 1),
   ])
-  func `are named, with their place`(text: String, words: String, offset: Int) throws {
+  func `mistakes are named, with their place`(text: String, words: String, offset: Int) throws {
     let error = try #require(throws: JSONError.self) { try JSONDocument(text) }
     #expect(error.problem.contains(words), "\(error)")
     #expect(error.offset == offset)
@@ -26,5 +26,5 @@ import Testing
   }
 
   @Test(arguments: [#"[",]"]"#, ##"["//", "#", "'"]"##, "[1 , 2]"])
-  func `are not seen in texts`(text: String) throws { _ = try JSONDocument(text) }
+  func `mistakes are not seen in texts`(text: String) throws { _ = try JSONDocument(text) }
 }

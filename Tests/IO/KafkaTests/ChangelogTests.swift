@@ -21,7 +21,9 @@ import Testing
     return values
   }
 
-  @Test func `it reads on from given offsets, to the ends, and says where it stands`() throws {
+  @Test func `a changelog reads on from given offsets, to the ends, and says where it stands`()
+    throws
+  {
     let fixture = try KafkaFixture(topics: [("table", 2)])
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("table"))

@@ -5,6 +5,7 @@ import Testing
 
 @testable import Kafka
 
+/// Properties of librdkafka that we set, with `PrefetchLimits`.
 @Suite struct ConfigurationTests {
   @Test func `an unknown property is refused by name`() {
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")

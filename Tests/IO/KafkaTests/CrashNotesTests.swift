@@ -26,7 +26,7 @@ import Testing
     #expect(areDeadly(notes(line + "4 3 18 1795000000001 push.requests\n" + line)))
   }
 
-  @Test func `it is that record, and none like it`() {
+  @Test func `a record that is only like the one in the note is worked on`() {
     let twice = notes(line + line)
     #expect(!areDeadly(twice, "push.request"))
     #expect(!areDeadly(twice, "push.requests", 4))
@@ -34,7 +34,7 @@ import Testing
     #expect(!areDeadly(twice, "push.requests", 3, 17, 1_795_000_000_001), "of another topic's life")
   }
 
-  @Test func `what is no note counts for nothing`() {
+  @Test func `a line that is no note counts for nothing`() {
     let broken = [
       "11 3 17 1795000000000 push.requests", "x\n", "\n", "11 3 17 push.requests\n",
       "11 3 99999999999999999999 1795000000000 push.requests\n",

@@ -134,7 +134,7 @@ import Testing
     producer.drainDeliveries(into: &deliveries)
     submit(1, producer, topic)
     producer.sendPromptly()
-    usleep(100_000)
+    letPass(milliseconds: 100)
     producer.drainDeliveries(into: &deliveries)
     #expect(deliveries.isEmpty)
     #expect(producer.flush(timeoutMilliseconds: 20_000))
@@ -243,7 +243,9 @@ import Testing
     #expect(deliveries.compactMap { $0.refused?.name } == [])
   }
 
-  @Test func `what is refused is named with its topic, also between two attempts`() throws {
+  @Test func `records that Kafka refuses are named with their topic, also between two attempts`()
+    throws
+  {
     let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
     KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
@@ -326,7 +328,7 @@ import Testing
     broker = nil
     broker = try EmbeddedBroker([.init("things", partitions: 1)], port: port)
     // Until the client knows of it, which nothing tells.
-    usleep(2_000_000)
+    letPass(milliseconds: 2_000)
     #expect(producer.flush(timeoutMilliseconds: 10_000))
     deliveries = []
     producer.drainDeliveries(into: &deliveries)

@@ -34,7 +34,10 @@ import Testing
     } catch { return error.description }
   }
 
-  @Test func `take a channel in place of a token, and get what a broadcast needs`() throws {
+  @Test
+  func `broadcast requests take a channel in place of a token, and get what a broadcast needs`()
+    throws
+  {
     try read(Self.request()) { request in
       #expect(request.isBroadcast)
       #expect(RequestReaderTests.string(request.channel) == Self.channel)
@@ -62,7 +65,7 @@ import Testing
     (#","topic":"com.example.app""#, "topic: does not match app and type"),
     (#","channel":"YQ==""#, "channel: is given twice"),
   ])
-  func `are refused with the field named`(more: String, words: String) {
+  func `broadcast requests are refused with the field named`(more: String, words: String) {
     let found = error(Self.request(more))
     #expect(found?.hasPrefix(words) == true, "\(found ?? "passed")")
   }
@@ -75,18 +78,18 @@ import Testing
     ("ab=c", "channel: has no base64 character at character 3"),
     (String(repeating: "a", count: 516), "channel: has 516 characters, more than 512"),
   ])
-  func `want a channel id in base64`(channel: String, words: String) {
+  func `broadcast requests want a channel id in base64`(channel: String, words: String) {
     #expect(error(Self.request(channel: channel)) == words)
   }
 
-  @Test func `take every form of base64 text`() {
+  @Test func `broadcast requests take every form of base64 text`() {
     for channel in ["YQ==", "YWI=", "YWJj", "+/+/", "AZaz09+/", String(repeating: "a", count: 512)]
     {
       #expect(error(Self.request(channel: channel)) == nil, "\(channel)")
     }
   }
 
-  @Test func `start no Live Activity, and have bodies of up to 5,120 bytes`() {
+  @Test func `broadcast requests start no Live Activity, and have bodies of up to 5,120 bytes`() {
     let start =
       #"{"aps":{"timestamp":1,"event":"start","content-state":{},"attributes-type":"A","#
       + #""attributes":{},"alert":"x"}}"#
@@ -114,7 +117,7 @@ import Testing
     }
   }
 
-  @Test func `become envelopes that say so, before and after a retry`() throws {
+  @Test func `broadcast requests become envelopes that say so, before and after a retry`() throws {
     let value = try encode(Self.request(#","id":"goal-1","lane":"bulk""#))
     let line = "M1\tbulk\tproduction\tcom.example.app\tcom.example.app.push-type.liveactivity\t"
     let rest = "liveactivity\t10\t0\t00000000-0000-0001-0000-000000000002\t\t1795224000123\tgoal-1"
@@ -153,7 +156,7 @@ import Testing
     }
   }
 
-  @Test func `lose the brackets and blanks of an old client`() {
+  @Test func `decorated tokens lose the brackets and blanks of an old client`() {
     #expect(normalize("<00FF aa11 22bb>") == "00ffaa1122bb")
     #expect(normalize(" ab ") == "ab")
     #expect(normalize("<>") == "is empty")

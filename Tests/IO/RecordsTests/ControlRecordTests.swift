@@ -7,7 +7,7 @@ import Testing
     Array(text.utf8).withUnsafeBytes { ControlRecord.isPaused($0) }
   }
 
-  @Test func `says whether it pauses`() {
+  @Test func `a control record says whether it pauses`() {
     #expect(ControlRecord.isPaused(nil) == false)
     #expect(isPaused(#"{"paused":true,"at":1795000000000,"by":"ann"}"#) == true)
     #expect(isPaused(#"{"reason":"x","paused":false}"#) == false)

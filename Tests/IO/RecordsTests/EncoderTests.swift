@@ -49,7 +49,7 @@ import Testing
     #expect(String(decoding: value, as: UTF8.self) == expected)
   }
 
-  @Test func `write an id as it describes itself, whatever its digits are`() {
+  @Test func `envelopes write an id as it describes itself, whatever its digits are`() {
     var buffer = ByteBuffer()
     for digit in UInt64(0)..<16 {
       for place in stride(from: 0, to: 64, by: 4) {
@@ -66,7 +66,9 @@ import Testing
     }
   }
 
-  @Test func `read back as what was asked for, for every type, lane and environment`() throws {
+  @Test func `envelopes read back as what was asked for, for every type, lane and environment`()
+    throws
+  {
     for type in PushType.allCases {
       for lane in Lanes.standard.all {
         for environment in Environment.allCases {
@@ -91,7 +93,7 @@ import Testing
     }
   }
 
-  @Test func `stay within the line's limit with every field at its longest`() throws {
+  @Test func `envelopes stay within the line's limit with every field at its longest`() throws {
     let app = String(repeating: "a", count: 230)
     let escapedID = String(repeating: #"\u0001"#, count: 128)
     let text =
@@ -104,7 +106,7 @@ import Testing
     #expect(envelope.requestID.count == 768)
   }
 
-  @Test func `keep envelope and body when they move to a retry topic`() throws {
+  @Test func `envelopes keep envelope and body when they move to a retry topic`() throws {
     let value = try encode(RequestReaderTests.example)
     let envelope = try Envelope.parse(value.span)
     var buffer = ByteBuffer()
@@ -129,7 +131,7 @@ extension EnvelopeEncoderTests {
   private static let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
   @Test(arguments: [false, true])
-  func `carry the trace of their request, also over a retry`(isBroadcast: Bool) throws {
+  func `envelopes carry the trace of their request, also over a retry`(isBroadcast: Bool) throws {
     let target = isBroadcast ? #""channel":"dHN0LXNyY2gtY2hubA==""# : #""token":"ab""#
     let body = isBroadcast ? #"{"aps":{"timestamp":1,"event":"end"}}"# : #"{"aps":{"badge":1}}"#
     let text = #"{"app":"com.example.app",\#(target),"payload":\#(body)}"#
@@ -161,7 +163,7 @@ extension EnvelopeEncoderTests {
   }
 
   @Test(arguments: ["", "device", "channel"])
-  func `keep the dead letter that they replay over a retry`(target: String) throws {
+  func `envelopes keep the dead letter that they replay over a retry`(target: String) throws {
     let fields = [
       "M1", "bulk", "sandbox", "com.example.app", "com.example.app.push-type.liveactivity",
       "liveactivity", "5", "0", Self.id, "", "1795224000123", "order-8812", "", "", "", target,
@@ -218,7 +220,7 @@ extension EnvelopeEncoderTests {
     #expect(text == expected)
   }
 
-  @Test func `come back with every field, many lines per record`() throws {
+  @Test func `receipts come back with every field, many lines per record`() throws {
     var buffer = ByteBuffer()
     let id = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
     with(id) { apnsID in
@@ -257,7 +259,7 @@ extension EnvelopeEncoderTests {
     }
   }
 
-  @Test func `that are damaged are refused by field`() {
+  @Test func `receipts that are damaged are refused by field`() {
     func field(_ text: String) -> String? {
       with(text) { line in
         do throws(RecordError) {

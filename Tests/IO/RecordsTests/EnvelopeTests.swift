@@ -35,7 +35,7 @@ import Testing
     String(decoding: record[range.indices], as: UTF8.self)
   }
 
-  @Test func `give back every field that was written`() throws {
+  @Test func `envelopes give back every field that was written`() throws {
     let record = Self.record(body: #"{"aps":{}}"#)
     let envelope = try Envelope.parse(record.span)
     #expect(envelope.lane == .bulk)
@@ -61,7 +61,7 @@ import Testing
       text(envelope.constantPart, record) == Self.fields[0..<12].joined(separator: "\t"))
   }
 
-  @Test func `leave out what is empty, and tell an absent expiration from 0`() throws {
+  @Test func `envelopes leave out what is empty, and tell an absent expiration from 0`() throws {
     var fields = Self.fields
     for field in [7, 9, 11, 12, 13, 14] { fields[field] = "" }
     var envelope = try Envelope.parse(Self.record(fields).span)
@@ -91,7 +91,7 @@ import Testing
     #expect(error(Self.record(field, value))?.field == field)
   }
 
-  @Test func `refuse control characters in any field`() {
+  @Test func `envelopes refuse control characters in any field`() {
     for field in EnvelopeField.allCases
     where field.rawValue < EnvelopeField.target.rawValue {
       let value = Self.fields[Int(field.rawValue)]
@@ -101,7 +101,7 @@ import Testing
     }
   }
 
-  @Test func `refuse lines with fields too few or too many`() {
+  @Test func `envelopes refuse lines with fields too few or too many`() {
     for count in 1..<15 {
       let found = error(Self.record(Array(Self.fields[..<count])))
       #expect(found?.problem == .lineEnded)
@@ -117,7 +117,9 @@ import Testing
     "liveactivity", "5", "0", id, "", "1795224000123", "order-8812", "3", "1795224000456", "",
   ]
 
-  @Test func `say in a sixteenth field that they go to a channel; fifteen are for a device`() throws
+  @Test
+  func `envelopes say in a sixteenth field that they go to a channel; fifteen are for a device`()
+    throws
   {
     #expect(try Envelope.parse(Self.record().span).target == .device)
     for name in ["", "device"] {
@@ -177,7 +179,7 @@ import Testing
     #expect(try taken(.apnsID, "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3f") != mine)
   }
 
-  @Test func `say in an eighteenth field which trace they belong to`() throws {
+  @Test func `envelopes say in an eighteenth field which trace they belong to`() throws {
     for replay in ["", "3/17"] {
       let record = Self.record(Self.fields + ["", replay, Self.trace])
       let envelope = try Envelope.parse(record.span)
@@ -207,7 +209,7 @@ import Testing
     #expect(error(Self.record(fields))?.problem == .tooLong)
   }
 
-  @Test func `refuse what has no body, no line end, or too much of either`() {
+  @Test func `envelopes refuse what has no body, no line end, or too much of either`() {
     #expect(error([])?.problem == .unterminated)
     #expect(error(Self.record(body: ""))?.problem == .emptyBody)
     #expect(error(Array(Self.fields.joined(separator: "\t").utf8))?.problem == .unterminated)
@@ -218,14 +220,16 @@ import Testing
     #expect(error(Self.record(.requestID, long))?.problem == .tooLong)
   }
 
-  @Test func `accept a line of exactly the longest length, and not one byte more`() {
+  @Test func `envelopes accept a line of exactly the longest length, and not one byte more`() {
     let usual = Self.fields.joined(separator: "\t").utf8.count
     let reason = String(repeating: "r", count: Envelope.maximumLine - usual)
     #expect(error(Self.record(.lastReason, "TooManyRequests" + reason)) == nil)
     #expect(error(Self.record(.lastReason, "TooManyRequests" + reason + "r"))?.problem == .tooLong)
   }
 
-  @Test func `survive 50,000 random mutations: parsed, or refused with a field inside the record`()
+  @Test
+  func
+    `envelopes survive 50,000 random mutations: parsed, or refused with a field inside the record`()
   {
     var random = SeededGenerator(seed: 42)
     let good = Self.record(body: #"{"aps":{"alert":"x"}}"#)
@@ -257,7 +261,7 @@ import Testing
     do throws(EnvelopeError) { return "\(try read())" } catch { return "\(error)" }
   }
 
-  @Test func `read each record as if it were the first, whatever the one before was`() {
+  @Test func `a reader reads each record as if it were the first, whatever the one before was`() {
     let changes: [(EnvelopeField, String)] = [
       (.version, "M1"), (.version, "M2"), (.lane, "transactional"), (.environment, "production"),
       (.app, "com.example.ap"), (.app, "com.example.app2"), (.app, "com example"), (.topic, ""),

@@ -68,7 +68,7 @@ import Testing
     ("{\"a\":[]}", .object),
   ]
 
-  @Test func `show what stands at each key, whatever it is`() {
+  @Test func `payloads show what stands at each key, whatever it is`() {
     for (name, key) in Self.names {
       for (text, value) in Self.values {
         for payload in [
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  @Test func `show the events by name, also where the name is escaped`() {
+  @Test func `payloads show the events by name, also where the name is escaped`() {
     let events: [(String, PayloadValue)] = [
       ("start", .start), ("update", .update), ("end", .end), ("Start", .text), ("", .text),
       ("\\u0065nd", .end),
@@ -97,7 +97,7 @@ import Testing
     #expect(facts(#"{"aps":{"\u0065vent":"end"}}"#)?[.event] == .end)
   }
 
-  @Test func `look into a sound's object and an alert's`() {
+  @Test func `payloads are looked into at the objects of sound and alert`() {
     let sound = facts(#"{"aps":{"sound":{"critical":1,"name":"a.caf","volume":0.5,"x":[]}}}"#)
     #expect(sound?[.sound] == .object)
     #expect(sound?[.soundCritical] == .one)
@@ -114,7 +114,8 @@ import Testing
     }
   }
 
-  @Test func `know the interruption levels that there are, and times that count milliseconds`() {
+  @Test
+  func `payloads know the interruption levels that there are, and times that count milliseconds`() {
     for (level, isOdd) in [
       ("\"passive\"", false), ("\"active\"", false), ("\"time-sensitive\"", false),
       ("\"critical\"", false), ("null", false), ("\"Active\"", true), ("\"urgent\"", true),
@@ -151,7 +152,7 @@ import Testing
     #expect(facts?[.aps] == .absent)
   }
 
-  @Test func `with a key twice in aps, known or not, are refused with its path (V14)`() {
+  @Test func `payloads with a key twice in aps, known or not, are refused with its path (V14)`() {
     for (name, _) in Self.names + [("unknown", .aps), ("x", .aps)] {
       let text = "{\"aps\":{\"\(name)\":null,\"other\":1,\"\(name)\":null}}"
       #expect(problem(text, .voip)?.hasPrefix("payload.aps.\(name): is given twice") == true)
@@ -168,13 +169,13 @@ import Testing
     #expect(problem(#"{"x":1,"x":2}"#, .voip) == nil)
   }
 
-  @Test func `with thousands of keys in aps are judged as any other`() {
+  @Test func `payloads with thousands of keys in aps are judged as any other`() {
     let keys = (0..<500).map { "\"k\($0)\":0" }.joined(separator: ",")
     #expect(problem("{\"aps\":{\(keys)}}", .voip) == nil)
     #expect(problem("{\"aps\":{\(keys),\"k7\":1}}", .voip)?.hasPrefix("payload.aps.k7: ") == true)
   }
 
-  @Test func `may have keys in aps that no rule names`() {
+  @Test func `payloads may have keys in aps that no rule names`() {
     #expect(problem(#"{"aps":{"alert":"x","summary-arg":"y","future":{"a":1}}}"#, .alert) == nil)
   }
 
@@ -209,13 +210,13 @@ import Testing
     #expect(problem(text, type) == nil)
   }
 
-  @Test func `that are no JSON object are refused`() {
+  @Test func `payloads that are no JSON object are refused`() {
     for text in ["", " ", "[]", "7", "\"x\"", "null", "{", "{}x", "{} {}", "{\"a\":tru}"] {
       #expect(problem(text, .voip)?.hasPrefix("payload: ") == true, "\(text)")
     }
   }
 
-  @Test func `are bound by the limit of their kind`() {
+  @Test func `payloads are bound by the limit of their kind`() {
     func text(_ bytes: Int) -> String {
       #"{"aps":{"timestamp":1,"event":"end"},"x":""# + String(repeating: "x", count: bytes - 44)
         + #""}"#
@@ -231,7 +232,7 @@ import Testing
     #expect(problem(text(5_121), .voip) != nil)
   }
 
-  @Test func `survive 50,000 random mutations: judged, or refused with words`() {
+  @Test func `payloads survive 50,000 random mutations: judged, or refused with words`() {
     let seed: UInt64 = 11
     var random = SeededGenerator(seed: seed)
     let good =

@@ -153,7 +153,7 @@ import Testing
     #expect(String(decoding: keyed.key, as: UTF8.self) == "com.example.app/sandbox")
   }
 
-  @Test func `never put a token into a header that could break it`() {
+  @Test func `records never put a token into a header that could break it`() {
     let text =
       #"{"credential":"c","team_id":"t","key_id":"k","environment":"any","apps":["*"],"issued_at":1,"#
       + #""generation":1,"token":"abc\r\nx: y"}"#
@@ -193,7 +193,7 @@ import Testing
     ),
     (#"{"token":"ab","token":"ab","app":"a","environment":"sandbox","removed_at":2}"#, "token"),
   ])
-  func `that are damaged are refused by field`(text: String, field: String) {
+  func `records that are damaged are refused by field`(text: String, field: String) {
     do throws(RecordError) {
       _ = try decode(Array(text.utf8)) { bytes, parser throws(RecordError) in
         try DeviceRecord(bytes, parser: parser)
@@ -204,7 +204,7 @@ import Testing
     }
   }
 
-  @Test func `survive random mutations: read, or refused`() {
+  @Test func `records survive random mutations: read, or refused`() {
     var random = SeededGenerator(seed: 9)
     let good = FeedbackRecord(
       device: Self.device, topic: "com.example.app", status: 410, reason: "Unregistered",
@@ -238,7 +238,7 @@ import Testing
     }
   }
 
-  @Test func `give reason and timestamp, whatever else they hold`() {
+  @Test func `answers give reason and timestamp, whatever else they hold`() {
     let gone = answer(410, #"{"reason":"Unregistered","timestamp":1794999000123,"more":[1]}"#)
     #expect(gone.response.reason == .unregistered)
     #expect(gone.response.timestamp == 1_794_999_000_123)

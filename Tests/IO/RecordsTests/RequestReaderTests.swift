@@ -6,6 +6,7 @@ import Random
 import Records
 import Testing
 
+/// Requests as ingest reads them, with `RequestDefaults` and `ShownCharacter`.
 @Suite struct RequestReaderTests {
   static let token = String(repeating: "aB", count: 32)
   static let example =
@@ -64,7 +65,7 @@ import Testing
     }
   }
 
-  @Test func `with the required fields only get the documented defaults`() throws {
+  @Test func `requests with the required fields only get the documented defaults`() throws {
     try read(Self.request("")) { request in
       #expect(request.environment == .production)
       #expect(request.type == .alert)
@@ -80,7 +81,9 @@ import Testing
     try read(Self.request(#","expiration":0"#)) { #expect($0.expiration == 0) }
   }
 
-  @Test func `expire at a time, or some seconds after their own time, and not both`() throws {
+  @Test func `requests expire at a time, or some seconds after their own time, and not both`()
+    throws
+  {
     try read(Self.request(#","expires_in":90"#)) { request in
       #expect(request.expiration == nil && request.expiresIn == 90)
       #expect(request.expiration(created: 1_795_224_000_000) == 1_795_224_090)
@@ -136,7 +139,9 @@ import Testing
         .contains("must be an object") == true)
   }
 
-  @Test func `keep the payload's own white space and escapes, and nothing around it`() throws {
+  @Test func `requests keep the payload's own white space and escapes, and nothing around it`()
+    throws
+  {
     let payload = #"{ "a" : [ 1 , "\u00e9\n" ] , "b":{ } }"#
     let bundle = #""app":"com.example.app","token":"ab","type":"voip""#
     for text in [
@@ -147,14 +152,14 @@ import Testing
     }
   }
 
-  @Test func `give the id both unescaped and as it stands`() throws {
+  @Test func `requests give the id both unescaped and as it stands`() throws {
     try read(Self.request(#","id":"a\tb\u00e9\"""#)) { request in
       #expect(Self.string(request.id) == "a\tbé\"")
       #expect(Self.string(request.escapedID) == #"a\tb\u00e9\""#)
     }
   }
 
-  @Test func `take tokens from an array, and normalise each by itself`() throws {
+  @Test func `requests take tokens from an array, and normalise each by itself`() throws {
     let text =
       #"{"app":"a.b","payload":{"aps":{"alert":"x"}},"tokens":["ABcd","xy","abc",12,null,["a"],"","00"]}"#
     try read(text) { request in
@@ -181,7 +186,8 @@ import Testing
     }
   }
 
-  @Test func `normalise tokens of any length, and name the first character that is no digit`()
+  @Test
+  func `tokens of any length are normalised, and the first character that is no digit is named`()
     throws
   {
     let digits = Array("0123456789abcdefABCDEF".utf8)
@@ -229,7 +235,7 @@ import Testing
     }
   }
 
-  @Test func `take 1,000 tokens and not one more`() throws {
+  @Test func `requests take 1,000 tokens and not one more`() throws {
     func text(_ count: Int) -> String {
       let list = (0..<count).map { _ in #""ab""# }.joined(separator: ",")
       return #"{"app":"a.b","payload":{"aps":{"alert":"x"}},"tokens":["# + list + "]}"
@@ -293,7 +299,7 @@ import Testing
     (request(#","id":"""#), .id, .emptyText),
     (request(#","apns_id":"nope""#), .apnsID, .notUUID),
   ])
-  func `are refused with the field and what is wrong with it`(
+  func `requests are refused with the field and what is wrong with it`(
     text: String, field: RequestField, problem: RequestError.Problem
   ) {
     let found = error(text)
@@ -301,7 +307,7 @@ import Testing
     #expect(found?.problem == problem, "\(text)")
   }
 
-  @Test func `take a field that is null for one that was left out`() throws {
+  @Test func `requests take a field that is null for one that was left out`() throws {
     let optional = RequestField.allCases.filter {
       ![.app, .payload, .token, .channel, .tokens].contains($0)
     }
@@ -319,7 +325,7 @@ import Testing
     try read(Self.request(#","id":null,"id":"a""#)) { #expect(Self.string($0.id) == "a") }
   }
 
-  @Test func `that are refused still tell their id and app, as far as they were read`() {
+  @Test func `requests that are refused still tell their id and app, as far as they were read`() {
     let reader = RequestReader()
     func known(_ text: String) -> [String] {
       _ = error(text, reader)
@@ -332,7 +338,10 @@ import Testing
     #expect(known("{") == ["", ""])
   }
 
-  @Test func `say what to do: values, seconds, the character and its place, a byte order mark`() {
+  @Test
+  func
+    `refusals of requests say what to do: values, seconds, the character and its place, a byte order mark`()
+  {
     func words(_ text: String) -> String { error(text)?.description ?? "" }
     #expect(
       words(Self.request(#","environment":"prod""#))
@@ -362,7 +371,7 @@ import Testing
     #expect(found?.description.hasPrefix("colour: is not a field of a request (byte ") == true)
   }
 
-  @Test func `that are no JSON objects are refused as such`() {
+  @Test func `requests that are no JSON objects are refused as such`() {
     #expect(error("")?.problem == .empty)
     #expect(error("  ")?.problem == .empty)
     for text in ["[]", "7", "\"x\"", "null"] { #expect(error(text)?.field == nil, "\(text)") }
@@ -377,7 +386,7 @@ import Testing
     }
   }
 
-  @Test func `with a payload that is broken anywhere inside are refused at the payload`() {
+  @Test func `requests with a payload that is broken anywhere inside are refused at the payload`() {
     for payload in [
       #"{"a":tru}"#, #"{"a" 1}"#, #"{"a":01}"#, #"{"a":"\x"}"#, #"{"a":1.}"#, #"{"a":[1,]}"#,
       #"{,}"#,
@@ -401,7 +410,7 @@ import Testing
     #expect(error(text(5_121, "voip"))?.problem == .tooLong(bytes: 5_121, limit: 5_120))
   }
 
-  @Test func `may bring their own apns-id for exactly one token`() throws {
+  @Test func `requests may bring their own apns-id for exactly one token`() throws {
     let id = "0F6E1C1E-5A0B-4C55-9D0E-6F6B3A1C2D3E"
     try read(Self.request(#","apns_id":"\#(id)""#)) { #expect($0.apnsID == NotificationID(id)) }
     let two =
@@ -409,7 +418,7 @@ import Testing
     #expect(error(two)?.problem == .onlyWithOneToken)
   }
 
-  @Test func `leave nothing behind for the next one`() throws {
+  @Test func `requests leave nothing behind for the next one`() throws {
     let reader = RequestReader()
     try read(Self.example, reader) { #expect(!$0.id.isEmpty) }
     try read(Self.request(""), reader) { request in
@@ -421,7 +430,7 @@ import Testing
     #expect(reader.refusedID.isEmpty)
   }
 
-  @Test func `survive 100,000 random mutations: read, or refused with a named place`() {
+  @Test func `requests survive 100,000 random mutations: read, or refused with a named place`() {
     var random = SeededGenerator(seed: 2)
     let reader = RequestReader()
     let alphabet = Array(#"{}[]",:\u0e-tfn "#.utf8)

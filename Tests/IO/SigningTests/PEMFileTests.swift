@@ -4,7 +4,7 @@ import PEMFiles
 import Signing
 import Testing
 
-/// Keys and certificates in the forms in which people have them.
+/// Keys and certificates in the forms in which people have them, with `PEMBlocks` and `DERShape`.
 @Suite struct PEMFileTests {
   private static let key = (try? SigningKey.generate()).flatMap { try? $0.pem() } ?? []
   private static let text = String(decoding: key, as: UTF8.self)

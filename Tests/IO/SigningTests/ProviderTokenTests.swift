@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test(arguments: ["Z", "Zm9vY", "Zh", "Zg==", "Zg=", "Zm 8", "Zm+v", "é"])
-  func `what is not canonical is refused`(text: String) {
+  func `base64url that is not canonical is refused`(text: String) {
     #expect(Base64URL.decode(text.utf8) == nil)
   }
 

@@ -14,7 +14,7 @@ import Testing
     try TokenKeys(text: Array(text.utf8))
   }
 
-  @Test func `what was sealed opens again, and no two seals are alike`() throws {
+  @Test func `a token that was sealed opens again, and no two seals are alike`() throws {
     let keys = try keys(hex)
     let first = try keys.seal(plain, context: context)
     let second = try keys.seal(plain, context: context)
@@ -42,7 +42,7 @@ import Testing
             + "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39"))
   }
 
-  @Test func `any bit that is changed is noticed`() throws {
+  @Test func `a seal of which any bit is changed does not open`() throws {
     let keys = try keys(hex)
     let sealed = try keys.seal(plain, context: context)
     let head = "v1.\(keys.ids[0])."
@@ -83,7 +83,7 @@ import Testing
     "", "\n", "00", "zz0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
     "+10102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "AAECAwQF",
   ])
-  func `what is no key is refused without showing it`(text: String) throws {
+  func `a file that is no key is refused without showing it`(text: String) throws {
     let problem = problem { () throws(SigningError) in try keys(text) }
     #expect(!problem.isEmpty)
     #expect(text.count < 3 || !problem.contains(text))

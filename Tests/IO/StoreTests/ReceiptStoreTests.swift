@@ -44,7 +44,9 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `the oldest go first, a bounded number at a time, and nothing newer`(kind: DatabaseKind)
+  func `the oldest receipts go first, a bounded number at a time, and nothing newer`(
+    kind: DatabaseKind
+  )
     throws
   {
     let location = try kind.location(in: folder)
@@ -58,7 +60,9 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `it is noted since when receipts are kept, until the last one is gone`(kind: DatabaseKind)
+  func `the database notes since when receipts are kept, until the last one is gone`(
+    kind: DatabaseKind
+  )
     throws
   {
     let location = try kind.location(in: folder)

@@ -109,7 +109,8 @@ import Testing
     }
   }
 
-  @Test func `what is cut, damaged or ambiguous is refused and never left out`() throws {
+  @Test func `an identity that is cut, damaged or ambiguous is refused and never left out`() throws
+  {
     let (certificate, key) = (issued.certificatePEM, issued.keyPEM)
     let root = String(decoding: authority.certificatePEM, as: UTF8.self)
     func after(_ text: String) -> [UInt8] { certificate + Array(text.utf8) }

@@ -48,7 +48,7 @@ import Testing
     #expect(!production.servesSandbox && production.servesProduction)
   }
 
-  @Test func `its end is read`() throws {
+  @Test func `a certificate's end is read`() throws {
     let year = try facts(authority.issueClient(bundleID: "a.b")).expiresAt
     let past = try facts(authority.issueClient(bundleID: "a.b", validity: .expired)).expiresAt
     // A year from now against an hour ago, to the second or two that the test takes.

@@ -126,5 +126,5 @@ import Testing
     "Topic things [0] returning offset 5 for END: Success", "Topic ", "Broker 1: Log append x [",
     "Broker 99999999999999999999: Log append things [0] 1 messages",
   ])
-  func `other lines say nothing`(_ line: String) { #expect(BrokerEvent(line) == nil) }
+  func `other lines of librdkafka say nothing`(_ line: String) { #expect(BrokerEvent(line) == nil) }
 }

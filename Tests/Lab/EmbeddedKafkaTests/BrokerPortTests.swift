@@ -64,7 +64,7 @@ import Testing
     var broker: EmbeddedBroker? = try EmbeddedBroker([.init("things", partitions: 2)], port: port)
     let copy = try #require(copyOfListener(on: port))
     let child = try LoopThread(name: "child") {
-      usleep(100_000)
+      letPass(milliseconds: 100)
       close(copy)
     }
     if isNew {

@@ -28,7 +28,7 @@ import Testing
     line.withUnsafeBytes { DeliveredLine($0) }
   }
 
-  @Test func `says what the receipt says, whatever else stands in it`() throws {
+  @Test func `the line says what the receipt says, whatever else stands in it`() throws {
     let texts: [StaticString] = ["plain", "\\\"at\\\":7,\\\"created\\\":8", "\\u00e9"]
     for text in texts {
       for hasMore in [false, true] {
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  @Test func `is none for any other receipt, and for a line that is cut anywhere`() {
+  @Test func `the line is none for any other receipt, and for a line that is cut anywhere`() {
     #expect(read(line { $0.outcome = .rejected }) == nil)
     #expect(read(line { $0.apnsID = ReceiptLine.nothing }) == nil)
     #expect(read(line { $0.created = 0 }) == nil)

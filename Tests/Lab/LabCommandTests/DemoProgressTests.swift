@@ -6,7 +6,7 @@ import Testing
 /// How much of a demo is said to be done.
 @Suite struct DemoProgressTests {
   @Test
-  func `what is done is the share of requests in Kafka, and of outcomes among what they ask for`() {
+  func `progress is the share of requests in Kafka, and of outcomes among what they ask for`() {
     #expect(DemoRun.fraction(fed: 0.5, asked: 100, answered: 50) == 0.25)
     #expect(DemoRun.fraction(fed: 1, asked: 100, answered: 99) == 0.99)
     // A repeat is answered twice: no more is done than all.

@@ -49,7 +49,7 @@ import Testing
     let tree = try ProcessTree(log: log)
     try tree.start(shell("once", "exit 0", restarts: false))
     #expect(eventually { tree.state("once")?.lastStatus == 0 })
-    usleep(300_000)
+    letPass(milliseconds: 300)
     #expect(tree.state("once")?.pid == nil)
     #expect(tree.state("once")?.restarts == 0)
     tree.stopAll()

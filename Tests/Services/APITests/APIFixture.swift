@@ -25,7 +25,9 @@ final class APIFixture {
   let port: UInt16
   private let started = Started()
 
-  init(_ flags: [String] = [], keys: String? = nil) throws {
+  init(
+    _ flags: [String] = [], keys: String? = nil, _ change: (inout APISettings) -> Void = { _ in }
+  ) throws {
     kafka = try KafkaFixture(topics: [("requests", 4), ("devices", 1)])
     let file = folder.file("keys")
     try File.write(file, Array((keys ?? Self.keys).utf8))
@@ -36,6 +38,7 @@ final class APIFixture {
         for: table), environment: [:], file: nil)
     var settings = try APISettings(values)
     settings.kafka = kafka.configuration
+    change(&settings)
     let context = ServiceContext(
       name: "martlet-api", log: Logger(service: "test", level: .error), values: values)
     self.context = context

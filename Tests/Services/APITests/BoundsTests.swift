@@ -50,7 +50,7 @@ private let lines = "application/x-ndjson"
     #expect(answer.text.split(separator: "\n").count == 4_500)
   }
 
-  @Test func `others are answered while a body is worked on that takes long`() throws {
+  @Test func `other requests are answered while a body is worked on that takes long`() throws {
     let fixture = try APIFixture()
     // 40 MB of one array: more than a turn may do.
     let large = "[" + Array(repeating: request(), count: 60_000).joined(separator: ",") + "]"
@@ -78,7 +78,7 @@ private let lines = "application/x-ndjson"
   }
 
   @Test func `verdicts have a bound, and what is behind it a verdict that says so`() throws {
-    let fixture = try APIFixture(["--max-verdicts", "1MiB"])
+    let fixture = try APIFixture { $0.maxVerdicts = 1 << 20 }
     let body = Array(repeating: request(), count: 12_000).joined(separator: "\n")
     let answer = try fixture.post(body, type: lines)
     #expect(answer.status == 202)

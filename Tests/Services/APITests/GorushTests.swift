@@ -153,7 +153,9 @@ private let token = String(repeating: "ab", count: 32)
   }
 
   @Test func `a body that Kafka does not acknowledge is answered with 503`() throws {
-    let fixture = try APIFixture(["--gorush", "--gorush-app", "a.b", "--ack-timeout", "300ms"])
+    let fixture = try APIFixture(["--gorush", "--gorush-app", "a.b"]) {
+      $0.ackTimeoutMilliseconds = 300
+    }
     #expect(try push(fixture, Self.body("")).status == 200)
     try #require(fixture.kafka.broker).setDown()
     let answer = try push(fixture, Self.body(#","notif_id":"late""#))

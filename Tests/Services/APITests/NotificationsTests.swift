@@ -109,7 +109,7 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
 
   @Test func `no answer comes before Kafka has acknowledged; without it the answer is 503`() throws
   {
-    let fixture = try APIFixture(["--ack-timeout", "300ms"])
+    let fixture = try APIFixture { $0.ackTimeoutMilliseconds = 300 }
     #expect(try fixture.post(request()).status == 202)
     try #require(fixture.kafka.broker).setDown()
     let answer = try fixture.post(request(#","id":"late""#))
@@ -134,7 +134,7 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
 }
 
 @Suite(.onOwnThread) struct AdmissionTests {
-  @Test func `only a known key is let in`() throws {
+  @Test func `only a known API key is let in`() throws {
     let fixture = try APIFixture()
     #expect(try fixture.post(request(), key: nil).status == 401)
     #expect(try fixture.post(request(), key: "shoq").status == 401)
@@ -164,7 +164,7 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     #expect(try fixture.send("DELETE", "devices/\(token)?app=a%2Eb").status == 202)
   }
 
-  @Test func `it listens on the loopback by default`() {
+  @Test func `the API listens on the loopback by default`() {
     let fallback = APISettings.table.settings.first { $0.name == "listen" }?.defaultText
     #expect(fallback?.hasPrefix("127.0.0.1:") == true)
   }

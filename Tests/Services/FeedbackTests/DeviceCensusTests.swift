@@ -11,7 +11,7 @@ import Testing
 
 /// The count of device tokens by state.
 @Suite struct DeviceCensusTests {
-  @Test func `it follows the database`() throws {
+  @Test func `the census follows the database`() throws {
     let folder = TemporaryFolder()
     let database = folder.file("tokens.db")
     let store = try TokenStore(database, now: 1)

@@ -2,7 +2,6 @@
 import APNS
 import EmbeddedKafka
 import EventLoop
-import Glibc
 import Kafka
 import Pipeline
 import Records
@@ -25,7 +24,7 @@ import Testing
     defer { service.stop() }
     // At least the first batch; another one is not judged before Kafka has what follows from it.
     #expect(eventually(withinMilliseconds: 20_000) { service.count("invalidated") > 0 })
-    usleep(700_000)
+    letPass(milliseconds: 700)
     #expect(try TokenStoreReader(fixture.database).invalidCount() == 0)
     #expect(service.count("published") == 0)
     #expect(try fixture.committed(fixture.names.feedback) <= 0)

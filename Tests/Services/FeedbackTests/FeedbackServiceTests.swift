@@ -135,7 +135,7 @@ import Testing
       let isSent = (try? fixture.send((2...50).map { Fixture.feedback(Fixture.device($0)) })) != nil
       #expect(isSent)
       #expect(eventually(withinMilliseconds: 20_000) { service.count("database_retries") > 0 })
-      usleep(500_000)
+      letPass(milliseconds: 500)
       let committed = try? fixture.committed(fixture.names.feedback)
       #expect(committed == 1, "nothing is committed that the database does not have")
     }

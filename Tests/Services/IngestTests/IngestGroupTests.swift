@@ -18,7 +18,8 @@ import Testing
     range.map { IngestFixture.request(#","id":"r\#($0)""#) }
   }
 
-  @Test func `goes on where it stopped: everything is committed, nothing made twice`() throws {
+  @Test func `ingest goes on where it stopped: everything is committed, nothing made twice`() throws
+  {
     let fixture = try IngestFixture()
     try fixture.request(requests(0..<300))
     let first = try fixture.start()
@@ -85,7 +86,7 @@ import Testing
     #expect(try fixture.committed() == 600)
   }
 
-  @Test func `is not behind by what ends a transaction: that is no record`() throws {
+  @Test func `ingest is not behind by what ends a transaction: that is no record`() throws {
     let fixture = try IngestFixture(requestPartitions: 1, embedded: true)
     try fixture.request(requests(0..<3))
     try fixture.kafka.endTransaction(on: fixture.names.requests)

@@ -12,7 +12,7 @@ import Testing
     Array(text.utf8).withUnsafeBytes { hash.value($0) }
   }
 
-  @Test func `hash keys so that any change of length or content shows`() {
+  @Test func `hashes of keys show any change of length or content`() {
     let first = KeyHash(1, 2)
     var values: [KeyHash.Value] = []
     for length in 0..<100 { values.append(hash(String(repeating: "a", count: length), first)) }
@@ -26,7 +26,7 @@ import Testing
     #expect(hash("abc", first) != hash("abc", KeyHash(1, 3)))
   }
 
-  @Test func `keep a set of keys as a Swift set does, through growth and removals`() {
+  @Test func `a set of keys is what a Swift set is, through growth and removals`() {
     var random = SeededGenerator(seed: 1)
     var set = KeySet(limit: 100_000)
     var expected: Set<UInt64> = []
@@ -55,7 +55,9 @@ import Testing
     #expect(isEmpty)
   }
 
-  @Test func `take at most 32 bytes for each of a million keys, and for any number of them`() {
+  @Test
+  func `sets of keys take at most 32 bytes for each of a million keys, and for any number of them`()
+  {
     var random = SeededGenerator(seed: 1)
     var set = KeySet(limit: .max)
     var (most, atMillion) = (0.0, 0.0)
@@ -70,7 +72,7 @@ import Testing
     #expect(count == 1_300_000)
   }
 
-  @Test func `stop remembering keys at the limit instead of growing`() {
+  @Test func `sets of keys stop remembering at the limit instead of growing`() {
     var set = KeySet(limit: 10)
     for number in 0..<UInt64(25) { set.insert(.init(low: number, high: 1)) }
     let (count, refused, knowsLast) = (
@@ -81,7 +83,7 @@ import Testing
     #expect(!knowsLast)
   }
 
-  @Test func `carry kind and slot through the producer's tag`() {
+  @Test func `tags carry kind and slot through the producer`() {
     for kind in [RecordTag.Kind.ofRequest, .receipts] {
       for slot in [0, 1, 999_999] {
         let tag = RecordTag(RecordTag(kind, slot: slot).number)

@@ -11,7 +11,8 @@ import Testing
     record.headers.first { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
   }
 
-  @Test func `makes the documented request into exactly these bytes on the transactional lane`()
+  @Test
+  func `ingest makes the documented request into exactly these bytes on the transactional lane`()
     throws
   {
     let fixture = try IngestFixture()
@@ -39,7 +40,8 @@ import Testing
     #expect(try fixture.readAll(fixture.names.deadLetters).isEmpty)
   }
 
-  @Test func `counts expires_in from the request's record, and refuses it beside expiration`()
+  @Test
+  func `ingest counts expires_in from the request's record, and refuses it beside expiration`()
     throws
   {
     let fixture = try IngestFixture()
@@ -60,7 +62,7 @@ import Testing
 
   @Test
   func
-    `sends bad requests to the dead letters with the field named, and a receipt where there is an id`()
+    `ingest sends bad requests to the dead letters with the field named, and a receipt where there is an id`()
     throws
   {
     let fixture = try IngestFixture()
@@ -102,7 +104,7 @@ import Testing
     #expect(try fixture.committed() == 8)
   }
 
-  @Test func `says of a letter whose key was too long that the key was cut`() throws {
+  @Test func `ingest says of a letter whose key was too long that the key was cut`() throws {
     let fixture = try IngestFixture()
     try fixture.produce(
       fixture.names.requests, key: String(repeating: "k", count: 910_000), "{}")
@@ -117,7 +119,8 @@ import Testing
   }
 
   @Test
-  func `keeps what a bad request says of itself short, or Kafka would take no letter about it`()
+  func
+    `ingest keeps what a bad request says of itself short, or Kafka would take no letter about it`()
     throws
   {
     let fixture = try IngestFixture()
@@ -138,7 +141,7 @@ import Testing
     #expect(try fixture.committed() == 4)
   }
 
-  @Test func `sends only the bad tokens of a good request to the dead letters`() throws {
+  @Test func `ingest sends only the bad tokens of a good request to the dead letters`() throws {
     let fixture = try IngestFixture()
     let value =
       #"{"app":"com.example.app","payload":{"aps":{"alert":"x"}},"id":"r1","lane":"bulk","tokens":["AA","xyz!","bb",null,"abc"]}"#
@@ -163,7 +166,8 @@ import Testing
     #expect(try fixture.readAll(fixture.names.notifications(.first)).isEmpty)
   }
 
-  @Test func `makes a broadcast one notification, keyed by its channel, whatever tokens are dead`()
+  @Test
+  func `ingest makes a broadcast one notification, keyed by its channel, whatever tokens are dead`()
     throws
   {
     let fixture = try IngestFixture()
@@ -190,7 +194,9 @@ import Testing
     #expect(try fixture.readAll(fixture.names.deadLetters).isEmpty)
   }
 
-  @Test func `refuses payloads that APNs or the device would drop, by the member's name`() throws {
+  @Test func `ingest refuses payloads that APNs or the device would drop, by the member's name`()
+    throws
+  {
     let fixture = try IngestFixture()
     func request(_ type: String, _ payload: String) -> String {
       #"{"app":"com.example.app","token":"\#(IngestFixture.token)","type":"\#(type)","payload":\#(payload)}"#
@@ -226,7 +232,9 @@ import Testing
     }
   }
 
-  @Test func `makes one notification per token, of up to 1,000, with ids that differ`() throws {
+  @Test func `ingest makes one notification per token, of up to 1,000, with ids that differ`()
+    throws
+  {
     let fixture = try IngestFixture()
     let tokens = (0..<1_000).map { index in
       let digits = String(index + 65_536, radix: 16)
@@ -275,7 +283,8 @@ import Testing
   }
 
   @Test
-  func `makes the same ids of the same request, and different ones of requests without an id`()
+  func
+    `ingest makes the same ids of the same request, and different ones of requests without an id`()
     throws
   {
     let fixture = try IngestFixture(requestPartitions: 1)

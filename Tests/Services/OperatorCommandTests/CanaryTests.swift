@@ -27,7 +27,7 @@ private let channel = "dHN0LXNyY2gtY2hubA=="
     #expect(try canary(channel).intervalMilliseconds == 60_000)
   }
 
-  @Test func `several are separated by blanks, and each has series of its own`() throws {
+  @Test func `several canaries are separated by blanks, and each has series of its own`() throws {
     let two = "a,production,\(token),1m  a,sandbox,\(token),5m\n"
     #expect(try CanarySpecification.all(parsing: two).count == 2)
     #expect(throws: CanaryProblem.self) {
@@ -40,13 +40,13 @@ private let channel = "dHN0LXNyY2gtY2hubA=="
     "a,live,\(token),1m", "a,production,no target!,1m", "a,production,\(token),0s",
     "a,production,\(token),2d", "a,production,\(token),soon",
   ])
-  func `what is no canary is refused`(text: String) {
+  func `a text that is no canary is refused`(text: String) {
     #expect(throws: CanaryProblem.self) { try CanarySpecification.all(parsing: text) }
   }
 
   /// What ingest would say of it.
   @Test(arguments: [token, channel])
-  func `its request keeps the rules of requests`(target: String) throws {
+  func `a canary's request keeps the rules of requests`(target: String) throws {
     let canary = try canary(target)
     let id = CanarySpecification.idPrefix + "1"
     let text = canary.request(id: id, wall: 1_800_000_000_500, timeout: 10_000)

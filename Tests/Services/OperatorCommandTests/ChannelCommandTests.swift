@@ -258,7 +258,7 @@ private final class ChannelFixture {
     #expect(advice.hasSuffix(".") || advice.hasSuffix("?"))
   }
 
-  @Test func `so does a status without a known reason`() {
+  @Test func `a status without a known reason comes with advice, too`() {
     let words = [400, 429, 500].map { ChannelAdvice.text(GatewayResponse(status: UInt16($0))) }
     #expect(Set(words).count == 3)
   }

@@ -284,7 +284,7 @@ private final class DeadLetterFixture {
   }
 
   @Test(arguments: ["7", "1/x", "/1", "1/2/3", "1/-2", "push.requests/0/1", ""])
-  func `what is no place is refused before anything is read`(operand: String) throws {
+  func `a text that is no place is refused before anything is read`(operand: String) throws {
     let fixture = try DeadLetterFixture()
     #expect(throws: SettingErrors.self) { try fixture.replay(["--", operand]) }
   }

@@ -71,7 +71,7 @@ enum Letter {
     "2026-11-21T24:00:00Z", "2026-11-21T04:60:00Z", "2026-11-21T04Z", "2026-11-21T04:21:58.2Z",
     "26-11-21", "2026-11-21Z", "-2h", "2h ago", "2026-1a-21", "2026-11-21T", "20240-2-29",
   ])
-  func `other texts are none`(text: String) {
+  func `other texts are no moment`(text: String) {
     #expect(MomentText.milliseconds(of: text, now: 0) == nil)
   }
 }
@@ -260,7 +260,7 @@ enum Letter {
     #expect(value(self.plan(named, "ingest", origin: "r/0/1")) == named)
   }
 
-  @Test func `what would end here again stays`() {
+  @Test func `a dead letter that would end here again stays`() {
     #expect(plan("not json", "ingest") == .skip(.unreadable))
     #expect(plan(nil, "ingest") == .skip(.unreadable))
     #expect(plan("[]", "ingest") == .skip(.unreadable))
@@ -291,7 +291,7 @@ enum Letter {
     #expect(planner.plan(entry, now: 5_000) == .skip(.unreadable))
   }
 
-  @Test func `what feedback refused goes back to its topic`() {
+  @Test func `a dead letter of feedback goes back to its topic`() {
     #expect(
       plan("{}", "feedback", "invalid_device", origin: "push.devices/0/1")
         == .send(topic: "push.devices", key: Array(Letter.token.utf8), value: Array("{}".utf8)))

@@ -9,7 +9,7 @@ import Testing
 
 /// Brokers whose metadata differs: here of two clusters.
 @Suite(.onOwnThread) struct TopicSpreadTests {
-  @Test func `waits for the broker that learns of a topic last`() throws {
+  @Test func `the command waits for the broker that learns of a topic last`() throws {
     let (first, second) = (try KafkaFixture(embedded: true), try KafkaFixture(embedded: true))
     let broker = try #require(second.broker)
     try #require(first.broker).createTopic(.init("new", partitions: 1))
@@ -24,7 +24,7 @@ import Testing
     thread.join()
   }
 
-  @Test func `says which broker lacks which topic`() throws {
+  @Test func `the command says which broker lacks which topic`() throws {
     let (first, second) = (try KafkaFixture(embedded: true), try KafkaFixture(embedded: true))
     try #require(first.broker).createTopic(.init("new", partitions: 1))
     #expect(

@@ -185,11 +185,13 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     }
   }
 
-  @Test func `what is on no topic is found nowhere`() throws {
+  @Test func `a notification that is on no topic is found nowhere`() throws {
     #expect(try stories(pipeline(), .id("order")).isEmpty)
   }
 
-  @Test(arguments: ["abc", "xyzxyzxyz", ""]) func `what is no token is refused`(_ text: String)
+  @Test(arguments: ["abc", "xyzxyzxyz", ""]) func `a text that is no token is refused`(
+    _ text: String
+  )
     throws
   {
     let table = CommonSettings.table(of: TraceCommand.self)

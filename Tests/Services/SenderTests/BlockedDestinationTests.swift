@@ -45,7 +45,7 @@ import Testing
     #expect(blocked(looks) == 0)
   }
 
-  @Test func `another state, or another destination, starts again`() {
+  @Test func `another state of a destination, or another destination, starts again`() {
     #expect(blocked([status(at: 1_000, .gateway), status(at: 9_000, .connects)]) == 0)
     #expect(blocked([status(at: 1_000, .gateway), status(at: 9_000, .gateway, index: 4)]) == 0)
   }

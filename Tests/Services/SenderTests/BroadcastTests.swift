@@ -52,7 +52,8 @@ import Testing
   }
 
   @Test
-  func `are published to their channel; receipts name it, refusals never touch a device token`()
+  func
+    `broadcasts are published to their channel; receipts name it, refusals never touch a device token`()
     throws
   {
     let rig = try SenderRig()
@@ -112,7 +113,7 @@ import Testing
     #expect(try rig.receipts(1).map(\.outcome) == [.delivered])
   }
 
-  @Test func `with a key that is no channel id are dead letters`() throws {
+  @Test func `broadcasts with a key that is no channel id are dead letters`() throws {
     let rig = try SenderRig()
     try rig.publishToken()
     try rig.startSender()

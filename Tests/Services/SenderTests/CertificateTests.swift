@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import Delivery
+import Dispatch
 import EventLoop
 import HTTP2
 import HTTP2Server
@@ -87,7 +88,7 @@ import Testing
     let rig = try SenderRig()
     let gateway = try gateway(rig, .init())
     let path = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
-    try rig.startSender(for: [gateway], ["--certificates", path, "--credential-wait", "20s"])
+    try rig.startSender(for: [gateway], ["--certificates", path]) { $0.credentialWait = 20_000 }
     let fields = [
       "M1", "transactional", "production", SenderRig.app, "\(SenderRig.app).location-query",
       "location", "10", "", SenderRig.id(1), "", "\(WallClock.milliseconds())", "", "", "", "",
@@ -111,7 +112,7 @@ import Testing
     let rig = try SenderRig()
     let gateway = try gateway(rig, .init())
     let path = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
-    try rig.startSender(for: [gateway], ["--certificates", path, "--credential-wait", "1s"])
+    try rig.startSender(for: [gateway], ["--certificates", path]) { $0.credentialWait = 1_000 }
     func location(_ number: Int, _ app: String) -> String {
       [
         "M1", "transactional", "production", app, "\(app).location-query", "location", "10", "",
@@ -282,7 +283,7 @@ import Testing
     let topic = "com.apple.mgmt.External.1"
     let path = try list(rig, "mdm", try rig.authority.issueClient(bundleID: topic))
     try rig.publishToken()
-    try rig.startSender(for: [gateway], ["--certificates", path, "--credential-wait", "1s"])
+    try rig.startSender(for: [gateway], ["--certificates", path]) { $0.credentialWait = 1_000 }
     func push(_ number: Int, _ app: String) -> String {
       [
         "M1", "transactional", "production", app, app, "mdm", "10", "", SenderRig.id(number), "",

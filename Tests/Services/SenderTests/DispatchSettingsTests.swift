@@ -25,38 +25,40 @@ import Testing
 
   @Test func `times reach the dispatcher`() throws {
     let dispatch = try dispatch([
-      "--connect-timeout=101ms", "--ping-after=102ms", "--connection-age=1003ms",
-      "--idle-close=1004ms", "--request-timeout=105ms", "--credential-wait=106ms",
-      "--commit-interval=109ms",
+      "--request-timeout=105ms"
     ])
-    #expect(dispatch.connectTimeout == 101)
-    #expect(dispatch.pingAfter == 102)
-    #expect(dispatch.connectionAge == 1_003)
-    #expect(dispatch.budget.idle == 1_004)
     #expect(dispatch.requestTimeout == 105)
-    #expect(dispatch.credentialWait == 106)
-    #expect(dispatch.commitInterval == 109)
   }
 
   @Test func `limits reach the dispatcher`() throws {
     let dispatch = try dispatch([
       "--max-connections=11", "--max-connections-total=12", "--max-in-flight=13",
-      "--max-attempts=14", "--dedup-window=15", "--lanes=fast:3:2h:16%,slow:1", "--retry-budget=17",
-      "--max-open=18", "--ordered", "--sandbox-broadcast-gateway=localhost:19",
+      "--dedup-window=15", "--lanes=fast:3:2h:16%,slow:1", "--max-open=18", "--ordered",
+      "--sandbox-broadcast-gateway=localhost:19",
     ])
     #expect(dispatch.pool.maximum == 11)
     #expect(dispatch.budget.most == 12)
     #expect(dispatch.maxInFlight == 13)
-    #expect(dispatch.maxAttempts == 14)
     #expect(dispatch.dedupWindow == 15)
     #expect(
       dispatch.lanes.rules == [
         .init("fast", weight: 3, maxAge: 7_200_000, reserved: 16),
         .init("slow", weight: 1, maxAge: 86_400_000),
       ])
-    #expect(dispatch.retryBudgetPercent == 17)
     #expect(dispatch.partitionBounds.openAtMost == 18)
     #expect(dispatch.isOrdered)
     #expect(dispatch.ownBroadcasts == (production: false, sandbox: true))
+  }
+
+  @Test func `there are no more connections than files may be open`() throws {
+    let table = SenderSettings.table
+    var settings = try SenderSettings(
+      try table.read(try CommandLineFlags(["--loops=2"], for: table)))
+    var lowered = settings.fit(openFiles: 1_048_576)
+    #expect(!lowered && settings.connectionsPerLoop == 2_048)
+    lowered = settings.fit(openFiles: 256)
+    #expect(lowered && settings.connectionsPerLoop == 72)
+    lowered = settings.fit(openFiles: 32)
+    #expect(lowered && settings.connectionsPerLoop == 1)
   }
 }

@@ -47,31 +47,6 @@ import Testing
   }
 
   @Test
-  func
-    `a connection lost while idle is replaced: what comes next is sent once, and nothing is lost`()
-    throws
-  {
-    let rig = try SenderRig()
-    let isCut = Atomic(false)
-    var script = ScriptedGateway.Script()
-    script.tick = { peer in
-      if peer.number == 1, isCut.load(ordering: .acquiring) { peer.http.close() }
-    }
-    let gateway = try rig.gateways([script])[0]
-    try rig.publishToken()
-    let sender = try rig.startSender(for: [gateway])
-    try rig.sendMany(20)
-    #expect(try rig.receipts(20).count == 20)
-    isCut.store(true, ordering: .releasing)
-    #expect(eventually { sender.counter("connections_lost") == 1 })
-    try rig.sendMany(20, from: 20)
-    let receipts = try rig.receipts(40, withinMilliseconds: 20_000)
-    #expect(receipts.count == 40)
-    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
-    #expect(Set(gateway.seen.requests.map(\.connection)) == [1, 2])
-  }
-
-  @Test
   func `a connection that died without a word while idle: what is sent on it moves, with its id`()
     throws
   {

@@ -27,21 +27,25 @@ import Testing
     let hosts = plan.simulator.isEmpty ? [] : ["--gateway-hosts", rig.folder.file("hosts")]
     let sender = try rig.startSender(
       [
-        "--request-timeout", "2s", "--connect-timeout", "2s", "--ping-after", "500ms",
-        "--max-connections", "2",
-      ] + hosts + plan.sender, loops: 1, fixed: { $0.pingTimeout = 1_000 })
+        "--request-timeout", "2s", "--max-connections", "2",
+      ] + hosts + plan.sender, loops: 1
+    ) {
+      $0.connectTimeout = 2_000
+      $0.pingAfter = 500
+      $0.pingTimeout = 1_000
+    }
     let first = plan.pause == nil ? plan.count : plan.count / 2
     try rig.sendMany(first)
     if let milliseconds = plan.endsAfter {
       // The time runs from the first connect: the group has to form first.
       _ = eventually(withinMilliseconds: 20_000) { sender.counter("connects") > 0 }
-      usleep(milliseconds * 1_000)
+      letPass(milliseconds: milliseconds)
       try rig.endFaults()
       try rig.publishToken(issuedAt: WallClock.seconds(), generation: 2)
     }
     if let milliseconds = plan.pause {
       _ = try rig.receipts(of: 0..<first)
-      usleep(milliseconds * 1_000)
+      letPass(milliseconds: milliseconds)
       try rig.sendMany(plan.count - first, from: first)
     }
     let receipts = try rig.receipts(of: 0..<plan.count, withinMilliseconds: 60_000)

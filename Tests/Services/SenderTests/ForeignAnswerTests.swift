@@ -60,26 +60,6 @@ import Testing
     #expect(gateways[0].count <= 5)
   }
 
-  @Test(arguments: [answers[0], answers[5], answers[7]])
-  func `as the only answer: everything waits, and is delivered when APNs is reached again`(
-    title: String, answer: GatewayReply.Answer
-  ) throws {
-    let isForeign = Atomic(true)
-    let gateway = try ScriptedGateway { _ in
-      isForeign.load(ordering: .relaxed) ? .answer(answer) : .accepted()
-    }
-    let rig = try SenderRig()
-    try rig.publishToken()
-    let sender = try rig.startSender(loops: 1, answering: gateway)
-    try rig.sendMany(200)
-    #expect(eventually { sender.counter("foreign_answers") >= 2 })
-    isForeign.store(false, ordering: .relaxed)
-    let receipts = try rig.receipts(200, withinMilliseconds: 60_000)
-    #expect(Set(receipts.map(\.apnsID)).count == 200)
-    #expect(receipts.allSatisfy { $0.outcome == .delivered }, "\(title)")
-    #expect(sender.counter("rejected") == 0 && sender.counter("dead_lettered") == 0)
-  }
-
   @Test func `200 with another's id is an acceptance, and the receipt names the id`() throws {
     let gateway = try ScriptedGateway { _ in .answer(.init(identifier: Self.other)) }
     let rig = try SenderRig()

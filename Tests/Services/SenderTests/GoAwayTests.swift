@@ -40,7 +40,7 @@ enum Farewell: CaseIterable, Sendable {
   }
 }
 
-/// GOAWAY in every form.
+/// GOAWAY in every form on the wire. All that follows from one is in `Tests/Core/DispatchTests/GoAwayTests.swift`.
 @Suite(.onOwnThread) struct GoAwayTests {
   /// Each connection answers its first request, holds the next 19, and says goodbye after the 20th: the
   /// streams up to the sixth may have been processed, those above were not.
@@ -79,47 +79,5 @@ enum Farewell: CaseIterable, Sendable {
   /// Whether the connection that said goodbye has ended. Others may live: the sender opens as many as it needs.
   private static func hasClosedFarewell(_ seen: GatewayRecord) -> Bool {
     seen.requests.contains { $0.stream == 39 && seen.ended.contains($0.connection) }
-  }
-
-  @Test
-  func
-    `a credential that every connection refuses with GOAWAY costs one connection to each address, not a storm`()
-    throws
-  {
-    let rig = try SenderRig()
-    var script = ScriptedGateway.Script()
-    script.connected = { peer in
-      peer.http.sendGoAway(
-        lastStreamID: 0, debug: Array(#"{"reason":"BadCertificateEnvironment"}"#.utf8))
-    }
-    let gateways = try rig.gateways([script, script])
-    try rig.publishToken()
-    let sender = try rig.startSender(for: gateways)
-    try rig.sendMany(10)
-    #expect(eventually { sender.counter("credential_refusals") > 0 })
-    _ = eventually(withinMilliseconds: 2_000) { false }
-    #expect(gateways.map { $0.seen.connections } == [1, 1])
-    #expect(sender.counter("waiting") + sender.counter("in_flight") > 0, "nothing was dropped")
-    #expect(try rig.receipts(1, withinMilliseconds: 200).isEmpty)
-  }
-
-  @Test func `a gateway that ends each connection after 100 requests is not waited for`() throws {
-    let rig = try SenderRig()
-    var script = ScriptedGateway.Script()
-    script.reply = { peer, request in
-      if request.stream == 199 { Farewell.nothing.send(peer.http, last: 199) }
-      return .answer(200)
-    }
-    let gateway = try rig.gateways([script])[0]
-    try rig.publishToken()
-    try rig.startSender(for: [gateway])
-    try rig.sendMany(1_000)
-    let receipts = try rig.receipts(1_000)
-    #expect(Set(receipts.map(\.apnsID)).count == 1_000)
-    #expect(receipts.allSatisfy { $0.outcome == .delivered })
-    #expect(gateway.seen.connections >= 10)
-    let times = gateway.seen.requests.map(\.at)
-    // Nine ends that each cost a second or two would be more than ten seconds.
-    #expect(times.max()! - times.min()! < 8_000)
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Delivery
+import Dispatch
 import EmbeddedKafka
 import EventLoop
 import Kafka
@@ -20,7 +21,7 @@ import Testing
   {
     let rig = try SenderRig(partitions: 1)
     try rig.publishToken(apps: [SenderRig.app])
-    let first = try rig.startSender(["--credential-wait", "10m"])
+    let first = try rig.startSender { $0.credentialWait = 600_000 }
     // No provider token serves the first record's app: it hangs.
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(9_999), app: "com.other"))
     let count = 3_000
@@ -37,7 +38,7 @@ import Testing
     #expect(first.counter("completed_runs") == 1)
     #expect(first.stopFast() == nil)
     #expect(try rig.committed() == 0, "the head is not done")
-    let second = try rig.startSender(["--credential-wait", "10m"])
+    let second = try rig.startSender { $0.credentialWait = 600_000 }
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(count)))
     #expect(try rig.receipts(count + 1).count == count + 1)
     #expect(second.counter("delivered") == 1)

@@ -44,7 +44,7 @@ import Testing
         == name)
   }
 
-  @Test func `never for other gateways, and not when the root is there`() throws {
+  @Test func `there is no warning for other gateways, nor when the root is there`() throws {
     let stranger = try CertificateAuthority()
     #expect(try missing(Self.others, stranger) == nil)
     #expect(

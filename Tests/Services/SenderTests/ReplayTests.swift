@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Dispatch
 import Kafka
 import OperatorCommand
 import Pipeline
@@ -26,11 +27,14 @@ import Testing
     try DeadLettersReplayCommand.run(try DeadLettersReplayCommand.settings(values), context)
   }
 
-  @Test func `are delivered when they are replayed, and only once however often they are`() throws {
+  @Test
+  func `dead letters are delivered when they are replayed, and only once however often they are`()
+    throws
+  {
     let rig = try SenderRig()
     // Some credential is known, and it serves another app: then the app of these is unknown.
     try rig.publishToken(keyID: "KEY0000002", apps: ["com.example.other"])
-    try rig.startSender(["--credential-wait", "1500ms"])
+    try rig.startSender { $0.credentialWait = 1_500 }
     let count = 5
     for number in 0..<count {
       try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Dispatch
 import EventLoop
 import Kafka
 import Pipeline
@@ -131,7 +132,8 @@ import Testing
     let seal = try rig.seal(Self.key)
     try rig.publishToken(apps: [SenderRig.app], sealed: seal)
     let sender = try rig.startSender(
-      ["--token-key", rig.folder.file("token-key"), "--credential-wait", "1s"], loops: 1)
+      ["--token-key", rig.folder.file("token-key")], loops: 1
+    ) { $0.credentialWait = 1_000 }
     try rig.sendMany(0..<5)
     #expect(try rig.receipts(5).count { $0.outcome == .delivered } == 5)
     // A bare tombstone, a plain withdrawal, and a sealed one from before the token.
@@ -168,7 +170,7 @@ import Testing
   {
     let rig = try SenderRig()
     try rig.publishToken(apps: [SenderRig.app])
-    let sender = try rig.startSender(["--credential-wait", "0s"], loops: 1)
+    let sender = try rig.startSender(loops: 1) { $0.credentialWait = 0 }
     try rig.sendMany(0..<5)
     #expect(try rig.receipts(5).count { $0.outcome == .delivered } == 5)
     try rig.put(nil)

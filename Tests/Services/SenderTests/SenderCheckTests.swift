@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import Diagnosis
+import Dispatch
 import EventLoop
 import GatewaySimulator
 import HTTP2Server
@@ -27,16 +28,22 @@ import Testing
       name: "martlet-sender", log: Logger(service: "test", level: .error), values: values)
   }
 
-  private func check(_ flags: [String]) throws -> [Finding] {
+  private func check(_ flags: [String], within connectTimeout: UInt64 = 10_000) throws -> [Finding]
+  {
     let context = try context(flags)
-    return SenderService.check(try SenderSettings(context.values), context)
+    var settings = try SenderSettings(context.values)
+    settings.fixed.connectTimeout = connectTimeout
+    return SenderService.check(settings, context)
   }
 
   /// Only what is found on the way to the gateways: no Kafka.
-  private func gateways(_ flags: [String]) throws -> [Finding] {
-    let limit = flags.contains("--connect-timeout") ? [] : ["--connect-timeout", "3s"]
-    let flags = ["--kafka", "127.0.0.1:1"] + limit + flags
-    return try check(flags).filter { [.gateway, .proxy, .root].contains($0.subject) || isDate($0) }
+  private func gateways(_ flags: [String], within connectTimeout: UInt64 = 3_000) throws
+    -> [Finding]
+  {
+    let flags = ["--kafka", "127.0.0.1:1"] + flags
+    return try check(flags, within: connectTimeout).filter {
+      [.gateway, .proxy, .root].contains($0.subject) || isDate($0)
+    }
   }
 
   private func isDate(_ finding: Finding) -> Bool {
@@ -228,23 +235,22 @@ import Testing
     let rig = try SenderRig()
     let hole = try BlackHole(at: .loopback(port: 0))
     #expect(
-      try gateways(flags(rig, hole.address.port) + ["--connect-timeout", "500ms"])
+      try gateways(flags(rig, hole.address.port), within: 500)
         .allSatisfy { $0.message.contains("no answer to TCP") && $0.remedy.contains("firewall") })
     let listener = try Socket.listening(on: .loopback(port: 0))
     let bound = listener.localAddress
-    let mute = try gateways(
-      flags(rig, try #require(bound).port) + ["--connect-timeout", "500ms"])
+    let mute = try gateways(flags(rig, try #require(bound).port), within: 500)
     #expect(mute.map(\.status) == [.error, .error])
     #expect(mute.first?.message.contains("not to a small one either") == true)
     // Between the hello of these groups and that of the small ones.
     let large = "P-521:P-384:P-256:X25519:X448"
     let filter = try TinyProxy(to: rig.simulator.address, firstAtMost: 400)
-    let path = flags(rig) + ["--proxy", "http://\(filter.address)", "--connect-timeout", "1s"]
-    let size = try gateways(path + ["--gateway-groups", large])
+    let path = flags(rig) + ["--proxy", "http://\(filter.address)"]
+    let size = try gateways(path + ["--gateway-groups", large], within: 1_000)
     #expect(
       size.first?.message.hasSuffix("a smaller one is answered") == true, "\(size.map(\.text))")
     #expect(size.first?.remedy.contains("gateway-groups") == true)
-    let small = try gateways(path + ["--gateway-groups", "X25519:P-256"])
+    let small = try gateways(path + ["--gateway-groups", "X25519:P-256"], within: 1_000)
     // The second gateway has the same name here: its hello carries a session, and is larger.
     #expect(small.first?.status == .ok, "\(small.map(\.text))")
   }

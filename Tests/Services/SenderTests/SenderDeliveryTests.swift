@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Dispatch
 import EventLoop
 import Kafka
 import Pipeline
@@ -110,7 +111,7 @@ import Testing
   {
     let rig = try SenderRig()
     try rig.publishToken(apps: ["com.example.other"])
-    try rig.startSender(["--credential-wait", "3s"])
+    try rig.startSender { $0.credentialWait = 3_000 }
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
     try rig.send(
       SenderRig.token(2),
@@ -120,35 +121,6 @@ import Testing
     let letters = try rig.fixture.read(rig.names.deadLetters, count: 1)
     let reason = letters.first?.headers.first { $0.name == "martlet-reason" }
     #expect(reason?.value == Array("no_credential".utf8))
-  }
-
-  @Test(arguments: [true, false])
-  func
-    `no signer: known credentials are held, what expires has expired, nothing becomes a dead letter`(
-      hasRecord: Bool
-    ) throws
-  {
-    let rig = try SenderRig()
-    // A token that is too old, as a dead signer leaves it behind; or a topic on which no signer ever wrote.
-    let old = WallClock.seconds() - 3_600
-    if hasRecord { try rig.publishToken(issuedAt: old, apps: [SenderRig.app]) }
-    let sender = try rig.startSender(["--credential-wait", "300ms"])
-    let soon = "\(WallClock.seconds() + 2)"
-    for number in 0..<20 {
-      try rig.send(
-        SenderRig.token(number),
-        SenderRig.envelope(id: SenderRig.id(number), expiration: number < 5 ? soon : ""))
-    }
-    #expect(try rig.receipts(of: 0..<5).allSatisfy { $0.outcome == .expired })
-    #expect(sender.counter("expired") == 5)
-    #expect(sender.counter("dead_lettered") == 0)
-    #expect(sender.counter("connects") == 0)
-    #expect(sender.counter("credentials_without_token") == (hasRecord ? 1 : 0))
-    try rig.publishToken(generation: 2, apps: [SenderRig.app])
-    let receipts = try rig.receipts(of: 5..<20)
-    #expect(receipts.count == 15)
-    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
-    #expect(eventually { sender.counter("credentials_without_token") == 0 })
   }
 
   @Test func `a token of the future is not used, the last good one is, and the next right one`()
@@ -200,7 +172,8 @@ import Testing
     let rig = try SenderRig()
     try rig.publishToken()
     let sender = try rig.startSender(
-      ["--request-timeout", "1s", "--max-attempts", "4"], loops: 1, answering: gateway)
+      ["--request-timeout", "1s"], loops: 1, answering: gateway
+    ) { $0.maxAttempts = 4 }
     try rig.send(silent, SenderRig.envelope(id: SenderRig.id(1)))
     let others = try SteadyTraffic(rig, from: 100, everyMilliseconds: 50)
     let parked = try #require(try rig.fixture.read(rig.names.retries(.seconds5), count: 1).first)

@@ -46,15 +46,15 @@ extension SenderRig {
   @discardableResult
   func startSender(
     for gateways: [ScriptedGateway], _ flags: [String] = [], beside others: [SocketAddress] = [],
-    connectTimeout: String = "2s", fixed change: (inout DispatchSettings) -> Void = { _ in }
+    connectTimeout: UInt64 = 2_000, fixed change: (inout DispatchSettings) -> Void = { _ in }
   ) throws -> RunningSender {
     try point(to: others + gateways.map(\.address))
     return try startSender(
-      [
-        "--gateway-hosts", folder.file("hosts"), "--connect-timeout", connectTimeout,
-        "--ping-after", "1s",
-      ] + flags, loops: 1, gateway: "\(Self.gatewayName):\(gateways[0].address.port)"
+      ["--gateway-hosts", folder.file("hosts")] + flags, loops: 1,
+      gateway: "\(Self.gatewayName):\(gateways[0].address.port)"
     ) {
+      $0.connectTimeout = connectTimeout
+      $0.pingAfter = 1_000
       $0.pingTimeout = 2_000
       change(&$0)
     }

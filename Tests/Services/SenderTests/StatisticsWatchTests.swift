@@ -75,7 +75,7 @@ import Testing
     return isDone()
   }
 
-  @Test func `what is missing or odd counts as nothing`() throws {
+  @Test func `a statistic that is missing or odd counts as nothing`() throws {
     let parser = JSONParser()
     for text in ["{}", #"{"brokers":[],"topics":{"t":{"partitions":{"-1":{"partition":-1}}}}}"#] {
       #expect(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Dispatch
 import Kafka
 import Pipeline
 import Records
@@ -20,7 +21,7 @@ import Testing
     let rig = try SenderRig()
     // Some credential is known, and it serves another app: then the app of these is unknown.
     try rig.publishToken(keyID: "KEY0000002", apps: ["com.example.other"])
-    try rig.startSender(["--credential-wait", "1500ms"])
+    try rig.startSender { $0.credentialWait = 1_500 }
     try rig.send(SenderRig.token(1), envelope(1))
     let first = try rig.receipts(1)
     #expect(first.map(\.outcome) == [.deadLettered])

@@ -96,7 +96,7 @@ import Testing
     #expect(age >= -1 && age < 86_400, "\(age) s")
   }
 
-  @Test func `what is no page is refused, whatever it is`() throws {
+  @Test func `a request for no page is refused, whatever it is`() throws {
     #expect(try client.get(server.url + "/").status == 404)
     #expect(try client.get(server.url + "/metrics/x").status == 404)
     #expect(try client.post(server.url + "/metrics").status == 405)

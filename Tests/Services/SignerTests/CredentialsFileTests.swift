@@ -8,6 +8,7 @@ import Testing
 
 @testable import Signer
 
+/// The list of signing keys, with `AppClaims`.
 @Suite struct CredentialsFileTests {
   private let folder = TemporaryFolder()
 
@@ -38,7 +39,7 @@ import Testing
     }
   }
 
-  @Test func `reads an array and an object with credentials`() throws {
+  @Test func `an array and an object with credentials are read`() throws {
     try writeKey()
     let credentials = try load("[\(entry())]")
     #expect(credentials.map(\.id) == ["TEAM123456/ABC123DEFG/production"])
@@ -112,7 +113,7 @@ import Testing
     #expect(problem.contains(words), "\(problem)")
   }
 
-  @Test func `what is no list of credentials is refused`() throws {
+  @Test func `a file that is no list of credentials is refused`() throws {
     try writeKey()
     #expect(problem("[]").contains("no credential"))
     #expect(problem("7").contains("neither"))

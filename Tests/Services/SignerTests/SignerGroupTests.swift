@@ -51,7 +51,7 @@ import Testing
     #expect(signer.counter("requests") == 0)
   }
 
-  @Test func `what is asked is committed, and asked once`() throws {
+  @Test func `a request for a token is committed, and asked once`() throws {
     let fixture = try SignerFixture(embedded: true)
     let signer = try fixture.start()
     #expect(try fixture.tokens(atLeast: 1).count == 1)

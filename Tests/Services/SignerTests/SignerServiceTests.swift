@@ -27,7 +27,8 @@ import Testing
       token: try minter.mint(issuedAt: issuedAt))
   }
 
-  @Test func `mints at the start, a token that the public key verifies, dated back 5 s at most`()
+  @Test
+  func `a signer mints at the start, a token that the public key verifies, dated back 5 s at most`()
     throws
   {
     let fixture = try SignerFixture()
@@ -47,7 +48,8 @@ import Testing
     #expect(fixture.key.publicKey.verifies(signed, rawSignature: signature))
   }
 
-  @Test func `mints and serves requests although the coordinator does not say where to go on`()
+  @Test
+  func `a signer mints and serves requests although the coordinator does not say where to go on`()
     throws
   {
     let fixture = try SignerFixture(embedded: true)
@@ -82,7 +84,7 @@ import Testing
     let signer = try fixture.start()
     defer { signer.stop() }
     #expect(eventually(withinMilliseconds: 20_000) { signer.isOwner })
-    usleep(1_500_000)
+    letPass(milliseconds: 1_500)
     #expect(try fixture.tokens(atLeast: 1).count == 1)
   }
 
@@ -111,7 +113,7 @@ import Testing
       eventually {
         second.context.counters.sums.contains { $0.name == "requests" && $0.value == 1 }
       })
-    usleep(1_000_000)
+    letPass(milliseconds: 1_000)
     #expect(try fixture.tokens(atLeast: 1).count == 1, "none is minted early")
   }
 
@@ -140,7 +142,7 @@ import Testing
     #expect(try fixture.tokens(atLeast: 1).count == 1)
     try File.write(fixture.credentialsPath, Array("[".utf8))
     signer.context.signals.requestReload()
-    usleep(1_500_000)
+    letPass(milliseconds: 1_500)
     try fixture.writeCredentials(keyIDs: ["KEYKEYKEY1", "KEYKEYKEY2"])
     signer.context.signals.requestReload()
     #expect(
@@ -207,7 +209,7 @@ import Testing
     #expect(tokens.last?.generation == first.generation + 1)
   }
 
-  @Test func `with a token key the topic holds no token, and the key opens it`() throws {
+  @Test func `with a token key the topic holds no plain token, and the key opens it`() throws {
     let fixture = try SignerFixture()
     let (flags, seal) = try fixture.seal(String(repeating: "5a", count: 32))
     let signer = try fixture.start(flags)
@@ -276,7 +278,7 @@ import Testing
     #expect(tokens.map(\.keyID) == ["KEYKEYKEY1", "KEYKEYKEY2"])
     #expect((tokens.last?.sealed != nil) == hasOtherKey)
     #expect(signer.counter("unreadable_tokens") == 1)
-    usleep(1_000_000)
+    letPass(milliseconds: 1_000)
     #expect(try fixture.tokens(atLeast: 2).count == 2)
   }
 

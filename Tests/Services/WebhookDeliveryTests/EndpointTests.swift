@@ -152,14 +152,15 @@ import Testing
     receiver.stop()
     for round in 0..<40 { try fixture.receipts(numbers(round * 200..<round * 200 + 200)) }
     // Two partitions of receipts, two of tokens: 256 KiB each.
-    let webhooks = try fixture.start(
-      [WebhookFixture.subscription("crm", receiver.url)], ["--max-queued-bytes", "1MiB"])
+    let webhooks = try fixture.start([WebhookFixture.subscription("crm", receiver.url)]) {
+      $0.maxQueuedBytes = 1 << 20
+    }
     func queued() throws -> Double { try webhooks.metrics.sum("martlet_webhooks_queued_events") }
     #expect(try eventually(withinMilliseconds: 30_000) { try queued() > 500 })
     // An event has about 300 bytes.
     for _ in 0..<20 {
       #expect(try queued() < 2_500)
-      usleep(100_000)
+      letPass(milliseconds: 100)
     }
     let back = try HookReceiver(port: port)
     #expect(

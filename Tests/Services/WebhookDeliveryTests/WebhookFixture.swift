@@ -44,7 +44,10 @@ final class WebhookFixture {
     """
   }
 
-  func start(_ subscriptions: [String], _ flags: [String] = []) throws -> RunningWebhooks {
+  func start(
+    _ subscriptions: [String], _ flags: [String] = [],
+    _ change: (inout WebhookSettings) -> Void = { _ in }
+  ) throws -> RunningWebhooks {
     let file = folder.file("subscriptions-\(UInt32.random(in: 0 ... .max))")
     try File.write(file, Array("[\(subscriptions.joined(separator: ","))]".utf8), mode: 0o600)
     let table = CommonSettings.table(of: WebhookService.self)
@@ -54,6 +57,7 @@ final class WebhookFixture {
         for: table))
     var settings = try WebhookSettings(values)
     settings.kafka = kafka.configuration
+    change(&settings)
     return try RunningWebhooks(settings, values)
   }
 

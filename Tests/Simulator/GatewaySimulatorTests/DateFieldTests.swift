@@ -11,7 +11,7 @@ import Testing
     #expect(DateField.text(second: 1_709_208_000) == "Thu, 29 Feb 2024 12:00:00 GMT")
   }
 
-  @Test func `what is written is read`() {
+  @Test func `a date that is written is read`() {
     for second in stride(from: 0 as Int64, to: 4_000_000_000, by: 1_234_567) {
       #expect(HTTPDate.seconds(DateField.text(second: second)) == second)
     }

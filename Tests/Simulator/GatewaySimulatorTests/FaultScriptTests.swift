@@ -221,7 +221,7 @@ import Testing
       "rules[0] (service_unavailable).when.connects_per_minute cannot be used at the stage request"
     ),
   ])
-  func `what is wrong is named`(text: String, words: String) throws {
+  func `a script that is wrong is refused with what is wrong`(text: String, words: String) throws {
     let error = #expect(throws: FaultScriptError.self) { try read(text) }
     #expect(error?.description.hasPrefix(words) == true, "\(error?.description ?? "")")
   }

@@ -57,7 +57,7 @@ import Testing
 
   /// One check remembers what it accepted on a connection; the other is new for every push and remembers nothing.
   @Test(arguments: 0..<40)
-  func `what is remembered changes no verdict`(seed: UInt64) throws {
+  func `a verdict that is remembered is the verdict of a first look`(seed: UInt64) throws {
     var rules = GatewayRules()
     try rules.set("token-update-rule", ["wedge", "token", "blackhole", "off"][Int(seed % 4)])
     try rules.set("token-update-scope", seed % 5 == 0 ? "team" : "connection")

@@ -19,7 +19,7 @@ import Testing
       receivedAt: time)
   }
 
-  @Test func `only what cannot reach its device waits`() {
+  @Test func `only a notification that cannot reach its device waits`() {
     var store = NotificationStore()
     let rules = GatewayRules()
     #expect(store.accept(push(1), state: .active, rules) == .delivered)
@@ -64,7 +64,7 @@ import Testing
     #expect(store.accept(push(2, expiration: later), state: .offline, rules) == .stored)
   }
 
-  @Test func `not always the newest, if the rules say so`() {
+  @Test func `not always the newest notification is kept, if the rules say so`() {
     var rules = GatewayRules()
     rules.storeKeepsOlder = 30
     var store = NotificationStore()
@@ -74,7 +74,7 @@ import Testing
     #expect(store.waiting(now: Self.now).map(\.id.id.low) == [3])
   }
 
-  @Test func `it waits until its expiration, 30 days at most, and not at all with 0`() {
+  @Test func `a notification waits until its expiration, 30 days at most, and not at all with 0`() {
     let (now, month) = (Self.now, Self.now + 30 * Self.day)
     let expirations: [Int64?] = [nil, 0, now / 1_000 + 60, now / 1_000 + 40 * 86_400, .max]
     let ends: [Int64?] = [month, nil, now + 60_000, month, month]
@@ -83,7 +83,7 @@ import Testing
     }
   }
 
-  @Test func `what has expired is not delivered`() {
+  @Test func `a notification that has expired is not delivered`() {
     var store = NotificationStore()
     let rules = GatewayRules()
     #expect(store.accept(push(1, expiration: 0), state: .offline, rules) == .discarded)

@@ -22,7 +22,7 @@ import Testing
     #expect(SpelledID(id.description) == SpelledID(id))
   }
 
-  @Test func `other text is none`() {
+  @Test func `other text is no id`() {
     for text in [
       "", "0f6e1c1e", "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e0",
       "0f6e1c1e5a0b4c559d0e6f6b3a1c2d3e0000",

@@ -14,3 +14,7 @@ public func eventually(
     usleep(pauseMilliseconds * 1_000)
   }
 }
+
+/// Lets time pass in which something must not happen, or that a peer is to be silent for: there is nothing that could be
+/// waited for instead.
+public func letPass(milliseconds: UInt32) { usleep(milliseconds * 1_000) }

@@ -19,7 +19,7 @@ import Testing
 
   private func texts(_ value: JSONValue?) -> [String] { value?.array?.compactMap(\.string) ?? [] }
 
-  @Test func `it fits the Compose Specification`() throws {
+  @Test func `compose.yaml fits the Compose Specification`() throws {
     let run = try BuiltProgram.run(
       DeployedFiles.python(),
       [

@@ -8,7 +8,8 @@ import Testing
     try #require(try DeployedFiles.documents(in: path).first?.value)
   }
 
-  @Test func `its data source is the Prometheus of compose.yaml, and the dashboard is mounted`()
+  @Test
+  func `Grafana's data source is the Prometheus of compose.yaml, and the dashboard is mounted`()
     throws
   {
     let services = try document("docker/compose.yaml")["services"]

@@ -33,7 +33,8 @@ import Testing
   }
 
   /// Kafka's lag would scale on a single push that hangs; the age of one stays below the threshold.
-  @Test func `it scales by age, which one hanging push does not bring to the threshold`() throws {
+  @Test func `senders scale by age, which one hanging push does not bring to the threshold`() throws
+  {
     let trigger = try trigger()
     #expect(trigger["metricType"] == "Value")
     let threshold = try #require(trigger["metadata"]?["threshold"]?.string.flatMap { Int64($0) })

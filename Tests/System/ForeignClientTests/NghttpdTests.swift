@@ -19,7 +19,7 @@ import Testing
     for token in present + absent { try leg.request(token) }
     #expect(leg.senderPrints("an answer is not of APNs", withinMilliseconds: 60_000))
     // It was asked again and again by then, or at least had the time.
-    usleep(3_000_000)
+    letPass(milliseconds: 3_000)
     #expect(try leg.kcat.receipts().isEmpty)
     leg.stop()
     // It has no way to end but a signal.

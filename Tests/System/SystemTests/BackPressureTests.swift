@@ -40,7 +40,7 @@ import Testing
   private func expectIdle(_ rig: PipelineRig, _ names: [String]) {
     let before = names.map { rig[$0].processorMilliseconds }
     let begin = MonotonicClock.milliseconds()
-    usleep(1_000_000)
+    letPass(milliseconds: 1_000)
     let passed = Int(MonotonicClock.milliseconds() - begin)
     for (name, before) in zip(names, before) {
       let used = rig[name].processorMilliseconds - before

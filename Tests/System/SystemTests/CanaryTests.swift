@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  @Test func `it is green while pushes arrive, and red while the sender is stopped`() throws {
+  @Test func `a canary is green while pushes arrive, and red while the sender is stopped`() throws {
     let rig = try pipeline()
     defer { rig.stop() }
     let address = try startCanary(rig, [1], timeout: "5s")

@@ -42,7 +42,7 @@ import Testing
         return file >= 0
       })
     rig.signal(SIGTERM)
-    usleep(100_000)
+    letPass(milliseconds: 100)
     close(file)
     rig.expectEnd(withinMilliseconds: 20_000) { $0 == 0 }
     rig.stop()
@@ -93,7 +93,7 @@ import Testing
     let rig = try running()
     rig.killBroker()
     rig.signal(SIGTERM)
-    usleep(200_000)
+    letPass(milliseconds: 200)
     rig.signal(SIGTERM)
     rig.expectEnd(withinMilliseconds: 4_000) { $0 == 0 || $0 == 1 }
   }

@@ -7,6 +7,8 @@ import Glibc
 enum SourceRules {
   static let fileLimit = 600
   static let functionLimit = 70
+  /// Bytes of a file.
+  static let sizeLimit = 64 << 10
 
   /// Functions that are longer than the limit, by the indentation that the formatter guarantees:
   /// a function ends at the first closing brace under its first letter.
@@ -46,6 +48,11 @@ enum SourceRules {
 
   /// As `String.contains`, which takes seconds over all files in a debug build.
   static func contains(_ text: String, _ word: String) -> Bool { strstr(text, word) != nil }
+
+  /// As `!contains`: a file of bytes has zeros, or is no UTF-8 and was read with replacements.
+  static func isText(_ text: String) -> Bool {
+    strlen(text) == text.utf8.count && !contains(text, "\u{FFFD}")
+  }
 
   /// Endings that say nothing about what a type is.
   static let bannedEndings = [

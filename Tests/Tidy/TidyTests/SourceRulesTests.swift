@@ -39,7 +39,7 @@ import Testing
     "struct Connection {", "/// struct ServerInfo is what we do not want", "let data = Data()",
     "struct Metadata_ {",
   ])
-  func `other types pass`(line: String) {
+  func `other types are not held to the rule`(line: String) {
     #expect(SourceRules.vagueTypes([line[...]]).isEmpty)
   }
 
@@ -61,6 +61,12 @@ import Testing
     let text = "\(long)\n| \(long) |\n```sh\n\(long)\n```\n    \(long)\n"
     #expect(SourceRules.longDocumentLines(lines(text)).map(\.line) == [1])
     #expect(SourceRules.longDocumentLines([String(repeating: "é", count: 120)[...]]).isEmpty)
+  }
+
+  @Test func `bytes that are no text are found`() {
+    #expect(SourceRules.isText("é – text\n"))
+    #expect(!SourceRules.isText("a\0b"))
+    #expect(!SourceRules.isText(String(decoding: [0x89, 0x50, 0x4E, 0x47, 0xFF], as: UTF8.self)))
   }
 
   @Test func `links are cut out of Markdown`() {

@@ -164,6 +164,28 @@ import Testing
     }
   }
 
+  /// Whoever changes a decision finds its tests: by the name of its file, or by its name in a test.
+  @Test func `every file of Core has tests of its name, or is named in tests`() {
+    let tests = repository.swiftPaths.filter { $0.hasPrefix("Tests/") }
+    let text = tests.map(repository.text).joined()
+    for path in repository.swiftPaths where path.hasPrefix("Sources/Core/") {
+      let name = String(path.split(separator: "/").last!.dropLast(".swift".count))
+      let type = String(name.prefix { $0 != "+" })
+      let isFound =
+        tests.contains { $0.hasSuffix("/\(name)Tests.swift") } || SourceRules.contains(text, type)
+      #expect(isFound, "\(path)")
+    }
+  }
+
+  /// What nobody can read in a review is made by a script, or lies elsewhere.
+  @Test func `no file is large or binary, but for the fuzzers' inputs`() {
+    for path in repository.paths where !path.hasPrefix("Tests/Fuzz/Corpus/") {
+      let text = repository.text(path)
+      #expect(text.utf8.count <= SourceRules.sizeLimit, "\(path): \(text.utf8.count) bytes")
+      #expect(SourceRules.isText(text), "\(path) holds bytes that are no text")
+    }
+  }
+
   @Test func `scripts can be run`() {
     for path in ["scripts/setup", "scripts/test", "scripts/demo", "scripts/build", ".ci/run"] {
       let first = repository.lines(path).first

@@ -25,7 +25,7 @@ import Testing
     return order
   }
 
-  @Test func `mints at once when there is no token`() {
+  @Test func `the schedule mints at once when there is no token`() {
     #expect(minted(MintSchedule(), at: start) == .init(issuedAt: start - 5, generation: 1))
   }
 

@@ -27,7 +27,7 @@ import Testing
     book.resolve(app, environment).map { book.entries[$0].credential }
   }
 
-  @Test func `resolves named apps first and star otherwise`() {
+  @Test func `the book resolves named apps first and star otherwise`() {
     let book = Book()
     #expect(resolve(book, "com.example.app") == nil)
     #expect(book.apply(entry("named", apps: ["com.example.app", "b"]), now: now) == .added(0))
@@ -59,7 +59,7 @@ import Testing
     #expect(book.apply(.lost(credential: "k"), now: now) == .stale)
   }
 
-  @Test func `keeps environments apart`() {
+  @Test func `the book keeps environments apart`() {
     let book = Book()
     _ = book.apply(entry("p", apps: ["a"], scope: .production), now: now)
     #expect(resolve(book, "a", .sandbox) == nil)
@@ -278,7 +278,7 @@ import Testing
 @Suite struct ProviderTokenWatchTests {
   private let start: Int64 = 1_800_000_000
 
-  @Test func `asks at the first look that finds an old token`() {
+  @Test func `the watch asks at the first look that finds an old token`() {
     var book = ProviderTokenBook()
     var watch = ProviderTokenWatch()
     let wall = start * 1_000
@@ -292,7 +292,7 @@ import Testing
     #expect(watch.look(at: book, now: 12_000, wall: wall + 12_000)?.asks == [0])
   }
 
-  @Test func `asks at 50 minutes and raises the alarm at 55 once a minute`() {
+  @Test func `the watch asks at 50 minutes and raises the alarm at 55 once a minute`() {
     var book = ProviderTokenBook()
     var watch = ProviderTokenWatch()
     for number in 0..<3 {

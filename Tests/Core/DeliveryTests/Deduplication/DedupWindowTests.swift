@@ -9,7 +9,7 @@ import Testing
 @Suite struct DedupWindowTests {
   private func id(_ number: UInt64) -> NotificationID { NotificationID(high: 7, low: number) }
 
-  @Test func `refuses an id of the window`() {
+  @Test func `the window refuses an id that is in it`() {
     var window = DedupWindow(capacity: 3)
     #expect(window.insert(id(1)) == true)
     #expect(window.insert(id(1)) == false)
@@ -41,7 +41,7 @@ import Testing
 
   /// Few distinct ids, ids that count up and ids that share their place, against a queue and a set.
   @Test(arguments: 0..<40 as Range<UInt64>)
-  func `agrees with a queue in any order of ids`(seed: UInt64) {
+  func `the window agrees with a queue in any order of ids`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let capacity = 1 + random.below(40)
     var window = DedupWindow(capacity: capacity)
@@ -66,7 +66,7 @@ import Testing
 
   /// Ids that are taken back, against a list: the newest takes the place of the one that goes.
   @Test(arguments: 0..<40 as Range<UInt64>)
-  func `takes ids back in any order`(seed: UInt64) {
+  func `the window takes ids back in any order`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let capacity = 1 + random.below(seed < 20 ? 12 : 600)
     var window = DedupWindow(capacity: capacity)

@@ -31,7 +31,9 @@ import Testing
   }
 
   @Test
-  func `what was kept comes before what is read, and part of the rest counts for nothing yet`() {
+  func
+    `ids that were kept come before those that are read, and part of the rest counts for nothing yet`()
+  {
     var kept = DedupWindow(capacity: 40)
     for offset in 0..<20 as Range<Int64> { _ = kept.insert(id(offset)) }
     var rebuilt = RebuiltWindow(kept: kept, missing: 20..<40, capacity: 40)

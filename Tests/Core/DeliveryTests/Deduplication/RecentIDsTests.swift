@@ -15,7 +15,7 @@ import Testing
     return window
   }
 
-  @Test func `what was inherited before the first id is part of the window`() {
+  @Test func `ids that were inherited before the first one are part of the window`() {
     var recent = RecentIDs(capacity: 4)
     recent.inherit(window(1...4, capacity: 4))
     #expect(recent.isFirst(id(4)) == false)
@@ -23,7 +23,7 @@ import Testing
     #expect(recent.isFirst(id(1)) == true, "the oldest left for the fifth")
   }
 
-  @Test func `what is inherited late counts from then`() {
+  @Test func `ids that are inherited late count from then`() {
     var recent = RecentIDs(capacity: 4)
     #expect(recent.isFirst(id(10)) == true)
     #expect(recent.isFirst(id(1)) == true, "nobody has said yet that it was taken")
@@ -41,7 +41,7 @@ import Testing
     #expect(recent.memoryBytes == window(1...4, capacity: 4).memoryBytes)
   }
 
-  @Test func `what was inherited late is dropped once the window is full`() {
+  @Test func `ids that were inherited late are dropped once the window is full`() {
     var recent = RecentIDs(capacity: 3)
     #expect(recent.isFirst(id(10)) == true)
     recent.inherit(window(1...3, capacity: 3))

@@ -12,7 +12,7 @@ import Testing
     return book
   }
 
-  @Test func `takes the first that is least used`() {
+  @Test func `the book takes the first address that is least used`() {
     let book = book([3, 1, 2])
     #expect(book.ranked(inUse: [], now: 0).first == 3)
     #expect(book.ranked(inUse: [3], now: 0).first == 1)
@@ -59,7 +59,7 @@ import Testing
     #expect(!book.isAside(2, now: 10_100), "as after a first failure")
   }
 
-  @Test func `another one is worth waiting for if it would be tried first`() {
+  @Test func `another address is worth waiting for if it would be tried first`() {
     var book = book([1, 2])
     #expect(book.hasOther(than: 1, now: 0))
     book.failed(2, now: 0, random: 0)

@@ -48,7 +48,7 @@ import Testing
     #expect(race.isOver && race.next(now: 0) == nil)
   }
 
-  @Test func `few are tried while the destination is failing`() {
+  @Test func `few addresses are tried while the destination is failing`() {
     var health = DestinationHealth()
     health.lookedUp((1...40).map(address))
     #expect(health.route(inUse: [], now: 0).count == AddressRace.mostAttempts)

@@ -18,7 +18,7 @@ import Testing
     return load
   }
 
-  @Test func `opens nothing without work and the minimum with it`() {
+  @Test func `the policy opens nothing without work and the minimum with it`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
     #expect(policy.decide(load(), now: 0) == .nothing)
     #expect(policy.decide(load(waiting: true), now: 0) == .open)
@@ -62,13 +62,13 @@ import Testing
     #expect(policy.decide(primed, now: 6_000) == .open, "it was short for a second since")
   }
 
-  @Test func `keeps the minimum also when the work is over`() {
+  @Test func `the policy keeps the minimum also when the work is over`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 2, maximum: 4))
     _ = policy.decide(load(waiting: true), now: 0)
     #expect(policy.decide(load(serving: 1, credit: 100, capacity: 100), now: 1) == .open)
   }
 
-  @Test func `only sustained starvation opens another one`() {
+  @Test func `only sustained starvation opens another connection`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 3, starvation: 1_000))
     let starved = load(serving: 1, open: 100, capacity: 100, waiting: true)
     #expect(policy.decide(starved, now: 0) == .nothing)
@@ -110,13 +110,13 @@ import Testing
     #expect(policy.decide(moving, now: 9_000) == .nothing)
   }
 
-  @Test func `never more than the maximum`() {
+  @Test func `the policy never opens more than the maximum`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 2, starvation: 10))
     let starved = load(serving: 2, open: 10, capacity: 10, waiting: true)
     for now in 0..<100 as Range<UInt64> { #expect(policy.decide(starved, now: now) == .nothing) }
   }
 
-  @Test func `closes slowly and one at a time`() {
+  @Test func `the policy closes slowly and one at a time`() {
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 4, surplus: 1_000))
     let idle = load(serving: 3, credit: 300, open: 0, capacity: 300)
     #expect(policy.decide(idle, now: 0) == .nothing)

@@ -22,7 +22,7 @@ import Testing
     for _ in 0..<count { machine.opened(now: 0) }
   }
 
-  @Test func `opens nothing before it is connected`() {
+  @Test func `a connection opens nothing before it is connected`() {
     var machine = Machine(authentication: .providerToken)
     machine.settings(limit: 1_000)
     #expect(machine.credit == 0)
@@ -30,7 +30,7 @@ import Testing
     #expect(machine.state == .priming)
   }
 
-  @Test func `with a token one stream until the first accepted push`() {
+  @Test func `a connection with a token has one stream until the first accepted push`() {
     var machine = Machine(authentication: .providerToken)
     machine.connected()
     machine.settings(limit: 1_000)
@@ -46,7 +46,8 @@ import Testing
     #expect(machine.credit == 1_000)
   }
 
-  @Test func `with a certificate the full limit at once but not before settings`() {
+  @Test func `a connection with a certificate has the full limit at once, but not before SETTINGS`()
+  {
     var machine = Machine(authentication: .certificate)
     machine.connected()
     #expect(machine.state == .ready)
@@ -55,7 +56,7 @@ import Testing
     #expect(machine.credit == 500)
   }
 
-  @Test func `follows the limit down to one and zero and up again`() {
+  @Test func `a connection follows the limit down to one and zero and up again`() {
     var machine = ready(limit: 10)
     open(&machine, 8)
     #expect(machine.credit == 2)
@@ -293,7 +294,7 @@ import Testing
   /// Any events in any order: never above the limit, every stream ends once, tokens only forward and not
   /// twice within 20 minutes, closed stays closed.
   @Test(arguments: 0..<100 as Range<UInt64>)
-  func `keeps its promises in any order of events`(seed: UInt64) {
+  func `a connection keeps its promises in any order of events`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     for round in 0..<10 {
       var run = ConnectionRun(random: &random)

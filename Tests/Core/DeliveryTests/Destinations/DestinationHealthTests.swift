@@ -6,8 +6,10 @@ import Testing
 
 @testable import Delivery
 
+/// The health of a destination, with its parts `ConnectBackoff`, `DestinationEvidence` and `RefusingAddresses`.
 @Suite struct DestinationHealthTests {
-  @Test func `other roots: the next connect need not wait, and a refused credential still does`() {
+  @Test
+  func `with other roots the next connect need not wait, and a refused credential still does`() {
     var health = DestinationHealth()
     for _ in 0..<6 { health.connectFailed(now: 0, random: 0) }
     #expect(health.mayConnect(now: 20_000) == .none)

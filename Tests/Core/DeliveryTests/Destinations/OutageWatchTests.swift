@@ -216,7 +216,7 @@ import Testing
   /// Random answers: while it is not closed nothing counts against a push, it always recovers when the
   /// gateway does, and never lets more out than it says.
   @Test(arguments: 0..<50 as Range<UInt64>)
-  func `any outage ends`(seed: UInt64) {
+  func `an outage of any length ends`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var watch = OutageWatch()
     var now: UInt64 = 10_000

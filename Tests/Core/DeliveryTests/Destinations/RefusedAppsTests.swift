@@ -50,7 +50,7 @@ import Testing
   /// Against a dictionary: whoever is in is found, whoever was removed is not, and a full table forgets the one that
   /// is due first.
   @Test(arguments: 0..<20 as Range<UInt64>)
-  func `finds what is in`(seed: UInt64) {
+  func `the table finds the apps that are in it`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var apps = RefusedApps()
     var known: [UInt64: UInt64] = [:]

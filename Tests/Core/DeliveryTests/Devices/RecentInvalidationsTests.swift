@@ -37,7 +37,7 @@ import Testing
 
   /// Against a table without a bound: it never says more than that, and of few devices it says the same.
   @Test(arguments: 0..<40 as Range<UInt64>)
-  func `it never covers a token that was not reported, whatever it evicts`(seed: UInt64) {
+  func `the table never covers a token that was not reported, whatever it evicts`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var recent = RecentInvalidations(capacity: 32)
     var all: [UInt64: Int64] = [:]

@@ -11,7 +11,7 @@ import Testing
     #expect(member.fenced(now: 9_000) == nil)
   }
 
-  @Test func `what happened long ago does not count`() {
+  @Test func `fencing that happened long ago does not count`() {
     var member = FencedMember()
     for outage in 0..<100 as Range<UInt64> {
       #expect(member.fenced(now: outage * FencedMember.window) == 1_000)

@@ -27,7 +27,7 @@ import Testing
     #expect(member.assigned([2], now: 1_200) == [.begin([2], atFirstRecord: [])])
   }
 
-  @Test func `what does not end in time is given up, once`() {
+  @Test func `a step that does not end in time is given up, once`() {
     var member = member()
     _ = member.revoked(isLost: false, now: 1_000)
     #expect(member.tick(now: 1_100) == [.abandon])
@@ -46,7 +46,7 @@ import Testing
     #expect(member.drained(now: 1_000) == [.release(commits: false, unassigns: true)])
   }
 
-  @Test func `who has lost its place commits nothing and joins again, after a while`() {
+  @Test func `a member that has lost its place commits nothing and joins again, after a while`() {
     var member = member()
     #expect(
       member.expelled(patience: 50, delay: 1_000, now: 100) == [
@@ -71,7 +71,8 @@ import Testing
     #expect(member.drained(now: 10) == [.release(commits: true, unassigns: false), .leave])
   }
 
-  @Test func `who has lost its place while it leaves goes on leaving, and commits nothing`() {
+  @Test
+  func `a member that has lost its place while it leaves goes on leaving, and commits nothing`() {
     var member = member()
     _ = member.stop(patience: 5_000, now: 0)
     #expect(
@@ -81,7 +82,7 @@ import Testing
     #expect(member.drained(now: 20) == [.release(commits: false, unassigns: true), .leave])
   }
 
-  @Test func `what cannot be begun is tried again, until the group takes it back`() {
+  @Test func `partitions that cannot be begun are tried again, until the group takes them back`() {
     var member = Membership<Int>(rebalancePatience: 100)
     _ = member.assigned([1], now: 0)
     member.began(false, now: 10)
@@ -138,7 +139,7 @@ import Testing
     #expect(member.drained(now: 10) == [.release(commits: true, unassigns: false), .leave])
   }
 
-  @Test func `who can do nothing more commits nothing, whatever was under way`() {
+  @Test func `a member that can do nothing more commits nothing, whatever was under way`() {
     var idle = Membership<Int>(rebalancePatience: 100)
     #expect(
       idle.stop(patience: 0, isLost: true, now: 0) == [

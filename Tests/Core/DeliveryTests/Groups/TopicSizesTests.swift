@@ -3,7 +3,7 @@ import Delivery
 import Testing
 
 @Suite struct TopicSizesTests {
-  @Test func `tell each change once, also of two topics at a time`() {
+  @Test func `topic sizes tell each change once, also of two topics at a time`() {
     var sizes = TopicSizes(["a": 4, "b": 12])
     #expect(sizes.observe(["a": 4, "b": 12, "c": 7]) == [])
     #expect(

@@ -108,7 +108,7 @@ import Testing
     #expect(state.due(now: 2).map(\.offset) == [120])
   }
 
-  @Test func `what was refused comes again`() {
+  @Test func `a commit that was refused comes again`() {
     var state = begun()
     state.note(progress(110))
     #expect(state.due(now: 0).map(\.offset) == [110])
@@ -223,7 +223,7 @@ import Testing
         == ResumePoint(next: 175, completedAbove: [180..<200]))
   }
 
-  @Test func `what was never committed is not remembered`() {
+  @Test func `a completion that was never committed is not remembered`() {
     var memory = CompletionMemory<Int>()
     memory.remember(1, committed: -1, committable: 10, completedAbove: [])
     #expect(memory.resume(1, committed: 0, map: []).point.next == 0)

@@ -23,7 +23,8 @@ import Testing
 
   /// The owner holds the entry until the walk is at its end, so that records which are acknowledged meanwhile do not
   /// complete the offset.
-  @Test(arguments: 0...4) func `given up after any record, the offset is not completed`(made: Int) {
+  @Test(arguments: 0...4)
+  func `a fan-out that is given up after any record does not complete the offset`(made: Int) {
     var table = RequestTable(capacity: 1)
     let entry = table.insert(partition: 0, epoch: 7, offset: 9, created: 0)
     var walk = FanOut.tokens(4)

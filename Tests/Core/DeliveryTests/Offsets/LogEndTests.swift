@@ -14,7 +14,7 @@ import Testing
     #expect(ledger.committable == 9)
   }
 
-  @Test func `what is open holds the end back until it is done`() {
+  @Test func `an open record holds the end back until it is done`() {
     for open: Int64 in 0..<4 {
       var ledger = OffsetLedger(nextOffset: 0)
       for offset: Int64 in 0..<4 { _ = ledger.received(offset) }

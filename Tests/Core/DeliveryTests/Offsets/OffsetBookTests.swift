@@ -62,7 +62,10 @@ import Testing
     #expect(committable(book, one) == 9)
   }
 
-  @Test func `nor by a partition of which nothing came, as after a restart behind a marker`() {
+  @Test
+  func
+    `a group is not behind by a partition of which nothing came, as after a restart behind a marker`()
+  {
     var book = book()
     #expect(book.ended(one, at: 9) == nil)
     #expect(committable(book, one) == 9)
@@ -83,7 +86,7 @@ import Testing
     #expect(book.received(two, 1) == .new)
   }
 
-  @Test func `what was taken in an earlier assignment completes nothing`() {
+  @Test func `a record that was taken in an earlier assignment completes nothing`() {
     var book = book()
     let before = book.epoch
     _ = book.received(one, 3)

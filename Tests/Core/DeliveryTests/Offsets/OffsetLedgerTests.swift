@@ -6,7 +6,7 @@ import Testing
 @testable import Delivery
 
 @Suite struct OffsetLedgerTests {
-  @Test func `commits only the contiguous prefix`() {
+  @Test func `the ledger commits only the contiguous prefix`() {
     var ledger = OffsetLedger(nextOffset: 100)
     for offset in 100..<105 as Range<Int64> { #expect(ledger.received(offset) == .new) }
     #expect(ledger.incomplete == 5)
@@ -48,7 +48,7 @@ import Testing
     #expect(ledger.incomplete == 0)
   }
 
-  @Test func `refuses a completion that is not open`() {
+  @Test func `the ledger refuses a completion that is not open`() {
     var ledger = OffsetLedger(nextOffset: 10)
     #expect(ledger.completed(10) == false, "never received")
     _ = ledger.received(10)
@@ -60,7 +60,7 @@ import Testing
     #expect(ledger.committable == 10)
   }
 
-  @Test func `distinguishes a repeated record from a new one`() {
+  @Test func `the ledger distinguishes a repeated record from a new one`() {
     var ledger = OffsetLedger(nextOffset: 5)
     #expect(ledger.received(5) == .new)
     #expect(ledger.received(6) == .new)
@@ -71,7 +71,7 @@ import Testing
     #expect(ledger.incomplete == 1)
   }
 
-  @Test func `starts from the map of an earlier assignment`() {
+  @Test func `the ledger starts from the map of an earlier assignment`() {
     var ledger = OffsetLedger(nextOffset: 20, completedAbove: [22..<25, 5..<8, 3_000..<3_001])
     #expect(ledger.received(20) == .new)
     #expect(ledger.received(21) == .new)
@@ -102,7 +102,7 @@ import Testing
   /// Random arrivals (in order, with gaps of every size and records that come again) and completions in any
   /// order, against a list of what is open.
   @Test(arguments: 0..<60 as Range<UInt64>)
-  func `agrees with a list in any order of events`(seed: UInt64) {
+  func `the ledger agrees with a list in any order of events`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let start = Int64(random.below(5_000))
     var map: [Range<Int64>] = []

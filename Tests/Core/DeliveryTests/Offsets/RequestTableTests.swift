@@ -25,7 +25,7 @@ import Testing
     #expect(table.settle(third)?.epoch == 2)
   }
 
-  @Test func `know when the oldest of them was made`() {
+  @Test func `the table knows when its oldest request was made`() {
     var table = RequestTable(capacity: 3)
     var ages = [table.oldest]
     let first = table.insert(partition: 0, epoch: 1, offset: 1, created: 100)

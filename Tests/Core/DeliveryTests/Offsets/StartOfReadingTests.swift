@@ -19,7 +19,7 @@ import Testing
     #expect(unread([nil, 5], [(0, 10), (5, 8)]) == 13)
   }
 
-  @Test func `one that goes on anywhere, or has nothing to read, does not`() {
+  @Test func `a group that goes on anywhere, or has nothing to read, is not told of`() {
     #expect(unread([3, nil], [(0, 10), (5, 8)]) == nil)
     #expect(unread([10, 0], [(0, 10), (0, 8)]) == nil)
     #expect(unread([nil, nil], [(0, 0), (7, 7)]) == nil)
@@ -28,7 +28,7 @@ import Testing
     #expect(unread([0, nil], [(0, 0), (0, 8)]) == 8)
   }
 
-  @Test func `it is said once, when all ends are known`() {
+  @Test func `a group that begins anywhere is told of once, when all ends are known`() {
     var start = StartOfReading<Int>()
     start.begin(0, committed: nil)
     start.begin(1, committed: nil)

@@ -54,7 +54,7 @@ import Testing
     #expect(told.decide(1) == .take)
   }
 
-  @Test func `who makes no progress is moved aside until its next answer`() {
+  @Test func `a destination that makes no progress is moved aside until its next answer`() {
     var told = Told(holding: [1: 2_000])
     told.pass(Fairness.patience - 30)
     #expect(told.decide(1) == .wait)
@@ -67,7 +67,7 @@ import Testing
   }
 
   /// It counts from the last answer or the first push, not from when it was full.
-  @Test func `who is stuck below its bound is moved as soon as it reaches it`() {
+  @Test func `a destination that is stuck below its bound is moved as soon as it reaches it`() {
     var told = Told(holding: [1: 100])
     told.pass(5_000)
     #expect(told.decide(1) == .take)
@@ -95,7 +95,7 @@ import Testing
   }
 
   /// Of two that fall silent within a moment of each other neither works.
-  @Test func `who falls silent last does not work`() {
+  @Test func `a destination that falls silent last does not work`() {
     var told = Told(holding: [1: 2_000, 2: 2_000])
     told.pass(1_000, answering: [1, 2])
     told.pass(700, answering: [2])
@@ -164,7 +164,7 @@ import Testing
   /// One that came first holds two thirds, and its pushes end one by one: the slots that come free are everybody's,
   /// and in the end it holds no more than the others, up to the slots that come and go.
   @Test(arguments: [2, 5, 20], 0..<3 as Range<UInt64>)
-  func `who came first ends with the others`(greedy: Int, seed: UInt64) {
+  func `a destination that came first ends with the others`(greedy: Int, seed: UInt64) {
     var crowd = Crowd(greedy, seed: seed)
     while crowd.grow(0) {}
     #expect(crowd.free == Crowd.slots / 3)
@@ -220,7 +220,9 @@ import Testing
   @Test(arguments: [
     (1, 200, 0), (2, 200, 1_500), (4, 200, 0), (1, 2_000, 0), (5, 2_000, 1_500), (20, 2_000, 0),
   ])
-  func `who fills a partition leaves something of it`(stuck: Int, most: Int, apart: Int) {
+  func `a destination that fills a partition leaves something of it`(
+    stuck: Int, most: Int, apart: Int
+  ) {
     for seed in 0..<20 as Range<UInt64> {
       var random = SeededGenerator(seed: seed)
       var told = Told(holding: [:], known: stuck + 1)
@@ -261,7 +263,7 @@ import Testing
     told.fairness.decide(one, free: 20_000, open: open[one], left: left, of: most)
   }
 
-  @Test func `what is moved comes back soon then once a minute`() {
+  @Test func `pushes that are moved come back soon, then once a minute`() {
     #expect(Fairness.tier(age: 0) == .seconds5)
     #expect(Fairness.tier(age: 59_999) == .seconds5)
     #expect(Fairness.tier(age: 60_000) == .minute1)

@@ -148,7 +148,7 @@ private let bulk = SendClass(.bulk)
     #expect(queue.demand(for: .retry, free: 20, capacity: 100) == 0)
   }
 
-  @Test func `what is beside the line is not handed out and counts`() {
+  @Test func `pushes beside the line are not handed out, and count`() {
     var queue = queue()
     for slot in 0..<10 as Range<UInt32> { queue.append(slot, slot < 5 ? bulk : .first) }
     for _ in 0..<10 {

@@ -14,7 +14,7 @@ import Testing
   }
 
   @Test(arguments: ["", ":", "app", "app:", ":production", "app:live", "lane:", "bulk"])
-  func `what names no app and no lane is none`(key: String) {
+  func `a key that names no app and no lane pauses nothing`(key: String) {
     #expect(Pauses.Subject(key: key) == nil)
   }
 

@@ -5,7 +5,7 @@ import Random
 import Testing
 
 @Suite struct RequestDeadlinesTests {
-  @Test func `expires in the order of insertion`() {
+  @Test func `deadlines expire in the order of insertion`() {
     var deadlines = RequestDeadlines(capacity: 4, timeout: 100)
     deadlines.insert(2, now: 1_000)
     deadlines.insert(0, now: 1_010)
@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test(arguments: 0..<30 as Range<UInt64>)
-  func `agrees with a sorted list in any order of events`(seed: UInt64) {
+  func `deadlines agree with a sorted list in any order of events`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var deadlines = RequestDeadlines(capacity: 64, timeout: 50)
     var model: [(slot: UInt32, due: UInt64)] = []

@@ -6,7 +6,7 @@ import Random
 import Testing
 
 @Suite struct ThrottleTableTests {
-  @Test func `only the device is held and only for its time`() {
+  @Test func `only the throttled device is held, and only for its time`() {
     var table = ThrottleTable()
     #expect(!table.mayThrottle(now: 0))
     table.throttle(7, until: 6_000)

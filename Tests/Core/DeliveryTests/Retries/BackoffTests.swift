@@ -5,7 +5,7 @@ import Random
 import Testing
 
 @Suite struct BackoffTests {
-  @Test func `doubles up to its cap`() {
+  @Test func `a backoff doubles up to its cap`() {
     var backoff = Backoff(base: 1_000, cap: 60_000)
     let waits = (0..<9).map { _ in backoff.failed(random: .max) }
     let bounds: [UInt64] = [1, 2, 4, 8, 16, 32, 60, 60, 60]

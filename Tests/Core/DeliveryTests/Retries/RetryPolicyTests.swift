@@ -16,7 +16,7 @@ import Testing
       cause, attempts: attempts, now: 1_000_000, expiresAt: left.map { 1_000_000 + $0 })
   }
 
-  @Test func `what its destination failed is kept while it is of use`() {
+  @Test func `a push that its destination failed is kept while it is of use`() {
     for cause in [
       RetryPolicy.Cause.unprocessed, .ambiguous, .answered(.retryElsewhere),
       .answered(.retryLater(.quarterHour)),
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test func `what APNs did not process is free`() {
+  @Test func `a send that APNs did not process is free`() {
     for attempts in [1, 6, 100] {
       #expect(decide(.unprocessed, attempts) == .now(counts: false))
     }
@@ -178,7 +178,10 @@ import Testing
     #expect(decide(3, retryAfter: 30_000) == .tier(.minute1))
   }
 
-  @Test func `never earlier than was asked for: not in an outage, and not because time is short`() {
+  @Test
+  func
+    `a push never goes out earlier than was asked for: not in an outage, and not because time is short`()
+  {
     let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
     let causes: [RetryPolicy.Cause] = [
       .answered(.retryLater(.quarterHour)), .answered(.retryLater(.soon)),

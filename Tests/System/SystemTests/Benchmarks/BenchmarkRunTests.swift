@@ -47,7 +47,7 @@ import Testing
       if let text = try? String(decoding: File.read(path), as: UTF8.self), text.hasSuffix("\n") {
         return String(text.dropLast())
       }
-      usleep(50_000)
+      letPass(milliseconds: 50)
     }
     return nil
   }

@@ -1,13 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 
-/// How the sender reacts to a reason, in words, from the decision table.
+/// docs/reasons.md: every reason of APNs and the sender's reaction to it, from the decision table.
+enum ReasonsPage {
+  static var text: String {
+    head
+      + ReasonRule.table.map { rule in
+        "| `\(rule.name)` | \(rule.status) | \(rule.places) | \(rule.reaction) |\n"
+      }.joined()
+  }
+
+  private static let head = """
+    # What APNs answers, and the sender's reactions
+
+    A reason is the `reason` in the body of an answer, or in a GOAWAY. An answer whose reason is not in this table counts by
+    its status; one that is not of APNs counts for nothing. [dispatch.md](dispatch.md#retries) has the retry topics, the
+    circuit breakers and what an outage is.
+
+    `scripts/docs` generates this page from the decision table (`Sources/Core/APNS/ReasonRule.swift`).
+
+    | reason | status | where | reaction |
+    | --- | --- | --- | --- |
+
+    """
+}
+
 extension ReasonRule {
-  var reaction: String {
+  /// The sender's reaction, in words.
+  fileprivate var reaction: String {
     [verdict.words, connection.words, credential.words].compactMap { $0 }.joined(separator: "; ")
   }
 
-  var places: String {
+  /// The kinds of answers and frames that it was seen in.
+  fileprivate var places: String {
     var places: [String] = []
     if origin.contains(.device) { places.append("device") }
     if origin.contains(.broadcast) { places.append("broadcast, channels") }
