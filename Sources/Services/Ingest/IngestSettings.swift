@@ -2,6 +2,7 @@
 public import APNS
 public import Compatibility
 public import Kafka
+import Pipeline
 import ServiceKit
 public import Settings
 
@@ -77,5 +78,10 @@ public struct IngestSettings: DeclaredSettings, Sendable {
     } catch {
       throw values.error("pusher-topic", "\(error)")
     }
+  }
+
+  /// The topics that requests come from: Martlet's own first.
+  func requestTopics(_ names: TopicNames) -> [String] {
+    [names.requests] + pusherTopics.map(\.name)
   }
 }

@@ -53,7 +53,7 @@ final class IngestFixture {
     }
     guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
     var deliveries: [Delivery] = []
-    producer.drainDeliveries(into: &deliveries)
+    deliveries += producer.takeDeliveries()
     if let error = deliveries.lazy.compactMap(\.refused).first { throw error }
   }
 
