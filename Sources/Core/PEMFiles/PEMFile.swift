@@ -58,6 +58,7 @@ public struct PEMFile: Sendable {
       entries = [Entry(kind: kind, der: kind == .encryptedKey ? [] : content)]
       return
     }
+    if content.isEmpty { throw PEMProblem("is empty; copy the key or certificate into it again") }
     if content.starts(with: [0xFF, 0xFE]) || content.starts(with: [0xFE, 0xFF]) {
       throw PEMProblem(
         "is UTF-16 text; convert it: iconv -f UTF-16 -t UTF-8 \(path) > converted.pem")

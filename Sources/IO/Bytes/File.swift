@@ -9,12 +9,12 @@ public enum File {
   /// A pipe is read as long as somebody writes to it. One that nobody writes to within five seconds is an error: it does
   /// not hold the process.
   ///
-  /// Throws what the system says; a file above the limit is `EFBIG`.
+  /// Throws what the system says and what to do; a file above the limit is `EFBIG`.
   public static func read(
     _ path: String, limit: Int = 64 << 20
   ) throws(SystemError) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else { throw .last("cannot open \(path)") }
+    guard descriptor >= 0 else { throw unusable(path, "open") }
     defer { close(descriptor) }
     var content: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 64 << 10)
@@ -27,19 +27,36 @@ public enum File {
         try awaitData(descriptor, path)
         continue
       }
-      guard got >= 0 else { throw .last("cannot read \(path)") }
+      guard got >= 0 else { throw unusable(path, "read") }
       if got == 0 { return content }
       content.append(contentsOf: piece[..<got])
       guard content.count <= limit else {
-        throw SystemError(code: EFBIG, attempt: "cannot read \(path)")
+        throw SystemError(
+          code: EFBIG, attempt: "cannot read \(path)",
+          remedy: "at most \(limit >> 10) KiB are expected; name the right file")
       }
     }
+  }
+
+  /// The error of the system call that just failed for the file at `path`.
+  static func unusable(_ path: String, _ verb: String) -> SystemError {
+    let code = errno
+    let remedy: String? =
+      switch code {
+      case ENOENT, ENOTDIR: "correct the path, or put the file there"
+      case EACCES: "let user \(geteuid()) read it and enter the folders above it"
+      case EISDIR: "name a file in it"
+      default: nil
+      }
+    return SystemError(code: code, attempt: "cannot \(verb) \(path)", remedy: remedy)
   }
 
   private static func awaitData(_ descriptor: Int32, _ path: String) throws(SystemError) {
     var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     guard poll(&entry, 1, pipeMilliseconds) != 0 else {
-      throw SystemError(code: ETIMEDOUT, attempt: "cannot read \(path), a pipe or terminal")
+      throw SystemError(
+        code: ETIMEDOUT, attempt: "cannot read \(path), a pipe or terminal",
+        remedy: "write to it before the program starts, or name a file")
     }
   }
 

@@ -99,7 +99,7 @@ extension FileExposure {
   /// As the file is now. A list that cannot be read counts as none.
   public init(_ path: String) throws(SystemError) {
     var status = stat()
-    guard stat(path, &status) == 0 else { throw .last("cannot look at \(path)") }
+    guard stat(path, &status) == 0 else { throw File.unusable(path, "open") }
     var bytes = [UInt8](repeating: 0, count: 64 << 10)
     let count = getxattr(path, Self.listName, &bytes, bytes.count)
     self.init(

@@ -2,16 +2,19 @@
 
 internal import Glibc
 
-/// A failed system call: what was attempted, and why the system refused (`errno`).
+/// A failed system call: what was attempted, why the system refused (`errno`), and what to do where that is known.
 public struct SystemError: Error, Equatable, CustomStringConvertible {
   /// The `errno` of the failed call.
   public let code: Int32
   /// What was attempted, in words: "cannot read /etc/martlet/signer.p8".
   public let attempt: String
+  /// What to do about it, as words that end a sentence; `nil` where the code says enough.
+  public let remedy: String?
 
-  public init(code: Int32, attempt: String) {
+  public init(code: Int32, attempt: String, remedy: String? = nil) {
     self.code = code
     self.attempt = attempt
+    self.remedy = remedy
   }
 
   /// The error of the system call that just failed on this thread: call it before anything else.
@@ -22,6 +25,7 @@ public struct SystemError: Error, Equatable, CustomStringConvertible {
 
   public var description: String {
     "\(attempt): \(SystemError.meaning(of: code)) (errno \(code))"
+      + (remedy.map { "; \($0)" } ?? "")
   }
 
   /// The system's own words for an `errno`.

@@ -354,7 +354,9 @@ final class ServerConnection {
       server?.clients.heard(id, at: isPaused ? nil : server?.now)
       deadline = isPaused ? nil : deadline ?? (server?.now ?? 0) + (server?.idleMilliseconds ?? 0)
     case .lingering: wanted = .readable
-    case .waiting, .answering, .closed: break
+    // There is more, though the socket may have taken everything by now: no other event would make it go on.
+    case .answering: wanted = .writable
+    case .waiting, .closed: break
     }
     if !isSent { wanted.insert(.writable) }
     guard wanted != interest else { return }

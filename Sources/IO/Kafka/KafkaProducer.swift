@@ -25,6 +25,9 @@ public final class KafkaProducer {
   private var early: [Delivery] = []
   /// Sends records that are alone; nil until there is one.
   private var prompt: PromptSending?
+  /// Records that librdkafka has taken.
+  private var produced: UInt64 = 0
+  private var pace = ProducerPace()
   /// Everything was acknowledged when the answers were last looked at.
   private var isQuiet = true
   private let limitRecords: Int
@@ -211,6 +214,7 @@ public final class KafkaProducer {
       value.baseAddress, value.count, UnsafeMutableRawPointer(bitPattern: slot + 1), headers)
     if code == RD_KAFKA_RESP_ERR_NO_ERROR {
       outstandingBytes += key.count + value.count
+      produced &+= 1
       return .queued
     }
     if code != RD_KAFKA_RESP_ERR__QUEUE_FULL, code != RD_KAFKA_RESP_ERR__FATAL,
@@ -313,9 +317,12 @@ public final class KafkaProducer {
 
   /// Sends what was produced since `takeDeliveries` without lingering, if everything before it was acknowledged by then
   /// (Nagle's rule, RFC 1122 §4.2.3.4): a record that is alone goes at once, and under load batches form while others
-  /// are on their way. Call it at the end of a turn that found no further work.
+  /// are on their way. Not while many come one by one (`ProducerPace`). Call it at the end of a turn that found no
+  /// further work.
   public func sendPromptly() {
-    guard isQuiet, outstanding > 0, let client else { return }
+    guard isQuiet, outstanding > 0, let client,
+      !pace.isBusy(now: MonotonicClock.milliseconds(), produced: produced)
+    else { return }
     isQuiet = false
     // Without a thread for it the records linger.
     if prompt == nil { prompt = PromptSending(client.raw) }

@@ -61,7 +61,7 @@ extension TokenStore {
     count.bind(4, until)
     count.bind(5, Int64(limit))
     defer { count.reset() }
-    return try count.next() ? Int(count.integer(0) ?? 0) : 0
+    return try count.next() ? min(limit, Int(count.integer(0) ?? 0)) : 0
   }
 
   /// What is normal for an app, for `UnregisteredNorm`: how many devices were called unregistered in the busiest hour
@@ -189,12 +189,15 @@ struct WaveStatements {
       """)
     deaths = try database.prepare(
       """
-      SELECT count(*) FROM (
-        SELECT token FROM dead_tokens
+      SELECT (SELECT count(*) FROM (SELECT 1 FROM dead_tokens
           WHERE app = ?1 AND environment = ?2 AND recorded_at > ?3 AND recorded_at <= ?4
-        UNION SELECT token FROM suspicions
+          LIMIT ?5) AS dead)
+        + (SELECT count(*) FROM (SELECT 1 FROM suspicions AS s
           WHERE app = ?1 AND environment = ?2 AND last_at > ?3 AND last_at <= ?4 AND held = 1
-        LIMIT ?5) AS found
+            AND NOT EXISTS (SELECT 1 FROM dead_tokens AS d WHERE d.token = s.token
+              AND d.app = s.app AND d.environment = s.environment
+              AND d.recorded_at > ?3 AND d.recorded_at <= ?4)
+          LIMIT ?5) AS held)
       """)
     norm = try database.prepare(
       """

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Delivery
+import EventLoop
 import Pipeline
 import Records
 import Store
@@ -37,16 +38,24 @@ extension TokenInvalidator {
     _ origin: AppOrigin, deaths times: [Int64], within span: Int64
   ) throws(StoreError) -> BadTokenAlarm? {
     guard let peak = BadTokenWave.peak(of: times, within: span) else { return nil }
+    let place = DeathCounts.Place(origin: origin, span: span, hour: peak.at / BadTokenWave.window)
+    guard deathCounts.isDue(place, adding: times.count) else { return nil }
     func devices(upTo limit: Int) throws(StoreError) -> Int {
       try peak.count
         + store.deathCount(
           origin.app, origin.environment, after: peak.at - span, until: peak.at, limit: limit)
     }
     // The norm takes a look at all rows.
-    guard try devices(upTo: badTokenLimit + 1) > badTokenLimit else { return nil }
+    let first = try devices(upTo: badTokenLimit + 1)
+    guard first > badTokenLimit else {
+      deathCounts.note(place, left: badTokenLimit - first)
+      return nil
+    }
     let norm = try norms.norm(origin, at: peak.at, floor: badTokenLimit, store)
     let limit = span == BadTokenWave.day ? norm.day : norm.hour
     let count = try devices(upTo: limit == .max ? limit : limit + 1)
+    // Of a wave that goes on, nothing but its end is moved.
+    deathCounts.note(place, left: count > limit ? .max : limit - count)
     return try begin(origin, devices: count, limit: limit, at: peak.at, within: span)
   }
 
@@ -154,6 +163,42 @@ struct AppOrigin: Hashable {
 
 extension AppOrigin {
   init(_ device: DeviceKey) { self.init(app: device.app, environment: device.environment) }
+}
+
+/// How many more devices may be called dead before they have to be counted again: counting looks at all that were, each
+/// time more of them.
+final class DeathCounts {
+  /// What is counted: an app's devices in a span that ends in an hour.
+  struct Place: Hashable {
+    let origin: AppOrigin
+    let span: Int64
+    let hour: Int64
+  }
+
+  private static let most = 1_000
+  /// Other processes call devices dead, too: counted again after so many milliseconds.
+  private static let patience: UInt64 = 10_000
+  /// Of what is left this process may use up one part in so many unseen, so that as many processes may.
+  private static let sharers = 8
+
+  private var known: [Place: (left: Int, until: UInt64)] = [:]
+
+  /// Whether they have to be counted now.
+  func isDue(_ place: Place, adding devices: Int) -> Bool {
+    guard let entry = known[place], MonotonicClock.milliseconds() < entry.until,
+      entry.left >= devices
+    else { return true }
+    known[place]?.left -= devices
+    return false
+  }
+
+  /// They were counted.
+  ///
+  /// - Parameter left: how many more are normal.
+  func note(_ place: Place, left: Int) {
+    if known.count >= Self.most { known = [:] }
+    known[place] = (left / Self.sharers, MonotonicClock.milliseconds() + Self.patience)
+  }
 }
 
 /// What is normal for each app: looked up once an hour, for it takes a look at all rows.

@@ -37,6 +37,7 @@ struct TokenInvalidator {
   private let clockSkew: Int64
   let badTokenLimit: Int
   let norms = UnregisteredNorms()
+  let deathCounts = DeathCounts()
   let waveClock = WaveClock()
   /// By topic: what a crash in a judgement blames.
   private let hands: [String: RecordInHand]

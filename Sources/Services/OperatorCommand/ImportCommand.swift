@@ -54,6 +54,26 @@ public enum ImportCommand: Service {
     return settings
   }
 
+  /// Reads the file as an import would, and produces nothing.
+  public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
+    do throws(ServiceFailure) {
+      let source = try LineSource(settings.file) { context.signals.isStopping }
+      let result = try Importer(source, nil, settings, context).run()
+      let text =
+        "\(result.lines) lines, \(result.unusable) not valid requests, \(result.invalidTokens) invalid tokens in the"
+        + " others"
+      return [
+        result.unusable + result.invalidTokens == 0
+          ? .ok(.settings, settings.file, text)
+          : .error(
+            .settings, settings.file, text,
+            remedy: "correct the lines that are named above; an import makes dead letters of them")
+      ]
+    } catch {
+      return [.error(.settings, settings.file, "\(error)", remedy: "name a file that can be read")]
+    }
+  }
+
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
@@ -62,11 +82,8 @@ public enum ImportCommand: Service {
     try cluster.demand(
       settings.names.requests,
       "nothing was imported: check --topic-prefix, or make it with martlet topics create")
-    let work = try Importer(
-      source, cluster, settings.names, settings.pushTypes,
-      progress: settings.showsProgress ? ProgressLine("import", unit: "lines") : nil, context)
     defer { cluster.admin.close() }
-    let result = try work.run()
+    let result = try Importer(source, cluster, settings, context).run()
     Audit.note("import", "\(result.produced) requests from \(settings.file)", context)
     StandardOutput.line(settings.isJSON ? result.json : result.text)
     if result.wasStopped {
@@ -85,6 +102,8 @@ public enum ImportCommand: Service {
 
 /// The result of an import.
 public struct ImportResult: Sendable, Equatable {
+  /// Lines that were read, without empty ones.
+  public var lines = 0
   /// Lines that Kafka has.
   public var produced = 0
   /// Those among them that are no valid request.

@@ -8,15 +8,15 @@ import Records
 import ServiceKit
 import Telemetry
 
-/// Produces the lines of a source.
+/// Checks the lines of a source and produces them, if there is a topic to produce to.
 ///
 /// Memory is bounded by the producer's queue.
 final class Importer {
   private static let reportedLines = 20
 
   private let source: LineSource
-  private let producer: KafkaProducer
-  private let topic: KafkaTopic
+  /// Without one, lines are only checked.
+  private let output: (producer: KafkaProducer, topic: KafkaTopic)?
   private let reader: RequestReader
   private let context: ServiceContext
   private var progress: ProgressLine?
@@ -27,16 +27,18 @@ final class Importer {
     capacity: DeviceToken.maximumDigits)
 
   init(
-    _ source: LineSource, _ cluster: KafkaCluster, _ names: TopicNames, _ types: PushTypes,
-    progress: ProgressLine?, _ context: ServiceContext
+    _ source: LineSource, _ cluster: KafkaCluster?, _ settings: ImportCommand.Settings,
+    _ context: ServiceContext
   ) throws(ServiceFailure) {
     self.source = source
-    reader = RequestReader(types: types)
-    self.progress = progress
+    reader = RequestReader(types: settings.pushTypes)
+    progress = settings.showsProgress ? ProgressLine("import", unit: "lines") : nil
     self.context = context
     do {
-      producer = try KafkaProducer(cluster.configuration)
-      self.topic = try producer.topic(known: names.requests)
+      output = try cluster.map { cluster in
+        let producer = try KafkaProducer(cluster.configuration)
+        return (producer, try producer.topic(known: settings.names.requests))
+      }
     } catch {
       throw ServiceFailure("\(error)")
     }
@@ -46,11 +48,13 @@ final class Importer {
 
   func run() throws(ServiceFailure) -> ImportResult {
     let start = MonotonicClock.milliseconds()
-    defer { producer.close() }
+    defer { output?.producer.close() }
     while !context.signals.isStopping, let bytes = try source.next() {
       line += 1
       if bytes.isEmpty { continue }
-      produce(bytes)
+      result.lines += 1
+      let key = usableKey(bytes)
+      if let output { produce(bytes, key: key, to: output.topic, output.producer) }
       if line % 64 == 0 {
         drain()
         show("")
@@ -66,8 +70,10 @@ final class Importer {
     return result
   }
 
-  private func produce(_ bytes: UnsafeRawBufferPointer) {
-    let key = usableKey(bytes)
+  private func produce(
+    _ bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer, to topic: KafkaTopic,
+    _ producer: KafkaProducer
+  ) {
     while true {
       switch producer.produce(topic, key: key, value: bytes, tag: UInt(line)) {
       case .queued: return
@@ -123,6 +129,7 @@ final class Importer {
   }
 
   private func drain() {
+    guard let producer = output?.producer else { return }
     for delivery in producer.takeDeliveries() {
       if let error = delivery.refused {
         refuse(Int(delivery.tag), error)
@@ -134,7 +141,7 @@ final class Importer {
 
   /// Waits for the answers to what was produced; a second stop signal ends the process anyway.
   private func finish() {
-    while producer.outstanding > 0 {
+    while let producer = output?.producer, producer.outstanding > 0 {
       _ = producer.flush(timeoutMilliseconds: 200)
       drain()
       show("waiting for Kafka")
@@ -145,6 +152,7 @@ final class Importer {
 
   private func show(_ note: String) {
     let fraction = source.totalBytes.map { $0 == 0 ? 1 : Double(source.readBytes) / Double($0) }
-    progress?.update(count: result.produced, fraction: fraction, note: note)
+    progress?.update(
+      count: output == nil ? result.lines : result.produced, fraction: fraction, note: note)
   }
 }

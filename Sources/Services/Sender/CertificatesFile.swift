@@ -46,7 +46,8 @@ public struct ClientCertificate: Sendable {
 }
 
 /// The file that lists the client certificates: a JSON array, or an object whose `certificates` is that
-/// array. `apps` and `environment` are only needed where the certificate should serve less than it says.
+/// array. `key_file` is only needed if the key is not in the certificate's file, `apps` and `environment` where the
+/// certificate should serve less than it says.
 ///
 /// ```json
 /// [{"certificate_file": "push.pem", "key_file": "push-key.pem",
@@ -157,14 +158,16 @@ public enum CertificatesFile {
       return text.hasPrefix("/") ? text : folder + text
     }
     let certificatePath = try path("certificate_file")
-    let keyPath = try path("key_file")
+    let hasOneFile = object["key_file"] == nil
+    let keyPath = hasOneFile ? certificatePath : try path("key_file")
     let identity: TLSIdentity
     let certificate: PushCertificate
     do throws(TLSError) {
       identity = try TLSIdentity.load(certificate: certificatePath, key: keyPath)
       certificate = try identity.certificate()
     } catch {
-      throw CertificatesError("\(place): \(error)")
+      let hint = hasOneFile ? "; if the key is in a file of its own, name that in key_file" : ""
+      throw CertificatesError("\(place): \(error)\(hint)")
     }
     return ClientCertificate(
       path: certificatePath, keyPath: keyPath, certificate: certificate,

@@ -78,7 +78,8 @@ public struct SenderSettings: DeclaredSettings, Sendable {
     .path(
       "certificates", placeholder: "FILE",
       "JSON list of client certificates, for apps that authenticate with one instead of provider tokens:"
-        + " certificate_file and key_file (PEM, relative to this file, the key readable by its owner only),"
+        + " certificate_file and, if the key is in a file of its own, key_file (PEM, relative to this file, the key"
+        + " readable by its owner only),"
         + " apps and environment to narrow what the certificate serves. Changes of these files are noticed within 1s;"
         + " SIGHUP reloads them at once.")
   ) public var certificatesPath: String?

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import HTTPServer
+import Synchronization
 import TestSupport
 import Testing
 
@@ -50,5 +51,24 @@ import Testing
         return !server.hasUnsent
       })
     #expect(client.receive().hasPrefix("HTTP/1.1 200"))
+  }
+
+  /// A client may take all that is left in the moment between a full socket and the decision what to wait for.
+  @Test func `a long answer goes on however the client's reading falls between its writes`() throws
+  {
+    let (piece, pieces) = ([UInt8](repeating: 0x78, count: 1 << 16), 4_096)
+    let route = HTTPRoute("GET", "/long") { _ in
+      let sent = Mutex(0)
+      return .jsonLines {
+        sent.withLock { sent in
+          sent += 1
+          return sent > pieces ? nil : piece
+        }
+      }
+    }
+    let server = try HTTPServer(port: 0, idleSeconds: 5, routes: [route])
+    let client = try RawClient(port: server.port)
+    client.send("GET /long HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    #expect(client.count() > pieces * piece.count)
   }
 }

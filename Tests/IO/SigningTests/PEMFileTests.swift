@@ -101,7 +101,7 @@ import Testing
       (encoded, "base64 -d /etc/k.p8"), (Array(bare.utf8), "base64 -d /etc/k.p8"),
       (utf16, "iconv -f UTF-16 -t UTF-8 /etc/k.p8"), (archive, "openssl pkcs12 -legacy -nodes -in"),
       (issued.certificatePEM, "but a certificate"),
-      (try SigningKey(pem: Self.key).publicKey.pem(), "but a public one"), ([], "no private key"),
+      (try SigningKey(pem: Self.key).publicKey.pem(), "but a public one"), ([], "is empty"),
       (Array(Self.text.dropLast(30).utf8), "no END line"),
       (Array(Self.text.dropFirst(1).utf8), "damaged BEGIN or END"),
       (Array(Self.text.replacing("MIG", with: "M?G").utf8), "not base64"),

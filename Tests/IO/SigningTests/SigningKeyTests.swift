@@ -71,6 +71,26 @@ func openssl(_ arguments: String) -> (status: Int32, output: String) {
     }
   }
 
+  @Test func `a key file that is missing, empty, a folder or too large is refused with the cure`()
+    throws
+  {
+    try withFolder { folder in
+      let path = "\(folder)/key.p8"
+      func problem(_ path: String) -> String? {
+        refusal { () throws(SigningError) in _ = try SigningKey.load(path) }
+      }
+      #expect(
+        problem(path)?.hasSuffix("(errno 2); correct the path, or put the file there") == true)
+      #expect(problem(folder)?.hasSuffix("(errno 21); name a file in it") == true)
+      try File.write(path, [])
+      #expect(problem(path) == "\(path): is empty; copy the key or certificate into it again")
+      try File.write(path, [UInt8](repeating: 0x20, count: 65_537))
+      #expect(
+        problem(path)?.hasSuffix("(errno 27); at most 64 KiB are expected; name the right file")
+          == true)
+    }
+  }
+
   @Test func `a key file that others can read is refused with the cure`() throws {
     try withFolder { folder in
       let path = "\(folder)/key.p8"

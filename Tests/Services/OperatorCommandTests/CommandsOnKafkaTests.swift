@@ -29,13 +29,37 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     _ content: String, _ fixture: KafkaFixture, _ context: ServiceContext
   ) throws -> ImportResult {
     let folder = TemporaryFolder()
-    try File.write(folder.file("in"), Array(content.utf8))
+    let settings = try settings(content, folder, ["--topic-prefix", fixture.prefix])
     let cluster = try KafkaCluster(fixture.configuration, context)
-    return try Importer(
-      LineSource(folder.file("in")), cluster, TopicNames(prefix: fixture.prefix), .builtIn,
-      progress: nil,
-      context
-    ).run()
+    return try Importer(LineSource(settings.file), cluster, settings, context).run()
+  }
+
+  private func settings(
+    _ content: String, _ folder: TemporaryFolder, _ flags: [String]
+  ) throws -> ImportCommand.Settings {
+    try File.write(folder.file("in"), Array(content.utf8))
+    let table = CommonSettings.table(of: ImportCommand.self)
+    let all = [folder.file("in"), "--kafka", "127.0.0.1:1", "--no-progress"] + flags
+    return try ImportCommand.settings(
+      table.read(CommandLineFlags(all, for: table), environment: [:], file: nil))
+  }
+
+  @Test func `a check reads the file without Kafka and counts what an import would refuse`() throws
+  {
+    let good = #"{"app":"a.b","tokens":["\#(token)","zz"],"payload":{"aps":{"badge":1}}}"#
+    let bad = try settings("\(good)\n\n{}\n", TemporaryFolder(), [])
+    let found = ImportCommand.check(bad, try context(ImportCommand.self))
+    #expect(found.map(\.status) == [.error])
+    #expect(
+      found.first?.text.contains(
+        "2 lines, 1 not valid requests, 1 invalid tokens in the others") == true)
+    let folder = TemporaryFolder()
+    let fine = try settings(good.replacing(",\"zz\"", with: ""), folder, [])
+    #expect(
+      ImportCommand.check(fine, try context(ImportCommand.self)).map(\.status) == [.ok])
+    try File.remove(folder.file("in"))
+    #expect(
+      ImportCommand.check(fine, try context(ImportCommand.self)).map(\.status) == [.error])
   }
 
   @Test func `lines are produced byte for byte, keyed by their first token`() throws {

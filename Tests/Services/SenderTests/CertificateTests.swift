@@ -31,6 +31,23 @@ import Testing
     return path
   }
 
+  @Test func `certificate and key may be one file, and a key that is elsewhere is asked for`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    let issued = try CertificateAuthority().issueClient(bundleID: SenderRig.app)
+    let path = folder.file("certificates.json")
+    try File.write(path, Array(#"[{"certificate_file":"push.pem"}]"#.utf8))
+    try File.write(folder.file("push.pem"), issued.certificatePEM + issued.keyPEM)
+    #expect(try CertificatesFile.load(path).map(\.apps) == [[SenderRig.app]])
+    try File.write(folder.file("push.pem"), issued.certificatePEM)
+    let refusal = #expect(throws: CertificatesError.self) { try CertificatesFile.load(path) }
+    #expect(
+      refusal?.description.hasSuffix(
+        "holds no private key (a block that begins with -----BEGIN PRIVATE KEY-----), but a certificate; if the key is"
+          + " in a file of its own, name that in key_file") == true)
+  }
+
   private func gateway(_ rig: SenderRig, _ script: ScriptedGateway.Script) throws -> ScriptedGateway
   {
     try ScriptedGateway(

@@ -42,6 +42,18 @@ public final class RawClient {
     return true
   }
 
+  /// Reads to the end of the stream, a few bytes at a time, and keeps nothing.
+  ///
+  /// - Returns: the number of bytes.
+  public func count() -> Int {
+    var (total, piece) = (0, [UInt8](repeating: 0, count: 4_096))
+    while true {
+      let count = recv(descriptor, &piece, piece.count, 0)
+      guard count > 0 else { return total }
+      total += count
+    }
+  }
+
   /// Everything up to the end of the stream, or up to `text` if that comes first.
   public func receive(until text: String? = nil) -> String {
     var received: [UInt8] = []

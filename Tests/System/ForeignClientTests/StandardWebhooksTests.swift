@@ -47,7 +47,10 @@ final class StandardWebhooksTests {
     return (program, try #require(text.flatMap { UInt16($0) }, "\(program.output)"))
   }
 
-  private func webhooks(to port: UInt16, secrets: [String] = [secret]) throws -> BuiltProgram {
+  /// - Parameter root: a certificate that stands alone in the system's folder of trusted roots.
+  private func webhooks(
+    to port: UInt16, secrets: [String] = [secret], trustedBySystem root: String? = nil
+  ) throws -> BuiltProgram {
     let file = folder.file("subscriptions.json")
     let texts = secrets.map { "\"\($0)\"" }.joined(separator: ",")
     let entry = """
@@ -55,15 +58,28 @@ final class StandardWebhooksTests {
       "events":["notification.*"],"max_events":10,"linger_ms":0,"timeout_ms":2000}]
       """
     try File.write(file, Array(entry.utf8), mode: 0o600)
+    let arguments = [
+      "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
+      "--subscriptions", file, "--endpoint-roots", folder.file("root.pem"),
+      "--kafka.consumer.session.timeout.ms=4000", "--kafka.consumer.heartbeat.interval.ms=500",
+      // The embedded broker forgets a member whose session ends while it waits to join; it asks again after this.
+      "--kafka.consumer.max.poll.interval.ms=10000",
+    ]
+    guard let root else {
+      return try BuiltProgram.start("martlet-webhooks", arguments, in: folder)
+    }
+    let script = """
+      mkdir roots-of-system && cp "$1" roots-of-system/root.pem && openssl rehash roots-of-system \
+        && cp "$1" roots-of-system/ca-certificates.crt && mount --bind roots-of-system /etc/ssl/certs \
+        && shift && exec "$@"
+      """
     return try BuiltProgram.start(
-      "martlet-webhooks",
+      path: "/usr/bin/unshare",
       [
-        "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
-        "--subscriptions", file, "--endpoint-roots", folder.file("root.pem"),
-        "--kafka.consumer.session.timeout.ms=4000", "--kafka.consumer.heartbeat.interval.ms=500",
-        // The embedded broker forgets a member whose session ends while it waits to join; it asks again after this.
-        "--kafka.consumer.max.poll.interval.ms=10000",
-      ], in: folder)
+        "-rm", "bash", "-c", "cd '\(folder.path)' && \(script)", "bash", root,
+        try ChildProcess.sibling("martlet-webhooks"),
+      ]
+        + arguments, in: folder)
   }
 
   // MARK: What is sent and what arrives
@@ -166,10 +182,20 @@ final class StandardWebhooksTests {
     #expect(run.output == "True\nFalse\nFalse\n", "\(run.output)")
   }
 
-  @Test func `an endpoint whose certificate does not hold gets nothing`() throws {
+  /// Whether a process may have mounts of its own here; where it may not, the system's roots are not tried.
+  private static let canMount =
+    (try? BuiltProgram.run("/usr/bin/unshare", ["-rm", "true"], in: TemporaryFolder()))?.status == 0
+
+  @Test(arguments: canMount ? [false, true] : [false])
+  func `an endpoint whose certificate does not hold by the given roots gets nothing`(
+    isTrustedBySystem: Bool
+  ) throws {
     let (receiver, port) = try endpoint()
+    let real = folder.file("real.pem")
+    try File.write(real, try File.read(folder.file("root.pem")))
     try File.write(folder.file("root.pem"), try CertificateAuthority().certificatePEM)
-    let sender = try webhooks(to: port)
+    // The system's folder of roots, for this process only.
+    let sender = try webhooks(to: port, trustedBySystem: isTrustedBySystem ? real : nil)
     try produce(1)
     #expect(
       sender.prints("the endpoint does not accept events; retrying", withinMilliseconds: 60_000))
