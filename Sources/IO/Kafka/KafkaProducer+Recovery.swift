@@ -152,7 +152,7 @@ extension KafkaProducer {
     produceFailed(into: &deliveries)
   }
 
-  /// Makes a client where there is none. Should that fail, the next `drainDeliveries` tries again.
+  /// Makes a client where there is none. Should that fail, the next `takeDeliveries` tries again.
   @discardableResult
   func connectAnew() -> Bool {
     do throws(KafkaError) {

@@ -8,7 +8,7 @@ internal import Glibc
 /// Owned by one thread. It gives no record up that Kafka may yet take: an outage, a topic that is not there and a
 /// missing right are waited out, and an error that ends librdkafka's client is answered by a new client that
 /// produces every unanswered record again, in their order. Such a repetition may store a record twice. Only what
-/// is refused although it was a batch of its own comes back. Call `drainDeliveries` when the wakeup is
+/// is refused although it was a batch of its own comes back. Call `takeDeliveries` when the wakeup is
 /// signalled and every 100 ms while something is outstanding: repetitions happen there.
 public final class KafkaProducer {
   let configuration: KafkaConfiguration
@@ -19,6 +19,8 @@ public final class KafkaProducer {
   /// Copies of records whose delivery failed for a reason that time heals.
   var failures: [FailedRecord] = []
   var recovery = ProducerRecovery()
+  /// What the last `takeDeliveries` returned: its memory is used again.
+  private var deliveries: [Delivery] = []
   /// Answers that `flush` collected.
   private var early: [Delivery] = []
   /// Sends records that are alone; nil until there is one.
@@ -46,7 +48,7 @@ public final class KafkaProducer {
   /// Kafka gave the client no producer id, and when it said so (monotonic milliseconds): this user may write to none of
   /// its topics. Every further client asks again.
   var refusedID: (error: KafkaError, at: UInt64)?
-  /// The content of refused records: of those that are to come out of the next `drainDeliveries`, and of those
+  /// The content of refused records: of those that are to come out of the next `takeDeliveries`, and of those
   /// that came out of the last.
   var refused: [RefusedRecord] = []
   private var returned: [RefusedRecord] = []
@@ -142,7 +144,7 @@ public final class KafkaProducer {
   /// The name of a topic of this producer.
   public func name(of topic: KafkaTopic) -> String { topics[Int(topic.index)].name }
 
-  /// The content of a record whose `Delivery` says `refused`; nil after the next `drainDeliveries`.
+  /// The content of a record whose `Delivery` says `refused`; nil after the next `takeDeliveries`.
   public func refusedRecord(_ tag: UInt) -> RefusedRecord? {
     returned.first { $0.tag == tag }
   }
@@ -185,6 +187,22 @@ public final class KafkaProducer {
     return result
   }
 
+  /// The same for a record in arrays; without a key any partition does.
+  public func produce(
+    _ topic: KafkaTopic, key: [UInt8]?, value: [UInt8]?, headers: [KafkaHeader] = [], tag: UInt
+  ) -> ProduceResult {
+    withBytes(key) { key in
+      withBytes(value) { bytes in
+        produce(topic, key: key, value: value == nil ? nil : bytes, headers: headers, tag: tag)
+      }
+    }
+  }
+
+  private func withBytes<R>(_ bytes: [UInt8]?, _ body: (UnsafeRawBufferPointer) -> R) -> R {
+    guard let bytes else { return body(UnsafeRawBufferPointer(start: nil, count: 0)) }
+    return bytes.withUnsafeBytes(body)
+  }
+
   private func submit(
     _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
     headers: OpaquePointer?, tag: UInt
@@ -217,15 +235,14 @@ public final class KafkaProducer {
     return .refused(KafkaError(code, "topic \(topics[Int(topic.index)].name) refused a record"))
   }
 
-  /// Appends the answers that have arrived. Only final ones: errors that pass are handled here.
-  public func drainDeliveries(into deliveries: inout [Delivery]) {
-    if !early.isEmpty {
-      deliveries.append(contentsOf: early)
-      early.removeAll(keepingCapacity: true)
-    }
+  /// Takes the answers that have arrived. Only final ones: errors that pass are handled here.
+  public func takeDeliveries() -> [Delivery] {
+    deliveries.removeAll(keepingCapacity: true)
+    swap(&deliveries, &early)
     serve(into: &deliveries)
     isQuiet = outstanding == 0
     if !returned.isEmpty || !refused.isEmpty { (returned, refused) = (refused, []) }
+    return deliveries
   }
 
   /// Takes what has arrived, and produces again what has to be.
@@ -298,7 +315,7 @@ public final class KafkaProducer {
       ? nil : KafkaError(code, "no producer id", isFatal: true)
   }
 
-  /// Sends what was produced since `drainDeliveries` without lingering, if everything before it was acknowledged by then
+  /// Sends what was produced since `takeDeliveries` without lingering, if everything before it was acknowledged by then
   /// (Nagle's rule, RFC 1122 §4.2.3.4): a record that is alone goes at once, and under load batches form while others
   /// are on their way. Not while many come one by one (`ProducerPace`). Call it at the end of a turn that found no
   /// further work.
@@ -313,16 +330,12 @@ public final class KafkaProducer {
   }
 
   /// Sends what waits without lingering and waits for all answers; they come out of the next
-  /// `drainDeliveries`. Returns whether every record has its answer.
+  /// `takeDeliveries`. Returns whether every record has its answer.
   public func flush(timeoutMilliseconds: UInt64) -> Bool {
     let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
     while outstanding > 0 {
       if let client { rd_kafka_flush(client.raw, 5) }
-      var arrived: [Delivery] = []
-      swap(&arrived, &early)
-      var collected: [Delivery] = []
-      serve(into: &collected)
-      early = arrived + collected
+      serve(into: &early)
       if outstanding > 0 && MonotonicClock.milliseconds() >= deadline { return false }
       if recovery.isUnderWay || !failures.isEmpty { usleep(5_000) }
     }

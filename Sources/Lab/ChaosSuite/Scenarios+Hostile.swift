@@ -179,12 +179,7 @@ final class HostileWriter {
   private func write(_ name: String, _ key: [UInt8], _ value: [UInt8]?) throws {
     let topic = try producer.topic(known: name)
     sent[nextTag] = name
-    let result = key.withUnsafeBytes { key in
-      (value ?? []).withUnsafeBytes { bytes in
-        producer.produce(
-          topic, key: key, value: value == nil ? nil : bytes, headers: [], tag: nextTag)
-      }
-    }
+    let result = producer.produce(topic, key: key, value: value, tag: nextTag)
     nextTag += 1
     if case .refused(let error) = result { throw error }
     guard case .queued = result else { throw ServiceFailure("the producer is full") }
@@ -194,9 +189,7 @@ final class HostileWriter {
     guard producer.flush(timeoutMilliseconds: 20_000) else {
       throw ServiceFailure("Kafka did not take hostile records within 20 s")
     }
-    var deliveries: [Delivery] = []
-    producer.drainDeliveries(into: &deliveries)
-    for delivery in deliveries {
+    for delivery in producer.takeDeliveries() {
       if let error = delivery.refused { throw error }
       guard let name = sent.removeValue(forKey: delivery.tag), delivery.offset >= 0 else {
         continue

@@ -75,9 +75,7 @@ final class PoisonWriter {
     guard producer.flush(timeoutMilliseconds: 20_000) else {
       throw ServiceFailure("the broker did not take the poison within 20 s")
     }
-    var deliveries: [Delivery] = []
-    producer.drainDeliveries(into: &deliveries)
-    for delivery in deliveries {
+    for delivery in producer.takeDeliveries() {
       if let error = delivery.refused { throw error }
       guard let name = planted[delivery.tag], delivery.offset >= 0 else { continue }
       rig.auditor.poisoned(
@@ -87,14 +85,8 @@ final class PoisonWriter {
   }
 
   private func produce(_ dose: Dose, _ topic: KafkaTopic, _ tag: UInt) throws {
-    let none = UnsafeRawBufferPointer(start: nil, count: 0)
-    let result = (dose.key ?? []).withUnsafeBytes { key in
-      (dose.value ?? []).withUnsafeBytes { value in
-        producer.produce(
-          topic, key: dose.key == nil ? none : key, value: dose.value == nil ? nil : value,
-          headers: dose.headers, tag: tag)
-      }
-    }
+    let result = producer.produce(
+      topic, key: dose.key, value: dose.value, headers: dose.headers, tag: tag)
     if case .refused(let error) = result { throw error }
     guard case .queued = result else { throw ServiceFailure("the producer is full of poison") }
   }

@@ -89,18 +89,15 @@ struct DeviceTopicsModel {
   }
 }
 
-/// One process of feedback: the shipped group membership and offsets, rules of token hygiene and completeness of tables,
-/// in the steps of `FeedbackWorker`: take, read the tables to their ends, judge, publish, complete.
+/// One process of feedback: the shipped group membership, `FeedbackMachine`, and rules of token hygiene and completeness
+/// of tables, on the topics as models.
 final class FeedbackModel: GroupProcess {
-  private enum Phase {
-    case idle, verifying
-    case publishing(at: UInt64)
-  }
-
   var member = MemberModel(.feedback)
-  private var phase = Phase.idle
+  private var machine = FeedbackMachine<DeviceOfApp>(records: 20, atOnce: 1)
   private var jobs: [(partition: Int, offset: Int64)] = []
   private var outgoing: [DeviceTopicsModel.MarkRecord] = []
+  /// When Kafka has what follows from the batch; nil when nothing is on its way.
+  private var storedAt: UInt64?
   private var states: [DeviceOfApp: DeviceState] = [:]
   /// Its clients have fetched nothing of the tables before: that takes up to a minute at the start, when answers come
   /// already, and now and then they lag.
@@ -109,28 +106,31 @@ final class FeedbackModel: GroupProcess {
   private var read: [Int64] = [0, 0, 0]
   private var completeness = TableCompleteness([0, 1, 2])
   private var answersAt: UInt64?
-  private var owned: Set<Int> = []
   private var refuted: Set<DeviceOfApp> = []
-  /// When the first job of the batch was taken.
+  private var hasJudged = false
+  /// When the batch was complete.
   private var takenAt: Int64 = 0
 
   func turn(_ world: inout World) {
+    store(&world)
     followGroup(&world)
     if hasFetched(&world) { follow(world) }
     askEnds(&world)
-    if case .idle = phase { takeJobs(&world) }
-    if case .verifying = phase, completeness.isComplete({ self.read[$0] }) { judge(&world) }
-    if case .publishing(let time) = phase, world.now >= time { publish(&world) }
+    takeJobs(&world)
+    while let action = machine.next(
+      now: world.now, isVerified: completeness.isComplete { self.read[$0] },
+      outstanding: storedAt == nil ? 0 : outgoing.count)
+    {
+      perform(action, &world)
+      if action == .complete { break }
+    }
   }
 
-  var isIdle: Bool {
-    if case .idle = phase { return refuted.isEmpty }
-    return false
-  }
+  var isIdle: Bool { machine.isIdle && refuted.isEmpty }
 
   /// What was produced and not yet stored is stored by the time that the process is gone, or never.
   func crash(_ world: inout World) {
-    guard case .publishing = phase else { return }
+    guard storedAt != nil else { return }
     for record in outgoing.prefix(world.chance.below(outgoing.count + 1)) {
       world.devices.publish(record)
     }
@@ -139,29 +139,27 @@ final class FeedbackModel: GroupProcess {
   // MARK: The group
 
   private func followGroup(_ world: inout World) {
-    while true {
-      while let task = member.next(&world) {
-        switch task {
-        case .begun(let partitions):
-          owned = Set(partitions)
-          refuted = Set(states.keys.filter { states[$0]!.isMarkObsolete && isMine($0) })
-        case .released: (owned, refuted) = ([], [])
-        case .drain: break
-        case .abandon:
-          // What Kafka has not acknowledged is withdrawn from the producer.
-          drop()
-          member.drained(world)
-        }
+    while let task = member.next(&world, isIdle: machine.isIdle) {
+      switch task {
+      case .begun(let partitions, _):
+        machine.begin(Set(partitions.filter { $0 < 2 }.map { Int32($0) }), now: world.now)
+        refuted = Set(states.keys.filter { states[$0]!.isMarkObsolete && isMine($0) })
+      case .drain: if machine.drain(isRebuilding: !hasJudged) { drop() }
+      case .abandon: drop()
+      case .released:
+        machine.release()
+        refuted = []
       }
-      guard member.isDraining, jobs.isEmpty, outgoing.isEmpty else { return }
-      drop()
-      member.drained(world)
     }
   }
 
-  private func drop() { (jobs, outgoing, phase) = ([], [], .idle) }
+  private func drop() {
+    // What Kafka has not acknowledged is withdrawn from the producer.
+    machine.drop()
+    (jobs, outgoing, storedAt) = ([], [], nil)
+  }
 
-  private func isMine(_ key: DeviceOfApp) -> Bool { owned.contains(Int(key.device % 2)) }
+  private func isMine(_ key: DeviceOfApp) -> Bool { machine.owns(Int32(key.device % 2)) }
 
   // MARK: Tables
 
@@ -215,17 +213,30 @@ final class FeedbackModel: GroupProcess {
   // MARK: Batches
 
   private func takeJobs(_ world: inout World) {
-    guard !member.isDraining else { return }
-    takenAt = world.wall
-    while jobs.count < 20, let job = member.take(&world, end: world.devices.end) {
+    if !refuted.isEmpty { machine.marksAreRefuted() }
+    while machine.hasRoom, let job = member.take(&world, end: world.devices.end) {
+      machine.took(timestamp: world.wall, bytes: 100, lines: 0)
       jobs.append(job)
     }
-    guard !jobs.isEmpty || !refuted.isEmpty else { return }
-    completeness.want()
-    phase = .verifying
+  }
+
+  private func perform(_ action: FeedbackMachine<DeviceOfApp>.Action, _ world: inout World) {
+    switch action {
+    case .verify:
+      takenAt = world.wall
+      completeness.want()
+    case .judge: judge(&world)
+    case .publish:
+      storedAt = world.now + UInt64(world.chance.within(2...100))
+      machine.handedOver(below: outgoing.count)
+    case .complete:
+      for job in jobs { member.completed(job.partition, epoch: member.epoch, job.offset) }
+      (jobs, outgoing) = ([], [])
+    }
   }
 
   private func judge(_ world: inout World) {
+    hasJudged = true
     var marks = DeviceMarks<DeviceOfApp>(clockSkew: 0)
     for job in jobs where job.partition < 2 {
       let record = world.devices.answers[job.partition][Int(job.offset)]
@@ -236,17 +247,22 @@ final class FeedbackModel: GroupProcess {
     for record in outgoing where world.devices.isRefuted(record, before: takenAt) {
       world.kafka.fail("device \(record.key.device) is called dead, and was registered later")
     }
+    if machine.rounds.refuting.isDue { refute() }
+    machine.judged(following: outgoing.count)
+  }
+
+  private func refute() {
     let said = Set(outgoing.map(\.key))
     for key in refuted.sorted() where isMine(key) && !said.contains(key) {
       outgoing.append(.init(key: key, mark: nil))
     }
     refuted = []
-    phase = .publishing(at: world.now + UInt64(world.chance.within(2...100)))
+    machine.rounds.refuting.read(to: nil)
   }
 
-  private func publish(_ world: inout World) {
+  private func store(_ world: inout World) {
+    guard let storedAt, world.now >= storedAt else { return }
     for record in outgoing { world.devices.publish(record) }
-    for job in jobs { member.completed(job.partition, epoch: member.epoch, job.offset) }
-    drop()
+    self.storedAt = nil
   }
 }

@@ -3,7 +3,7 @@ import Delivery
 
 /// A consumer group as its coordinator sees it: whose partitions are whose, what is committed, who went on too slowly.
 struct GroupModel {
-  enum Kind: Int { case ingest, signer, feedback }
+  enum Kind: Int { case ingest, signer, feedback, sender }
 
   private enum Phase {
     case stable
@@ -12,6 +12,7 @@ struct GroupModel {
   }
 
   let kind: Kind
+  /// Of senders it is in their partitions.
   var committed: [Int64?]
   /// Grows with each assignment. Commits of an older one are refused.
   private(set) var generation = 0

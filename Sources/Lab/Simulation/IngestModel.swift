@@ -5,7 +5,7 @@ import Dispatch
 import Pipeline
 import Random
 
-/// One process of ingest: the shipped group membership, offsets, walk over a request and table of requests.
+/// One process of ingest: the shipped group membership, offsets and `IngestMachine`, on the topics as models.
 final class IngestModel: GroupProcess {
   private struct Outgoing {
     enum What {
@@ -21,16 +21,10 @@ final class IngestModel: GroupProcess {
     var isStored = false
   }
 
-  /// The request in the middle of which it may stop.
-  private struct Work {
-    var request: Request
-    var slot: Int
-    var fanOut: FanOut
-  }
-
   var member = MemberModel(.ingest)
-  private var table = RequestTable(capacity: 40)
-  private var work: Work?
+  private var machine = IngestMachine(capacity: 40)
+  /// What the machine has at hand.
+  private var request: Request?
   private var outgoing: [Outgoing] = []
   private var invalid: Set<DeviceOfApp> = []
   private var marksRead = 0
@@ -40,10 +34,10 @@ final class IngestModel: GroupProcess {
     followMarks(world)
     followGroup(&world)
     takeRequests(&world)
-    if table.count > 40 || outgoing.count > 90 { world.kafka.fail("ingest holds too much") }
+    if machine.count > 40 || outgoing.count > 90 { world.kafka.fail("ingest holds too much") }
   }
 
-  var isIdle: Bool { table.count == 0 && work == nil }
+  var isIdle: Bool { machine.count == 0 }
 
   /// What was produced and not yet stored is stored by the time that the process is gone, or never.
   func crash(_ world: inout World) {
@@ -53,23 +47,9 @@ final class IngestModel: GroupProcess {
   // MARK: The group
 
   private func followGroup(_ world: inout World) {
-    repeat {
-      while let task = member.next(&world) {
-        switch task {
-        case .begun, .released: break
-        case .drain:
-          if let work { table.abandon(work.slot) }
-          work = nil
-        case .abandon: member.drained(world)
-        }
-      }
-    } while finishDrain(world)
-  }
-
-  private func finishDrain(_ world: World) -> Bool {
-    guard member.isDraining, table.count == 0 else { return false }
-    member.drained(world)
-    return true
+    while let task = member.next(&world, isIdle: machine.count == 0) {
+      if case .drain = task { machine.drop() }
+    }
   }
 
   // MARK: Requests
@@ -77,16 +57,15 @@ final class IngestModel: GroupProcess {
   private func takeRequests(_ world: inout World) {
     guard member.isAssigned else { return }
     for _ in 0..<20 {
-      if work == nil {
-        guard !table.isFull,
+      if !machine.isMaking {
+        guard !machine.isFull,
           let (partition, offset) = member.take(&world, end: world.requests.end)
         else { return }
-        let slot = table.insert(
+        machine.take(
           partition: Int32(partition), epoch: member.epoch, offset: offset, created: 0)
         let request = world.requests.partitions[partition][Int(offset)]
-        work = Work(
-          request: request, slot: slot,
-          fanOut: request.isBad ? .refusal : .tokens(request.devices.count))
+        machine.make(request.isBad ? .refusal : .tokens(request.devices.count))
+        self.request = request
       }
       guard finishRequest(&world) else { return }
     }
@@ -94,33 +73,26 @@ final class IngestModel: GroupProcess {
 
   /// Goes on with the request at hand; false when it has to wait.
   private func finishRequest(_ world: inout World) -> Bool {
-    guard var work else { return true }
-    while let step = work.fanOut.next {
-      guard outgoing.count < 80, world.isCalm || !world.chance.oneIn(200) else {
-        self.work = work
-        return false
-      }
-      perform(step, of: work.request, work.slot, &world)
-      work.fanOut.advance()
+    while let step = machine.next, let request {
+      guard outgoing.count < 80, world.isCalm || !world.chance.oneIn(200) else { return false }
+      perform(step, of: request, &world)
+      machine.made()
     }
-    self.work = nil
-    settle(work.slot)
+    complete(machine.finish())
     return true
   }
 
-  private func perform(
-    _ step: FanOut.Step, of request: Request, _ slot: Int, _ world: inout World
-  ) {
+  private func perform(_ step: FanOut.Step, of request: Request, _ world: inout World) {
     switch step {
     case .refuse:
       let all = request.first..<request.first + request.devices.count
-      produce(.outcome(.deadLettered), of: all, slot, &world)
+      produce(.outcome(.deadLettered), of: all, &world)
     case .broadcast: world.kafka.fail("a request for devices became a broadcast")
-    case .notify(let index): notify(index, of: request, slot, &world)
+    case .notify(let index): notify(index, of: request, &world)
     }
   }
 
-  private func notify(_ index: Int, of request: Request, _ slot: Int, _ world: inout World) {
+  private func notify(_ index: Int, of request: Request, _ world: inout World) {
     let notification = request.first + index
     let key = DeviceOfApp(app: request.app, device: request.devices[index])
     let what: Outgoing.What
@@ -135,18 +107,18 @@ final class IngestModel: GroupProcess {
           takenID: world.kafka.notifications[notification].id, app: key.app, device: key.device,
           lane: request.lane, created: request.created, expiresAt: request.expiresAt))
     }
-    produce(what, of: notification..<notification + 1, slot, &world)
+    produce(what, of: notification..<notification + 1, &world)
   }
 
   private func produce(
-    _ what: Outgoing.What, of notifications: Range<Int>, _ slot: Int, _ world: inout World
+    _ what: Outgoing.What, of notifications: Range<Int>, _ world: inout World
   ) {
-    table.expect(slot)
+    machine.expect()
     let stored = world.now + UInt64(world.chance.within(1...60))
     let late = world.chance.oneIn(100) ? 5_000 : 40
     outgoing.append(
       Outgoing(
-        what: what, notifications: notifications, slot: slot, storedAt: stored,
+        what: what, notifications: notifications, slot: machine.slot, storedAt: stored,
         acknowledgedAt: stored + UInt64(world.chance.within(1...late))))
   }
 
@@ -160,7 +132,7 @@ final class IngestModel: GroupProcess {
     }
     let acknowledged = outgoing.filter { $0.isStored && $0.acknowledgedAt <= world.now }
     outgoing.removeAll { $0.isStored && $0.acknowledgedAt <= world.now }
-    for record in acknowledged { settle(record.slot) }
+    for record in acknowledged { complete(machine.settle(record.slot)) }
   }
 
   private func store(_ record: Outgoing, _ world: inout World) {
@@ -172,8 +144,8 @@ final class IngestModel: GroupProcess {
     }
   }
 
-  private func settle(_ slot: Int) {
-    guard let entry = table.settle(slot) else { return }
+  private func complete(_ entry: RequestTable.Entry?) {
+    guard let entry else { return }
     member.completed(Int(entry.partition), epoch: entry.epoch, entry.offset)
   }
 

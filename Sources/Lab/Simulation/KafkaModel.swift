@@ -92,8 +92,6 @@ struct KafkaModel {
   /// Records without a stored outcome that Kafka still has.
   private(set) var pending = 0
   private(set) var written = 0
-  /// The generation of the senders' group; commits of an older one are refused.
-  var generation = 0
   /// The last events, kept while a failing run is repeated.
   private(set) var trace: [String] = []
   /// Milliseconds since the run began, for the trace.
@@ -255,10 +253,7 @@ struct KafkaModel {
   // MARK: Commits
 
   /// The group's coordinator takes a commit: nothing may be committed before its outcome is stored.
-  ///
-  /// - Returns: false when the group has gone on without the member.
-  mutating func commit(_ plan: PlannedCommit<Int>, generation: Int, log: Int) -> Bool {
-    guard generation == self.generation else { return false }
+  mutating func commit(_ plan: PlannedCommit<Int>, log: Int) {
     let place = plan.partition
     note("\(place): committed \(plan.offset), completed above \(plan.completedAbove)")
     partitions[place].committed = plan.offset
@@ -267,7 +262,6 @@ struct KafkaModel {
       (OffsetMap.encode(of: place, base: plan.offset, plan.completedAbove) ?? "").utf8)
     partitions[place].completedAbove = []
     if log == partitions[place].log { verify(plan) }
-    return true
   }
 
   private mutating func verify(_ plan: PlannedCommit<Int>) {

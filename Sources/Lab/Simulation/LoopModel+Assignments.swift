@@ -6,16 +6,28 @@ import Random
 
 /// Partitions are begun, given back, lost, and made again.
 extension LoopModel {
+  func followGroup(_ world: inout World) {
+    member.logs = logs
+    while let task = member.next(&world, isIdle: handed != nil) {
+      switch task {
+      case .begun(let partitions, let atFirstRecord): grant(partitions, atFirstRecord, &world)
+      case .drain(let deadline, let isLeaving): drain(until: deadline, isLeaving, &world)
+      case .abandon: break
+      case .released: released(&world)
+      }
+    }
+  }
+
   /// The loop's partitions from now on.
-  func grant(_ partitions: [Int], generation: Int, _ world: inout World) {
-    self.generation = generation
-    hasReleased = false
-    offsets.epoch += 1
+  private func grant(_ partitions: [Int], _ atFirstRecord: Set<Int>, _ world: inout World) {
     offsets.rebuilds = []
     divide(partitions, &world)
-    for partition in partitions { begin(partition, &world) }
+    for partition in partitions {
+      begin(partition, isRemade: atFirstRecord.contains(partition), &world)
+    }
     offsets.remade = []
     offsets.memory.removeAll()
+    member.logs = logs
   }
 
   /// Two loops would have as much of each topic.
@@ -30,9 +42,9 @@ extension LoopModel {
     }
   }
 
-  private func begin(_ partition: Int, _ world: inout World) {
+  private func begin(_ partition: Int, isRemade: Bool, _ world: inout World) {
     let state = world.kafka[partition]
-    let committed = offsets.remade.contains(partition) ? nil : state.committed
+    let committed = isRemade ? nil : state.committed
     var map: [Range<Int64>] = []
     if let committed, !state.metadata.isEmpty {
       map =
@@ -47,8 +59,8 @@ extension LoopModel {
         feed: state.feed, resume: resume, window: start.ids?.window,
         windowDeadline: start.mustRead ? world.now + 5_000 : nil))
     if number != places.count { preconditionFailure("partitions are numbered in their order") }
-    offsets.commits.begin(
-      partition, epoch: offsets.epoch, committed: committed, resume, isNews: start.isNews)
+    member.commits.begin(
+      partition, epoch: member.epoch, committed: committed, resume, isNews: start.isNews)
     if let next = resume.next { offsets.gaps.begin(partition, at: next) }
     if let ids = start.ids, start.mustRead {
       let wait = world.chance.oneIn(30) ? 7_000 : world.chance.within(10...500)
@@ -58,21 +70,16 @@ extension LoopModel {
     places.append(world.kafka.place(partition, resumingAt: resume, isKnownLog: committed == nil))
   }
 
-  /// The group wants the partitions back.
-  func release(until deadline: UInt64, _ world: inout World) {
-    dispatcher.release(until: deadline)
-    perform(&world)
-  }
-
-  /// It hears that the group has given its partitions to others.
-  func lose(_ world: inout World) {
-    hasHeardLoss = true
-    isResuming = false
-    if dispatcher.isFeeding {
-      release(until: world.now, &world)
+  /// The partitions are to be given back, or there is less time for that than was said.
+  private func drain(until deadline: UInt64, _ isLeaving: Bool, _ world: inout World) {
+    if isLeaving {
+      dispatcher.stop(until: deadline)
+    } else if dispatcher.isFeeding {
+      dispatcher.release(until: deadline)
     } else {
-      dispatcher.shortenRelease(until: world.now)
+      dispatcher.shortenRelease(until: deadline)
     }
+    perform(&world)
   }
 
   /// The topic was made again under the reader.
@@ -82,35 +89,27 @@ extension LoopModel {
     }
   }
 
-  func finishRelease(_ handed: [HandedOverPartition], _ world: inout World) {
-    for one in handed {
+  /// The loop says when it has given its partitions back.
+  func handOver() {
+    guard member.isDraining, handed == nil, let given = dispatcher.handOver() else { return }
+    handed = given
+    for one in given {
       note(places[one.partition].partition, one.done)
       guard let window = one.window else { continue }
       offsets.memory.keep(
         places[one.partition].partition, window, next: one.done.committable)
     }
-    if !isFenced { commitLast(handed, &world) }
-    offsets.release()
-    let mine = places.map(\.partition)
-    (places, lastSent, passedOver) = ([], [:], [:])
-    if isResuming, !isFenced {
-      isResuming = false
-      return grant(mine, generation: generation, &world)
-    }
-    isResuming = false
-    offsets.remade = []
-    hasReleased = true
-    hasEnded = isStopping
   }
 
-  /// A refusal costs duplicates, not records.
-  func commitLast(_ handed: [HandedOverPartition], _ world: inout World) {
-    let plans = offsets.commits.everything(now: world.now)
-    guard !world.chance.oneIn(5), apply(plans, logs, &world) else {
-      return offsets.commits.refused()
-    }
-    offsets.commits.answered(plans.map { ($0.partition, $0.offset) })
-    for one in handed {
+  private func released(_ world: inout World) {
+    if member.hasCommitted { judgeLast(&world) }
+    member.commits.handOver(to: &offsets.memory.completions)
+    offsets.release()
+    (places, lastSent, passedOver, handed) = ([], [:], [:], nil)
+  }
+
+  private func judgeLast(_ world: inout World) {
+    for one in handed ?? [] {
       let place = places[one.partition]
       let state = world.kafka[place.partition]
       guard place.log == state.log, !offsets.remade.contains(place.partition) else { continue }

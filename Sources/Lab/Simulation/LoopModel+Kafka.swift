@@ -7,16 +7,6 @@ import Random
 
 /// What a sender's control thread knows of offsets and windows: the shipped values.
 struct SenderOffsets {
-  /// A commit on its way to the coordinator and back.
-  struct OnTheWay {
-    var plans: [PlannedCommit<Int>]
-    /// Which log each of them is of: a topic may be made again before it arrives.
-    var logs: [Int: Int]
-    var arrivesAt: UInt64
-    var answersAt: UInt64
-    var isTaken: Bool?
-  }
-
   /// A window that is read again.
   struct Rebuild {
     var number: Int
@@ -24,22 +14,17 @@ struct SenderOffsets {
     var readyAt: UInt64
   }
 
-  var epoch: UInt32 = 0
-  var commits = CommitState<Int>()
   var memory: PartitionMemory<Int>
   var gaps = RetentionGaps<Int>()
   /// Partitions whose offsets went back, and from where.
   var doubted: [Int: Int64] = [:]
   var remade: Set<Int> = []
-  var onTheWay: OnTheWay?
-  var nextCommit: UInt64 = 0
   var rebuilds: [Rebuild] = []
 
   /// The partitions are given back.
   mutating func release() {
-    commits.handOver(to: &memory.completions)
     gaps.dropQuestions()
-    (doubted, onTheWay, rebuilds) = ([:], nil, [])
+    (doubted, rebuilds) = ([:], [])
   }
 }
 
@@ -107,10 +92,9 @@ extension LoopModel {
   func control(_ world: inout World) {
     rebuildWindows(&world)
     takeReports(&world)
-    moveCommit(&world)
     lookAtLogs(&world)
-    guard let handed = dispatcher.handOver() else { return }
-    finishRelease(handed, &world)
+    handOver()
+    followGroup(&world)
   }
 
   private func rebuildWindows(_ world: inout World) {
@@ -148,9 +132,9 @@ extension LoopModel {
   }
 
   func note(_ partition: Int, _ done: PartitionDone) {
-    offsets.commits.note([
+    member.commits.note([
       PartitionProgress(
-        partition, epoch: offsets.epoch, committable: done.committable,
+        partition, epoch: member.epoch, committable: done.committable,
         completedAbove: done.completedAbove)
     ])
   }
@@ -200,57 +184,13 @@ extension LoopModel {
 
   /// Everything is given back and begun again without the group noticing.
   private func resume(_ partitions: [Int], _ world: inout World) {
-    guard !isStopping, isResuming || dispatcher.isFeeding else { return }
-    for partition in partitions {
-      offsets.memory.forget(partition)
-      offsets.commits.forget(partition)
-      offsets.remade.insert(partition)
-    }
-    guard !isResuming else { return }
-    isResuming = true
-    release(until: world.now + 1_500, &world)
-  }
-
-  // MARK: Commits
-
-  private var isCurrent: Bool { !isFenced }
-
-  private func moveCommit(_ world: inout World) {
-    if var commit = offsets.onTheWay {
-      if commit.isTaken == nil, world.now >= commit.arrivesAt {
-        commit.isTaken = !world.chance.oneIn(20) && apply(commit.plans, commit.logs, &world)
-      }
-      offsets.onTheWay = commit
-      if let isTaken = commit.isTaken, world.now >= commit.answersAt {
-        offsets.commits.answered(isTaken ? commit.plans.map { ($0.partition, $0.offset) } : [])
-        offsets.onTheWay = nil
-      }
-    }
-    guard world.now >= offsets.nextCommit, dispatcher.isFeeding else { return }
-    offsets.nextCommit = world.now + 200
-    let plans = offsets.commits.due(now: world.now)
-    guard !plans.isEmpty else { return }
-    let arrival = world.now + UInt64(world.chance.within(1...50))
-    let late = world.chance.oneIn(50) ? 15_000 : 50
-    offsets.onTheWay = .init(
-      plans: plans, logs: logs, arrivesAt: arrival,
-      answersAt: arrival + UInt64(world.chance.within(1...late)))
+    for partition in partitions { offsets.memory.forget(partition) }
+    offsets.remade.formUnion(partitions)
+    member.remade(partitions, world)
   }
 
   /// Which log each partition is read from, as far as the reader knows.
   var logs: [Int: Int] {
     Dictionary(places.map { ($0.partition, $0.log) }, uniquingKeysWith: { first, _ in first })
   }
-
-  func apply(
-    _ plans: [PlannedCommit<Int>], _ logs: [Int: Int], _ world: inout World
-  ) -> Bool {
-    guard !isFenced, generation == world.kafka.generation else { return false }
-    for plan in plans.sorted(by: { $0.partition < $1.partition }) {
-      guard let log = logs[plan.partition] else { continue }
-      _ = world.kafka.commit(plan, generation: generation, log: log)
-    }
-    return true
-  }
-
 }

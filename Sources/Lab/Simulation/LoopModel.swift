@@ -8,7 +8,7 @@ import Random
 /// One process of the sender with one loop: the shipped `Dispatcher`, the shipped decisions of the control thread about
 /// offsets and windows, and an owner that does what they want done in the models of Kafka and of APNs. A crash is a new
 /// one.
-final class LoopModel {
+final class LoopModel: GroupProcess {
   /// A push as the owner holds it.
   struct TakenPush {
     var facts: PushFacts
@@ -100,25 +100,15 @@ final class LoopModel {
   var offsets: SenderOffsets
   /// Which of two loops would have each partition.
   var assignment = LoopAssignment<Int>(loops: 2)
-  /// It does nothing until then.
-  var stalledUntil: UInt64 = 0
-  /// The group has gone on without it.
-  var isFenced = false
-  var hasHeardLoss = false
-  /// It has nothing that the group waits for.
-  var hasReleased = true
-  /// Everything is begun again without the group noticing.
-  var isResuming = false
-  /// It was told to stop; and all is given back.
-  private(set) var isStopping = false
-  var hasEnded = false
-  /// The generation of the group that it belongs to.
-  var generation = 0
+  var member: MemberModel
+  /// What the loop has given back, until the group has it.
+  var handed: [HandedOverPartition]?
 
   init(
-    _ settings: DispatchSettings, _ certificates: [CertificateBook.Entry], now: UInt64,
-    wall: Int64, seed: UInt64
+    _ settings: DispatchSettings, _ certificates: [CertificateBook.Entry], patience: UInt64,
+    now: UInt64, wall: Int64, seed: UInt64
   ) {
+    member = MemberModel(.sender, patience: patience)
     self.settings = settings
     number = seed & 0xFFFF
     isOrdered = settings.isOrdered
@@ -130,9 +120,7 @@ final class LoopModel {
 
   /// One turn of the loop, and of the control thread.
   func turn(_ world: inout World) {
-    guard world.now >= stalledUntil else { return }
     dispatcher.beginTurn(now: world.now, wall: world.wall)
-    if isFenced, !hasHeardLoss { lose(&world) }
     readTokens(&world)
     dispatcher.applyTokens()
     perform(&world)
@@ -168,13 +156,6 @@ final class LoopModel {
       dispatcher.lookedUp(first.pool, fails ? nil : world.addresses)
       perform(&world)
     }
-  }
-
-  /// A stop: what is in flight gets until the deadline.
-  func stop(until deadline: UInt64, _ world: inout World) {
-    isStopping = true
-    dispatcher.stop(until: deadline)
-    perform(&world)
   }
 
   // MARK: Records

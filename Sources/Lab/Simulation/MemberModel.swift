@@ -3,12 +3,13 @@ import Delivery
 import Random
 
 /// One process's membership in a group: the shipped `Membership`, `OffsetBook` and `CommitState`, and what
-/// `ServiceKit.GroupMember` does with them on librdkafka, done in `GroupModel`.
+/// `ServiceKit.GroupMember`, or the sender's control thread, does with them on librdkafka, done in `GroupModel`. A sender
+/// keeps no book: it notes how far it is.
 struct MemberModel {
   /// What the service has to do, as from `GroupMember`.
   enum Task {
-    case begun([Int])
-    case drain
+    case begun([Int], atFirstRecord: Set<Int>)
+    case drain(deadline: UInt64, isLeaving: Bool)
     case abandon
     case released
   }
@@ -21,21 +22,27 @@ struct MemberModel {
   /// A commit on its way to the coordinator and back.
   private struct OnTheWay {
     var plans: [PlannedCommit<Int>]
+    /// Which log each of them is of: a topic may be made again before it arrives.
+    var logs: [Int: Int]
     var arrivesAt: UInt64
     var answersAt: UInt64
     var isTaken: Bool?
   }
 
   private let kind: GroupModel.Kind
-  private var membership = Membership<Int>(rebalancePatience: 3_000)
+  private var membership: Membership<Int>
   private var book = OffsetBook(topics: 1)
-  private var commits = CommitState<Int>()
+  var commits = CommitState<Int>()
+  /// Which log a sender reads of each partition, as far as it knows.
+  var logs: [Int: Int] = [:]
   private var steps: [Membership<Int>.Step] = []
   private var events: [Event] = []
   private var positions: [(partition: Int, next: Int64)] = []
   private var generation = -1
-  /// Assignments so far.
-  private var assignments: UInt32 = 0
+  /// Counts assignments.
+  private(set) var epoch: UInt32 = 0
+  /// The last commit before the partitions were given back was taken.
+  private(set) var hasCommitted = false
   private var onTheWay: OnTheWay?
   private var nextCommit: UInt64 = 0
   /// It has nothing that the group waits for.
@@ -43,18 +50,23 @@ struct MemberModel {
   /// The group has gone on without it.
   var isFenced = false
   private var hasHeardLoss = false
+  /// The process was told to drain, and that the time is up.
+  private var isToldToDrain = false
+  private var isAbandoned = false
   /// It was told to stop, and how long what is under way gets.
   private(set) var stopPatience: UInt64?
   /// Its process stands still until then.
   var stalledUntil: UInt64 = 0
 
-  init(_ kind: GroupModel.Kind) { self.kind = kind }
+  init(_ kind: GroupModel.Kind, patience: UInt64 = 3_000) {
+    self.kind = kind
+    membership = Membership(rebalancePatience: patience)
+  }
 
   var isAssigned: Bool { membership.isAssigned }
-  var isDraining: Bool { membership.isDraining }
   var hasLeft: Bool { membership.hasLeft && steps.isEmpty }
   var isLeaving: Bool { stopPatience != nil }
-  var epoch: UInt32 { book.epoch }
+  var isDraining: Bool { membership.isDraining }
 
   // MARK: The coordinator's side
 
@@ -69,11 +81,24 @@ struct MemberModel {
 
   mutating func stop(patience: UInt64) { stopPatience = stopPatience ?? patience }
 
+  /// The logs of these partitions are others than were read.
+  mutating func remade(_ partitions: [Int], _ world: World) {
+    for partition in partitions { commits.forget(partition) }
+    steps += membership.remade(Set(partitions), now: world.now)
+  }
+
   // MARK: Turns
 
   /// What the service has to do next; nil when there is nothing.
-  mutating func next(_ world: inout World) -> Task? {
+  ///
+  /// - Parameter isIdle: nothing that was taken is unfinished.
+  mutating func next(_ world: inout World, isIdle: Bool) -> Task? {
     moveCommit(&world)
+    // The sender's loops have the deadline, and keep it.
+    if isToldToDrain, isIdle || (isAbandoned && kind != .sender) {
+      (isToldToDrain, isAbandoned) = (false, false)
+      steps += membership.drained(now: world.now)
+    }
     while true {
       if steps.isEmpty { look(world) }
       if steps.isEmpty, membership.takesEvents, !events.isEmpty {
@@ -114,15 +139,19 @@ struct MemberModel {
     _ step: Membership<Int>.Step, _ world: inout World
   ) -> Task? {
     switch step {
-    case .begin(let partitions, _):
+    case .begin(let partitions, let atFirstRecord):
       if world.chance.oneIn(30) {
         membership.began(false, now: world.now)
         return nil
       }
       begin(partitions, &world)
-      return .begun(partitions)
-    case .drain: return .drain
-    case .abandon: return .abandon
+      return .begun(partitions, atFirstRecord: atFirstRecord)
+    case .drain(let deadline, _, let isLeaving):
+      isToldToDrain = true
+      return .drain(deadline: deadline, isLeaving: isLeaving)
+    case .abandon:
+      isAbandoned = true
+      return .abandon
     case .release(let isCommitting, _):
       release(isCommitting, &world)
       return .released
@@ -138,29 +167,33 @@ struct MemberModel {
 
   private mutating func begin(_ partitions: [Int], _ world: inout World) {
     hasReleased = false
-    assignments += 1
-    book.begin(partitions.map { Source(topic: 0, partition: Int32($0)) }, epoch: assignments)
+    epoch += 1
     commits.removeAll()
+    membership.began(true, now: world.now)
+    guard kind != .sender else { return }
+    book.begin(partitions.map { Source(topic: 0, partition: Int32($0)) }, epoch: epoch)
     positions = partitions.map { ($0, world[kind].committed[$0] ?? 0) }
     for partition in partitions {
-      commits.begin(
-        partition, epoch: book.epoch, committed: nil, ResumePoint(next: nil), isNews: false)
+      commits.begin(partition, epoch: epoch, committed: nil, ResumePoint(next: nil), isNews: false)
     }
-    membership.began(true, now: world.now)
   }
 
   private mutating func release(_ isCommitting: Bool, _ world: inout World) {
+    hasCommitted = false
     if isCommitting {
       let standing = book.progress
       commits.note(progress)
       let plans = commits.everything(now: world.now)
       // The broker may refuse the last commit, as the embedded one does in a rebalance.
-      if isCurrent(world), !world.chance.oneIn(5) {
-        for plan in plans.sorted(by: { $0.partition < $1.partition }) { apply(plan, &world) }
+      hasCommitted = isCurrent(world) && !world.chance.oneIn(5)
+      if hasCommitted {
+        world.commit(kind, plans, logs)
+        commits.answered(plans.map { ($0.partition, $0.offset) })
         judgeLast(standing, world.groups[kind.rawValue], &world.kafka)
+      } else {
+        commits.refused()
       }
     }
-    commits.removeAll()
     book.removeAll()
     positions = []
     onTheWay = nil
@@ -188,7 +221,7 @@ struct MemberModel {
     let arrival = world.now + UInt64(world.chance.within(1...50))
     let late = world.chance.oneIn(50) ? 15_000 : 50
     onTheWay = OnTheWay(
-      plans: plans, arrivesAt: arrival,
+      plans: plans, logs: logs, arrivesAt: arrival,
       answersAt: arrival + UInt64(world.chance.within(1...late)))
   }
 
@@ -196,9 +229,7 @@ struct MemberModel {
     guard var commit = onTheWay else { return }
     if commit.isTaken == nil, world.now >= commit.arrivesAt {
       commit.isTaken = isCurrent(world) && !world.chance.oneIn(20)
-      if commit.isTaken! {
-        for plan in commit.plans.sorted(by: { $0.partition < $1.partition }) { apply(plan, &world) }
-      }
+      if commit.isTaken! { world.commit(kind, commit.plans, commit.logs) }
     }
     onTheWay = commit
     guard let isTaken = commit.isTaken, world.now >= commit.answersAt else { return }
@@ -208,12 +239,6 @@ struct MemberModel {
 
   private func isCurrent(_ world: World) -> Bool {
     generation >= 0 && generation == world[kind].generation && !isFenced
-  }
-
-  private func apply(_ plan: PlannedCommit<Int>, _ world: inout World) {
-    world.kafka.note("\(kind) \(plan.partition): committed \(plan.offset)")
-    world[kind].committed[plan.partition] = plan.offset
-    world.verify(kind, plan.partition, plan.offset)
   }
 
   private var progress: [PartitionProgress<Int>] {
@@ -247,14 +272,7 @@ struct MemberModel {
     return nil
   }
 
-  /// Whether everything was read.
-  func isAtEnd(_ end: (Int) -> Int64) -> Bool {
-    positions.allSatisfy { $0.next >= end($0.partition) }
-  }
-
   mutating func completed(_ partition: Int, epoch: UInt32, _ offset: Int64) {
     book.completed(Source(topic: 0, partition: Int32(partition)), epoch: epoch, offset)
   }
-
-  mutating func drained(_ world: World) { steps += membership.drained(now: world.now) }
 }

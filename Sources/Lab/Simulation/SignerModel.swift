@@ -68,8 +68,7 @@ struct TokenTopicModel {
   }
 }
 
-/// One process of the signer: the shipped group membership and `MintSchedule`, which says what is minted, published
-/// again or left alone.
+/// One process of the signer: the shipped group membership and `SignerMachine`, on the topics as models.
 final class SignerModel: GroupProcess {
   private struct Pending {
     var record: TokenTopicModel.Record
@@ -78,16 +77,18 @@ final class SignerModel: GroupProcess {
   }
 
   var member = MemberModel(.signer)
-  private var schedules: [MintSchedule]
+  private var machine = SignerMachine()
+  /// The credentials of the file, by their places in the machine.
+  private var listed: [Int] = []
+  private let keys: Int
   private var read = 0
   private var pending: [Pending] = []
-  private var isOwner = false
   /// Milliseconds by which its clock is ahead of true time, and by how much more for a while.
   private let skew: Int64
   private(set) var jump: (by: Int64, until: UInt64) = (0, 0)
 
   init(keys: Int, skew: Int) {
-    schedules = Array(repeating: MintSchedule(), count: keys)
+    self.keys = keys
     self.skew = Int64(skew)
   }
 
@@ -97,29 +98,26 @@ final class SignerModel: GroupProcess {
     (world.wall + skew + (world.now < jump.until ? jump.by : 0)) / 1_000
   }
 
+  private static func name(_ key: Int) -> String { "key\(key)" }
+
   func turn(_ world: inout World) {
+    machine.beginTurn(now: world.now)
     store(&world)
-    while let task = member.next(&world) {
+    readFile(world)
+    while let task = member.next(&world, isIdle: pending.isEmpty) {
       switch task {
-      case .begun(let partitions): begin(isOwner: !partitions.isEmpty)
-      case .released: isOwner = false
-      case .drain, .abandon:
-        // What the broker has not acknowledged is withdrawn.
-        pending = []
-        isOwner = false
-        member.drained(world)
+      case .begun(let partitions, _):
+        read = 0
+        if !partitions.isEmpty { machine.begin(now: world.now) }
+      case .drain: machine.stop()
+      case .abandon: withdrawPending()
+      case .released: break
       }
     }
-    guard isOwner, member.isAssigned else { return }
+    guard machine.isOwner, member.isAssigned else { return }
     readTopic(world)
     takeRequests(&world)
     if world.isCalm || !world.chance.oneIn(4) { work(&world) }
-  }
-
-  private func begin(isOwner: Bool) {
-    self.isOwner = isOwner
-    schedules = Array(repeating: MintSchedule(), count: schedules.count)
-    read = 0
   }
 
   func crash(_ world: inout World) {
@@ -128,22 +126,42 @@ final class SignerModel: GroupProcess {
     }
   }
 
+  private func readFile(_ world: World) {
+    let list = (0..<keys).filter { !world.tokens.withdrawn.contains($0) }
+    guard list != listed else { return }
+    listed = list
+    _ = machine.replace(list.map { (Self.name($0), world.tokens.apps[$0]) }, now: world.now)
+  }
+
+  /// What the broker has not acknowledged is withdrawn.
+  private func withdrawPending() {
+    for item in pending {
+      let name = Self.name(item.record.key)
+      if item.record.stamp == nil { machine.notWithdrawn(name) } else { machine.notPublished(name) }
+    }
+    pending = []
+  }
+
   private func store(_ world: inout World) {
     while let first = pending.first, first.appendsAt <= world.now {
       pending.removeFirst()
       let offset = Int64(world.tokens.records.count)
       world.tokens.append(first.record, minted: first.minted, now: world.now, &world.kafka)
-      if let stamp = first.record.stamp {
-        schedules[first.record.key].published(stamp, at: offset)
-      }
+      guard let stamp = first.record.stamp else { continue }
+      let key = first.record.key
+      machine.published(stamp, apps: world.tokens.apps[key], of: Self.name(key), at: offset)
     }
   }
 
   private func readTopic(_ world: World) {
     while read < world.tokens.records.count {
       let record = world.tokens.records[read]
-      let found = record.stamp.map { MintSchedule.Found.own($0, isComplete: true) } ?? .removed
-      schedules[record.key].read(found, at: Int64(read))
+      let name = Self.name(record.key)
+      if let stamp = record.stamp {
+        machine.read(.own(stamp, isComplete: true), of: name, at: Int64(read))
+      } else {
+        machine.forgotten(name, at: Int64(read))
+      }
       read += 1
     }
   }
@@ -152,29 +170,28 @@ final class SignerModel: GroupProcess {
     let count = Int64(world.tokens.requests.count)
     while let (partition, offset) = member.take(&world, end: { _ in count }) {
       let request = world.tokens.requests[Int(offset)]
-      let now = seconds(world)
-      // What was asked before the current token was minted is answered by it.
-      if request.at / 1_000 >= schedules[request.key].issuedAt(now: now) ?? .min {
-        schedules[request.key].requested(.refused, now: now)
+      if let place = machine.place(of: Self.name(request.key)) {
+        machine.requested(.refused, of: place, at: request.at / 1_000, wall: seconds(world))
       }
       member.completed(partition, epoch: member.epoch, offset)
     }
   }
 
   private func work(_ world: inout World) {
-    for key in schedules.indices where !pending.contains(where: { $0.record.key == key }) {
-      if world.tokens.withdrawn.contains(key) {
-        let standing = world.tokens.records.last { $0.key == key }?.stamp
-        if standing != nil { produce(.init(key: key, stamp: nil), minted: nil, &world) }
-        continue
-      }
-      switch schedules[key].step(now: seconds(world)) {
+    guard machine.mayWrite(isRead: true, now: world.now) else { return }
+    for place in machine.indices {
+      let key = listed[place]
+      guard let work = machine.work(place, wall: seconds(world)) else { continue }
+      if work.clears { produce(.init(key: key, stamp: nil), minted: nil, &world) }
+      switch work.step {
       case .mint(let order):
         let stamp = ProviderTokenStamp(issuedAt: order.issuedAt, generation: order.generation)
         produce(.init(key: key, stamp: stamp), minted: world.now, &world)
       case .publish(let stamp): produce(.init(key: key, stamp: stamp), minted: nil, &world)
-      case nil: break
       }
+    }
+    for name in machine.takeUnlisted(wall: seconds(world), now: world.now).sorted() {
+      produce(.init(key: Int(name.dropFirst(3))!, stamp: nil), minted: nil, &world)
     }
   }
 

@@ -26,9 +26,9 @@ extension Simulation {
     case 50..<58: world.throttled.insert(anyDevice().device)
     case 58..<62: unregister()
     case 62..<66: register()
-    case 66..<70: wantRebalance(in: 0)
-    case 70..<74: hurtSender()
-    case 74..<82: hurt(world.chance.below(3))
+    case 66..<70: world[.sender].wantRebalance(at: world.now)
+    case 70..<74: hurt(.sender)
+    case 74..<82: hurt(anyKind())
     case 82: hurtLogs()
     case 83: rebalance()
     case 84: withdraw()
@@ -66,8 +66,8 @@ extension Simulation {
     switch world.chance.below(3_000) {
     case 0..<4: hurtLogs()
     case 4..<6: remake(world.chance.below(world.kafka.partitions.count))
-    case 6..<12: wantRebalance(in: 0)
-    case 12: hurtSender()
+    case 6..<12: world[.sender].wantRebalance(at: world.now)
+    case 12: hurt(.sender)
     case 13..<17: remakeAgain()
     default: break
     }
@@ -77,7 +77,7 @@ extension Simulation {
     switch world.chance.below(2_000) {
     case 0..<20: unregister()
     case 20..<40: register()
-    case 40..<44: hurt(GroupModel.Kind.feedback.rawValue)
+    case 40..<44: hurt(.feedback)
     case 44..<46: world[.feedback].wantRebalance(at: world.now)
     default: break
     }
@@ -165,30 +165,13 @@ extension Simulation {
 
   // MARK: Processes
 
-  private mutating func hurtSender() {
-    let index = world.chance.below(senders.count)
-    switch world.chance.below(4) {
-    case 0, 1:
-      world.kafka.note("sender \(index) is killed")
-      senders[index].crash(&world)
-      senders[index] = newSender()
-      // The group notices when the session is over.
-      wantRebalance(in: world.chance.within(10...3_000))
-    case 2:
-      world.kafka.note("sender \(index) is stopped")
-      if senders[index].dispatcher.isFeeding, !senders[index].hasReleased {
-        senders[index].stop(until: world.now + 5_000, &world)
-      }
-    default:
-      world.kafka.note("sender \(index) stands still")
-      senders[index].stalledUntil = world.now + UInt64(world.chance.within(100...20_000))
-      wantRebalance(in: 3_000)
-    }
+  /// A group, but for the senders'.
+  private mutating func anyKind() -> GroupModel.Kind {
+    world.chance.pick([.ingest, .signer, .feedback])
   }
 
-  /// A process of ingest, signer or feedback is killed, stopped, or stands still.
-  private mutating func hurt(_ place: Int) {
-    let kind = GroupModel.Kind(rawValue: place)!
+  /// A process is killed, stopped, or stands still.
+  private mutating func hurt(_ kind: GroupModel.Kind) {
     let index = world.chance.below(2)
     let patience = UInt64(world.chance.within(3_000...6_000))
     if kind == .signer { world.tokens.troubleUntil = world.now + 90_000 }
@@ -212,6 +195,7 @@ extension Simulation {
     case .ingest: ingest[index]
     case .signer: signers[index]
     case .feedback: feedback[index]
+    case .sender: senders[index]
     }
   }
 
@@ -226,6 +210,9 @@ extension Simulation {
     case .feedback:
       feedback[index].crash(&world)
       feedback[index] = FeedbackModel()
+    case .sender:
+      senders[index].crash(&world)
+      senders[index] = newSender()
     }
   }
 
@@ -240,7 +227,7 @@ extension Simulation {
   }
 
   private mutating func rebalance() {
-    let kind = GroupModel.Kind(rawValue: world.chance.below(3))!
+    let kind = anyKind()
     world[kind].wantRebalance(at: world.now)
   }
 
@@ -287,7 +274,8 @@ extension Simulation {
     let feed = world.chance.pick(world.kafka.partitions.map(\.feed))
     world.kafka.note("\(feed) gets another partition")
     world.kafka.grow(feed)
-    wantRebalance(in: 5_000)
+    world[.sender].grow()
+    world[.sender].wantRebalance(at: world.now + 5_000)
   }
 
   /// The topic that was made again last is made again once more: its reader began at its first record, and only offsets
@@ -299,7 +287,7 @@ extension Simulation {
   /// A topic is deleted and made again, while somebody reads it.
   private mutating func remake(_ partition: Int) {
     let owner = senders.first {
-      !$0.hasReleased && !$0.isFenced && $0.dispatcher.isFeeding && $0.stalledUntil <= world.now
+      $0.member.isAssigned && !$0.member.isFenced && $0.member.stalledUntil <= world.now
         && $0.places.contains { $0.partition == partition }
     }
     guard let owner, world.kafka[partition].end > 0 else { return }

@@ -36,9 +36,6 @@ public struct Simulation {
   var lastRemade: Int?
   private var settings: DispatchSettings
   private var nextSeed: UInt64
-  /// When the senders' group begins its next rebalance, and when it leaves behind who has not answered.
-  private var rebalanceAt: UInt64? = 0
-  private var leavesBehindAt: UInt64?
   public let seed: UInt64
   /// Steps done.
   public private(set) var steps = 0
@@ -95,10 +92,10 @@ public struct Simulation {
     world.unavailableSince = isUnavailable ? world.unavailableSince ?? world.now : nil
     for process in signers where isAwake(process) { process.turn(&world) }
     for process in ingest where isAwake(process) { process.turn(&world) }
-    for loop in senders { loop.turn(&world) }
+    for process in senders where isAwake(process) { process.turn(&world) }
     for process in feedback where isAwake(process) { process.turn(&world) }
     replaceStopped()
-    balanceSenders()
+    world[.sender].turn(senders, now: world.now)
     world[.ingest].turn(ingest, now: world.now)
     world[.signer].turn(signers, now: world.now)
     world[.feedback].turn(feedback, now: world.now)
@@ -161,7 +158,8 @@ public struct Simulation {
       [
         .init(
           apps: ["app.certificate"], scope: .any, expiresAt: World.epoch / 1_000 + 10_000_000)
-      ], now: world.now, wall: world.wall, seed: nextSeed)
+      ], patience: UInt64(world.chance.pick([0, 1_500, 3_000])), now: world.now, wall: world.wall,
+      seed: nextSeed)
   }
 
   mutating func newSigner() -> SignerModel {
@@ -170,10 +168,9 @@ public struct Simulation {
 
   /// Processes that were told to stop and have left start again.
   private mutating func replaceStopped() {
-    for index in senders.indices where senders[index].hasEnded {
+    for index in senders.indices where senders[index].member.hasLeft {
       senders[index].crash(&world)
       senders[index] = newSender()
-      wantRebalance(in: 100)
     }
     for index in ingest.indices where ingest[index].member.hasLeft { ingest[index] = IngestModel() }
     for index in feedback.indices where feedback[index].member.hasLeft {
@@ -181,53 +178,6 @@ public struct Simulation {
     }
     for index in signers.indices where signers[index].member.hasLeft {
       signers[index] = newSigner()
-    }
-  }
-
-  // MARK: The senders' group
-
-  mutating func wantRebalance(in milliseconds: Int) {
-    rebalanceAt = min(rebalanceAt ?? .max, world.now + UInt64(milliseconds))
-  }
-
-  private mutating func balanceSenders() {
-    guard let deadline = leavesBehindAt else {
-      guard let rebalanceAt, world.now >= rebalanceAt else { return }
-      self.rebalanceAt = nil
-      leavesBehindAt = world.now + 6_000
-      world.kafka.note("the senders' group is rebalanced")
-      let time = world.now + UInt64(world.chance.pick([0, 1_500, 3_000]))
-      for loop in senders
-      where !loop.isFenced && !loop.hasReleased && loop.stalledUntil <= world.now {
-        loop.isResuming = false
-        if loop.dispatcher.isFeeding { loop.release(until: time, &world) }
-      }
-      return
-    }
-    for loop in senders where loop.isFenced && loop.hasReleased {
-      (loop.isFenced, loop.hasHeardLoss) = (false, false)
-    }
-    guard world.now >= deadline || senders.allSatisfy({ $0.isFenced || $0.hasReleased }) else {
-      return
-    }
-    leavesBehindAt = nil
-    deal()
-  }
-
-  /// Each process gets its part of the partitions, each time others.
-  private mutating func deal() {
-    world.kafka.generation += 1
-    let generation = world.kafka.generation
-    for loop in senders where !loop.hasReleased && !loop.isFenced {
-      world.kafka.note("a sender is left behind by its group")
-      loop.isFenced = true
-    }
-    if senders.contains(where: \.isFenced) { wantRebalance(in: 5_000) }
-    let there = senders.filter { !$0.isFenced && !$0.hasEnded && $0.hasReleased }
-    let all = world.kafka.partitions.indices
-    for (index, loop) in there.enumerated() {
-      let mine = all.filter { ($0 + generation) % there.count == index }
-      loop.grant(mine, generation: generation, &world)
     }
   }
 }

@@ -60,7 +60,7 @@ struct World {
   var kafka = KafkaModel()
   var groups = [
     GroupModel(.ingest, partitions: 3), GroupModel(.signer, partitions: 1),
-    GroupModel(.feedback, partitions: 4),
+    GroupModel(.feedback, partitions: 4), GroupModel(.sender, partitions: 11),
   ]
   var requests = RequestsModel()
   var tokens: TokenTopicModel
@@ -96,12 +96,23 @@ struct World {
     set { groups[kind.rawValue] = newValue }
   }
 
-  /// What a group has committed of a partition: all below must be done.
-  mutating func verify(_ kind: GroupModel.Kind, _ partition: Int, _ offset: Int64) {
-    switch kind {
-    case .ingest: requests.verify(partition, offset, &kafka)
-    case .signer: break
-    case .feedback: devices.verify(partition, offset, &kafka)
+  /// A group's coordinator takes a commit: all below must be done.
+  ///
+  /// - Parameter logs: which log each partition's offset is of, for senders.
+  mutating func commit(_ kind: GroupModel.Kind, _ plans: [PlannedCommit<Int>], _ logs: [Int: Int]) {
+    for plan in plans.sorted(by: { $0.partition < $1.partition }) {
+      let (partition, offset) = (plan.partition, plan.offset)
+      if kind == .sender {
+        if let log = logs[partition] { kafka.commit(plan, log: log) }
+        continue
+      }
+      kafka.note("\(kind) \(partition): committed \(offset)")
+      self[kind].committed[partition] = offset
+      switch kind {
+      case .ingest: requests.verify(partition, offset, &kafka)
+      case .feedback: devices.verify(partition, offset, &kafka)
+      case .signer, .sender: break
+      }
     }
   }
 }

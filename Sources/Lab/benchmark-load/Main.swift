@@ -89,7 +89,6 @@ private final class Producing {
   private let topicName: String
   private let group: String
   private let wakeup = Wakeup()
-  private var deliveries: [Delivery] = []
   private var acknowledged = 0
   /// By partition, one past the newest offset that this run has written.
   private var ends: [Int32: Int64] = [:]
@@ -153,12 +152,10 @@ private final class Producing {
   }
 
   private func takeDeliveries() {
-    producer.drainDeliveries(into: &deliveries)
-    for delivery in deliveries {
+    for delivery in producer.takeDeliveries() {
       acknowledged += 1
       ends[delivery.partition] = max(ends[delivery.partition] ?? 0, delivery.offset + 1)
     }
-    deliveries.removeAll(keepingCapacity: true)
   }
 
   private func produce(_ number: Int) -> Bool {

@@ -20,60 +20,33 @@ final class APILoop: StreamHandler {
   private static let turnMilliseconds: Int32 = 100
   private static let tellMilliseconds: UInt64 = 60_000
 
-  let settings: APISettings
-  let context: ServiceContext
-  let counters = Counters<APICounter>()
-  let producer: KafkaProducer
-  let topic: KafkaTopic
-  let devicesTopic: KafkaTopic
-  /// Asks the database; nil without one.
-  let queries: QueryWorker?
-  var devices = DeviceExchanges()
-  var gorush = GorushExchanges()
-  let gorushTranslator: GorushTranslator
-  let deviceParser = JSONParser()
-  let items: ItemReader
-  var keys: KeyRing
-  var submissions = Submissions()
-  var budget = TurnBudget()
-  /// Turns so far.
-  var turns: UInt64 = 0
-  /// Something waits for the next turn only.
-  var hasBacklog = false
-  private let heartbeat: Heartbeat
-  private let wakeup = Wakeup()
-  private let poller: Poller
-  var server: StreamServer!
+  private let api: APIDesk
+  private let notifications: NotificationsAPI
+  private let devices: DevicesAPI
+  private let gorush: GorushAPI
+  private let loop: ServiceLoop
   private var watch: ProducerWatch
   private var identity: IdentityWatch?
   private var lookAt: UInt64 = 0
   private var tellAt: UInt64 = 0
-  private var deliveries: [Delivery] = []
-  private var failure: ServiceFailure?
-  /// Monotonic milliseconds of this turn.
-  var now = MonotonicClock.milliseconds()
 
   init(
     _ settings: APISettings, _ context: ServiceContext, _ names: TopicNames, _ cluster: ClusterView
   ) throws(ServiceFailure) {
-    self.settings = settings
-    self.context = context
-    items = ItemReader(settings.pushTypes, settings.lanes)
-    gorushTranslator = GorushTranslator(
-      app: settings.gorushApp, environment: settings.gorushEnvironment, types: settings.pushTypes)
-    heartbeat = context.status.heartbeat("loop")
     watch = ProducerWatch(context, consequence: "HTTP requests are not answered")
-    keys = try KeyRing(settings.keys, context)
+    let keys = try KeyRing(settings.keys, context)
     do {
       var kafka = cluster.configuration
       kafka.preferLinger(milliseconds: KafkaDefaults.lingerOfAPI)
-      poller = try Poller(capacity: 4)
-      try poller.add(wakeup.fd, token: 0, .readable)
-      producer = try KafkaProducer(kafka, wakeup: wakeup)
-      topic = try producer.topic(known: names.requests)
-      devicesTopic = try producer.topic(known: names.devices)
-      let wakeup = wakeup
-      queries = try settings.database.map { try QueryWorker($0, context.log, wakeup: wakeup) }
+      loop = try ServiceLoop("loop", context)
+      let wakeup = loop.wakeup
+      api = try APIDesk(
+        settings, context, keys, KafkaProducer(kafka, wakeup: wakeup), topic: names.requests)
+      notifications = NotificationsAPI(api)
+      devices = try DevicesAPI(
+        api, topic: names.devices,
+        settings.database.map { try QueryWorker($0, context.log, wakeup: wakeup) })
+      gorush = GorushAPI(api)
     } catch {
       throw ServiceFailure("cannot start on Kafka: \(error)")
     }
@@ -81,100 +54,88 @@ final class APILoop: StreamHandler {
   }
 
   /// Where it listens.
-  var port: UInt16 { server.port }
+  var port: UInt16 { api.server.port }
 
   private func listen() throws(ServiceFailure) {
     do {
-      identity = IdentityWatch(settings)
+      identity = IdentityWatch(api.settings)
       let pair = try identity?.read()
-      server = try StreamServer(
-        host: settings.listen.numericHost, port: settings.listen.port,
-        connections: settings.maxConnections, idleSeconds: Self.idleSeconds, identity: pair,
+      api.server = try StreamServer(
+        host: api.settings.listen.numericHost, port: api.settings.listen.port,
+        connections: api.settings.maxConnections, idleSeconds: Self.idleSeconds, identity: pair,
         refusal: { Problem.refusal(status: $0.status, $0.text).response }, handler: self)
-      try poller.add(server.fd, token: 1, .readable)
+      try loop.add(api.server.fd)
     } catch {
       throw ServiceFailure("no HTTP API: \(error); --listen names another address")
     }
-    let scheme = settings.certificate == nil ? "http" : "https"
-    context.log.info(
+    let scheme = api.settings.certificate == nil ? "http" : "https"
+    api.context.log.info(
       "HTTP API",
-      ["url": "\(scheme)://\(Endpoint(host: settings.listen.numericHost, port: server.port))"])
+      ["url": "\(scheme)://\(Endpoint(host: api.settings.listen.numericHost, port: port))"])
   }
 
   /// Works until a stop is requested; then takes no connection more, and answers those that it has.
   func run() throws(ServiceFailure) {
-    context.counters.add(counters)
-    context.counters.add(metrics: keys.figures)
-    context.counters.add(metrics: keys.reloads)
-    if let identity { context.counters.add(metrics: identity.figures) }
-    context.signals.subscribe(wakeup)
-    context.reportReady()
-    var ready: [ReadyEvent] = []
+    api.context.counters.add(api.counters)
+    api.context.counters.add(metrics: api.keys.figures)
+    api.context.counters.add(metrics: api.keys.reloads)
+    if let identity { api.context.counters.add(metrics: identity.figures) }
+    api.context.reportReady()
     var stopsAt: UInt64?
-    while failure == nil {
-      poller.wait(
-        timeoutMilliseconds: hasBacklog ? 0 : min(Self.turnMilliseconds, server.timeout ?? .max),
-        into: &ready)
-      wakeup.clear()
-      now = MonotonicClock.milliseconds()
-      heartbeat.beat(now)
-      turn()
-      guard context.signals.isStopping else { continue }
+    while true {
+      turn(
+        now: loop.wait(
+          api.hasBacklog ? 0 : min(Self.turnMilliseconds, api.server.timeout ?? .max)))
+      guard api.context.signals.isStopping else { continue }
       if stopsAt == nil {
-        server.stopListening()
-        stopsAt = now + UInt64(settings.ackTimeoutMilliseconds)
+        api.server.stopListening()
+        stopsAt = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
       }
       let isDone =
-        submissions.isEmpty && devices.isEmpty && gorush.isEmpty && !server.hasUnsent
-      if isDone || context.signals.isFastShutdown || now >= stopsAt ?? 0 { break }
+        notifications.isEmpty && devices.isEmpty && gorush.isEmpty && !api.server.hasUnsent
+      if isDone || api.context.signals.isFastShutdown || api.now >= stopsAt ?? 0 { break }
     }
     // What was answered last still has to leave.
-    server.turn()
-    server = nil
-    _ = producer.flush(timeoutMilliseconds: failure == nil ? 1_000 : 0)
-    producer.close()
-    if let failure { throw failure }
+    api.server.turn()
+    api.server = nil
+    _ = api.producer.flush(timeoutMilliseconds: 1_000)
+    api.producer.close()
   }
 
-  private func turn() {
-    turns += 1
-    budget = TurnBudget()
-    hasBacklog = false
+  private func turn(now: UInt64) {
+    api.beginTurn(now: now)
     takeDeliveries()
     lookAtFiles()
-    for submission in submissions.inTurn(turns) {
-      if !submission.hasEnded { proceed(submission) }
-      if now >= submission.deadline { finish(submission) }
-    }
-    turnDevices()
-    turnGorush()
-    server.turn()
-    producer.sendPromptly()
-    watch.turn(producer, now: now)
-    counters.set(.connections, server.connections)
-    counters.set(.inFlight, producer.outstanding)
-    counters.set(.keys, keys.table.keys.count)
-    counters.set(.heldBytes, server.held)
-    counters.set(.storedBytes, server.stored)
-    counters.set(.malformed, server.refusedHeads)
+    notifications.turn()
+    devices.turn()
+    gorush.turn()
+    api.server.turn()
+    api.producer.sendPromptly()
+    watch.turn(api.producer, now: api.now)
+    api.counters.set(.connections, api.server.connections)
+    api.counters.set(.inFlight, api.producer.outstanding)
+    api.counters.set(.keys, api.keys.table.keys.count)
+    api.counters.set(.heldBytes, api.server.held)
+    api.counters.set(.storedBytes, api.server.stored)
+    api.counters.set(.malformed, api.server.refusedHeads)
   }
 
   private func lookAtFiles() {
-    let isAsked = context.signals.takeReload()
-    keys.look(now: now, isAsked: isAsked)
-    guard isAsked || now >= lookAt else { return }
-    lookAt = now + 1_000
-    identity?.look(isAsked: isAsked, now: now, server, keys.reloads, context.log)
+    let isAsked = api.context.signals.takeReload()
+    api.keys.look(now: api.now, isAsked: isAsked)
+    guard isAsked || api.now >= lookAt else { return }
+    lookAt = api.now + 1_000
+    identity?.look(isAsked: isAsked, now: api.now, api.server, api.keys.reloads, api.context.log)
     tellChanges()
   }
 
   /// The lines of the log that say who has changed devices since when: one a minute for a key, since there may be
   /// thousands of changes per second.
   private func tellChanges() {
-    guard now >= tellAt || context.signals.isStopping else { return }
-    tellAt = now + Self.tellMilliseconds
-    for (name, change) in keys.figures.takeUntold() {
-      context.log.info(
+    guard api.now >= tellAt || api.context.signals.isStopping else { return }
+    tellAt = api.now + Self.tellMilliseconds
+    for (name, change) in api.keys.figures.takeUntold() {
+      api.context.log.info(
         "devices changed",
         [
           "key": name, "registered": "\(change.registered)", "removed": "\(change.removed)",
@@ -184,28 +145,81 @@ final class APILoop: StreamHandler {
   }
 
   private func takeDeliveries() {
-    deliveries.removeAll(keepingCapacity: true)
-    producer.drainDeliveries(into: &deliveries)
-    for delivery in deliveries {
+    for delivery in api.producer.takeDeliveries() {
+      let isAcknowledged = delivery.errorCode == 0
       if let number = DeviceExchanges.number(ofTag: delivery.tag) {
-        deviceDelivered(number, isAcknowledged: delivery.errorCode == 0)
-        continue
-      }
-      if let number = GorushExchanges.number(ofTag: delivery.tag) {
-        gorushDelivered(number, isAcknowledged: delivery.errorCode == 0)
-        continue
-      }
-      let place = VerdictPlace(tag: delivery.tag)
-      guard let submission = submissions[place.slot] else { continue }
-      submission.outstanding -= 1
-      if delivery.errorCode == 0 {
-        counters.add(.acknowledged)
-        submission.acknowledged += 1
-        if !submission.isAnswered { submission.verdicts.setStatus(at: place.offset, "202") }
+        devices.delivered(number, isAcknowledged: isAcknowledged)
+      } else if let number = GorushExchanges.number(ofTag: delivery.tag) {
+        gorush.delivered(number, isAcknowledged: isAcknowledged)
       } else {
-        counters.add(.unacknowledged)
+        notifications.delivered(VerdictPlace(tag: delivery.tag), isAcknowledged: isAcknowledged)
       }
-      if submission.outstanding == 0, submission.hasEnded { finish(submission) }
+    }
+  }
+
+  // MARK: StreamHandler
+
+  func began(_ exchange: StreamExchange) -> HTTPResponse? {
+    let resource = APIResource(path: exchange.path, gorush: api.settings.gorush)
+    switch admit(exchange, resource) {
+    case .success: return nil
+    case .failure(let failure):
+      api.counters.add(failure.problem.status == 503 ? .httpUnavailable : .httpRefused)
+      return resource == .gorush
+        ? GorushExchange.refusal(failure.problem) : failure.problem.response
+    }
+  }
+
+  private func admit(
+    _ exchange: StreamExchange, _ resource: APIResource?
+  ) -> Result<Void, Admission.Failure> {
+    guard let resource else { return .failure(.init(.unknownPath)) }
+    guard resource.methods.contains(exchange.method) else {
+      return .failure(.init(.method(exchange.method, allowed: resource.methods)))
+    }
+    if resource == .gorush {
+      return gorush.key(exchange).flatMap { key in
+        Result { () throws(Admission.Failure) in try gorush.begin(exchange, key) }
+      }
+    }
+    return api.key(exchange).flatMap { key in
+      guard resource == .notifications else {
+        return Result { () throws(Admission.Failure) in try devices.begin(exchange, resource, key) }
+      }
+      return Admission.body(
+        type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"),
+        idempotencyKey: exchange.header("Idempotency-Key")
+      ).flatMap { body in
+        Result { () throws(Admission.Failure) in try notifications.begin(exchange, key, body) }
+      }
+    }
+  }
+
+  func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
+    switch exchange.attachment {
+    case let submission as Submission: return notifications.received(bytes, submission)
+    case let device as DeviceExchange: devices.received(bytes, device)
+    case let push as GorushExchange: gorush.received(bytes, push)
+    default: break
+    }
+    return bytes.count
+  }
+
+  func ended(_ exchange: StreamExchange) {
+    switch exchange.attachment {
+    case let submission as Submission: notifications.ended(submission)
+    case let device as DeviceExchange: devices.ended(device)
+    case let push as GorushExchange: gorush.ended(push)
+    default: break
+    }
+  }
+
+  func gone(_ exchange: StreamExchange) {
+    switch exchange.attachment {
+    case let submission as Submission: notifications.gone(submission)
+    case let device as DeviceExchange: devices.gone(device)
+    case let push as GorushExchange: gorush.gone(push)
+    default: break
     }
   }
 }

@@ -14,8 +14,7 @@ final class GorushExchange {
   }
 
   let exchange: StreamExchange
-  private(set) var key: APIKey
-  private var keyRevision: Int
+  var key: KeyInUse
   let idempotencyKey: String?
   let maxBody: Int
   var body = ByteBuffer(capacity: 4_096)
@@ -41,26 +40,16 @@ final class GorushExchange {
   var isRead = false
 
   init(
-    _ exchange: StreamExchange, _ key: APIKey, revision: Int, idempotencyKey: String?, maxBody: Int
+    _ exchange: StreamExchange, _ key: KeyInUse, idempotencyKey: String?, maxBody: Int
   ) {
     self.exchange = exchange
     self.key = key
-    keyRevision = revision
     self.idempotencyKey = idempotencyKey
     self.maxBody = maxBody
   }
 
   /// Kafka has, or has refused, everything.
   var isDone: Bool { isRead && next == records.count && outstanding == 0 }
-
-  /// Takes the key as it is now; false when it is not valid any more.
-  func renewKey(_ keys: KeyRing) -> Bool {
-    guard keyRevision != keys.revision else { return true }
-    guard let current = keys.current(key) else { return false }
-    keyRevision = keys.revision
-    key = current
-    return true
-  }
 
   /// Adds an entry for a notification that gets nothing, as long as the answer has room.
   func log(_ notification: GorushNotification, token: String, error: String) {

@@ -6,41 +6,30 @@ import JSON
 
 /// A body of requests on its way to Kafka: what has arrived of it, and the verdicts so far.
 final class Submission {
-  enum Shape { case single, array, lines }
-
   let exchange: StreamExchange
-  /// As the key ring had it when `keyRevision` was its revision.
-  var key: APIKey
-  var keyRevision: Int
+  var key: KeyInUse
   /// From `Idempotency-Key`: names the requests that have no id.
   let idempotencyKey: String?
   /// The most bytes of a document; lines have no limit.
   let maxBody: Int
-  var splitter: ItemSplitter
-  var inflater: Inflater?
-  var buffer = ByteBuffer(capacity: 4_096)
+  let body: SubmittedBody
   var verdicts = VerdictLog()
   /// Requests and bytes in it so far.
   var bill = BodyBill()
   /// Requests that Kafka has acknowledged.
   var acknowledged = 0
   /// The turn in which work was done on it last, and how much.
-  private var turn: UInt64 = 0
-  private var used = 0
+  private var work: (turn: UInt64, cost: Int) = (0, 0)
   /// Those handed to Kafka without an answer.
   var outstanding = 0
   /// The status of all refusals as long as it is the same.
   private var refusedStatus: Int?
   private var submitted = 0
-  private var item: Range<Int>?
-  /// Blanks at the front of a document that were looked at.
-  private var blanks = 0
   /// Why nothing more of it is looked at.
   var ending: Problem?
   var isGivenUp = false
   /// It waits for Kafka, or for its key's rate.
   var isBlocked = false
-  var isBodyComplete = false
   /// The body has arrived and every item has its verdict.
   var hasEnded = false
   var isAnswered = false
@@ -50,90 +39,39 @@ final class Submission {
   var slot: Int?
 
   init(
-    _ exchange: StreamExchange, key: APIKey, keyRevision: Int, idempotencyKey: String?,
-    maxBody: Int, form: ItemSplitter.Form, inflater: Inflater?
+    _ exchange: StreamExchange, _ key: KeyInUse, _ body: SubmittedBody, idempotencyKey: String?,
+    maxBody: Int
   ) {
     self.exchange = exchange
     self.key = key
-    self.keyRevision = keyRevision
+    self.body = body
     self.idempotencyKey = idempotencyKey
     self.maxBody = maxBody
-    self.inflater = inflater
-    splitter = ItemSplitter(form)
   }
-
-  var shape: Shape {
-    switch splitter.form {
-    case .lines: .lines
-    case .document: splitter.isArray ? .array : .single
-    }
-  }
-
-  /// Whether nothing will be added to `buffer`.
-  var isWhole: Bool { isBodyComplete && !(inflater?.hasMore ?? false) }
 
   /// A packed body has more to unpack.
-  var hasMore: Bool { !isGivenUp && inflater?.hasMore ?? false }
-
-  /// The body ends in the middle of its packed form.
-  var isCutOff: Bool { isWhole && !(inflater?.isComplete ?? true) }
-
-  /// The next request in the body, as a range of `buffer`, the same until `passItem`. A single one comes when the body
-  /// has ended behind it.
-  func next() throws(ItemSplitter.Problem) -> Range<Int>? {
-    if let item { return item }
-    item = try find()
-    return item
-  }
-
-  func passItem() { item = nil }
-
-  private func find() throws(ItemSplitter.Problem) -> Range<Int>? {
-    let isEnd = isWhole
-    return try buffer.withSpan { (bytes) throws(ItemSplitter.Problem) in
-      if splitter.form == .document, !splitter.isArray, !isEnd, !beginsArray(bytes) { return nil }
-      let item = try splitter.next(in: bytes, isEnd: isEnd)
-      if item != nil, shape == .single { _ = try splitter.next(in: bytes, isEnd: isEnd) }
-      return item
-    }
-  }
-
-  /// Each blank before a document is looked at once, in however small pieces they come.
-  private func beginsArray(_ bytes: Span<UInt8>) -> Bool {
-    while blanks < bytes.count, bytes[blanks] <= 0x20 { blanks += 1 }
-    return blanks < bytes.count && bytes[blanks] == UInt8(ascii: "[")
-  }
+  var hasMore: Bool { !isGivenUp && body.inflater?.hasMore ?? false }
 
   // MARK: Bounds
 
   /// What was spent on it in this turn.
-  func used(in turn: UInt64) -> Int { self.turn == turn ? used : 0 }
+  func used(in turn: UInt64) -> Int { work.turn == turn ? work.cost : 0 }
 
-  func use(_ cost: Int, in turn: UInt64) {
-    used = used(in: turn) + cost
-    self.turn = turn
-  }
+  func use(_ cost: Int, in turn: UInt64) { work = (turn, used(in: turn) + cost) }
 
   /// Empty lines count, too.
-  func noteEmptyLines() { bill.emptyLines = splitter.emptyLines }
+  func noteEmptyLines() { bill.emptyLines = body.splitter.emptyLines }
 
   /// Tells the server how much memory and disk it takes.
   func account() {
-    exchange.held = buffer.reservedBytes + verdicts.reservedBytes
+    exchange.held = body.buffer.reservedBytes + verdicts.reservedBytes
     exchange.stored = verdicts.storedBytes
   }
 
   /// Nothing more of the body is looked at.
   func dropBody() {
-    buffer = ByteBuffer(capacity: 16)
-    inflater = nil
-    item = nil
+    body.drop()
     account()
-  }
-
-  func removePassed() {
-    buffer.removeFirst(splitter.passed)
-    splitter.removedPassed()
   }
 
   /// Counts a refusal.
@@ -144,7 +82,7 @@ final class Submission {
   // MARK: Verdicts
 
   private func separate() {
-    switch shape {
+    switch body.shape {
     case .single: break
     case .array: verdicts.append(verdicts.count == 0 ? UInt8(ascii: "[") : UInt8(ascii: ","))
     case .lines: break
@@ -152,7 +90,7 @@ final class Submission {
   }
 
   private func endVerdict() {
-    if shape == .lines { verdicts.append(UInt8(ascii: "\n")) }
+    if body.shape == .lines { verdicts.append(UInt8(ascii: "\n")) }
   }
 
   /// Adds the verdict on a request that goes to Kafka; returns where its status stands.
@@ -200,12 +138,12 @@ final class Submission {
 
   /// The answer to the whole body: 202 if Kafka has any of its requests.
   func response() -> HTTPResponse {
-    if let ending, bill.requests == 0 || (submitted == 0 && shape == .single) {
+    if let ending, bill.requests == 0 || (submitted == 0 && body.shape == .single) {
       return ending.response
     }
     if bill.requests == 0 { return Problem.malformed("the body has no request in it").response }
     if let ending { appendRefusal(ending, id: nil) }
-    if shape == .array { verdicts.append("]\n") }
+    if body.shape == .array { verdicts.append("]\n") }
     let body: HTTPResponse.Body
     do throws(SystemError) {
       body = try verdicts.takeBody()
@@ -223,7 +161,7 @@ final class Submission {
   }
 
   private var contentType: String {
-    switch shape {
+    switch body.shape {
     case .lines: "application/x-ndjson"
     case .array: "application/json"
     case .single: submitted > 0 ? "application/json" : Problem.contentType

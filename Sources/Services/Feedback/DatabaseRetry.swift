@@ -38,23 +38,3 @@ struct DatabaseRetry {
     backoff.succeeded()
   }
 }
-
-/// A walk over rows of the database, page by page.
-struct PagedRound {
-  /// Whether there is a page to look at.
-  private(set) var isDue = false
-  /// The last device of the page before; nil at the first.
-  private(set) var after: DeviceIdentity?
-
-  /// Begins with the first page.
-  mutating func start() {
-    isDue = true
-    after = nil
-  }
-
-  /// A page was looked at; `last` is its last device, nil when there are no more.
-  mutating func read(to last: DeviceIdentity?) {
-    isDue = last != nil
-    after = last
-  }
-}

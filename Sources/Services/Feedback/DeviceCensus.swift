@@ -20,19 +20,13 @@ enum DeviceCensus {
     let latest = Latest()
     context.counters.add(metrics: latest)
     let thread = try LoopThread(name: "device-census") {
-      guard let poller = try? Poller(capacity: 1) else { return }
-      let wakeup = Wakeup()
-      context.signals.subscribe(wakeup)
-      guard (try? poller.add(wakeup.fd, token: 0, .readable)) != nil else { return }
-      var events: [ReadyEvent] = []
+      guard let loop = try? ServiceLoop(nil, context) else { return }
       while !context.signals.isStopping {
         let begun = MonotonicClock.milliseconds()
         // While the database cannot be read the last count stays.
         if let counts = try? TokenStoreReader(location).stateCounts() { latest.set(counts) }
         let pause = (MonotonicClock.milliseconds() - begun) * share
-        let wait = Int32(clamping: max(intervalMilliseconds, pause))
-        poller.wait(timeoutMilliseconds: wait, into: &events)
-        wakeup.clear()
+        _ = loop.wait(Int32(clamping: max(intervalMilliseconds, pause)))
       }
     }
     thread.detach()

@@ -14,12 +14,11 @@ extension IngestLoop {
   /// Works on the batch at hand; false when it has to wait, in the middle of a request perhaps.
   func workOnBatch() -> Bool {
     while position < batch.count {
-      if work == nil {
-        guard !requests.isFull else { return false }
-        work = begin(batch[position])
+      if !output.machine.isMaking {
+        guard !output.machine.isFull else { return false }
+        begin(batch[position])
       }
       guard finishRequest() else { return false }
-      work = nil
       position += 1
     }
     batch.release()
@@ -27,27 +26,31 @@ extension IngestLoop {
     return true
   }
 
-  /// Takes a record in: reads it, and decides what is made of it; nil for nothing.
-  private func begin(_ record: KafkaRecord) -> FanOut? {
+  /// Takes a record in: reads it, and decides what is made of it.
+  private func begin(_ record: KafkaRecord) {
     // Applications may write requests in transactions, whose markers have offsets and are no records.
     if record.isEndOfPartition {
-      member.ended(member.source(record), at: record.offset)
-      return nil
+      return member.ended(member.source(record), at: record.offset)
     }
     if let error = record.error {
-      context.log.warning("Kafka reported an error", ["error": "\(error)"])
-      return nil
+      return context.log.warning("Kafka reported an error", ["error": "\(error)"])
     }
     let source = member.source(record)
     let admission = member.admit(source, record)
-    guard admission != .known else { return nil }
+    guard admission != .known else { return }
     counters.add(.requests)
     traceParent = traceParent(of: record)
     let created = OutsideTime.received(
       recordTime: record.timestamp, now: takenAt)
-    slot = requests.insert(
+    output.machine.take(
       topic: UInt8(truncatingIfNeeded: source.topic), partition: record.partition,
       epoch: member.epoch, offset: record.offset, created: created)
+    output.machine.make(read(record, source, admission, created: created))
+  }
+
+  private func read(
+    _ record: KafkaRecord, _ source: Source, _ admission: GroupMember.Admission, created: Int64
+  ) -> FanOut {
     do throws(RequestError) {
       guard admission == .new else {
         // The reader forgets what the last request was.
@@ -59,7 +62,7 @@ extension IngestLoop {
         ? try reader.read(record.value) : try readForeign(record, source.topic)
       encoder.begin(request, created: created, traceParent: traceParent)
       naming.begin(
-        request, topic: requestTopics[source.topic], partition: record.partition,
+        request, topic: output.requestTopics[source.topic], partition: record.partition,
         offset: record.offset)
       invalidTokens.begin(request)
       if request.hasIneffectiveKey { counters.add(.ineffectivePayloads) }
@@ -102,23 +105,20 @@ extension IngestLoop {
 
   /// Goes on with the request at hand; false when it has to wait.
   private func finishRequest() -> Bool {
-    guard var fanOut = work else { return true }
-    while let step = fanOut.next {
-      guard perform(step) else {
-        work = fanOut
-        return false
-      }
-      fanOut.advance()
+    guard output.machine.isMaking else { return true }
+    while let step = output.machine.next {
+      guard perform(step) else { return false }
+      output.machine.made()
     }
-    settle(slot)
+    member.complete(output.machine.finish())
     return true
   }
 
   private func perform(_ step: FanOut.Step) -> Bool {
     switch step {
     case .refuse: refuse(refusal)
-    case .broadcast: mayProduce() && broadcast()
-    case .notify(let index): mayProduce() && notify(index)
+    case .broadcast: output.mayProduce() && broadcast()
+    case .notify(let index): output.mayProduce() && notify(index)
     }
   }
 
@@ -146,44 +146,27 @@ extension IngestLoop {
 
   /// Hands the notification at hand to Kafka; false when it has to wait.
   private func produce(key: UnsafeRawBufferPointer) -> Bool {
-    let value = encoder.value
-    let tag = RecordTag(.ofRequest, slot: slot)
-    let topic = topics.lanes[Int(request.lane.place)]
-    switch producer.produce(topic, key: key, value: value, tag: tag.number) {
-    case .queued:
-      counters.add(.notifications)
-      credit -= key.count + value.count
-      requests.expect(slot)
-      return true
-    case .full: return false
-    case .refused(let error) where error.isOfSize:
-      counters.add(.notifications)
-      takeBack(topic, key: key, value: value, error)
-      return true
-    case .refused(let error):
-      failure = ServiceFailure("Kafka refuses notifications: \(error)")
-      return false
-    }
+    output.produce(output.topics.lanes[Int(request.lane.place)], key: key, value: encoder.value)
   }
 
   // MARK: What does not become a notification
 
   /// A token known to be dead: a receipt instead of a notification.
   private func suppress(_ token: UnsafeRawBufferPointer) -> Bool {
-    guard hasRoomForReceipt() else { return false }
+    guard output.hasRoomForReceipt() else { return false }
     var line = receiptLine(.suppressed)
     line.apnsID = encoder.idText
     line.token = token
     line.reason = UnsafeRawBufferPointer(ReceiptCause.invalidToken.code)
     line.detail = UnsafeRawBufferPointer(ReceiptCause.invalidToken.detail)
-    add(line)
+    output.add(line)
     counters.add(.suppressed)
     return true
   }
 
   /// A bad token of a good request: a dead letter of its own.
   private func refuse(token index: Int, _ problem: DeviceToken.Problem) -> Bool {
-    guard hasRoomForReceipt() else { return false }
+    guard output.hasRoomForReceipt() else { return false }
     let error = RequestError(request.tokenField, .token(problem))
     let place = request.tokenField == .tokens ? " (entry \(index + 1))" : ""
     var letter = letter(.invalidToken, "\(error)\(place)", requestID: request.id)
@@ -199,7 +182,7 @@ extension IngestLoop {
 
   /// A bad request: a dead letter, and a receipt if it has an id.
   private func refuse(_ error: RequestError) -> Bool {
-    guard hasRoomForReceipt() else { return false }
+    guard output.hasRoomForReceipt() else { return false }
     let (id, app) = (reader.refusedID, reader.refusedApp)
     let letter = letter(.invalidRequest, "\(error)", requestID: id)
     guard write(letter) else { return false }
@@ -226,16 +209,6 @@ extension IngestLoop {
     return line
   }
 
-  private func hasRoomForReceipt() -> Bool {
-    if receipts.isFull { sendReceipts() }
-    return !receipts.isFull
-  }
-
-  private func add(_ line: ReceiptLine) {
-    requests.expect(slot)
-    receipts.append(line, for: slot, now: MonotonicClock.milliseconds())
-  }
-
   private func add(_ line: ReceiptLine, _ letter: DeadLetter) {
     var line = line
     var reason = letter.reason
@@ -244,7 +217,7 @@ extension IngestLoop {
       detail.withUTF8 { detail in
         line.reason = UnsafeRawBufferPointer(reason)
         line.detail = UnsafeRawBufferPointer(detail)
-        add(line)
+        output.add(line)
       }
     }
   }
@@ -278,19 +251,7 @@ extension IngestLoop {
     var letter = letter
     letter.note(cut)
     if !traceParent.isEmpty { letter.traceParent = String(decoding: traceParent, as: UTF8.self) }
-    let tag = RecordTag(.ofRequest, slot: slot)
-    let result = producer.produce(
-      topics.deadLetters, key: key,
-      value: record.value.baseAddress == nil ? nil : value,
-      headers: letter.kafkaHeaders, tag: tag.number)
-    switch result {
-    case .queued:
-      requests.expect(slot)
-      return true
-    case .full: return false
-    case .refused(let error):
-      failure = ServiceFailure("Kafka refuses dead letters: \(error)")
-      return false
-    }
+    return output.produce(
+      letter, key: key, value: record.value.baseAddress == nil ? nil : value)
   }
 }

@@ -21,72 +21,31 @@ final class IngestLoop {
   static let batchCapacity = 256
   private static let lookMilliseconds: UInt64 = 1_000
   private static let batchesATurn = 4
-  private static let mostCredit = 16 << 10
 
   let settings: IngestSettings
   let context: ServiceContext
-  let names: TopicNames
   let counters = Counters<IngestCounter>()
-  private let heartbeat: Heartbeat
-  let wakeup = Wakeup()
-  let producer: KafkaProducer
+  private let loop: ServiceLoop
+  let output: IngestOutput
   var member: GroupMember
   let invalidTokens: InvalidTokens
-  let topics: OutputTopics
-  /// The names of the topics that requests come from, for the names of notifications.
-  let requestTopics: [[UInt8]]
   let pusher: PusherTranslator
-  private let poller: Poller
 
   // The batch at hand.
   var batch = KafkaBatch(capacity: IngestLoop.batchCapacity)
   var position = 0
   /// When it was taken, in milliseconds since the epoch.
   var takenAt: Int64 = 0
-  /// What is made of the record at `position`; nil before it was looked at.
-  var work: FanOut?
   let reader: RequestReader
   var request = PushRequest()
   /// The `traceparent` of the request at hand, in its record; empty without one.
   var traceParent = UnsafeRawBufferPointer(start: nil, count: 0)
   /// Why the request at hand is refused, if it is.
   var refusal = RequestError(nil, .empty)
-  var slot = 0
   var encoder = EnvelopeEncoder()
   var naming = NotificationNaming()
   let tokenText = UnsafeMutablePointer<UInt8>.allocate(capacity: 512)
-
-  // What was taken and is not complete.
-  var requests: RequestTable
-  var receipts = ReceiptBatch()
-  /// What a topic did not take because of its size.
-  var oversized: [OversizedRecord] = []
-  /// The max.message.bytes of such topics, as far as the cluster says.
-  var sizeLimits: [String: String?] = [:]
-  /// Bytes of notifications that may be written before it is asked again whether there is room.
-  var credit = 0
-  private var watch: ProducerWatch
   private var nextLook: UInt64 = 0
-  private var deliveries: [Delivery] = []
-  private var settled: [Int] = []
-  /// Why the service has to give up.
-  var failure: ServiceFailure?
-
-  /// The topics that ingest writes, as the producer knows them.
-  struct OutputTopics {
-    /// By the lane's place.
-    let lanes: [KafkaTopic]
-    let receipts: KafkaTopic
-    let deadLetters: KafkaTopic
-
-    init(_ producer: KafkaProducer, _ names: TopicNames) throws(KafkaError) {
-      lanes = try names.notifications.map { name throws(KafkaError) in
-        try producer.topic(known: name)
-      }
-      receipts = try producer.topic(known: names.receipts)
-      deadLetters = try producer.topic(known: names.deadLetters)
-    }
-  }
 
   /// Reads the table of dead tokens, and joins the group.
   init(
@@ -95,26 +54,21 @@ final class IngestLoop {
   ) throws(ServiceFailure) {
     self.settings = settings
     self.context = context
-    self.names = names
     reader = RequestReader(types: settings.pushTypes, lanes: settings.lanes)
-    heartbeat = context.status.heartbeat("loop")
-    let requestNames = [names.requests] + settings.pusherTopics.map(\.name)
-    requestTopics = requestNames.map { Array($0.utf8) }
+    let requestNames = settings.requestTopics(names)
     pusher = PusherTranslator(environment: settings.pusherEnvironment)
-    requests = RequestTable(capacity: settings.maxInFlight)
-    watch = ProducerWatch(context)
     do {
       var kafka = cluster.configuration
       kafka.dividePrefetch(among: cluster.partitions(of: requestNames), records: 48_000)
       kafka.preferLinger(milliseconds: KafkaDefaults.lingerOfIngest)
-      poller = try Poller(capacity: 4)
-      try poller.add(wakeup.fd, token: 0, .readable)
-      producer = try KafkaProducer(kafka, wakeup: wakeup)
-      topics = try OutputTopics(producer, names)
+      loop = try ServiceLoop("loop", context)
+      let wakeup = loop.wakeup
+      output = try IngestOutput(
+        settings, context, counters, names, KafkaProducer(kafka, wakeup: wakeup))
       invalidTokens = try InvalidTokens(
         kafka, topic: names.invalidTokens, partitions: cluster.partitions[names.invalidTokens] ?? 0,
         limit: settings.maxInvalidTokens, wakeup: wakeup)
-      Self.catchUp(invalidTokens, context, heartbeat)
+      Self.catchUp(invalidTokens, context, loop)
       member = try GroupMember(Self.plan(settings, names), kafka, context, wakeup: wakeup)
     } catch {
       throw ServiceFailure("cannot start on Kafka: \(error)")
@@ -125,11 +79,11 @@ final class IngestLoop {
 
   /// Requests taken before the table is read would notify dead tokens: worth a wait, not an outage.
   private static func catchUp(
-    _ invalidTokens: InvalidTokens, _ context: ServiceContext, _ heartbeat: Heartbeat
+    _ invalidTokens: InvalidTokens, _ context: ServiceContext, _ loop: ServiceLoop
   ) {
     let deadline = MonotonicClock.milliseconds() + 30_000
     while !invalidTokens.isCaughtUp && !context.signals.isStopping {
-      heartbeat.beat(MonotonicClock.milliseconds())
+      loop.beat()
       invalidTokens.follow(timeoutMilliseconds: 20)
       if MonotonicClock.milliseconds() >= deadline {
         context.log.warning("invalid tokens not read yet; starting without them")
@@ -141,37 +95,28 @@ final class IngestLoop {
   /// Works until a stop is requested, then finishes what was taken, commits it and leaves the group.
   func run() throws(ServiceFailure) {
     context.counters.add(counters)
-    context.signals.subscribe(wakeup)
-    var ready: [ReadyEvent] = []
     var timeout: Int32 = 0
     while !member.hasLeft {
-      poller.wait(timeoutMilliseconds: timeout, into: &ready)
-      wakeup.clear()
-      heartbeat.beat(MonotonicClock.milliseconds())
-      timeout = turn()
+      timeout = turn(now: loop.wait(timeout))
     }
-    _ = producer.flush(timeoutMilliseconds: failure == nil ? 1_000 : 0)
-    producer.close()
+    _ = output.producer.flush(timeoutMilliseconds: output.failure == nil ? 1_000 : 0)
+    output.producer.close()
     invalidTokens.close()
-    if let failure { throw failure }
+    if let failure = output.failure { throw failure }
   }
 
   /// One turn; returns how long to sleep after it.
-  private func turn() -> Int32 {
-    takeDeliveries()
-    writeOversized()
+  private func turn(now: UInt64) -> Int32 {
+    output.beginTurn(&member)
     invalidTokens.follow()
-    let now = MonotonicClock.milliseconds()
     followGroup(now)
     let state = takeRequests()
-    if state != .busy || receipts.isDue(now) { sendReceipts() }
-    if state != .busy { producer.sendPromptly() }
-    watch.turn(producer, now: now)
+    output.endTurn(now: now, isBusy: state == .busy)
     noteBacklog(now)
     counters.set(.invalidTokens, invalidTokens.count)
     switch state {
     case .busy: return 0
-    case .idle: return receipts.isEmpty ? Self.turnMilliseconds : 1
+    case .idle: return output.receipts.isEmpty ? Self.turnMilliseconds : 1
     case .blocked:
       counters.add(.blocked)
       return Self.turnMilliseconds
@@ -180,10 +125,10 @@ final class IngestLoop {
 
   /// The age of the oldest request once a second: it takes a look at all of them.
   private func noteBacklog(_ now: UInt64) {
-    counters.set(.inFlight, requests.count)
+    counters.set(.inFlight, output.machine.count)
     guard now >= nextLook else { return }
     nextLook = now + Self.lookMilliseconds
-    let age = requests.oldest.map { max(0, WallClock.milliseconds() - $0) } ?? 0
+    let age = output.machine.oldest.map { max(0, WallClock.milliseconds() - $0) } ?? 0
     counters.set(.backlogMilliseconds, Int(age))
   }
 
@@ -195,66 +140,48 @@ final class IngestLoop {
 
   private func takeRequests() -> Intake {
     guard member.isAssigned else { return .idle }
-    // Acknowledgements and readers have moved since the last turn.
-    credit = 0
     for _ in 0..<Self.batchesATurn {
-      guard workOnBatch() else { return failure == nil ? .blocked : .idle }
+      guard workOnBatch() else { return output.failure == nil ? .blocked : .idle }
       if member.take(into: &batch, upTo: Self.batchCapacity) == 0 { return .idle }
       takenAt = WallClock.milliseconds()
     }
     return .busy
   }
 
-  /// Whether a further notification may be written now. What changes the answer from one notification to the next is
-  /// how many bytes wait: it is asked again after some of them.
-  func mayProduce() -> Bool {
-    if credit > 0 { return true }
-    let room = settings.maxInFlightBytes - producer.outstandingBytes
-    guard room > 0 else { return false }
-    credit = min(room, Self.mostCredit)
-    return true
+  // MARK: The group
+
+  private static func plan(_ settings: IngestSettings, _ names: TopicNames) -> GroupPlan {
+    var plan = GroupPlan(
+      group: names.group(.ingest), topics: settings.requestTopics(names),
+      instanceID: settings.instanceID,
+      rebalancePatience: rebalanceDrainMilliseconds,
+      stopPatience: UInt64(settings.drainTimeoutMilliseconds),
+      cost: "makes what is above them again, with the same ids")
+    plan.outputs = names.notifications
+    return plan
   }
 
-  // MARK: Acknowledgements
-
-  func takeDeliveries() {
-    deliveries.removeAll(keepingCapacity: true)
-    producer.drainDeliveries(into: &deliveries)
-    for delivery in deliveries {
-      if let error = delivery.refused {
-        takeBack(delivery, error)
-        if failure != nil { return }
-        continue
-      }
-      let tag = RecordTag(delivery.tag)
-      switch tag.kind {
-      case .ofRequest: settle(tag.slot)
-      case .receipts:
-        settled.removeAll(keepingCapacity: true)
-        receipts.acknowledged(tag.slot, into: &settled)
-        for slot in settled { settle(slot) }
+  /// Follows the group. What was taken and is not acknowledged when the time is up is made again by the
+  /// partitions' next owner: the same requests make the same notifications.
+  private func followGroup(_ now: UInt64) {
+    output.failure = output.failure ?? member.failure
+    if output.failure != nil { member.fail(now: now) }
+    while let task = member.next(now: now, isIdle: output.machine.count == 0) {
+      switch task {
+      case .begun(let partitions): counters.set(.partitionsAssigned, partitions.count)
+      case .released: counters.set(.partitionsAssigned, 0)
+      case .drain:
+        dropBatch()
+        output.sendReceipts()
+      case .abandon: counters.add(.handedBack, output.machine.count)
       }
     }
+    output.failure = output.failure ?? member.failure
   }
 
-  /// One of a request's records is acknowledged; after the last one its offset is complete.
-  func settle(_ slot: Int) {
-    guard let entry = requests.settle(slot) else { return }
-    member.completed(
-      Source(topic: Int(entry.topic), partition: entry.partition), epoch: entry.epoch, entry.offset)
-  }
-
-  /// Hands the receipts to Kafka; when it has no room they wait.
-  func sendReceipts() {
-    if receipts.isEmpty { return }
-    let tag = RecordTag(.receipts, slot: receipts.nextPlace())
-    let none = UnsafeRawBufferPointer(start: nil, count: 0)
-    let result = producer.produce(
-      topics.receipts, key: none, value: receipts.lines.bytes, tag: tag.number)
-    switch result {
-    case .queued: receipts.sent()
-    case .full: break
-    case .refused(let error): failure = ServiceFailure("Kafka refuses receipts: \(error)")
-    }
+  private func dropBatch() {
+    output.machine.drop()
+    batch.release()
+    position = 0
   }
 }

@@ -83,4 +83,9 @@ public struct IngestSettings: DeclaredSettings, Sendable {
       throw values.error("pusher-topic", "\(error)")
     }
   }
+
+  /// The topics that requests come from: Martlet's own first.
+  func requestTopics(_ names: TopicNames) -> [String] {
+    [names.requests] + pusherTopics.map(\.name)
+  }
 }

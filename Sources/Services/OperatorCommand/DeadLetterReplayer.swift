@@ -68,16 +68,13 @@ struct ReplayResult: Equatable {
 
 /// Produces the records of a replay.
 final class DeadLetterReplayer {
-  private let producer: KafkaProducer
+  /// With each record's topic.
+  private let producer: TaggedProducer<String>
   private let names: TopicNames
   private let context: ServiceContext
   private let planner: ReplayPlanner
-  /// The topics of the records that were produced, by tag.
-  private var produced: [String] = []
   /// The topics that there are: one is never made by a replay.
   private let known: Set<String>
-  private var topics: [String: KafkaTopic] = [:]
-  private var deliveries: [Delivery] = []
   private(set) var result = ReplayResult()
 
   init(
@@ -88,7 +85,7 @@ final class DeadLetterReplayer {
     self.context = context
     self.planner = planner
     do {
-      producer = try KafkaProducer(cluster.configuration)
+      producer = try TaggedProducer(cluster.configuration)
       let known = Set(try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000).keys)
       self.known = known
     } catch {
@@ -109,51 +106,27 @@ final class DeadLetterReplayer {
     drain()
     let topic: KafkaTopic
     do throws(KafkaError) {
-      topic = try self.topic(name)
+      topic = try producer.topic(name)
     } catch {
       throw ServiceFailure("\(error)")
     }
     // A notification has it in its envelope, and nothing else has one.
     let trace = name == names.requests ? letter.letter.traceParent : nil
     let headers = trace.map { [KafkaHeader(TraceParent.header, $0)] } ?? []
-    if !produced.contains(name) { produced.append(name) }
-    let index = produced.firstIndex(of: name)!
-    while !context.signals.isStopping {
-      switch produce(topic, key, value, headers, tag: UInt(index)) {
-      case .queued:
-        result.count(plan)
-        return true
-      case .full:
+    do throws(KafkaError) {
+      while !context.signals.isStopping {
+        if try producer.produce(topic, key: key, value: value, headers: headers, as: name) {
+          result.count(plan)
+          return true
+        }
         usleep(1_000)
         drain()
-      case .refused(let error):
-        refuse(error)
-        return true
       }
+    } catch {
+      refuse(error)
+      return true
     }
     return false
-  }
-
-  private func topic(_ name: String) throws(KafkaError) -> KafkaTopic {
-    if let known = topics[name] { return known }
-    let topic = try producer.topic(known: name)
-    topics[name] = topic
-    return topic
-  }
-
-  private func produce(
-    _ topic: KafkaTopic, _ key: [UInt8]?, _ value: [UInt8], _ headers: [KafkaHeader], tag: UInt
-  ) -> ProduceResult {
-    value.withUnsafeBytes { value in
-      guard let key else {
-        return producer.produce(
-          topic, key: UnsafeRawBufferPointer(start: nil, count: 0), value: value, headers: headers,
-          tag: tag)
-      }
-      return key.withUnsafeBytes {
-        producer.produce(topic, key: $0, value: value, headers: headers, tag: tag)
-      }
-    }
   }
 
   private func refuse(_ error: KafkaError) {
@@ -162,19 +135,17 @@ final class DeadLetterReplayer {
   }
 
   private func drain() {
-    producer.drainDeliveries(into: &deliveries)
-    for delivery in deliveries {
-      guard let error = delivery.refused else { continue }
+    for answer in producer.takeAnswers() {
+      guard let error = answer.refused else { continue }
       refuse(error)
-      result.sent[produced[Int(delivery.tag)]]? -= 1
+      result.sent[answer.tag]? -= 1
     }
-    deliveries.removeAll(keepingCapacity: true)
   }
 
   /// Waits until Kafka has answered for everything. A second stop signal ends the process anyway.
   func finish() {
     while producer.outstanding > 0 {
-      _ = producer.flush(timeoutMilliseconds: 200)
+      producer.flush(timeoutMilliseconds: 200)
       drain()
     }
     drain()

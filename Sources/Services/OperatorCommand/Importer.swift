@@ -23,7 +23,6 @@ final class Importer {
   private var result = ImportResult()
   private var line = 0
   private var unusableShown = 0
-  private var deliveries: [Delivery] = []
   private let tokenDigits = UnsafeMutablePointer<UInt8>.allocate(
     capacity: DeviceToken.maximumDigits)
 
@@ -131,15 +130,13 @@ final class Importer {
 
   private func drain() {
     guard let producer = output?.producer else { return }
-    producer.drainDeliveries(into: &deliveries)
-    for delivery in deliveries {
+    for delivery in producer.takeDeliveries() {
       if let error = delivery.refused {
         refuse(Int(delivery.tag), error)
       } else {
         result.produced += 1
       }
     }
-    deliveries.removeAll(keepingCapacity: true)
   }
 
   /// Waits for the answers to what was produced; a second stop signal ends the process anyway.

@@ -24,7 +24,6 @@ final class Publisher {
   @exclusivity(unchecked) private var receipts = ReceiptBatches()
   @exclusivity(unchecked) private var sides = SideRecords()
   private var blockedSides: [BlockedSide] = []
-  @exclusivity(unchecked) private var deliveries: [Delivery] = []
   /// A record was refused that cannot be made smaller: nothing is written nor taken in before (monotonic
   /// milliseconds).
   @exclusivity(unchecked) private var refusedUntil: UInt64 = 0
@@ -96,11 +95,8 @@ final class Publisher {
     guard now >= refusedUntil else { return false }
     let slot = sides.add(record.side)
     let tag = DeliveryTag.side(slot: slot).value
-    let result = record.key.withUnsafeBytes { key in
-      record.value.withUnsafeBytes { value in
-        producer.produce(record.topic, key: key, value: value, headers: record.headers, tag: tag)
-      }
-    }
+    let result = producer.produce(
+      record.topic, key: record.key, value: record.value, headers: record.headers, tag: tag)
     switch result {
     case .queued: return true
     case .full:
@@ -180,11 +176,10 @@ final class Publisher {
 
   /// Takes Kafka's acknowledgements; calls `complete` with each record whose outcome Kafka has.
   func takeDeliveries(_ complete: (Origin) -> Void) {
-    producer.drainDeliveries(into: &deliveries)
+    let deliveries = producer.takeDeliveries()
     guard !deliveries.isEmpty else { return }
     isProducerFull = false
     for delivery in deliveries { landed(delivery, complete) }
-    deliveries.removeAll(keepingCapacity: true)
   }
 
   private func landed(_ delivery: Delivery, _ complete: (Origin) -> Void) {

@@ -28,7 +28,7 @@ final class SenderControl {
   private let inbox: Mailbox<ControlMessage>
   private let loops: [Mailbox<LoopMessage>]
   private let certificates: CertificateWatch
-  private let heartbeat: Heartbeat
+  private let loop: ServiceLoop
   private let counters = Counters<SenderGroupCounter>()
   /// Loops that have not answered yet that they are drained.
   private var draining = 0
@@ -56,7 +56,7 @@ final class SenderControl {
       joining: Self.plan(settings, topics), kafka, context, reportsEnds: false,
       wakeup: inbox.wakeup)
     certificates = CertificateWatch(settings, context)
-    heartbeat = context.status.heartbeat("control")
+    loop = try ServiceLoop("control", context, wakeup: inbox.wakeup)
   }
 
   /// What the senders' group reads.
@@ -82,14 +82,8 @@ final class SenderControl {
   func run() throws(ServiceFailure) {
     context.counters.add(counters)
     do {
-      let poller = try Poller(capacity: 8)
-      try poller.add(inbox.wakeup.fd, token: 0, .readable)
-      context.signals.subscribe(inbox.wakeup)
-      var ready: [ReadyEvent] = []
       while !group.hasLeft {
-        poller.wait(timeoutMilliseconds: Self.turnMilliseconds, into: &ready)
-        inbox.wakeup.clear()
-        heartbeat.beat(MonotonicClock.milliseconds())
+        _ = loop.wait(Self.turnMilliseconds)
         try turn()
       }
     } catch let error as ServiceFailure {

@@ -88,8 +88,7 @@ public enum SenderService: Service {
     let tokens = try KafkaTable(
       kafka, topic: names.providerTokens, partitions: cluster.partitions[names.providerTokens],
       wakeup: inbox.wakeup)
-    let requests = try TokenRequests(
-      try KafkaProducer(kafka, wakeup: inbox.wakeup), names, context)
+    let requests = try TokenRequests(kafka, names, context, wakeup: inbox.wakeup)
     // One that this user may not see may be there; it is read as soon as it is shown.
     let count = cluster.partitions[names.controls] ?? (cluster.hidden.isEmpty ? nil : 1)
     let controls = try count.map { count in

@@ -12,22 +12,22 @@ final class TokenRequests {
   /// What is asked for in such a time, at most: anyone may write notifications of apps that nobody has.
   static let most = 1_024
 
-  private let producer: KafkaProducer
+  private let producer: TaggedProducer<Void>
   private let topic: KafkaTopic
-  private var watch: ProducerWatch
   private var askedAt: [[UInt8]: UInt64] = [:]
   /// When the oldest of them may be asked for again, as far as is known: before that none is forgotten.
   private var nextForgotten: UInt64 = 0
   /// What was asked for a moment ago.
   var remembered: Int { askedAt.count }
-  private var deliveries: [Delivery] = []
+  /// Requests that Kafka has not acknowledged.
+  var outstanding: Int { producer.outstanding }
 
   init(
-    _ producer: KafkaProducer, _ names: TopicNames, _ context: ServiceContext
+    _ kafka: KafkaConfiguration, _ names: TopicNames, _ context: ServiceContext, wakeup: Wakeup
   ) throws(KafkaError) {
-    self.producer = producer
-    watch = ProducerWatch(context, consequence: "token requests wait")
-    topic = try producer.topic(known: names.tokenRequests)
+    producer = try TaggedProducer(
+      kafka, wakeup: wakeup, watch: ProducerWatch(context, consequence: "token requests wait"))
+    topic = try producer.topic(names.tokenRequests)
   }
 
   /// Asks, unless the same was asked a moment ago. A request that Kafka has no room for, or that is one too many,
@@ -37,11 +37,7 @@ final class TokenRequests {
     if askedAt.count >= Self.most, now >= nextForgotten { forget(now) }
     guard askedAt.count < Self.most else { return }
     askedAt[request.key] = now
-    request.key.withUnsafeBytes { key in
-      request.value.withUnsafeBytes { value in
-        _ = producer.produce(topic, key: key, value: value, tag: 0)
-      }
-    }
+    _ = try? producer.produce(topic, key: request.key, value: request.value, as: ())
   }
 
   private func forget(_ now: UInt64) {
@@ -51,9 +47,8 @@ final class TokenRequests {
 
   /// Takes acknowledgements; to be called every turn.
   func turn(now: UInt64 = MonotonicClock.milliseconds()) {
-    producer.drainDeliveries(into: &deliveries)
-    deliveries.removeAll(keepingCapacity: true)
-    watch.turn(producer, now: now)
+    _ = producer.takeAnswers()
+    producer.lookAfter(now: now)
   }
 
   func close() { producer.close() }

@@ -12,10 +12,9 @@ public struct GroupMember: ~Copyable {
   public enum Task: Equatable {
     /// These partitions are read from now on, unless there are none.
     case begun([TopicPartition])
-    /// Nothing more comes: let go of records that were taken and not looked at, finish the others, and call
-    /// `drained` when that is done.
-    case drain(isLost: Bool)
-    /// Give up what is not finished, and call `drained`.
+    /// Nothing more comes: let go of records that were taken and not looked at, and finish the others.
+    case drain
+    /// The time is up: give up what is not finished.
     case abandon
     /// The partitions are given back.
     case released
@@ -37,6 +36,9 @@ public struct GroupMember: ~Copyable {
   private var queues: [KafkaQueue] = []
   private var nextQueue = 0
   private var mustCloseQueues = false
+  /// The service was told to drain, and that the time is up.
+  private var isToldToDrain = false
+  private var isAbandoned = false
   private var offsets: OffsetBook
 
   /// Joins the group.
@@ -52,7 +54,7 @@ public struct GroupMember: ~Copyable {
 
   /// Whether records are to be taken.
   public var isAssigned: Bool { session.isAssigned }
-  /// Whether `drained` is owed.
+  /// Whether the group waits for what was taken.
   public var isDraining: Bool { session.isDraining }
   /// Whether the service may end.
   public var hasLeft: Bool { session.hasLeft }
@@ -63,18 +65,23 @@ public struct GroupMember: ~Copyable {
 
   /// What the service has to do next; nil when there is nothing. To be called until it says so, every turn.
   ///
-  /// - Parameter now: monotonic milliseconds.
-  public mutating func next(now: UInt64) -> Task? {
+  /// - Parameters:
+  ///   - now: monotonic milliseconds.
+  ///   - isIdle: nothing that was taken is unfinished.
+  public mutating func next(now: UInt64, isIdle: Bool) -> Task? {
     closeQueues()
+    if isToldToDrain, isIdle || isAbandoned { drained(now) }
     if session.isCommitDue(now: now) { session.note(progress) }
     while let task = session.next(now: now) {
       switch task {
       case .assigned(let assignment):
         if begin(assignment, now) { return .begun(assignment.partitions) }
-      case .drain(_, let isLost, _):
-        mustCloseQueues = true
-        return .drain(isLost: isLost)
-      case .abandon: return .abandon
+      case .drain:
+        (mustCloseQueues, isToldToDrain) = (true, true)
+        return .drain
+      case .abandon:
+        isAbandoned = true
+        return .abandon
       case .released:
         offsets.removeAll()
         return .released
@@ -85,8 +92,8 @@ public struct GroupMember: ~Copyable {
   }
 
   /// What was taken is finished, or given up.
-  public mutating func drained(now: UInt64) {
-    closeQueues()
+  private mutating func drained(_ now: UInt64) {
+    (isToldToDrain, isAbandoned) = (false, false)
     session.note(progress)
     session.drained(now: now)
   }
@@ -190,6 +197,9 @@ public struct GroupMember: ~Copyable {
   private func partition(_ source: Source) -> TopicPartition {
     TopicPartition(topic: plan.topics[source.topic], partition: source.partition)
   }
+
+  /// The topic of such a place.
+  public func topic(_ source: Source) -> String { plan.topics[source.topic] }
 
   public func source(_ partition: TopicPartition) -> Source {
     Source(

@@ -147,10 +147,9 @@ public struct KafkaSurvey {
   private func produce() -> KafkaFacts.Answer {
     guard let producer = try? KafkaProducer(configuration) else { return .unknown }
     defer { producer.close() }
-    var deliveries: [Delivery] = []
     let deadline = MonotonicClock.milliseconds() + Self.idMilliseconds
     while MonotonicClock.milliseconds() < deadline {
-      producer.drainDeliveries(into: &deliveries)
+      _ = producer.takeDeliveries()
       if producer.trouble?.error.isOfAuthorization == true { return .refused }
       usleep(20_000)
     }

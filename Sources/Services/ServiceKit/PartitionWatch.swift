@@ -24,22 +24,17 @@ enum PartitionWatch {
   ) throws(SystemError) {
     for (topic, count) in counts { context.group.counted(topic, count) }
     let thread = try LoopThread(name: "partition-watch") {
-      guard let admin = try? KafkaAdmin(configuration), let poller = try? Poller(capacity: 1) else {
-        return
-      }
+      guard let admin = try? KafkaAdmin(configuration) else { return }
       defer { admin.close() }
+      guard let loop = try? ServiceLoop(nil, context) else { return }
       begin(admin)
-      let wakeup = Wakeup()
-      context.signals.subscribe(wakeup)
-      guard (try? poller.add(wakeup.fd, token: 0, .readable)) != nil else { return }
       var sizes = TopicSizes(counts)
       var holds = BrokerHolds(context)
       var rights = RightsWatch(configuration, context.rights)
       // What is missing is said at the start. Sizes were asked for a moment ago.
       _ = try? rights.look(admin)
-      var events: [ReadyEvent] = []
       while !context.signals.isStopping {
-        poller.wait(timeoutMilliseconds: intervalMilliseconds, into: &events)
+        _ = loop.wait(intervalMilliseconds)
         if context.signals.isStopping { break }
         KafkaLog.sayWhatEnded()
         let listing = try? rights.look(admin)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Delivery
 import EventLoop
 import Kafka
 import Pipeline
@@ -18,59 +19,42 @@ extension SignerWorker {
   }
 
   func followGroup(_ now: UInt64) {
-    repeat {
-      while let task = member.next(now: now) {
-        switch task {
-        case .begun(let partitions): begin(partitions)
-        case .drain: stopMinting()
-        case .abandon:
-          withdrawOutstanding()
-          member.drained(now: now)
-        case .released: break
-        }
+    while let task = member.next(now: now, isIdle: producer.outstanding == 0) {
+      switch task {
+      case .begun(let partitions): begin(partitions)
+      case .drain: stopMinting()
+      case .abandon: withdrawOutstanding()
+      case .released: break
       }
-    } while finishDrain(now)
+    }
   }
 
   private func begin(_ partitions: [TopicPartition]) {
     guard partitions.contains(where: { $0.partition == 0 }) else {
       return log.info("standing by: another signer mints")
     }
-    isOwner = true
     // A table of its own for each ownership: caught up means up to the end that the topic has now.
     readTableAnew()
-    withdrawBy = MonotonicClock.milliseconds() + Self.withdrawalPatience
+    issuer.machine.begin(now: MonotonicClock.milliseconds())
     counters.set(.owner, 1)
     log.info("this signer mints now")
   }
 
   private func stopMinting() {
-    isOwner = false
+    issuer.machine.stop()
     table?.close()
     table = nil
     counters.set(.owner, 0)
-  }
-
-  private func finishDrain(_ now: UInt64) -> Bool {
-    guard member.isDraining, outstanding.isEmpty else { return false }
-    member.drained(now: now)
-    return true
   }
 
   /// What Kafka has not acknowledged must not reach the topic behind the next owner's records: a withdrawal would take
   /// a credential away that has a token again.
   private func withdrawOutstanding() {
     takeDeliveries(MonotonicClock.milliseconds())
-    guard !outstanding.isEmpty else { return }
-    let count = producer.abandon()
-    for sent in outstanding.values {
-      switch sent {
-      case .token(let record): issuer.answered(record, isStored: false)
-      case .removal(let credential): issuer.notWithdrawn(credential)
-      }
-    }
-    outstanding = [:]
+    let withdrawn = producer.abandon()
+    guard !withdrawn.isEmpty else { return }
+    for sent in withdrawn { notStored(sent) }
     log.warning(
-      "unacknowledged records withdrawn from the producer", ["count": "\(count)"])
+      "unacknowledged records withdrawn from the producer", ["count": "\(withdrawn.count)"])
   }
 }

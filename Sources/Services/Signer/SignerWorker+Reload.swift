@@ -7,9 +7,6 @@ import ServiceKit
 
 /// The credentials file and the token key are read again while the signer works.
 extension SignerWorker {
-  /// How long a credential that is gone from the file waits for its successor's token, in milliseconds.
-  static let withdrawalPatience: UInt64 = 30_000
-
   /// The files by their names in `SignerMetrics.reloadRefused`.
   static let credentialsFile = "credentials"
   static let tokenKeyFile = "token-key"
@@ -29,7 +26,7 @@ extension SignerWorker {
     let hasKey = rereadTokenKey(now, isAsked)
     let hasCredentials = rereadCredentials(now, isAsked)
     // The topic may know a token of a credential that is new to us, or one that can be opened now.
-    if hasKey || hasCredentials, isOwner { readTableAnew() }
+    if hasKey || hasCredentials, issuer.machine.isOwner { readTableAnew() }
   }
 
   /// - Returns: whether there is a key, and its file could be used.
@@ -64,11 +61,10 @@ extension SignerWorker {
     }
     files.follow(Self.paths(settings, credentials, seal))
     guard keepsApps(credentials, now, isAsked) else { return false }
-    let gone = issuer.replace(credentials)
+    let gone = issuer.replace(credentials, now: now)
     log.info("credentials reloaded", ["count": "\(credentials.count)"])
-    unknownApps = []
-    withdrawBy = now + Self.withdrawalPatience
-    if isOwner, !gone.isEmpty {
+    complaints.forgetUnknown()
+    if issuer.machine.isOwner, !gone.isEmpty {
       log.info(
         "removed credentials are withdrawn when their successors are published",
         ["count": "\(gone.count)"])
@@ -106,13 +102,12 @@ extension SignerWorker {
   /// Takes credentials that are not in the file off the topic, once all that are in it have their tokens there: so a
   /// sender always knows one that it may use. Only the owner speaks for the topic; a stand-by reads the same file.
   func withdraw(_ now: UInt64) {
-    guard issuer.hasUnlisted, let table, table.isCaughtUp, now >= mintNotBefore else { return }
-    guard issuer.isSettled(now: WallClock.seconds()) || now >= withdrawBy else { return }
-    for credential in issuer.takeUnlisted() {
+    guard mayWrite(now) else { return }
+    for credential in issuer.machine.takeUnlisted(wall: WallClock.seconds(), now: now) {
       if withdraw(credential) {
         log.info("credential withdrawn", ["credential": credential])
       } else {
-        issuer.notWithdrawn(credential)
+        issuer.machine.notWithdrawn(credential)
       }
     }
   }

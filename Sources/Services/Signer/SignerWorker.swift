@@ -18,30 +18,22 @@ import Signing
 /// generation, by which senders go forward only.
 final class SignerWorker {
   static let turnMilliseconds: Int32 = 250
-  /// A turn that took longer than this may have cost us the membership without our knowing yet.
-  private static let suspiciousPause: UInt64 = 2_000
-  private static let settleMilliseconds: UInt64 = 3_000
   private static let retryMilliseconds: UInt64 = 5_000
 
   let settings: SignerSettings
   let context: ServiceContext
-  let log: Logger
   let counters = Counters<SignerCounter>()
-  private let heartbeat: Heartbeat
+  private let loop: ServiceLoop
   private let telemetry = SignerTelemetry()
   private var nextTelemetry: UInt64 = 0
-  let wakeup = Wakeup()
   let tokensTopic: String
   let cluster: ClusterView
   var member: GroupMember
-  let producer: KafkaProducer
+  let producer: TaggedProducer<Sent>
   private let output: KafkaTopic
-  private var watch: ProducerWatch
   private let parser = JSONParser()
 
   var issuer: TokenIssuer
-  /// Whether this signer is the one that mints: it owns the requests' partition.
-  var isOwner = false
   var table: KafkaTable?
   private var nextOpening: UInt64 = 0
   private var batch = KafkaBatch(capacity: 64)
@@ -51,22 +43,13 @@ final class SignerWorker {
     case removal(String)
   }
 
-  /// Records on their way, by tag.
-  var outstanding: [UInt: Sent] = [:]
-  private var nextTag: UInt = 1
-  private var deliveries: [Delivery] = []
-  var mintNotBefore: UInt64 = 0
-  var unknownApps: Set<String> = []
-  /// When a trouble of a credential was said last: not again within a minute.
-  private var saidAt: [String: UInt64] = [:]
+  var complaints = Complaints()
   /// What keeps the tokens secret on their topic.
   var seal: TokenSeal
   /// The files whose change is noticed without a signal.
   var files: FileWatch
   let reloads = ReloadStatus(
     SignerMetrics.reloadRefused, [SignerWorker.credentialsFile, SignerWorker.tokenKeyFile])
-  /// When credentials that are not in the file go off the topic at the latest.
-  var withdrawBy: UInt64 = 0
 
   init(
     _ settings: SignerSettings, _ context: ServiceContext, _ names: TopicNames,
@@ -75,44 +58,34 @@ final class SignerWorker {
     self.settings = settings
     self.context = context
     self.cluster = cluster
-    log = context.log
-    heartbeat = context.status.heartbeat("worker")
+    loop = try ServiceLoop("worker", context)
     tokensTopic = names.providerTokens
     issuer = TokenIssuer(settings.credentials)
     seal = settings.seal
     files = FileWatch(Self.paths(settings, settings.credentials, settings.seal))
-    producer = try KafkaProducer(cluster.configuration, wakeup: wakeup)
-    watch = ProducerWatch(context, consequence: "token renewal waits")
-    output = try producer.topic(known: names.providerTokens)
+    producer = try TaggedProducer(
+      cluster.configuration, wakeup: loop.wakeup,
+      watch: ProducerWatch(context, consequence: "token renewal waits"))
+    output = try producer.topic(names.providerTokens)
     member = try GroupMember(
-      Self.plan(settings, names), cluster.configuration, context, wakeup: wakeup)
+      Self.plan(settings, names), cluster.configuration, context, wakeup: loop.wakeup)
     context.counters.add(counters)
     context.counters.add(metrics: telemetry)
     context.counters.add(metrics: reloads)
   }
 
+  var log: Logger { context.log }
+
   /// Runs until a stop is requested.
   func run() throws {
-    let poller = try Poller(capacity: 4)
-    try poller.add(wakeup.fd, token: 0, .readable)
-    context.signals.subscribe(wakeup)
     log.info("credentials loaded", ["count": "\(settings.credentials.count)"])
-    var ready: [ReadyEvent] = []
-    var lastTurn = MonotonicClock.milliseconds()
-    while !member.hasLeft {
-      poller.wait(timeoutMilliseconds: Self.turnMilliseconds, into: &ready)
-      wakeup.clear()
-      let now = MonotonicClock.milliseconds()
-      if now - lastTurn > Self.suspiciousPause { mintNotBefore = now + Self.settleMilliseconds }
-      lastTurn = now
-      heartbeat.beat(now)
-      turn(now)
-    }
+    while !member.hasLeft { turn(loop.wait(Self.turnMilliseconds)) }
     producer.close()
     if let failure = member.failure { throw failure }
   }
 
   private func turn(_ now: UInt64) {
+    issuer.machine.beginTurn(now: now)
     takeDeliveries(now)
     followGroup(now)
     let isAsked = context.signals.takeReload()
@@ -123,7 +96,7 @@ final class SignerWorker {
     publishWhatIsDue(now)
     withdraw(now)
     takeDeliveries(now)
-    watch.turn(producer, now: now)
+    producer.lookAfter(now: now)
     publishStatus(now)
   }
 
@@ -131,7 +104,8 @@ final class SignerWorker {
   private func publishStatus(_ now: UInt64) {
     guard now >= nextTelemetry else { return }
     nextTelemetry = now + 1_000
-    telemetry.publish(isOwner ? issuer.newest(now: WallClock.seconds()) : [])
+    telemetry.publish(
+      issuer.machine.isOwner ? issuer.machine.newest(wall: WallClock.seconds()) : [])
   }
 
   // MARK: What is read
@@ -139,11 +113,11 @@ final class SignerWorker {
   /// Opens the tokens' topic for the owner; should that fail, again a little later. Nothing is minted before it
   /// is read.
   private func openTable(_ now: UInt64) {
-    guard isOwner, table == nil, now >= nextOpening else { return }
+    guard issuer.machine.isOwner, table == nil, now >= nextOpening else { return }
     do throws(KafkaError) {
       table = try KafkaTable(
         cluster.configuration, topic: tokensTopic, partitions: cluster.partitions[tokensTopic],
-        wakeup: wakeup)
+        wakeup: loop.wakeup)
     } catch {
       nextOpening = now + Self.retryMilliseconds
       log.warning("cannot read the provider tokens; retrying", ["error": "\(error)"])
@@ -179,7 +153,7 @@ final class SignerWorker {
   private func withdrawn(_ record: ProviderTokenRecord, at offset: Int64, _ place: String) {
     do throws(TokenSealProblem) {
       _ = try seal.opened(record)
-      issuer.withdrawn(record.credential, at: offset)
+      issuer.machine.forgotten(record.credential, at: offset)
     } catch {
       counters.add(.foreignTokens)
       log.error("invalid provider token record; replacing it", ["at": place, "error": "\(error)"])
@@ -268,7 +242,7 @@ final class SignerWorker {
         "", ["seconds": "\(ahead)"])
     }
     guard issuer.requested(request, now: now / 1_000) else {
-      if unknownApps.count < 1_000, unknownApps.insert(who).inserted {
+      if complaints.isFirst(of: who) {
         log.warning(
           "a sender needs a credential that the credentials file does not list", ["for": who])
       }
@@ -287,31 +261,29 @@ final class SignerWorker {
   private func logOncePerMinute(
     _ text: String, _ who: String, _ facts: KeyValuePairs<String, String>
   ) {
-    let now = MonotonicClock.milliseconds()
-    if let last = saidAt[who], now - last < 60_000 { return }
-    if saidAt.count >= 1_000 { saidAt = [:] }
-    saidAt[who] = now
-    log.error(text, facts)
+    if complaints.isDue(who, now: MonotonicClock.milliseconds()) { log.error(text, facts) }
   }
 
   // MARK: Minting
 
+  func mayWrite(_ now: UInt64) -> Bool {
+    issuer.machine.mayWrite(isRead: table?.isCaughtUp == true, now: now)
+  }
+
   private func publishWhatIsDue(_ now: UInt64) {
-    guard let table, table.isCaughtUp, now >= mintNotBefore, !producer.isFull else { return }
+    guard mayWrite(now), !producer.isFull else { return }
     let seconds = WallClock.seconds()
-    for place in issuer.indices {
+    for place in issuer.machine.indices {
       do throws(SigningError) {
         guard let work = try issuer.work(place, now: seconds) else { continue }
         let isCleared = !work.clears || clear(work.record.credential)
         guard isCleared, publish(work.record) else {
           issuer.answered(work.record, isStored: false)
-          mintNotBefore = now + Self.retryMilliseconds
-          return
+          return issuer.machine.failed(now: now)
         }
       } catch {
         log.error("cannot sign a provider token", ["error": "\(error)"])
-        mintNotBefore = now + Self.retryMilliseconds
-        return
+        return issuer.machine.failed(now: now)
       }
     }
   }
@@ -353,40 +325,24 @@ final class SignerWorker {
   }
 
   private func produce(_ key: [UInt8], _ value: [UInt8]?, _ sent: Sent) -> Bool {
-    let tag = nextTag
-    nextTag += 1
-    let result = key.withUnsafeBytes { key in
-      (value ?? []).withUnsafeBytes { bytes in
-        producer.produce(
-          output, key: key, value: value == nil ? nil : bytes, headers: [], tag: tag)
-      }
-    }
-    switch result {
-    case .queued:
-      outstanding[tag] = sent
-      return true
-    case .full: return false
-    case .refused(let error):
+    do throws(KafkaError) {
+      return try producer.produce(output, key: key, value: value, as: sent)
+    } catch {
       log.error("Kafka refused a provider token", ["error": "\(error)"])
       return false
     }
   }
 
   func takeDeliveries(_ now: UInt64) {
-    producer.drainDeliveries(into: &deliveries)
-    for delivery in deliveries {
-      guard let sent = outstanding.removeValue(forKey: delivery.tag) else { continue }
-      if let error = delivery.refused {
-        switch sent {
-        case .token(let record): issuer.answered(record, isStored: false)
-        case .removal(let credential): issuer.notWithdrawn(credential)
-        }
-        mintNotBefore = now + Self.retryMilliseconds
+    for answer in producer.takeAnswers() {
+      if let error = answer.refused {
+        notStored(answer.tag)
+        issuer.machine.failed(now: now)
         log.error("Kafka refused a provider token", ["error": "\(error)"])
         continue
       }
-      guard case .token(let record) = sent else { continue }
-      issuer.answered(record, isStored: true, at: delivery.offset >= 0 ? delivery.offset : nil)
+      guard case .token(let record) = answer.tag else { continue }
+      issuer.answered(record, isStored: true, at: answer.offset >= 0 ? answer.offset : nil)
       counters.add(.minted)
       log.info(
         "provider token published",
@@ -395,6 +351,13 @@ final class SignerWorker {
           "issued_at": "\(record.issuedAt)",
         ])
     }
-    deliveries.removeAll(keepingCapacity: true)
+  }
+
+  /// What became of a record that the topic does not get.
+  func notStored(_ sent: Sent) {
+    switch sent {
+    case .token(let record): issuer.answered(record, isStored: false)
+    case .removal(let credential): issuer.machine.notWithdrawn(credential)
+    }
   }
 }

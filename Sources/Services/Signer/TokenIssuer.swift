@@ -4,8 +4,8 @@ import Delivery
 import Records
 import Signing
 
-/// The credentials with their schedules, and what the topic says about them: what has to be minted, published again or
-/// withdrawn now. No Kafka, no clock.
+/// The signer's credentials with their keys and tokens: what a record of the topic is, and the records that
+/// `SignerMachine` wants written. No Kafka, no clock.
 struct TokenIssuer {
   /// What a record of the topic turned out to be.
   enum Verdict: Equatable {
@@ -28,59 +28,38 @@ struct TokenIssuer {
     let clears: Bool
   }
 
-  private struct Entry {
-    var credential: Credential
-    var schedule = MintSchedule()
-    /// Minted and on its way to the topic: not minted again before the answer.
-    var isPending = false
-    /// Tokens that can be published again, the newest last: secrets, as the key is.
-    var records: [ProviderTokenRecord] = []
-  }
-
   /// Tokens of a credential that are kept: as many as its schedule remembers.
   private static let kept = 4
   /// No credential gets here by minting; a record that says so would leave no number for the next one.
   private static let absurdGeneration: Int64 = 1 << 59
 
-  private var entries: [Entry] = []
-  private var places: [String: Int] = [:]
-  /// Credentials that have a record on the topic and are not in the file.
-  private var unlisted: Set<String> = []
+  /// What is written when.
+  var machine = SignerMachine()
+  private var credentials: [Credential] = []
+  /// Tokens of each credential that can be published again, the newest last: secrets, as the key is.
+  private var records: [String: [ProviderTokenRecord]] = [:]
 
-  init(_ credentials: [Credential]) { _ = replace(credentials) }
+  init(_ credentials: [Credential]) { _ = replace(credentials, now: 0) }
 
   /// Forgets what the topic said: it is read again. What is on its way stays pending.
   mutating func startOver() {
-    unlisted = []
-    for index in entries.indices {
-      entries[index].schedule = MintSchedule()
-      entries[index].records = []
-    }
+    machine.startOver()
+    records = [:]
   }
 
   /// Takes a new list of credentials; those that stay keep their schedules.
   ///
+  /// - Parameter now: monotonic milliseconds.
   /// - Returns: ids that are gone.
-  mutating func replace(_ credentials: [Credential]) -> [String] {
-    let old = entries
-    let oldPlaces = places
-    entries = []
-    places = [:]
-    for credential in credentials {
-      var entry = oldPlaces[credential.id].map { old[$0] } ?? Entry(credential: credential)
-      if entry.credential.apps != credential.apps { entry.schedule.outdate() }
-      entry.credential = credential
-      places[credential.id] = entries.count
-      entries.append(entry)
-      unlisted.remove(credential.id)
-    }
-    let gone = old.map(\.credential.id).filter { places[$0] == nil }
-    unlisted.formUnion(gone)
+  mutating func replace(_ credentials: [Credential], now: UInt64) -> [String] {
+    self.credentials = credentials
+    let gone = machine.replace(credentials.map { ($0.id, $0.apps) }, now: now)
+    for id in gone { records[id] = nil }
     return gone
   }
 
   /// The apps that the credentials serve.
-  var coverage: AppCoverage { Credential.coverage(entries.map(\.credential)) }
+  var coverage: AppCoverage { Credential.coverage(credentials) }
 
   // MARK: What the topic says
 
@@ -92,52 +71,45 @@ struct TokenIssuer {
   mutating func read(
     _ record: ProviderTokenRecord, isComplete: Bool = true, at offset: Int64, now: Int64
   ) -> Verdict {
-    guard let place = places[record.credential] else {
-      unlisted.insert(record.credential)
-      return .unlisted
+    let (verdict, found) = judge(record, isComplete: isComplete, now: now)
+    guard machine.read(found, of: record.credential, at: offset) else { return .unlisted }
+    switch verdict {
+    case .own, .ofFuture: keep(record)
+    case .sealed, .stranger, .unlisted: break
     }
-    let credential = entries[place].credential
-    let stamp = ProviderTokenStamp(
-      issuedAt: record.issuedAt, generation: UInt64(max(0, record.generation)))
-    guard record.sealed == nil else {
-      entries[place].schedule.read(.sealed(stamp), at: offset)
-      return .sealed
-    }
+    return verdict
+  }
+
+  private func judge(
+    _ record: ProviderTokenRecord, isComplete: Bool, now: Int64
+  ) -> (Verdict, MintSchedule.Found) {
+    guard let place = machine.place(of: record.credential) else { return (.unlisted, .stranger) }
+    guard record.sealed == nil else { return (.sealed, .sealed(record.stamp)) }
+    let credential = credentials[place]
     guard record.teamID == credential.teamID, record.keyID == credential.keyID,
       record.scope == credential.scope, record.generation < Self.absurdGeneration,
       credential.minter.hasMinted(record.token, issuedAt: record.issuedAt)
-    else {
-      entries[place].schedule.read(.stranger, at: offset)
-      return .stranger
-    }
+    else { return (.stranger, .stranger) }
     let isComplete = isComplete && record.apps == credential.apps
-    entries[place].schedule.read(.own(stamp, isComplete: isComplete), at: offset)
-    keep(record, place)
-    guard stamp.isFromFuture(now: now * 1_000) else { return .own }
-    return .ofFuture(seconds: record.issuedAt - now)
+    let isFuture = record.stamp.isFromFuture(now: now * 1_000)
+    return (
+      isFuture ? .ofFuture(seconds: record.issuedAt - now) : .own,
+      .own(record.stamp, isComplete: isComplete)
+    )
   }
 
   /// A record under a key that cannot be read, or that is another credential's.
   mutating func readStranger(_ credential: String, at offset: Int64) -> Verdict {
-    guard let place = places[credential] else {
-      unlisted.insert(credential)
-      return .unlisted
-    }
-    entries[place].schedule.read(.stranger, at: offset)
-    return .stranger
+    machine.read(.stranger, of: credential, at: offset) ? .stranger : .unlisted
   }
 
-  /// A signer's word that it has withdrawn a credential: senders forget it.
-  mutating func withdrawn(_ credential: String, at offset: Int64) {
-    unlisted.remove(credential)
-    if let place = places[credential] { entries[place].schedule.read(.removed, at: offset) }
-  }
-
-  /// A tombstone of the topic. Whoever wrote it, senders still know the credential and wait for its token: one that
-  /// the file does not list has yet to be withdrawn. What is not named as credentials are is known to nobody.
+  /// A tombstone of the topic. What is not named as credentials are is known to nobody.
   mutating func removed(_ credential: String, at offset: Int64) {
-    if !ProviderTokenRecord.isName(credential) { unlisted.remove(credential) }
-    if let place = places[credential] { entries[place].schedule.read(.removed, at: offset) }
+    if ProviderTokenRecord.isName(credential) {
+      machine.removed(credential, at: offset)
+    } else {
+      machine.forgotten(credential, at: offset)
+    }
   }
 
   /// A sender's request.
@@ -145,19 +117,22 @@ struct TokenIssuer {
   /// - Parameter now: seconds since the epoch.
   /// - Returns: false when no credential of ours serves it.
   mutating func requested(_ request: TokenRequest, now: Int64) -> Bool {
+    let served: [Int]
     if let id = request.credential {
-      guard let place = places[id] else { return false }
-      note(request, place, now: now)
-      return true
+      served = machine.place(of: id).map { [$0] } ?? []
+    } else if let app = request.app, let environment = request.environment {
+      served = credentials.indices.filter {
+        credentials[$0].serves(app: app, environment: environment)
+      }
+    } else {
+      served = []
     }
-    guard let app = request.app, let environment = request.environment else { return false }
-    var isServed = false
-    for place in entries.indices
-    where entries[place].credential.serves(app: app, environment: environment) {
-      isServed = true
-      note(request, place, now: now)
+    for place in served {
+      machine.requested(
+        request.reason == TokenRequest.missing ? .missing : .refused, of: place,
+        at: request.at / 1_000, wall: now)
     }
-    return isServed
+    return !served.isEmpty
   }
 
   /// By how many seconds a sender's clock is ahead, more than is tolerated; nil if it is not: a request may be old when
@@ -169,87 +144,63 @@ struct TokenIssuer {
     return ahead > ProviderTokenStamp.futureTolerance * 1_000 ? ahead / 1_000 : nil
   }
 
-  private mutating func note(_ request: TokenRequest, _ place: Int, now: Int64) {
-    // What was asked before the current token was minted is answered by it.
-    if request.at / 1_000 < entries[place].schedule.issuedAt(now: now) ?? .min { return }
-    entries[place].schedule.requested(
-      request.reason == TokenRequest.missing ? .missing : .refused, now: now)
-  }
-
   // MARK: What has to be done
-
-  /// The places of the credentials, for `work`.
-  var indices: Range<Int> { entries.indices }
-
-  /// The credentials that have a token, and when the newest was issued (seconds since the epoch).
-  func newest(now: Int64) -> [(credential: String, issuedAt: Int64)] {
-    entries.compactMap { entry in
-      entry.schedule.issuedAt(now: now).map { (entry.credential.id, $0) }
-    }
-  }
-
-  /// Whether every token that is due at `now` (seconds) is on the topic.
-  func isSettled(now: Int64) -> Bool {
-    entries.allSatisfy { !$0.isPending && $0.schedule.step(now: now) == nil }
-  }
 
   /// The record of a credential that has to be published at `now` (seconds); signed, if another token is due. It is
   /// pending until `answered`.
   mutating func work(_ place: Int, now: Int64) throws(SigningError) -> Work? {
-    guard !entries[place].isPending, let step = entries[place].schedule.step(now: now) else {
-      return nil
-    }
-    let credential = entries[place].credential
-    let record: ProviderTokenRecord
-    switch step {
+    guard let work = machine.work(place, wall: now) else { return nil }
+    let credential = credentials[place]
+    switch work.step {
     case .mint(let order):
-      record = ProviderTokenRecord(
+      let record = ProviderTokenRecord(
         credential: credential.id, teamID: credential.teamID, keyID: credential.keyID,
         scope: credential.scope, apps: credential.apps, issuedAt: order.issuedAt,
-        generation: Int64(order.generation),
-        token: try credential.minter.mint(issuedAt: order.issuedAt))
+        generation: Int64(order.generation), token: try minted(order, credential))
+      return Work(record: record, clears: work.clears)
     case .publish(let stamp):
-      guard var known = entries[place].records.last(where: { $0.issuedAt == stamp.issuedAt })
-      else { return nil }
+      guard var known = records[credential.id]?.last(where: { $0.issuedAt == stamp.issuedAt })
+      else {
+        machine.notPublished(credential.id)
+        return nil
+      }
       known.apps = credential.apps
       known.generation = Int64(stamp.generation)
-      record = known
+      return Work(record: known, clears: work.clears)
     }
-    entries[place].isPending = true
-    return Work(record: record, clears: entries[place].schedule.mustClear)
+  }
+
+  private mutating func minted(
+    _ order: MintSchedule.Order, _ credential: Credential
+  ) throws(SigningError) -> String {
+    do throws(SigningError) {
+      return try credential.minter.mint(issuedAt: order.issuedAt)
+    } catch {
+      machine.notPublished(credential.id)
+      throw error
+    }
   }
 
   /// The topic has the record, or will never take it.
   ///
   /// - Parameter offset: where it stands; nil if the broker did not say.
   mutating func answered(_ record: ProviderTokenRecord, isStored: Bool, at offset: Int64? = nil) {
-    guard let place = places[record.credential] else { return }
-    entries[place].isPending = false
-    guard isStored else { return }
-    entries[place].schedule.published(
-      ProviderTokenStamp(issuedAt: record.issuedAt, generation: UInt64(max(0, record.generation))),
-      at: offset)
-    if record.apps != entries[place].credential.apps { entries[place].schedule.outdate() }
-    keep(record, place)
+    guard isStored else { return machine.notPublished(record.credential) }
+    machine.published(record.stamp, apps: record.apps, of: record.credential, at: offset)
+    keep(record)
   }
 
-  /// Credentials that have to be taken off the topic. They are handed out once; `notWithdrawn` puts one back.
-  mutating func takeUnlisted() -> Set<String> {
-    defer { unlisted = [] }
-    return unlisted
+  private mutating func keep(_ record: ProviderTokenRecord) {
+    guard machine.place(of: record.credential) != nil else { return }
+    var kept = records[record.credential] ?? []
+    kept.removeAll { $0.issuedAt == record.issuedAt }
+    kept.append(record)
+    records[record.credential] = kept.suffix(Self.kept)
   }
+}
 
-  /// Whether there are credentials to take off the topic.
-  var hasUnlisted: Bool { !unlisted.isEmpty }
-
-  /// Kafka did not take a tombstone.
-  mutating func notWithdrawn(_ credential: String) {
-    if places[credential] == nil { unlisted.insert(credential) }
-  }
-
-  private mutating func keep(_ record: ProviderTokenRecord, _ place: Int) {
-    entries[place].records.removeAll { $0.issuedAt == record.issuedAt }
-    entries[place].records.append(record)
-    if entries[place].records.count > Self.kept { entries[place].records.removeFirst() }
+extension ProviderTokenRecord {
+  fileprivate var stamp: ProviderTokenStamp {
+    ProviderTokenStamp(issuedAt: issuedAt, generation: UInt64(max(0, generation)))
   }
 }

@@ -14,12 +14,9 @@ struct DeadLetterWriter {
   private let context: ServiceContext
   private let subscription: Subscription
   private let wakeup: Wakeup
-  private var producer: KafkaProducer?
+  /// With the partition and the number of events of each batch that Kafka has not acknowledged.
+  private var producer: TaggedProducer<(source: Source, count: Int)>?
   private var topic: KafkaTopic?
-  private var watcher: ProducerWatch?
-  /// Batches that Kafka has not acknowledged, by their tags, and how many events they have.
-  private var outstanding: [UInt: (source: Source, count: Int)] = [:]
-  private var number: UInt = 0
   /// Batches that the producer had no room for.
   private var waiting: [(source: Source, count: Int, value: [UInt8], headers: [KafkaHeader])] = []
 
@@ -58,61 +55,49 @@ struct DeadLetterWriter {
 
   private mutating func flush() throws(ServiceFailure) {
     while let next = waiting.first {
-      let (producer, topic) = try open()
-      number += 1
-      let result = next.value.withUnsafeBytes { value in
-        producer.produce(
-          topic, key: UnsafeRawBufferPointer(start: nil, count: 0), value: value,
-          headers: next.headers, tag: number)
-      }
-      switch result {
-      case .queued:
-        outstanding[number] = (next.source, next.count)
+      do throws(KafkaError) {
+        let (producer, topic) = try open()
+        guard
+          try producer.produce(
+            topic, key: nil, value: next.value, headers: next.headers,
+            as: (next.source, next.count))
+        else { return }
         waiting.removeFirst()
-      case .full: return
-      case .refused(let error): throw ServiceFailure("endpoint \(subscription.name): \(error)")
+      } catch {
+        throw ServiceFailure("endpoint \(subscription.name): \(error)")
       }
     }
   }
 
-  private mutating func open() throws(ServiceFailure) -> (KafkaProducer, KafkaTopic) {
+  private mutating func open() throws(KafkaError) -> (
+    TaggedProducer<(source: Source, count: Int)>, KafkaTopic
+  ) {
     if let producer, let topic { return (producer, topic) }
-    do throws(KafkaError) {
-      let producer = try KafkaProducer(kafka, wakeup: wakeup)
-      let topic = try producer.topic(known: topicName)
-      (self.producer, self.topic) = (producer, topic)
-      watcher = ProducerWatch(context, consequence: "events of this endpoint wait")
-      return (producer, topic)
-    } catch {
-      throw ServiceFailure("endpoint \(subscription.name): \(error)")
-    }
+    let producer = try TaggedProducer<(source: Source, count: Int)>(
+      kafka, wakeup: wakeup,
+      watch: ProducerWatch(context, consequence: "events of this endpoint wait"))
+    let topic = try producer.topic(topicName)
+    (self.producer, self.topic) = (producer, topic)
+    return (producer, topic)
   }
 
   /// The batches that Kafka has acknowledged since the last call.
   mutating func acknowledged() throws(ServiceFailure) -> [(source: Source, count: Int)] {
     guard let producer else { return [] }
     try flush()
-    var deliveries: [Delivery] = []
-    producer.drainDeliveries(into: &deliveries)
-    var done: [(source: Source, count: Int)] = []
-    for delivery in deliveries {
-      guard let entry = outstanding.removeValue(forKey: delivery.tag) else { continue }
-      if let error = delivery.refused {
+    return try producer.takeAnswers().map { answer throws(ServiceFailure) in
+      if let error = answer.refused {
         throw ServiceFailure("endpoint \(subscription.name): no dead letter: \(error)")
       }
-      done.append(entry)
+      return answer.tag
     }
-    return done
   }
 
-  mutating func watch(now: UInt64) {
-    if let producer { watcher?.turn(producer, now: now) }
-  }
+  func watch(now: UInt64) { producer?.lookAfter(now: now) }
 
   /// Nothing that is not acknowledged counts any more.
   mutating func abandon() {
-    if let producer { _ = producer.abandon() }
-    outstanding = [:]
+    producer?.abandon()
     waiting = []
   }
 

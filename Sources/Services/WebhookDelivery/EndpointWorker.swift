@@ -19,9 +19,7 @@ final class EndpointWorker {
   private static let most = 4
 
   private let subscription: Subscription
-  let settings: WebhookSettings
-  let context: ServiceContext
-  private let names: TopicNames
+  private let context: ServiceContext
   private let recorder: EndpointRecorder
   private let counters = Counters<WebhookCounter>()
   private let heartbeat: Heartbeat
@@ -49,9 +47,7 @@ final class EndpointWorker {
     _ names: TopicNames, _ cluster: ClusterView, _ recorder: EndpointRecorder, laneBytes: Int
   ) throws(ServiceFailure) {
     self.subscription = subscription
-    self.settings = settings
     self.context = context
-    self.names = names
     self.recorder = recorder
     heartbeat = context.status.heartbeat("hook-\(subscription.name)")
     sources = subscription.sources
@@ -267,24 +263,13 @@ final class EndpointWorker {
   // MARK: The group
 
   private func followGroup() {
-    repeat {
-      while let task = member.next(now: now) {
-        switch task {
-        case .begun(let partitions): machine.begin(partitions.map { member.source($0) })
-        case .drain: machine.drain()
-        case .abandon:
-          giveUp()
-          member.drained(now: now)
-        case .released: giveUp()
-        }
+    while let task = member.next(now: now, isIdle: machine.isIdle) {
+      switch task {
+      case .begun(let partitions): machine.begin(partitions.map { member.source($0) })
+      case .drain: machine.drain()
+      case .abandon, .released: giveUp()
       }
-    } while finishDrain()
-  }
-
-  private func finishDrain() -> Bool {
-    guard member.isDraining, machine.isIdle else { return false }
-    member.drained(now: now)
-    return true
+    }
   }
 
   /// What is under way belongs to the next owner of the partitions, who sends it again.

@@ -45,7 +45,7 @@ extension FuzzTarget {
           return "a token of the future is published"
         }
         issuer.answered(work.record, isStored: script.byte() & 1 == 0, at: offset)
-        _ = issuer.isSettled(now: now)
+        _ = issuer.machine.isSettled(wall: now)
         _ = watch.look(at: book, now: now * 1_000, wall: now * 1_000)
         _ = book.refresh(now: now * 1_000)
       }

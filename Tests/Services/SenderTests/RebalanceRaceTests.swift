@@ -113,7 +113,7 @@ private final class CommitAudit {
 
   private func learnOffsets() {
     deliveries.removeAll(keepingCapacity: true)
-    rig.producer.drainDeliveries(into: &deliveries)
+    deliveries += rig.producer.takeDeliveries()
     for delivery in deliveries where delivery.offset >= 0 {
       let partition = TopicPartition(
         topic: rig.names.notifications(.first), partition: delivery.partition)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import EmbeddedKafka
+import EventLoop
 import Kafka
 import Pipeline
 import Records
@@ -35,7 +36,7 @@ import Testing
     try fixture.createTopic("token-requests", partitions: 1)
     fixture.broker!.inject(Array(repeating: .topicNotAuthorized, count: 2), into: .produce)
     let context = try context()
-    let requests = try TokenRequests(try KafkaProducer(fixture.configuration), names, context)
+    let requests = try TokenRequests(fixture.configuration, names, context, wakeup: Wakeup())
     defer { requests.close() }
     requests.want(request(1))
     #expect(
@@ -56,18 +57,19 @@ import Testing
   {
     KafkaLog.silence()
     // Nobody listens there: the requests stay in the producer.
-    let producer = try KafkaProducer(KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test"))
-    let requests = try TokenRequests(producer, TopicNames(), context())
+    let requests = try TokenRequests(
+      KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test"), TopicNames(), context(),
+      wakeup: Wakeup())
     defer { requests.close() }
     for number in 0..<5_000 { requests.want(request(number), now: 1_000) }
     #expect(requests.remembered == TokenRequests.most)
-    #expect(producer.outstanding == TokenRequests.most)
+    #expect(requests.outstanding == TokenRequests.most)
     requests.want(request(0), now: 10_999)
     requests.want(request(6_000), now: 10_999)
-    #expect(producer.outstanding == TokenRequests.most, "neither the same nor another one")
+    #expect(requests.outstanding == TokenRequests.most, "neither the same nor another one")
     requests.want(request(6_000), now: 11_000)
     #expect(requests.remembered == 1)
-    #expect(producer.outstanding == TokenRequests.most + 1)
+    #expect(requests.outstanding == TokenRequests.most + 1)
     // They are asked for at different times, so some are forgotten earlier than others.
     for number in 0..<2_000 { requests.want(request(number), now: 12_000 + UInt64(number)) }
     #expect(requests.remembered == TokenRequests.most)

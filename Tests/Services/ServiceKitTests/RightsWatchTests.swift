@@ -101,7 +101,7 @@ import Testing
     var watch = ProducerWatch(place.context)
     var deliveries: [Delivery] = []
     func turn() {
-      producer.drainDeliveries(into: &deliveries)
+      deliveries += producer.takeDeliveries()
       watch.turn(producer, now: MonotonicClock.milliseconds())
     }
     #expect(
@@ -131,7 +131,7 @@ import Testing
     var watch = ProducerWatch(place.context)
     var deliveries: [Delivery] = []
     func turn() {
-      producer.drainDeliveries(into: &deliveries)
+      deliveries += producer.takeDeliveries()
       watch.turn(producer, now: MonotonicClock.milliseconds())
     }
     func wait(_ isReached: () -> Bool) -> Bool {

@@ -54,7 +54,7 @@ import Testing
     issuer.answered(try #require(again), isStored: true, at: 0)
     let after = try issuer.work(0, now: 10_003)
     #expect(after == nil)
-    #expect(issuer.isSettled(now: 10_003))
+    #expect(issuer.machine.isSettled(wall: 10_003))
     let next = try issuer.work(0, now: 9_997 + 45 * 60)
     #expect(next?.record.generation == 2)
   }
@@ -154,12 +154,12 @@ import Testing
     let broken = issuer.readStranger("nonsense", at: 1)
     #expect(broken == .unlisted)
     issuer.removed("nonsense", at: 2)
-    #expect(!issuer.isSettled(now: 10_000), "the listed one has no token yet")
-    let gone = issuer.takeUnlisted()
+    #expect(!issuer.machine.isSettled(wall: 10_000), "the listed one has no token yet")
+    let gone = issuer.machine.takeUnlisted(wall: 10_000, now: 30_000)
     #expect(gone == [other.credential])
-    #expect(!issuer.hasUnlisted)
-    issuer.notWithdrawn(other.credential)
-    #expect(issuer.hasUnlisted)
+    #expect(!issuer.machine.hasUnlisted)
+    issuer.machine.notWithdrawn(other.credential)
+    #expect(issuer.machine.hasUnlisted)
   }
 
   /// A sender that has read the record and the tombstone knows the credential and misses its token.
@@ -171,15 +171,15 @@ import Testing
     other.credential = "TEAM123456/GONE123456/production"
     _ = issuer.read(other, at: 0, now: 10_000)
     issuer.removed(other.credential, at: 1)
-    #expect(issuer.hasUnlisted)
-    issuer.withdrawn(other.credential, at: 2)
-    #expect(!issuer.hasUnlisted)
+    #expect(issuer.machine.hasUnlisted)
+    issuer.machine.forgotten(other.credential, at: 2)
+    #expect(!issuer.machine.hasUnlisted)
     issuer.removed(other.credential, at: 3)
-    #expect(!issuer.hasUnlisted, "the tombstone of the withdrawal")
+    #expect(!issuer.machine.hasUnlisted, "the tombstone of the withdrawal")
     // One that was in the file until now.
-    #expect(issuer.replace([]) == [credential.id])
+    #expect(issuer.replace([], now: 0) == [credential.id])
     issuer.removed(credential.id, at: 4)
-    #expect(issuer.takeUnlisted() == [credential.id])
+    #expect(issuer.machine.takeUnlisted(wall: 10_000, now: 30_000) == [credential.id])
   }
 
   @Test func `a plain record of a signer that seals is published again, sealed`() throws {
@@ -196,13 +196,13 @@ import Testing
     var issuer = TokenIssuer([credential])
     let known = try record(10_000)
     _ = issuer.read(known, at: 0, now: 10_000)
-    let gone = issuer.replace([try Self.credential(key, apps: ["a", "b"])])
+    let gone = issuer.replace([try Self.credential(key, apps: ["a", "b"])], now: 0)
     #expect(gone.isEmpty)
     let work = try issuer.work(0, now: 10_001)
     #expect(work?.record.apps == ["a", "b"])
     #expect(work?.record.token == known.token)
-    let replaced = issuer.replace([try Self.credential(key, keyID: "OTHER12345")])
+    let replaced = issuer.replace([try Self.credential(key, keyID: "OTHER12345")], now: 0)
     #expect(replaced == [credential.id])
-    #expect(issuer.hasUnlisted)
+    #expect(issuer.machine.hasUnlisted)
   }
 }

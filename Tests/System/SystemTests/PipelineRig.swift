@@ -210,7 +210,7 @@ final class PipelineRig {
           Array(value.utf8).withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
         }
         if case .queued = result { return true }
-        producer.drainDeliveries(into: &deliveries)
+        deliveries += producer.takeDeliveries()
         return false
       }
       try #require(isQueued)

@@ -21,7 +21,6 @@ public final class DemoFeeder {
   private var placed: [(delivery: Delivery, text: [UInt8])] = []
   private var placedBytes = 0
   private let mostBytes: Int
-  private var deliveries: [Delivery] = []
 
   /// Lines that Kafka will never take, by number.
   public private(set) var refused: [(line: UInt, error: KafkaError)] = []
@@ -84,9 +83,7 @@ public final class DemoFeeder {
 
   private func hear(_ ledger: DemoLedger) {
     wakeup.clear()
-    deliveries.removeAll(keepingCapacity: true)
-    producer.drainDeliveries(into: &deliveries)
-    for delivery in deliveries {
+    for delivery in producer.takeDeliveries() {
       guard let text = waiting.removeValue(forKey: delivery.tag) else { continue }
       if let error = delivery.refused {
         refused.append((delivery.tag, error))

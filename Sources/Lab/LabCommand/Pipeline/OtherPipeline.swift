@@ -65,13 +65,10 @@ struct OtherPipeline {
       credential: "martlet-up", app: nil, environment: nil, reason: TokenRequest.probe,
       at: WallClock.milliseconds())
     let topic = try producer.topic(known: names.tokenRequests)
-    let result = request.key.withUnsafeBytes { key in
-      request.value.withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
-    }
+    let result = producer.produce(topic, key: request.key, value: request.value, tag: 0)
     if case .refused(let error) = result { throw error }
-    var deliveries: [Delivery] = []
     _ = producer.flush(timeoutMilliseconds: 10_000)
-    producer.drainDeliveries(into: &deliveries)
+    let deliveries = producer.takeDeliveries()
     guard let delivery = deliveries.first, delivery.refused == nil, delivery.offset >= 0 else {
       let error = deliveries.first?.refused ?? producer.trouble?.error ?? producer.lastError
       throw ServiceFailure(

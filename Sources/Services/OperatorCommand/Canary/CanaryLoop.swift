@@ -14,16 +14,14 @@ final class CanaryLoop {
   private let configuration: KafkaConfiguration
   private let context: ServiceContext
   private let telemetry: CanaryTelemetry
-  private let heartbeat: Heartbeat
-  private let wakeup = Wakeup()
-  private let poller: Poller
-  private let producer: KafkaProducer
+  private let loop: ServiceLoop
+  /// With each request's id.
+  private let producer: TaggedProducer<String>
   private let topic: KafkaTopic
   private let admin: KafkaAdmin
   private var tail: KafkaTail
   private var batch = KafkaBatch(capacity: 500)
   private let parser = JSONParser()
-  private var deliveries: [Delivery] = []
   private var watches: [CanaryWatch]
   /// What the ids of this process have in common; another process, or an earlier one, has another.
   private let idStart: String
@@ -39,11 +37,10 @@ final class CanaryLoop {
     self.context = context
     telemetry = CanaryTelemetry(settings.canaries)
     context.counters.add(metrics: telemetry)
-    heartbeat = context.status.heartbeat("canary")
-    poller = try Poller(capacity: 1)
-    try poller.add(wakeup.fd, token: 0, .readable)
-    producer = try KafkaProducer(configuration, wakeup: wakeup)
-    topic = try producer.topic(known: settings.names.requests)
+    loop = try ServiceLoop("canary", context)
+    let wakeup = loop.wakeup
+    producer = try TaggedProducer(configuration, wakeup: wakeup)
+    topic = try producer.topic(settings.names.requests)
     admin = try KafkaAdmin(configuration)
     tail = try KafkaTail(
       configuration, topic: settings.names.receipts, from: .end, wakeup: wakeup)
@@ -60,18 +57,14 @@ final class CanaryLoop {
 
   /// Turns until a stop is requested; what is under way then is forgotten.
   func run() {
-    context.signals.subscribe(wakeup)
     defer {
-      context.status.end(heartbeat)
       batch.release()
       tail.close()
       admin.close()
       producer.close()
     }
-    var events: [ReadyEvent] = []
     while !context.signals.isStopping {
-      let now = MonotonicClock.milliseconds()
-      heartbeat.beat(now)
+      let now = loop.beat()
       readAcknowledgements()
       readReceipts()
       for index in watches.indices {
@@ -81,8 +74,7 @@ final class CanaryLoop {
       }
       // At least every second: the heartbeat, and what the producer has to repeat.
       let next = min(watches.map(\.nextMoment).min() ?? now, now + 1_000)
-      poller.wait(timeoutMilliseconds: Int32(next - min(next, now)), into: &events)
-      wakeup.clear()
+      _ = loop.wait(Int32(next - min(next, now)))
     }
   }
 
@@ -95,20 +87,16 @@ final class CanaryLoop {
     // While Kafka takes nothing, requests do not pile up for the time after.
     guard producer.outstanding < watches.count else { return }
     let request = canary.request(id: id, wall: wall, timeout: settings.timeoutMilliseconds)
-    let result = Array(canary.key.utf8).withUnsafeBytes { key in
-      request.withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: count) }
-    }
-    if case .refused(let error) = result {
+    do throws(KafkaError) {
+      _ = try producer.produce(topic, key: Array(canary.key.utf8), value: request, as: id)
+    } catch {
       context.log.error("Kafka refuses a canary's request", ["error": "\(error)"])
     }
   }
 
   private func readAcknowledgements() {
-    deliveries.removeAll(keepingCapacity: true)
-    producer.drainDeliveries(into: &deliveries)
-    for delivery in deliveries where delivery.refused == nil {
-      let id = idStart + "\(delivery.tag)"
-      if let index = watches.firstIndex(where: { $0.pendingID == id }) {
+    for answer in producer.takeAnswers() where answer.refused == nil {
+      if let index = watches.firstIndex(where: { $0.pendingID == answer.tag }) {
         watches[index].acknowledged()
       }
     }
@@ -170,7 +158,7 @@ final class CanaryLoop {
       let wanted = counts[name], wanted != tail.partitions
     else { return }
     let wider = try? KafkaTail(
-      configuration, topic: name, from: .end, wakeup: wakeup, timeoutMilliseconds: 2_000)
+      configuration, topic: name, from: .end, wakeup: loop.wakeup, timeoutMilliseconds: 2_000)
     guard let wider else { return }
     tail.close()
     tail = wider

@@ -68,23 +68,15 @@ struct PauseTarget: Sendable {
       let producer = try KafkaProducer(cluster.configuration)
       defer { producer.close() }
       let topic = try producer.topic(known: names.controls)
-      let result = Array(subject.key.utf8).withUnsafeBytes { key in
-        guard let value else {
-          // A tombstone has no value that could say who made it.
-          let by = [KafkaHeader("by", Audit.actor)]
-          return producer.produce(topic, key: key, value: nil, headers: by, tag: 0)
-        }
-        return value.withUnsafeBytes {
-          producer.produce(topic, key: key, value: $0, headers: [], tag: 0)
-        }
-      }
+      // A tombstone has no value that could say who made it.
+      let result = producer.produce(
+        topic, key: Array(subject.key.utf8), value: value,
+        headers: value == nil ? [KafkaHeader("by", Audit.actor)] : [], tag: 0)
       if case .refused(let error) = result { throw error }
       guard producer.flush(timeoutMilliseconds: 20_000) else {
         throw ServiceFailure("Kafka has not acknowledged it within 20s")
       }
-      var deliveries: [Delivery] = []
-      producer.drainDeliveries(into: &deliveries)
-      if let error = deliveries.lazy.compactMap(\.refused).first { throw error }
+      if let error = producer.takeDeliveries().lazy.compactMap(\.refused).first { throw error }
     } catch let failure as ServiceFailure {
       throw failure
     } catch {

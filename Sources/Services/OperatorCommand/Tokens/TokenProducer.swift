@@ -8,11 +8,10 @@ import ServiceKit
 
 /// Produces registrations, removals and answers about tokens. Memory is bounded by the producer's queue.
 final class TokenProducer {
-  private let producer: KafkaProducer
+  /// With the line of each record, and whether it says that a token is dead.
+  private let producer: TaggedProducer<(line: Int, isDead: Bool)>
   private let devices: KafkaTopic
   private let feedback: KafkaTopic
-  private var deliveries: [Delivery] = []
-  private static let deadMark: UInt = 1 << 63
 
   /// What Kafka has taken since the last time that somebody asked.
   struct Progress {
@@ -24,9 +23,9 @@ final class TokenProducer {
 
   init(_ cluster: KafkaCluster, _ names: TopicNames) throws(ServiceFailure) {
     do {
-      producer = try KafkaProducer(cluster.configuration)
-      devices = try producer.topic(known: names.devices)
-      feedback = try producer.topic(known: names.feedback)
+      producer = try TaggedProducer(cluster.configuration)
+      devices = try producer.topic(names.devices)
+      feedback = try producer.topic(names.feedback)
     } catch {
       throw ServiceFailure("\(error)")
     }
@@ -36,43 +35,28 @@ final class TokenProducer {
 
   /// - Returns: false if there is no room now.
   func produce(_ record: DeviceRecord, line: Int) throws(KafkaError) -> Bool {
-    try produce(devices, record.key, record.value, tag: UInt(line))
+    try producer.produce(devices, key: record.key, value: record.value, as: (line, false))
   }
 
   func produce(_ record: FeedbackRecord, line: Int) throws(KafkaError) -> Bool {
-    try produce(feedback, record.key, record.value, tag: UInt(line) | Self.deadMark)
-  }
-
-  private func produce(
-    _ topic: KafkaTopic, _ key: [UInt8], _ value: [UInt8], tag: UInt
-  ) throws(KafkaError) -> Bool {
-    let result = key.withUnsafeBytes { key in
-      value.withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: tag) }
-    }
-    switch result {
-    case .queued: return true
-    case .full: return false
-    case .refused(let error): throw error
-    }
+    try producer.produce(feedback, key: record.key, value: record.value, as: (line, true))
   }
 
   func takeProgress() -> Progress {
-    producer.drainDeliveries(into: &deliveries)
     var progress = Progress()
-    for delivery in deliveries {
-      if let error = delivery.refused {
-        progress.refused.append((Int(delivery.tag & ~Self.deadMark), error))
-      } else if delivery.tag & Self.deadMark == 0 {
-        progress.devices += 1
-      } else {
+    for answer in producer.takeAnswers() {
+      if let error = answer.refused {
+        progress.refused.append((answer.tag.line, error))
+      } else if answer.tag.isDead {
         progress.dead += 1
+      } else {
+        progress.devices += 1
       }
     }
-    deliveries.removeAll(keepingCapacity: true)
     return progress
   }
 
-  func flush() { _ = producer.flush(timeoutMilliseconds: 200) }
+  func flush() { producer.flush(timeoutMilliseconds: 200) }
 
   func close() { producer.close() }
 }

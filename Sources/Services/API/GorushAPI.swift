@@ -8,19 +8,33 @@ import Kafka
 import ServiceKit
 
 /// gorush's `POST /api/push`: its notifications become requests of Martlet, and are answered when Kafka has them.
-extension APILoop {
-  /// The key of a request; without `Authorization`, which gorush does not know, the one that a setting names.
-  func gorushKey(_ exchange: StreamExchange) -> Result<APIKey, Admission.Failure> {
-    guard exchange.header("Authorization") == nil, let name = settings.gorushKey else {
-      return key(exchange)
-    }
-    guard let key = keys.table.keys.first(where: { $0.name == name }) else {
-      return .failure(.init(.unauthorized("there is no API key with the name \(name)")))
-    }
-    return valid(key)
+final class GorushAPI {
+  private let api: APIDesk
+  private let translator: GorushTranslator
+  private var open = GorushExchanges()
+
+  init(_ api: APIDesk) {
+    self.api = api
+    translator = GorushTranslator(
+      app: api.settings.gorushApp, environment: api.settings.gorushEnvironment,
+      types: api.settings.pushTypes)
   }
 
-  func beginGorush(_ exchange: StreamExchange, _ key: APIKey) throws(Admission.Failure) {
+  /// Whether nothing waits.
+  var isEmpty: Bool { open.isEmpty }
+
+  /// The key of a request; without `Authorization`, which gorush does not know, the one that a setting names.
+  func key(_ exchange: StreamExchange) -> Result<APIKey, Admission.Failure> {
+    guard exchange.header("Authorization") == nil, let name = api.settings.gorushKey else {
+      return api.key(exchange)
+    }
+    guard let key = api.keys.table.keys.first(where: { $0.name == name }) else {
+      return .failure(.init(.unauthorized("there is no API key with the name \(name)")))
+    }
+    return api.valid(key)
+  }
+
+  func begin(_ exchange: StreamExchange, _ key: APIKey) throws(Admission.Failure) {
     // Its clients name media types as they like, but a web page can send any type except that of JSON.
     if exchange.header("Authorization") == nil { try demandNoPage(exchange) }
     let body = try Admission.body(
@@ -30,14 +44,14 @@ extension APILoop {
     guard !body.isPacked else {
       throw .init(.encoding(exchange.header("Content-Encoding") ?? ""))
     }
-    try demandTurn(key)
-    try demandProducer()
-    try demandRoom(key)
-    let limit = key.maxBody ?? settings.maxBody
+    try api.demandTurn(key)
+    try api.demandProducer()
+    try api.demandRoom(key)
+    let limit = key.maxBody ?? api.settings.maxBody
     if let length = exchange.announcedLength, length > limit { throw .init(.tooLarge(limit)) }
     exchange.owner = key.name
     exchange.attachment = GorushExchange(
-      exchange, key, revision: keys.revision, idempotencyKey: body.idempotencyKey, maxBody: limit)
+      exchange, KeyInUse(key, api.keys), idempotencyKey: body.idempotencyKey, maxBody: limit)
   }
 
   /// A request without a key of its own comes from no web page: it says that it has JSON, which no page may send to
@@ -51,9 +65,9 @@ extension APILoop {
   }
 
   func received(_ bytes: UnsafeRawBufferPointer, _ push: GorushExchange) {
-    counters.add(.bytes, bytes.count)
+    api.counters.add(.bytes, bytes.count)
     push.append(bytes)
-    if push.body.reservedBytes > Inflater.piece, isOutOfMemory(push.key) {
+    if push.body.reservedBytes > Inflater.piece, api.isOutOfMemory(push.key.key) {
       push.isOutOfMemory = true
       push.body = ByteBuffer(capacity: 16)
     }
@@ -61,27 +75,29 @@ extension APILoop {
   }
 
   func ended(_ push: GorushExchange) {
-    push.deadline = now + UInt64(settings.ackTimeoutMilliseconds)
-    gorush.insert(push)
-    hasBacklog = true
+    push.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
+    open.insert(push)
+    api.hasBacklog = true
   }
 
   /// Looks at one body: the next one in the next turn, so that many do not hold up others.
   private func readOne() {
-    var waiting = gorush.unread
+    var waiting = open.unread
     guard !waiting.isEmpty else { return }
     let push = waiting.removeFirst()
-    hasBacklog = hasBacklog || !waiting.isEmpty
+    api.hasBacklog = api.hasBacklog || !waiting.isEmpty
     push.isRead = true
     guard let problem = problem(of: push) else { return advance(push) }
-    gorush.remove(push)
+    open.remove(push)
     answer(push, GorushExchange.refusal(problem))
   }
 
   private func problem(of push: GorushExchange) -> Problem? {
     if push.isTooLong { return .tooLarge(push.maxBody) }
     if push.isOutOfMemory { return .outOfMemory }
-    guard push.renewKey(keys) else { return .unauthorized("this API key is not valid any more") }
+    guard push.key.renew(api.keys) else {
+      return .unauthorized("this API key is not valid any more")
+    }
     let isBearable = push.body.withSpan { JSONWeight.isBearable($0) }
     guard isBearable else { return .tooManyValues }
     do throws(CompatibilityError) {
@@ -96,13 +112,13 @@ extension APILoop {
   /// Makes the records of a body.
   private func read(_ push: GorushExchange) throws(CompatibilityError) {
     // A parser keeps the memory of its longest text.
-    let parser = push.body.count > Inflater.piece ? JSONParser() : deviceParser
+    let parser = push.body.count > Inflater.piece ? JSONParser() : api.parser
     guard let body = try? parser.parse(push.body.bytes) else {
       throw CompatibilityError("", "Missing notifications field.")
     }
     let bytes = push.body.count
     push.body = ByteBuffer(capacity: 16)
-    let limit = settings.gorushLimit
+    let limit = api.settings.gorushLimit
     for notification in try GorushNotification.all(in: body, limit: limit) {
       guard notification.platform == .ios else {
         log(notification, "this platform is not supported", push)
@@ -110,7 +126,7 @@ extension APILoop {
       }
       push.count += notification.tokens.count
       do throws(CompatibilityError) {
-        for request in try gorushTranslator.requests(notification) {
+        for request in try translator.requests(notification) {
           accept(request, of: notification, push)
         }
       } catch {
@@ -120,7 +136,7 @@ extension APILoop {
     var bill = BodyBill()
     bill.requests = max(push.records.count, 1)
     bill.bytes = bytes
-    keys.take(push.key, bill.due(), now: now)
+    api.keys.take(push.key.key, bill.due(), now: api.now)
   }
 
   /// Checks a request and keeps its record.
@@ -130,19 +146,20 @@ extension APILoop {
     let tokens = request["tokens"]?.array?.compactMap(\.string) ?? []
     let number = push.records.count + 1
     let refusal: ItemReader.Refusal? = request.text.withUnsafeBytes { bytes in
-      let outcome = items.read(
-        bytes, key: push.key, idempotencyKey: push.idempotencyKey, number: number, isOnly: false)
+      let outcome = api.items.read(
+        bytes, key: push.key.key, idempotencyKey: push.idempotencyKey, number: number, isOnly: false
+      )
       if case .failure(let refusal) = outcome { return refusal }
       push.records.append(
-        .init(key: Array(items.recordKey), value: Array(items.recordValue)))
+        .init(key: Array(api.items.recordKey), value: Array(api.items.recordValue)))
       return nil
     }
     if let refusal {
-      counters.add(.refused)
+      api.counters.add(.refused)
       for token in tokens { push.log(notification, token: token, error: refusal.problem.detail) }
       return
     }
-    for problem in items.tokenProblems {
+    for problem in api.items.tokenProblems {
       push.log(notification, token: tokens[problem.index], error: problem.text)
     }
   }
@@ -150,7 +167,7 @@ extension APILoop {
   private func log(
     _ notification: GorushNotification, _ error: String, _ push: GorushExchange
   ) {
-    counters.add(.refused)
+    api.counters.add(.refused)
     for token in notification.tokens.isEmpty ? [""] : notification.tokens {
       push.log(notification, token: token, error: error)
     }
@@ -158,11 +175,11 @@ extension APILoop {
 
   /// Hands to Kafka what there is room for.
   private func advance(_ push: GorushExchange) {
-    let apps = push.key.apps
+    let apps = push.key.key.apps
     // Which records are of which app is not known any more.
-    if !push.renewKey(keys) || push.key.apps != apps { push.stop() }
+    if !push.key.renew(api.keys) || push.key.key.apps != apps { push.stop() }
     while push.next < push.records.count,
-      producer.outstandingBytes < settings.maxInFlightBytes, !producer.isFull
+      api.producer.outstandingBytes < api.settings.maxInFlightBytes, !api.producer.isFull
     {
       guard produce(push.records[push.next], push) else { break }
       push.next += 1
@@ -172,64 +189,54 @@ extension APILoop {
 
   /// False when there is no room.
   private func produce(_ record: GorushExchange.Record, _ push: GorushExchange) -> Bool {
-    let result = record.key.withUnsafeBytes { key in
-      record.value.withUnsafeBytes { value in
-        producer.produce(topic, key: key, value: value, tag: GorushExchanges.tag(push))
-      }
-    }
+    let result = api.producer.produce(
+      api.topic, key: record.key, value: record.value, tag: GorushExchanges.tag(push))
     switch result {
     case .queued: push.outstanding += 1
     case .full: return false
     case .refused(let error):
-      context.log.error("Kafka refuses a request", ["error": "\(error)"])
-      counters.add(.unacknowledged)
+      api.context.log.error("Kafka refuses a request", ["error": "\(error)"])
+      api.counters.add(.unacknowledged)
       push.hasFailed = true
     }
     return true
   }
 
   /// Kafka's answer to a record.
-  func gorushDelivered(_ number: UInt64, isAcknowledged: Bool) {
-    counters.add(isAcknowledged ? .acknowledged : .unacknowledged)
-    if isAcknowledged, let push = gorush[number] { keys.figures.count(1, of: push.key) }
-    guard let push = gorush[number] else { return }
+  func delivered(_ number: UInt64, isAcknowledged: Bool) {
+    api.counters.add(isAcknowledged ? .acknowledged : .unacknowledged)
+    if isAcknowledged, let push = open[number] { api.keys.figures.count(1, of: push.key.key) }
+    guard let push = open[number] else { return }
     push.outstanding -= 1
     push.hasFailed = push.hasFailed || !isAcknowledged
     if push.isDone { finish(push) }
   }
 
   /// Goes on with those that had no room, and gives up those whose time is up.
-  func turnGorush() {
+  func turn() {
     readOne()
-    for push in gorush.all {
+    for push in open.all {
       if push.isRead { advance(push) }
-      guard now >= push.deadline, gorush[push.number] != nil else { continue }
+      guard api.now >= push.deadline, open[push.number] != nil else { continue }
       push.hasFailed = true
       finish(push)
     }
   }
 
   private func finish(_ push: GorushExchange) {
-    gorush.remove(push)
-    note(push.exchange, push.key, requests: push.next - push.outstanding)
+    open.remove(push)
+    api.note(push.exchange, push.key.key, requests: push.next - push.outstanding)
     answer(push, push.response())
   }
 
   private func answer(_ push: GorushExchange, _ response: HTTPResponse) {
-    // nil: the client has gone.
-    guard push.exchange.attachment === push else { return }
-    counters.add(
-      response.status < 300
-        ? .httpAccepted : response.status >= 500 ? .httpUnavailable : .httpRefused)
-    push.exchange.attachment = nil
-    push.exchange.held = response.heldBytes
-    push.exchange.answer(response)
+    api.answer(push.exchange, push, response)
   }
 
   /// The client has gone: what Kafka was given stays, nothing more follows.
   func gone(_ push: GorushExchange) {
     push.exchange.attachment = nil
-    counters.add(.httpAborted)
-    gorush.remove(push)
+    api.counters.add(.httpAborted)
+    open.remove(push)
   }
 }

@@ -20,7 +20,7 @@ struct OversizedRecord {
 }
 
 /// Records that Kafka does not take as they are.
-extension IngestLoop {
+extension IngestOutput {
   /// What is too large for its topic becomes a dead letter, or a shorter one; anything else is for an operator to mend.
   func takeBack(_ delivery: Delivery, _ error: KafkaError) {
     guard let record = producer.refusedRecord(delivery.tag) else {
@@ -41,9 +41,9 @@ extension IngestLoop {
     _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
     _ error: KafkaError
   ) {
-    requests.expect(slot)
+    machine.expect()
     oversized.append(
-      notification(topic, key: Array(key), value: Array(value), slot: slot, error))
+      notification(topic, key: Array(key), value: Array(value), slot: machine.slot, error))
   }
 
   private func letter(
@@ -74,7 +74,7 @@ extension IngestLoop {
     _ topic: KafkaTopic, key: [UInt8], value: [UInt8], slot: Int, _ error: KafkaError
   ) -> OversizedRecord {
     let name = producer.name(of: topic)
-    let place = requests.entry(slot)
+    let place = machine.entry(slot)
     let size = key.count + value.count
     let limit = sizeLimit(of: name)
     let detail =
@@ -161,16 +161,8 @@ extension IngestLoop {
     while let next = oversized.first {
       guard next.receipt.isEmpty || !receipts.isFull else { return sendReceipts() }
       let tag = RecordTag(.ofRequest, slot: next.slot).number
-      let result = next.key.withUnsafeBytes { key in
-        guard let value = next.value else {
-          return producer.produce(
-            topics.deadLetters, key: key, value: nil, headers: next.headers, tag: tag)
-        }
-        return value.withUnsafeBytes {
-          producer.produce(
-            topics.deadLetters, key: key, value: $0, headers: next.headers, tag: tag)
-        }
-      }
+      let result = producer.produce(
+        topics.deadLetters, key: next.key, value: next.value, headers: next.headers, tag: tag)
       switch result {
       case .full: return
       case .refused(let error):
@@ -187,7 +179,7 @@ extension IngestLoop {
       case .queued: break
       }
       if !next.receipt.isEmpty {
-        requests.expect(next.slot)
+        machine.expect(next.slot)
         receipts.append(next.receipt, for: next.slot, now: MonotonicClock.milliseconds())
       }
       oversized.removeFirst()

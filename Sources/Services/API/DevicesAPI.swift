@@ -10,14 +10,29 @@ import ServiceKit
 import Store
 
 /// Registrations, removals, and questions about device tokens.
-extension APILoop {
+final class DevicesAPI {
   /// The most bytes of a registration.
   private static let longestBody = 4_096
 
-  func beginDevice(
+  private let api: APIDesk
+  private let topic: KafkaTopic
+  /// Asks the database; nil without one.
+  private let queries: QueryWorker?
+  private var open = DeviceExchanges()
+
+  init(_ api: APIDesk, topic: String, _ queries: QueryWorker?) throws(KafkaError) {
+    self.api = api
+    self.topic = try api.producer.topic(known: topic)
+    self.queries = queries
+  }
+
+  /// Whether nothing waits.
+  var isEmpty: Bool { open.isEmpty }
+
+  func begin(
     _ exchange: StreamExchange, _ resource: APIResource, _ key: APIKey
   ) throws(Admission.Failure) {
-    try demandTurn(key)
+    try api.demandTurn(key)
     if let name = exchange.repeatedArgument {
       throw .init(.malformed("\(name) is given twice", field: name))
     }
@@ -27,12 +42,12 @@ extension APILoop {
       guard let queries else {
         throw .init(.unavailable("this process has no database; start it with --database"))
       }
-      guard !queries.isFull, devices.questions(of: key) < QueryWorker.share else {
+      guard !queries.isFull, open.questions(of: key) < QueryWorker.share else {
         throw .init(.unavailable("too many questions wait for the database"))
       }
-    case .register, .remove: try demandProducer()
+    case .register, .remove: try api.demandProducer()
     }
-    keys.take(key, 1, now: now)
+    api.keys.take(key, 1, now: api.now)
     exchange.owner = key.name
     exchange.attachment = DeviceExchange(exchange, kind, key)
   }
@@ -71,29 +86,30 @@ extension APILoop {
 
   /// A part of a registration's body. What is too long is refused at its end.
   func received(_ bytes: UnsafeRawBufferPointer, _ device: DeviceExchange) {
-    counters.add(.bytes, bytes.count)
+    api.counters.add(.bytes, bytes.count)
     let room = Self.longestBody + 1 - device.body.count
     device.body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, room))))
   }
 
   func ended(_ device: DeviceExchange) {
     do throws(Admission.Failure) {
-      device.deadline = now + UInt64(settings.ackTimeoutMilliseconds)
+      device.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
       // Its body may have taken a while.
-      guard let key = keys.current(device.key) else {
+      guard let key = api.keys.current(device.key) else {
         throw .init(.unauthorized("this API key is not valid any more"))
       }
       switch device.kind {
       case .ask(let question):
         let question = try permitted(question, key)
-        devices.insert(device)
+        open.insert(device)
         queries?.ask(device.number, question)
       case .register(let token):
         guard device.body.count <= Self.longestBody else {
           throw .init(.tooLarge(Self.longestBody))
         }
         let record = try DeviceArguments.registration(
-          token, device.body.bytes, now: WallClock.milliseconds(), settings.pushTypes, deviceParser)
+          token, device.body.bytes, now: WallClock.milliseconds(), api.settings.pushTypes,
+          api.parser)
         guard key.maySend(for: record.device.app) else {
           throw .init(.forbidden(app: record.device.app))
         }
@@ -123,27 +139,23 @@ extension APILoop {
   private func produce(
     _ record: DeviceRecord, _ device: DeviceExchange
   ) throws(Admission.Failure) {
-    devices.insert(device)
-    let result = record.key.withUnsafeBytes { key in
-      record.value.withUnsafeBytes { value in
-        producer.produce(
-          devicesTopic, key: key, value: value, tag: DeviceExchanges.tag(device.number))
-      }
-    }
+    open.insert(device)
+    let result = api.producer.produce(
+      topic, key: record.key, value: record.value, tag: DeviceExchanges.tag(device.number))
     if case .queued = result { return }
-    _ = devices.take(device.number)
+    _ = open.take(device.number)
     throw .init(.unavailable("Kafka does not take registrations now"))
   }
 
   /// Kafka's answer to a change.
-  func deviceDelivered(_ number: UInt64, isAcknowledged: Bool) {
-    guard let device = devices.take(number) else { return }
+  func delivered(_ number: UInt64, isAcknowledged: Bool) {
+    guard let device = open.take(number) else { return }
     guard isAcknowledged else {
       return answer(device, Problem.unavailable("Kafka did not acknowledge it").response)
     }
-    note(device.exchange, device.key, requests: 1)
+    api.note(device.exchange, device.key, requests: 1)
     if let isRemoval = device.kind.isRemoval {
-      keys.figures.countChange(
+      api.keys.figures.countChange(
         isRemoval: isRemoval, of: device.key, from: device.exchange.client)
     }
     answer(
@@ -153,31 +165,24 @@ extension APILoop {
   }
 
   /// The database's answers, and those whose time is up.
-  func turnDevices() {
+  func turn() {
     for reply in queries?.takeAnswers() ?? [] {
-      counters.add(reply.response == nil ? .queriesFailed : .queriesAnswered)
-      guard let device = devices.take(reply.number) else { continue }
+      api.counters.add(reply.response == nil ? .queriesFailed : .queriesAnswered)
+      guard let device = open.take(reply.number) else { continue }
       answer(device, reply.response ?? Problem.unavailable("the database does not answer").response)
     }
-    for device in devices.takeLate(now: now) {
+    for device in open.takeLate(now: api.now) {
       answer(device, Problem.unavailable("there was no answer in time").response)
     }
   }
 
   private func answer(_ device: DeviceExchange, _ response: HTTPResponse) {
-    // nil: the client has gone.
-    guard device.exchange.attachment === device else { return }
-    counters.add(
-      response.status < 300
-        ? .httpAccepted : response.status >= 500 ? .httpUnavailable : .httpRefused)
-    device.exchange.attachment = nil
-    device.exchange.held = response.heldBytes
-    device.exchange.answer(response)
+    api.answer(device.exchange, device, response)
   }
 
   func gone(_ device: DeviceExchange) {
     device.exchange.attachment = nil
-    counters.add(.httpAborted)
-    _ = devices.take(device.number)
+    api.counters.add(.httpAborted)
+    _ = open.take(device.number)
   }
 }

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Access
+import Bytes
+import EventLoop
+import HTTPServer
+import Kafka
+import Records
+import ServiceKit
+
+/// `POST /v1/notifications`: bodies of requests come in, requests go to Kafka, and when it has them the verdicts go out.
+final class NotificationsAPI {
+  /// The most bytes of one request: what a broker takes in a record, less room for an id.
+  static let longestItem = 900_000
+
+  private let api: APIDesk
+  private var submissions = Submissions()
+
+  init(_ api: APIDesk) { self.api = api }
+
+  /// Whether no body is under way.
+  var isEmpty: Bool { submissions.isEmpty }
+
+  func begin(
+    _ exchange: StreamExchange, _ key: APIKey, _ body: Admission.Body
+  ) throws(Admission.Failure) {
+    try api.demandTurn(key)
+    try api.demandProducer()
+    let limit = key.maxBody ?? api.settings.maxBody
+    if body.form == .document, let length = exchange.announcedLength, length > limit {
+      throw .init(.tooLarge(limit))
+    }
+    try api.demandRoom(key)
+    let submission = Submission(
+      exchange, KeyInUse(key, api.keys), SubmittedBody(body.form, isPacked: body.isPacked),
+      idempotencyKey: body.idempotencyKey, maxBody: limit)
+    submission.slot = submissions.insert(submission)
+    exchange.owner = key.name
+    exchange.attachment = submission
+  }
+
+  func received(_ bytes: UnsafeRawBufferPointer, _ submission: Submission) -> Int {
+    // What follows a mistake is read and dropped: the answer can only come behind it.
+    if submission.isGivenUp { return bytes.count }
+    guard !submission.isBlocked else {
+      submission.exchange.pause()
+      return 0
+    }
+    api.counters.add(.bytes, bytes.count)
+    if let inflater = submission.body.inflater {
+      inflater.append(bytes)
+    } else {
+      submission.body.buffer.append(bytes)
+      submission.bill.bytes += bytes.count
+      spend(bytes.count, on: submission)
+    }
+    proceed(submission)
+    return bytes.count
+  }
+
+  func ended(_ submission: Submission) {
+    submission.body.isComplete = true
+    proceed(submission)
+  }
+
+  func gone(_ submission: Submission) {
+    submission.exchange.attachment = nil
+    if !submission.isAnswered { api.counters.add(.httpAborted) }
+    submission.isAnswered = true
+    submission.isGivenUp = true
+    submission.hasEnded = true
+    submission.dropBody()
+    // Its file too, though Kafka's answers are still to come.
+    submission.verdicts = VerdictLog()
+    release(submission)
+  }
+
+  /// Works on what has arrived, as far as this turn, Kafka and the key's rate allow.
+  private func proceed(_ submission: Submission) {
+    defer { if !submission.isAnswered { submission.account() } }
+    while !submission.hasEnded {
+      submission.isBlocked = !work(submission) || (submission.hasMore && !mayGoOn(submission))
+      if submission.isBlocked { return }
+      guard unpack(submission) else { break }
+    }
+    if submission.exchange.isPaused, !submission.body.isComplete { submission.exchange.goOn() }
+    if submission.body.isComplete, !submission.hasEnded { end(submission) }
+  }
+
+  /// Brings the next piece of a packed body; false when there is none now.
+  private func unpack(_ submission: Submission) -> Bool {
+    guard submission.hasMore, let inflater = submission.body.inflater else { return false }
+    let before = submission.body.buffer.count
+    guard inflater.unpack(into: &submission.body.buffer) else {
+      giveUp(submission, .malformed("the body is not valid gzip"))
+      return false
+    }
+    submission.bill.bytes += submission.body.buffer.count - before
+    spend(submission.body.buffer.count - before, on: submission)
+    return submission.body.buffer.count > before
+  }
+
+  /// The body is complete and looked at: answers as soon as Kafka has it.
+  private func end(_ submission: Submission) {
+    submission.hasEnded = true
+    submission.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
+    if submission.outstanding == 0 { finish(submission) }
+  }
+
+  /// Answers.
+  private func finish(_ submission: Submission) {
+    guard !submission.isAnswered else { return release(submission) }
+    submission.isAnswered = true
+    submission.deadline = .max
+    let response = submission.response()
+    api.keys.figures.count(submission.acknowledged, of: submission.key.key)
+    api.note(submission.exchange, submission.key.key, requests: submission.acknowledged)
+    submission.body.buffer = ByteBuffer(capacity: 16)
+    submission.exchange.held = response.heldBytes
+    submission.exchange.stored = submission.verdicts.storedBytes
+    api.count(response)
+    submission.exchange.answer(response)
+    release(submission)
+  }
+
+  /// Kafka's answer to a request of a body.
+  func delivered(_ place: VerdictPlace, isAcknowledged: Bool) {
+    guard let submission = submissions[place.slot] else { return }
+    submission.outstanding -= 1
+    if isAcknowledged {
+      api.counters.add(.acknowledged)
+      submission.acknowledged += 1
+      if !submission.isAnswered { submission.verdicts.setStatus(at: place.offset, "202") }
+    } else {
+      api.counters.add(.unacknowledged)
+    }
+    if submission.outstanding == 0, submission.hasEnded { finish(submission) }
+  }
+
+  /// Goes on with bodies that had to wait, and answers those whose time is up.
+  func turn() {
+    for submission in submissions.inTurn(api.turns) {
+      if !submission.hasEnded { proceed(submission) }
+      if api.now >= submission.deadline { finish(submission) }
+    }
+  }
+
+  /// Lets a body go when it is answered and no record names it.
+  private func release(_ submission: Submission) {
+    guard submission.isAnswered, submission.outstanding == 0, let slot = submission.slot else {
+      return
+    }
+    submission.slot = nil
+    submissions.remove(slot)
+  }
+
+  // MARK: From the bytes of a body to records
+
+  /// Whether more of a body may be looked at now: this turn has room for it, Kafka takes records, and its key's rate
+  /// allows it.
+  private func mayGoOn(_ submission: Submission) -> Bool {
+    guard api.budget.allows(submission.used(in: api.turns)) else {
+      api.hasBacklog = true
+      return false
+    }
+    return !api.producer.isFull && api.producer.outstandingBytes < api.settings.maxInFlightBytes
+      && (!submission.bill.isBegun || api.keys.wait(submission.key.key, now: api.now) == 0)
+  }
+
+  /// Counts work on a body.
+  private func spend(_ cost: Int, on submission: Submission) {
+    submission.use(cost, in: api.turns)
+    api.budget.spend(cost)
+  }
+
+  /// Charges what was looked at to the key's rate.
+  private func charge(_ submission: Submission) {
+    submission.noteEmptyLines()
+    api.keys.take(submission.key.key, submission.bill.due(), now: api.now)
+  }
+
+  /// A key that was revoked or has expired ends its bodies where they are; other rights count from the next request on.
+  private func renewKey(_ submission: Submission) {
+    if !submission.key.renew(api.keys) {
+      giveUp(submission, .unauthorized("this API key is not valid any more"))
+    }
+  }
+
+  /// Works on the items that are complete; false when it has to wait.
+  private func work(_ submission: Submission) -> Bool {
+    if submission.body.isCutOff { giveUp(submission, .malformed("the gzip body ends too early")) }
+    if !submission.isGivenUp { renewKey(submission) }
+    guard !submission.isGivenUp else { return true }
+    do throws(ItemSplitter.Problem) {
+      while let item = try submission.body.next() {
+        guard mayGoOn(submission) else { return false }
+        submission.body.passItem()
+        guard item.count <= Self.longestItem else {
+          giveUp(submission, .itemTooLarge(Self.longestItem))
+          return true
+        }
+        spend(TurnBudget.perRequest + item.count, on: submission)
+        submit(submission, item)
+        charge(submission)
+        bound(submission)
+        if submission.isGivenUp { return true }
+      }
+    } catch {
+      giveUp(submission, .malformed("\(error)"))
+      return true
+    }
+    submission.body.removePassed()
+    charge(submission)
+    bound(submission)
+    limit(submission)
+    return true
+  }
+
+  /// Bounds what is answered to a body, and bodies that are none of requests.
+  private func bound(_ submission: Submission) {
+    if submission.bill.isMostlyRefused {
+      giveUp(submission, .mostlyRefused)
+    } else if submission.verdicts.count > api.settings.maxVerdicts {
+      giveUp(submission, .tooManyVerdicts(api.settings.maxVerdicts))
+    }
+  }
+
+  /// Bounds what is kept of a body, and of all together.
+  private func limit(_ submission: Submission) {
+    if submission.body.shape != .lines, submission.bill.bytes > submission.maxBody {
+      giveUp(submission, .tooLarge(submission.maxBody))
+    } else if submission.body.buffer.count > Self.longestItem {
+      giveUp(submission, .itemTooLarge(Self.longestItem))
+    } else if submission.body.buffer.count > Inflater.piece, api.isOutOfMemory(submission.key.key) {
+      giveUp(submission, .outOfMemory)
+    }
+  }
+
+  /// Hands one request to Kafka, or refuses it.
+  private func submit(_ submission: Submission, _ range: Range<Int>) {
+    submission.bill.requests += 1
+    let bytes = UnsafeRawBufferPointer(rebasing: submission.body.buffer.bytes[range])
+    let outcome = api.items.read(
+      bytes, key: submission.key.key, idempotencyKey: submission.idempotencyKey,
+      number: submission.bill.requests, isOnly: submission.body.shape == .single)
+    switch outcome {
+    case .failure(let refusal): refuse(submission, refusal)
+    case .success:
+      let offset = submission.appendVerdict(api.items)
+      let tag = VerdictPlace(slot: submission.slot ?? 0, offset: offset).tag
+      switch api.producer.produce(
+        api.topic, key: api.items.recordKey, value: api.items.recordValue, tag: tag)
+      {
+      case .queued: submission.outstanding += 1
+      case .full:
+        // Rare: it was asked before. The client repeats what has no 202.
+        api.counters.add(.unacknowledged)
+      case .refused(let error):
+        api.context.log.error("Kafka refuses a request", ["error": "\(error)"])
+        api.counters.add(.unacknowledged)
+      }
+    }
+    spill(submission)
+  }
+
+  private func refuse(_ submission: Submission, _ refusal: ItemReader.Refusal) {
+    api.counters.add(.refused)
+    submission.bill.refused += 1
+    submission.noteRefusal(refusal.problem.status)
+    submission.appendRefusal(refusal.problem, id: refusal.id)
+  }
+
+  private func spill(_ submission: Submission) {
+    let before = submission.verdicts.storedBytes
+    do throws(SystemError) {
+      try submission.verdicts.spillIfLong()
+    } catch {
+      giveUp(submission, .unavailable("the verdicts cannot be kept: \(error)"))
+    }
+    guard submission.verdicts.storedBytes > before else { return }
+    submission.account()
+    if api.isOutOfStorage(submission.key.key) { giveUp(submission, .outOfStorage) }
+  }
+
+  /// Looks at nothing more of the body; what was handed to Kafka before is answered for.
+  private func giveUp(_ submission: Submission, _ problem: Problem) {
+    guard !submission.isGivenUp else { return }
+    submission.isGivenUp = true
+    submission.noteRefusal(problem.status)
+    submission.ending = problem
+    submission.dropBody()
+  }
+}

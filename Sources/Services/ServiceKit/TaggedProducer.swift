@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+public import EventLoop
+public import Kafka
+
+/// A producer that keeps for each record, until Kafka has answered, what it is to the service that wrote it. Watches for
+/// records that Kafka does not take, if it is given a watch.
+///
+/// Owned by one thread. It looks every tag up: paths that write tens of thousands of records per second use numbers
+/// of their own on a `KafkaProducer`.
+public final class TaggedProducer<Tag> {
+  /// Kafka's final answer to one record.
+  public struct Answer {
+    public let tag: Tag
+    /// Where the record stands; −1 if the broker did not say, or refused it.
+    public let offset: Int64
+    public let partition: Int32
+    /// Why Kafka will never take it as it is; nil when Kafka has it.
+    public let refused: KafkaError?
+    /// The same in words: the topic, the record's size, and the remedy.
+    public let problem: String?
+  }
+
+  private let producer: KafkaProducer
+  private var watch: ProducerWatch?
+  private var tags: [UInt: Tag] = [:]
+  private var last: UInt = 0
+
+  /// Creates the client; does not wait for a broker. Throws for properties that librdkafka does not take.
+  ///
+  /// - Parameters:
+  ///   - wakeup: signalled when there are answers to take.
+  ///   - watch: reports what Kafka does not take; nil where nobody waits for it.
+  public init(
+    _ configuration: KafkaConfiguration, wakeup: Wakeup? = nil, watch: ProducerWatch? = nil
+  ) throws(KafkaError) {
+    producer = try KafkaProducer(configuration, wakeup: wakeup)
+    self.watch = watch
+  }
+
+  /// A topic that is known to exist.
+  public func topic(_ name: String) throws(KafkaError) -> KafkaTopic {
+    try producer.topic(known: name)
+  }
+
+  /// How many records wait for their answer.
+  public var outstanding: Int { tags.count }
+  /// Whether the next `produce` is sure to find no room.
+  public var isFull: Bool { producer.isFull }
+
+  /// Hands a record over; its answer brings the tag back.
+  ///
+  /// - Parameters:
+  ///   - key: nil: any partition does.
+  ///   - value: nil: a tombstone.
+  /// - Returns: false when there is no room now.
+  ///
+  /// Throws when the client will never take it, as it is larger than `message.max.bytes`.
+  public func produce(
+    _ topic: KafkaTopic, key: [UInt8]?, value: [UInt8]?, headers: [KafkaHeader] = [],
+    as tag: Tag
+  ) throws(KafkaError) -> Bool {
+    last += 1
+    switch producer.produce(topic, key: key, value: value, headers: headers, tag: last) {
+    case .queued: tags[last] = tag
+    case .full: return false
+    case .refused(let error): throw error
+    }
+    return true
+  }
+
+  /// The answers that have come since the last call. To be called every turn: repetitions happen here.
+  public func takeAnswers() -> [Answer] {
+    producer.takeDeliveries().compactMap { delivery -> Answer? in
+      guard let tag = tags.removeValue(forKey: delivery.tag) else { return nil }
+      let refused = delivery.refused
+      let problem = refused.map { error in
+        producer.refusedRecord(delivery.tag).map { producer.describe($0, error) } ?? "\(error)"
+      }
+      return Answer(
+        tag: tag, offset: delivery.offset, partition: delivery.partition, refused: refused,
+        problem: problem)
+    }
+  }
+
+  /// Reports what Kafka does not take; every turn, with monotonic milliseconds.
+  public func lookAfter(now: UInt64) { watch?.turn(producer, now: now) }
+
+  /// Gives up every record without an answer (`KafkaProducer.abandon`).
+  ///
+  /// - Returns: their tags.
+  @discardableResult
+  public func abandon() -> [Tag] {
+    defer { tags = [:] }
+    producer.abandon()
+    return Array(tags.values)
+  }
+
+  /// Sends what waits without lingering, and waits for all answers, which `takeAnswers` brings.
+  ///
+  /// - Returns: whether every record has its answer.
+  @discardableResult
+  public func flush(timeoutMilliseconds: UInt64) -> Bool {
+    producer.flush(timeoutMilliseconds: timeoutMilliseconds)
+  }
+
+  /// Ends the client. Records without an answer may or may not be stored.
+  public func close() { producer.close() }
+}
