@@ -7,7 +7,7 @@ public enum Lane: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case transactional
   case bulk
 
-  /// Whether it is the transactional lane. For hot paths, as `PushTarget.isDevice`.
+  /// True for the transactional lane. For hot paths, as `PushTarget.isDevice`.
   public var isTransactional: Bool {
     if case .transactional = self { true } else { false }
   }
