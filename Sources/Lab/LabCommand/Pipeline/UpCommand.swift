@@ -46,7 +46,7 @@ public enum UpCommand: Service {
     ) var subscriptions: String?
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
-    /// Where the embedded broker listens; nil takes the usual port if it is free.
+    /// The port of the embedded broker; nil takes the usual port if it is free.
     var kafkaPort: UInt16? { port.map { UInt16($0) } }
     fileprivate var isOnCluster: Bool { !bootstrap.isEmpty }
 
@@ -118,7 +118,7 @@ public enum UpCommand: Service {
     return plan
   }
 
-  /// Whether a pipeline can work there: alone, and on topics that are what they should be.
+  /// Checks that a pipeline can work there: alone, and on topics that are what they should be.
   private static func checkCluster(
     _ configuration: KafkaConfiguration, _ names: TopicNames, _ context: ServiceContext
   ) throws {
