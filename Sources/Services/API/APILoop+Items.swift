@@ -12,7 +12,7 @@ extension APILoop {
   /// The most bytes of one request: what a broker takes in a record, less room for an id.
   static let longestItem = 900_000
 
-  /// Whether more of a body may be looked at now: this turn has room for it, Kafka takes records, and its key's rate
+  /// True if more of a body may be looked at now: this turn has room for it, Kafka takes records, and its key's rate
   /// allows it.
   func mayGoOn(_ submission: Submission) -> Bool {
     guard budget.allows(submission.used(in: turns)) else {

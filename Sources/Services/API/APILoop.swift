@@ -80,7 +80,7 @@ final class APILoop: StreamHandler {
     try listen()
   }
 
-  /// Where it listens.
+  /// The port that it listens on.
   var port: UInt16 { server.port }
 
   private func listen() throws(ServiceFailure) {

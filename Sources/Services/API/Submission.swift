@@ -69,7 +69,7 @@ final class Submission {
     }
   }
 
-  /// Whether nothing will be added to `buffer`.
+  /// True if nothing will be added to `buffer`.
   var isWhole: Bool { isBodyComplete && !(inflater?.hasMore ?? false) }
 
   /// A packed body has more to unpack.
@@ -106,7 +106,7 @@ final class Submission {
 
   // MARK: Bounds
 
-  /// What was spent on it in this turn.
+  /// The work that was spent on it in this turn.
   func used(in turn: UInt64) -> Int { self.turn == turn ? used : 0 }
 
   func use(_ cost: Int, in turn: UInt64) {

@@ -25,7 +25,7 @@ final class CanaryLoop {
   private let parser = JSONParser()
   private var deliveries: [Delivery] = []
   private var watches: [CanaryWatch]
-  /// What the ids of this process have in common; another process, or an earlier one, has another.
+  /// The prefix that the ids of this process have in common; another process, or an earlier one, has another.
   private let idStart: String
   private let idBytes: [UInt8]
   private var count: UInt = 0

@@ -14,7 +14,7 @@ final class TokenProducer {
   private var deliveries: [Delivery] = []
   private static let deadMark: UInt = 1 << 63
 
-  /// What Kafka has taken since the last time that somebody asked.
+  /// The records that Kafka has taken since the last time that somebody asked.
   struct Progress {
     var devices = 0
     var dead = 0
