@@ -174,7 +174,7 @@ public final class KafkaGroupConsumer {
     return offsets
   }
 
-  /// The ends of partitions' logs, with records that an open transaction holds back: as the last fetches said, so
+  /// The ends of partitions' logs, including records that an open transaction holds back: as the last fetches said, so
   /// nobody is asked. Partitions that were not fetched yet are missing.
   public func knownEnds(_ partitions: [TopicPartition]) -> [TopicPartition: Int64] {
     guard let client else { return [:] }

@@ -112,7 +112,7 @@ public struct FaultEngine: Sendable {
     return decisions
   }
 
-  /// The addresses and environments that a standing rule applies to. addresses and environments.
+  /// The addresses and environments that a standing rule applies to.
   public func matcher(of decision: FaultDecision) -> FaultMatcher {
     entries[decision.rule].rule.matcher
   }

@@ -16,7 +16,7 @@ public struct DedupWindow: Sendable {
   var mask: Int
   /// Ids in the window.
   public internal(set) var count = 0
-  /// True if an id has left because the window was full. What is in it are the newest ids, always; before that, all.
+  /// True if an id has left because the window was full. The window then has the newest ids; before that, all of them.
   public internal(set) var hasForgotten = false
   /// The most ids the window holds.
   public let capacity: Int

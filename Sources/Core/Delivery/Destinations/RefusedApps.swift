@@ -81,9 +81,9 @@ public struct RefusedApps: Sendable {
 
   private mutating func noteNews() { if nextLook != .max { nextLook = 0 } }
 
-  /// True if APNs has served anything with this credential, even another app: then a refusal says nothing about the
-  /// credential.
+  /// True if APNs has served anything with this credential.
   public var hasServed: Bool { served.first != nil }
+  /// True if APNs has served another app with this credential: then a refusal says nothing about the credential.
   public func servesOther(than app: UInt64) -> Bool {
     (served.first ?? app) != app || (served.second ?? app) != app
   }

@@ -118,7 +118,7 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     refusedPartitions.remove(partition)
   }
 
-  /// True if a commit was given up: `due` says again what it said.
+  /// True if a commit was given up: `due` repeats it.
   ///
   /// - Parameter now: monotonic milliseconds.
   public func isUnanswered(now: UInt64) -> Bool { giveUpAt.map { now >= $0 } ?? false }

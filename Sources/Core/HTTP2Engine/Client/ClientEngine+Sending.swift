@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ClientEngine {
-  /// The bytes to write next. Whatever it names must be written before the next call.
+  /// The output to write next. Whatever it names must be written before the next call.
   @inline(__always)
   public mutating func nextOutput() -> ClientOutput {
     if !control.isEmpty { return .control }
