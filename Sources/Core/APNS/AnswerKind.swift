@@ -10,7 +10,7 @@ public enum AnswerID: UInt8, Sendable, CaseIterable {
   case sent
 }
 
-/// What the body of an answer says.
+/// The content of an answer's body.
 public enum AnswerBody: Equatable, Sendable {
   /// No JSON with a `reason`: nothing, HTML, or a part of something.
   case nothing
@@ -19,9 +19,9 @@ public enum AnswerBody: Equatable, Sendable {
   case reason(Reason)
 }
 
-/// What an answer counts as. Proxies, load balancers and captive portals answer, too, with the same statuses; what they
-/// say is no evidence about a push, its device token or a credential. APNs' answers carry an id, and its refusals a JSON
-/// `reason` (Apple, "Handling notification responses from APNs").
+/// The class of an answer. Proxies, load balancers and captive portals answer, too, with the same statuses; what they
+/// say is no evidence about a push, its device token or a credential. APNs' answers carry an id, and its refusals a
+/// JSON `reason` (Apple, "Handling notification responses from APNs").
 public enum AnswerKind: Equatable, Sendable {
   /// APNs took the push.
   case accepted

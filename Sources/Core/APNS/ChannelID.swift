@@ -6,7 +6,7 @@ public enum ChannelID {
   /// The most characters that are accepted.
   public static let maximumLength = 512
 
-  /// What is wrong with a channel id.
+  /// The fault in a channel id.
   public enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
     case empty
     case tooLong(Int)

@@ -9,7 +9,7 @@ public enum DeviceToken {
   /// The digits that today's tokens have: 32 to 128 bytes. Others are taken, and counted.
   public static let usualDigits = 64...256
 
-  /// Whether a byte only decorates a token: `<`, `>` and blanks of an old `NSData.description`.
+  /// True if a byte only decorates a token: `<`, `>` and blanks of an old `NSData.description`.
   public static func isDecoration(_ byte: UInt8) -> Bool {
     byte == UInt8(ascii: " ") || byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">")
   }
@@ -27,7 +27,7 @@ public enum DeviceToken {
     byte == 0x20 || (0x09...0x0D).contains(byte)
   }
 
-  /// What is wrong with a token.
+  /// The fault in a token.
   public enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
     case empty
     case oddLength(Int)

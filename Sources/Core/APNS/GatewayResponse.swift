@@ -28,18 +28,18 @@ public struct GatewayResponse: Equatable, Sendable {
   /// The reason, if the body gave one that is known.
   public var reason: Reason? { if case .reason(let reason) = body { reason } else { nil } }
 
-  /// What it counts as: what follows is decided by this.
+  /// The class of the answer: what follows is decided by this.
   public var kind: AnswerKind { AnswerKind(status: status, id: id, body: body) }
 
   /// Not an answer of APNs, or about another push.
   public var isForeign: Bool { kind == .foreign }
 
-  /// Whether it says that the token is dead: APNs' 410, with a reason to that effect or none that is known.
+  /// True if the answer says that the token is dead: APNs' 410, with a reason to that effect or none that is known.
   public var isAboutDeadToken: Bool {
     status == 410 && !isForeign && (reason == nil || reason?.rule.kind == .token)
   }
 
-  /// What to do with the notification. A known reason decides with its row, another one (APNs may add reasons) by the
+  /// The action for the notification. A known reason decides with its row, another one (APNs may add reasons) by the
   /// class of the status.
   public var verdict: Verdict {
     switch kind {
@@ -59,8 +59,8 @@ public struct GatewayResponse: Equatable, Sendable {
     }
   }
 
-  /// What to do with a notification to this kind of target. An answer to a broadcast says nothing about
-  /// any device token, whatever its words.
+  /// The action for a notification to this kind of target. An answer to a broadcast says nothing about any device
+  /// token, whatever its words.
   public func verdict(for target: PushTarget) -> Verdict {
     if target == .channel, case .rejected(aboutToken: true) = verdict {
       return .rejected(aboutToken: false)
@@ -68,7 +68,7 @@ public struct GatewayResponse: Equatable, Sendable {
     return verdict
   }
 
-  /// What a final answer says to whoever made the request, in words.
+  /// The meaning of a final answer to whoever made the request, in words.
   public var meaning: StaticString {
     switch kind {
     case .refused(let reason): reason.rule.kind.meaning
@@ -78,7 +78,7 @@ public struct GatewayResponse: Equatable, Sendable {
     }
   }
 
-  /// What to do with the connection.
+  /// The action for the connection.
   public var connection: ConnectionAction {
     switch kind {
     case .refused(let reason): reason.rule.connection
@@ -88,12 +88,12 @@ public struct GatewayResponse: Equatable, Sendable {
     }
   }
 
-  /// What to do about the credential.
+  /// The action for the credential.
   public var credential: CredentialAction {
     if case .refused(let reason) = kind { reason.rule.credential } else { .none }
   }
 
-  /// Whether a person should know; unknown reasons are worth a look, once each.
+  /// The level at which a person is told; unknown reasons are worth a look, once each.
   public var alert: AlertLevel {
     switch kind {
     case .accepted: .none

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a provider token (JWT, ES256) says. Source: Apple, "Establishing a token-based connection".
+/// The claims of a provider token (JWT, ES256). Source: Apple, "Establishing a token-based connection".
 public struct ProviderTokenClaims: Equatable, Sendable {
   /// `iss`: the team that owns the key.
   public let teamID: String
@@ -20,12 +20,12 @@ public struct ProviderTokenClaims: Equatable, Sendable {
     self.issuedAt = issuedAt
   }
 
-  /// Whether APNs would call the token expired at `now` (seconds).
+  /// True if APNs would call the token expired at `now` (seconds).
   public func isExpired(at now: Int64) -> Bool {
     now - issuedAt > Self.lifetime
   }
 
-  /// Whether a team id or key id has Apple's form: ten capital letters and digits.
+  /// True if a team id or key id has Apple's form: ten capital letters and digits.
   public static func isIdentifier(_ text: String) -> Bool {
     text.utf8.count == identifierLength
       && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }

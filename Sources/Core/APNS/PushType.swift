@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What kind of push a notification is (`apns-push-type`). The kind decides the topic's suffix, the
-/// priorities that are allowed and how large the body may be.
+/// The push type of a notification (`apns-push-type`). The kind decides the topic's suffix, the priorities that are
+/// allowed and how large the body may be.
 ///
 /// Source: Apple, "Sending notification requests to APNs".
 public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible {
@@ -53,8 +53,8 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
     if case .custom = self { "a type of --push-type" } else { "type \(self)" }
   }
 
-  /// What follows the bundle id in `apns-topic`. An MDM topic is not made of a bundle id: it is the
-  /// UID of the push certificate, which then stands as the app. That of a custom type is in `PushTypes`.
+  /// The suffix that follows the bundle id in `apns-topic`. An MDM topic is not made of a bundle id: it is the UID of
+  /// the push certificate, which then stands as the app. That of a custom type is in `PushTypes`.
   public var topicSuffix: StaticString {
     switch self {
     case .alert, .background, .mdm, .custom: ""
@@ -78,7 +78,7 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
   /// The largest body of a broadcast to a channel, in bytes.
   public static let broadcastPayloadLimit = 5_120
 
-  /// How a request of this type may be authenticated.
+  /// The ways in which a request of this type may be authenticated.
   public enum Authentication: UInt8, Sendable {
     /// A provider token or a certificate that lists the topic.
     case either
@@ -104,9 +104,9 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
     self == .background ? 5 : 10
   }
 
-  /// Whether a request of this type makes sense with this priority: what APNs takes, less what defeats
-  /// the type. A call (VoIP) that waits for the device to save power comes too late, and a location
-  /// query at priority 1 never wakes the device.
+  /// True if a request of this type makes sense with this priority: what APNs takes, less what defeats the type. A call
+  /// (VoIP) that waits for the device to save power comes too late, and a location query at priority 1 never wakes the
+  /// device.
   public func suits(priority: Int64) -> Bool {
     switch self {
     case .voip: priority == 10
@@ -115,8 +115,8 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
     }
   }
 
-  /// Whether APNs takes the type with this priority: 10, 5 or 1; a background push only with 5; a
-  /// Live Activity and a media session not with 1.
+  /// True if APNs takes the type with this priority: 10, 5 or 1; a background push only with 5; a Live Activity and a
+  /// media session not with 1.
   public func allows(priority: Int64) -> Bool {
     switch self {
     case .background: priority == 5

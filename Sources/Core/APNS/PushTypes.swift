@@ -19,7 +19,7 @@ public struct PushTypes: Sendable, Equatable {
   /// The most bytes of a name and of a suffix.
   public static let maximumText = 64
 
-  /// What is built in.
+  /// The built-in push types only.
   public static let builtIn = PushTypes()
   /// For programs that only look at records and know no setting: every text that can be a name is a type.
   public static let any = PushTypes(acceptsAny: true)
@@ -96,7 +96,7 @@ public struct PushTypes: Sendable, Equatable {
     return custom[Int(index)].name
   }
 
-  /// What follows the bundle id in the topic; `nil` if it is unknown.
+  /// The suffix that follows the bundle id in the topic; `nil` if it is unknown.
   public func suffix(of type: PushType) -> String? {
     guard case .custom(let index) = type else { return type.topicSuffix.description }
     return Int(index) < custom.count ? custom[Int(index)].suffix : nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What kind of answer a reason is; the class decides what is not said in a row of its own.
+/// The class of a reason; the class decides what is not said in a row of its own.
 public enum ReasonClass: UInt8, Sendable {
   /// The request is wrong: never send it again unchanged.
   case fix
@@ -19,7 +19,7 @@ public enum ReasonClass: UInt8, Sendable {
 }
 
 extension ReasonClass {
-  /// What an answer of this kind says to whoever made the request, where it is final.
+  /// The meaning of an answer of this kind, where it is final, to whoever made the request.
   public var meaning: StaticString {
     switch self {
     case .fix: "APNs refuses the request as it is; change it before you send it again"
@@ -32,7 +32,7 @@ extension ReasonClass {
   }
 }
 
-/// Where a reason may be seen.
+/// The answers in which a reason may be seen.
 public struct ReasonOrigin: OptionSet, Sendable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }

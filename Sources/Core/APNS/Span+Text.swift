@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Span<UInt8> {
-  /// Whether the span holds exactly these UTF-8 bytes.
+  /// True if the span holds exactly these UTF-8 bytes.
   public func spells(_ text: String) -> Bool {
     let other = text.utf8.span
     guard count == other.count else { return false }

@@ -15,7 +15,7 @@ extension DeviceToken {
     case severalLines
     case percentEncoded
 
-    /// What a text that is no token seems to be; nil if it is like nothing known.
+    /// The likely kind of a text that is no token; nil if it is like nothing known.
     public init?(_ text: Span<UInt8>) {
       let range = DeviceToken.trimmed(text)
       // A long text is shown by its beginning everywhere; no token is longer.
@@ -65,7 +65,7 @@ extension DeviceToken {
       }
     }
 
-    /// What it looks like, and what to do.
+    /// The likely kind of the text, and its remedy.
     public var words: String {
       switch self {
       case .base64: "it looks like base64: send the token's bytes as hexadecimal digits"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an answer means for the notification that it answers.
+/// The consequence of an answer for the notification that it answers.
 public enum Verdict: Equatable, Sendable {
   /// APNs took it (which is not yet delivery to a device).
   case delivered
@@ -20,7 +20,7 @@ public enum Verdict: Equatable, Sendable {
   case foreign
 }
 
-/// How long to wait before a notification is sent again.
+/// The wait before a notification is sent again.
 public enum RetryDelay: UInt8, Equatable, Sendable {
   /// From a second up, doubling: the device was used too often.
   case soon
@@ -28,7 +28,7 @@ public enum RetryDelay: UInt8, Equatable, Sendable {
   case quarterHour
 }
 
-/// What an answer means for the connection that it came on.
+/// The consequence of an answer for the connection that it came on.
 public enum ConnectionAction: UInt8, Equatable, Sendable {
   case keep
   /// Send nothing new on it, let the open streams end, then close it.
@@ -39,7 +39,7 @@ public enum ConnectionAction: UInt8, Equatable, Sendable {
   case closeIfRepeated
 }
 
-/// What an answer means for the credential (provider token or certificate) in use.
+/// The consequence of an answer for the credential (provider token or certificate) in use.
 public enum CredentialAction: UInt8, Equatable, Sendable {
   case none
   /// A newer provider token is needed; never sooner than 20 minutes after the last.
@@ -53,7 +53,7 @@ public enum CredentialAction: UInt8, Equatable, Sendable {
   case stop
 }
 
-/// Whether a person should know.
+/// The level at which a person is told.
 public enum AlertLevel: UInt8, Equatable, Sendable {
   case none
   /// When the rate of this answer leaves its usual range.

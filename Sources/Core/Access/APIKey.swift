@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a key of the HTTP API allows. The key itself is not known here: only its SHA-256.
+/// The rights of a key of the HTTP API. The key itself is not known here: only its SHA-256.
 public struct APIKey: Sendable, Equatable {
-  /// Who has it, for logs and metrics.
+  /// The key's holder, for logs and metrics.
   public let name: String
   /// The 32 bytes of SHA-256 over the key.
   public let digest: [UInt8]

@@ -19,7 +19,7 @@ public struct BodyBill: Sendable, Equatable {
 
   public init() {}
 
-  /// Whether something was charged: a body's first request is looked at without a wait.
+  /// True if something was charged: a body's first request is looked at without a wait.
   public var isBegun: Bool { charged > 0 }
 
   /// Requests to be charged since the last call.

@@ -52,7 +52,7 @@ public struct ItemSplitter: Sendable, Equatable {
   private var depth = 0
   private var isInString = false
   private var isEscaped = false
-  /// How far the bytes that are there have been looked at.
+  /// The number of bytes that have been scanned.
   private var scanned = 0
   private var itemStart = 0
 
@@ -61,7 +61,7 @@ public struct ItemSplitter: Sendable, Equatable {
   /// Empty lines that were passed.
   public private(set) var emptyLines = 0
 
-  /// Whether the body is a JSON array: its answer is one, too.
+  /// True if the body is a JSON array: its answer is one, too.
   public private(set) var isArray = false
 
   /// The next item among the bytes at hand, nil when it is not complete yet. `passed` bytes may be removed then.

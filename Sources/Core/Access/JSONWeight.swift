@@ -8,7 +8,7 @@ public enum JSONWeight {
   /// A text may have one more value for so many bytes: a device token has 64.
   static let bytesPerValue = 32
 
-  /// Whether the text has few enough values for its length. Those in strings count: no message has so many commas.
+  /// True if the text has few enough values for its length. Those in strings count: no message has so many commas.
   public static func isBearable(_ text: Span<UInt8>) -> Bool {
     var left = free + text.count / bytesPerValue
     for index in 0..<text.count where opensValue(text[index]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How much a client may still ask for: a token bucket that holds one second of its rate.
+/// The requests that a client may still make: a token bucket that holds one second of its rate.
 ///
 /// A body that has begun may overdraw it, and what follows waits until the debt is paid: a long stream is slowed down,
 /// never cut.

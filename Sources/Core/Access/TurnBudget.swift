@@ -18,7 +18,7 @@ public struct TurnBudget: Sendable, Equatable {
 
   public init() {}
 
-  /// Whether a body on which `used` was spent in this turn goes on.
+  /// True if a body on which `used` was spent in this turn goes on.
   public func allows(_ used: Int) -> Bool {
     used < Self.guaranteed || (used < Self.share && left > 0)
   }

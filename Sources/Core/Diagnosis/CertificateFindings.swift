@@ -9,7 +9,7 @@ public struct CertificateFacts: Sendable, Equatable {
   public var topics: [String]
   /// Bundle ids that its list lets it serve.
   public var apps: [String]
-  /// Whether it has the marks of the sandbox (…6.3.1), of production (…6.3.2).
+  /// True if it has the mark of the sandbox (…6.3.1), of production (…6.3.2).
   public var hasSandboxMark: Bool
   public var hasProductionMark: Bool
   /// Seconds since the epoch.
@@ -29,7 +29,7 @@ public struct CertificateFacts: Sendable, Equatable {
   }
 }
 
-/// What is worth knowing about client certificates that can be read and belong to their keys.
+/// Findings about client certificates that can be read and belong to their keys.
 public enum CertificateFindings {
   /// Days before its end from which on a certificate is worth a warning.
   public static let warningDays: Int64 = 30

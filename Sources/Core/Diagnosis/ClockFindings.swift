@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is known about the clock of this machine. APNs refuses provider tokens that are older than an hour or from the
+/// Findings about the clock of this machine. APNs refuses provider tokens that are older than an hour or from the
 /// future, so a signer's clock must be right.
 public enum ClockFindings {
   /// A difference that is worth an error, in seconds.

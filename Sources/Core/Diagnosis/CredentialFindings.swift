@@ -33,8 +33,8 @@ public struct CredentialFacts: Sendable, Equatable {
   }
 }
 
-/// What can be wrong with signing keys that are readable and well formed: ids that were mixed up. APNs answers to such
-/// keys with 403 InvalidProviderToken, and does not say which of the two ids is wrong.
+/// Findings about signing keys that are readable and well formed: ids that were mixed up. APNs answers to such keys
+/// with 403 InvalidProviderToken, and does not say which of the two ids is wrong.
 public enum CredentialFindings {
   /// One finding a credential.
   public static func all(_ credentials: [CredentialFacts]) -> [Finding] {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What several programs found, as one report: what more than one of them found stands once, and what they must have
-/// in common is compared.
+/// The findings of several programs, as one report: what more than one of them found stands once, and what they must
+/// have in common is compared.
 public struct DoctorReport: Sendable, Equatable {
   public struct Entry: Sendable, Equatable {
     public let finding: Finding
-    /// Who found it.
+    /// The programs that found it.
     public internal(set) var programs: [String]
   }
 

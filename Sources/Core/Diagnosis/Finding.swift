@@ -17,7 +17,7 @@ public struct Finding: Sendable, Equatable {
     private var rank: Int { Status.allCases.firstIndex(of: self) ?? 0 }
   }
 
-  /// What kind of thing it is.
+  /// The subject of a finding.
   public enum Subject: String, Sendable, CaseIterable {
     case settings, credential, certificate, root, clock, kafka, topic, group, partitions, proxy,
       gateway
@@ -28,7 +28,7 @@ public struct Finding: Sendable, Equatable {
   /// Which one: a file, a setting, a topic, an address.
   public let place: String
   public let message: String
-  /// What to do; empty if nothing is to be done.
+  /// The remedy; empty if nothing is to be done.
   public let remedy: String
 
   public init(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 
-/// What became of one request to a gateway that carries neither a provider token nor a payload.
+/// The result of one request to a gateway that carries neither a provider token nor a payload.
 public struct GatewayFacts: Sendable, Equatable {
   public enum Outcome: Sendable, Equatable {
     /// The host's name has no address.
@@ -65,7 +65,7 @@ public enum GatewayFindings {
     }
   }
 
-  /// Who vouches for a host of Apple's.
+  /// Findings about the root certificate of a host of Apple's.
   private static func root(_ facts: GatewayFacts) -> [Finding] {
     guard environment(ofApple: facts.host) != nil, let root = facts.root,
       root != RootFindings.current, root != RootFindings.former

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Pipeline
 
-/// What a program found out about its Kafka cluster before it runs, and what follows from it.
+/// The facts that a program found out about its Kafka cluster before it runs, and the findings that follow from them.
 public struct KafkaFacts: Sendable {
-  /// What became of a question to the cluster.
+  /// The cluster's answer to a question.
   public enum Answer: Sendable, Equatable {
     case allowed
     /// The cluster's authorizer says no.
@@ -17,9 +17,9 @@ public struct KafkaFacts: Sendable {
   public struct Topic: Sendable, Equatable {
     /// nil if it does not exist.
     public var state: TopicState?
-    /// Whether the user may see it.
+    /// The answer to whether the user may see the topic.
     public var describe: Answer
-    /// Whether the user may read it; `unknown` for one that the program does not read.
+    /// The answer to whether the user may read the topic; `unknown` for one that the program does not read.
     public var read: Answer
 
     public init(state: TopicState?, describe: Answer, read: Answer = .unknown) {
@@ -33,15 +33,15 @@ public struct KafkaFacts: Sendable {
   public var bootstrap: String
   /// nil when a broker answers; else why none does.
   public var failure: String?
-  /// Whether it refused us or cannot be trusted, as opposed to not answering.
+  /// True if the cluster refused us or cannot be trusted, as opposed to not answering.
   public var isRefusal = false
   public var brokers = 0
   /// The principal as far as it is known: the SASL user name; nil without one.
   public var user: String?
   public var topics: [String: Topic] = [:]
   public var group: Answer = .unknown
-  /// Whether Kafka gives a producer of this user an id: `refused` if it may write to no topic at all; nil when it was not
-  /// asked.
+  /// The answer to whether Kafka gives a producer of this user an id: `refused` if it may write to no topic at all; nil
+  /// when it was not asked.
   public var producing: Answer = .unknown
   /// The way in which the user logs in with SASL, such as `SCRAM-SHA-512`; nil without SASL.
   public var mechanism: String?
@@ -77,7 +77,7 @@ public struct KafkaFindings {
     return [.warning(.kafka, facts.bootstrap, warning.message, remedy: warning.remedy)]
   }
 
-  /// What is wrong with a way to log in, and what to do about it; nil for nothing.
+  /// The fault in a way to log in, and its remedy; nil for nothing.
   public static func login(
     _ mechanism: String?, _ library: LibraryVersion
   ) -> (message: String, remedy: String)? {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Pipeline
 
-/// What a user of Kafka may do to a topic or a consumer group.
+/// The operations that a user of Kafka may perform on a topic or a consumer group.
 public struct KafkaRight: Sendable, Equatable {
   public enum Resource: Sendable, Hashable {
     case topic(String)
@@ -39,7 +39,7 @@ public enum KafkaUser: String, Sendable, CaseIterable {
   /// The consumer group that it reads in; nil for none.
   public var group: ReaderGroup? { ReaderGroup(rawValue: rawValue) }
 
-  /// Whether `group` is only how the names of its groups begin: `martlet-webhooks` has one for each endpoint.
+  /// True if `group` is only the prefix of its groups' names: `martlet-webhooks` has one for each endpoint.
   public var hasGroups: Bool { self == .webhooks }
 }
 
@@ -76,7 +76,7 @@ public struct KafkaRights: Sendable {
     all = topics + (group.map { [$0] } ?? [])
   }
 
-  /// What a program reads and what it writes.
+  /// The topics that a program reads and those that it writes.
   private static func topics(
     of program: KafkaUser, _ names: TopicNames
   ) -> (read: Set<String>, written: Set<String>) {
@@ -115,7 +115,7 @@ public struct KafkaRights: Sendable {
   /// The topics that it writes.
   public var writtenTopics: [String] { topics { $0.contains(.write) } }
 
-  /// What the table grants to one topic or group: nothing where it does not name it.
+  /// The operations that the table grants on one topic or group: nothing where it does not name it.
   public func operations(on resource: KafkaRight.Resource) -> [KafkaRight.Operation] {
     all.first { $0.resource == resource }?.operations ?? []
   }
@@ -127,7 +127,7 @@ public struct KafkaRights: Sendable {
     }
   }
 
-  /// What grants the rights: one command of Kafka's for each set of operations.
+  /// The commands that grant the rights: one command of Kafka's for each set of operations.
   ///
   /// - Parameter user: the principal, such as `User:martlet-ingest`.
   public func commands(user: String) -> [String] {
@@ -147,7 +147,7 @@ public struct KafkaRights: Sendable {
     }
   }
 
-  /// What grants the rights to one topic or group.
+  /// The command that grants the rights to one topic or group.
   public func command(for resource: KafkaRight.Resource, user: String) -> String {
     let known = operations(on: resource)
     let operations = known.isEmpty ? [.read] : known

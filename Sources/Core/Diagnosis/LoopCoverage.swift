@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a lane has a partition for every loop of every sender. A loop without one sends nothing of that lane.
+/// Checks that a lane has a partition for every loop of every sender. A loop without one sends nothing of that lane.
 public struct LoopCoverage: Sendable, Equatable {
   /// Event loops of each sender.
   public let loops: Int
-  /// How many senders share the lane, at least.
+  /// The least number of senders that share the lane.
   public let senders: Int
 
   public init(loops: Int, senders: Int) {
@@ -12,8 +12,8 @@ public struct LoopCoverage: Sendable, Equatable {
     self.senders = max(1, senders)
   }
 
-  /// What one member can tell from its own assignment: members differ by one partition at most, so with more senders
-  /// than these it would have fewer.
+  /// Derives the number of senders from one member's own assignment: members differ by one partition at most, so with
+  /// more senders than these it would have fewer.
   ///
   /// - Parameters:
   ///   - assigned: partitions that this sender has, of all topics.
@@ -28,7 +28,7 @@ public struct LoopCoverage: Sendable, Equatable {
   /// Loops that have nothing of a lane with so many partitions.
   public func idleLoops(partitions: Int) -> Int { max(0, needed - partitions) }
 
-  /// What to do about it.
+  /// The remedy.
   public func remedy(topic: String) -> String {
     "add partitions (kafka-topics.sh --alter --topic \(topic) --partitions \(needed); docs/operations.md, Adding"
       + " partitions), lower --loops, or run fewer senders"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether the trust store has the two roots that Apple's page "Setting up a remote notification server" names. Only
-/// the new one is needed: the gateways moved to it in 2025.
+/// Checks that the trust store has the two roots that Apple's page "Setting up a remote notification server" names.
+/// Only the new one is needed: the gateways moved to it in 2025.
 public enum RootFindings {
   public static let current = "USERTrust RSA Certification Authority"
   public static let former = "AAA Certificate Services"

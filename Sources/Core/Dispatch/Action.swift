@@ -4,7 +4,7 @@ public import APNS
 public import Delivery
 public import Pipeline
 
-/// What the `Dispatcher` wants done. Slots and pools are named by their numbers.
+/// An action that the `Dispatcher` wants performed. Slots and pools are named by their numbers.
 ///
 /// The owner does all that is named before it tells the next event: until then a slot that has ended is not reused,
 /// and what is known of its push can be asked for.

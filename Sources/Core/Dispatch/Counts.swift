@@ -2,7 +2,7 @@
 
 internal import Pipeline
 
-/// What a sender loop counts. Every record taken ends in exactly one of the outcomes or a retry.
+/// The counters of a sender loop. Every record taken ends in exactly one of the outcomes or a retry.
 public enum SenderCounter: Int, CaseIterable, Sendable {
   /// Records taken out of Kafka.
   case taken
@@ -67,7 +67,7 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
   /// Records taken and not completed, and completed runs among them, of all partitions.
   case openRecords
   case completedRuns
-  /// How long the oldest open record of any partition has kept its committed offset from moving.
+  /// The longest time that the oldest open record of a partition has kept its committed offset from moving.
   case oldestOpenMilliseconds
   /// Offsets between the oldest open record and the newest one, in the partition where that is most.
   case widestSpan

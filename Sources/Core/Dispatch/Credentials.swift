@@ -11,13 +11,13 @@ struct Credentials: ~Copyable, Sendable {
   /// The pool of a credential and of a client certificate, by `GatewayKind.place`; −1 for none yet.
   private var tokenPools: [Int32] = []
   private var certificatePools: [Int32] = []
-  /// Whether all credentials that the topic had at the start are known: no app is unknown before.
+  /// True if all credentials that the topic had at the start are known: no app is unknown before.
   private(set) var knowsAll = false
   /// Credentials that serve other apps than before, according to the records that are being applied.
   private var reassigned: [Int] = []
   /// Apps for which a provider token was asked for a moment ago.
   private var wanted = ThrottleTable(capacity: 256)
-  /// How often that happened since then (monotonic milliseconds).
+  /// The number of requests in the current second, which began at `since` (monotonic milliseconds).
   private var asked = (since: UInt64(0), count: 0)
   /// Most requests per second: anyone may write notifications of apps that nobody has.
   static let mostRequests = 256
@@ -39,8 +39,8 @@ struct Credentials: ~Copyable, Sendable {
     return tokens.resolve(appHash: push.app, environment: environment).map { .token($0) }
   }
 
-  /// Whether it may yet turn out that a credential serves the push: not all of them are known, or it is a certificate
-  /// whose time is over and that has to be renewed.
+  /// True if a credential may yet turn out to serve the push: not all of them are known, or it is a certificate whose
+  /// time is over and that has to be renewed.
   func mayServe(_ push: borrowing PushState) -> Bool {
     if push.authentication != .providerToken,
       certificates.knows(appHash: push.app, environment: push.kind.environment)
@@ -60,7 +60,7 @@ struct Credentials: ~Copyable, Sendable {
     return certificate != nil ? .certificateOnly : .noCredential
   }
 
-  /// Whether a provider token is to be asked for now for an app: once per second for each, and for a bounded number of
+  /// Decides whether to ask now for an app's provider token: once per second for each, and for a bounded number of
   /// apps, because a backlog must not become a flood of messages. What is left out is asked for with a later push.
   mutating func shouldRequestToken(of push: borrowing PushState, now: UInt64) -> Bool {
     guard push.authentication != .certificate else { return false }

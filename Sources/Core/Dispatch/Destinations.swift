@@ -4,8 +4,8 @@ internal import APNS
 internal import Delivery
 internal import Pipeline
 
-/// Where pushes go: the credentials that there are, the pools of connections that carry the pushes of each, and the lines
-/// in which pushes wait for a stream or for a credential.
+/// The destinations of pushes: the credentials that there are, the pools of connections that carry the pushes of each,
+/// and the lines in which pushes wait for a stream or for a credential.
 ///
 /// Credentials come, change and go while pushes are under way: connections that used the old one drain, what waited for
 /// them goes on with the new one, and nothing is dropped.
@@ -25,7 +25,7 @@ struct Destinations: ~Copyable, Sendable {
     credentials = Credentials(certificates: certificates)
   }
 
-  /// How many there are, with those that nothing was sent to yet.
+  /// The number of destinations, with those that nothing was sent to yet.
   var count: Int { pools.served + credentials.unused }
 
   /// When time alone makes something due, in monotonic milliseconds; nil while nothing goes on.

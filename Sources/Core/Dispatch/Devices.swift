@@ -3,8 +3,8 @@
 internal import Delivery
 internal import Pipeline
 
-/// What is kept about single devices: which are throttled, which APNs has just called dead, and whose turn it is where
-/// order is kept.
+/// The state that is kept about single devices: which are throttled, which APNs has just called dead, and whose turn it
+/// is where order is kept.
 struct Devices: Sendable {
   private var throttled = ThrottleTable()
   private var invalid = RecentInvalidations()
@@ -29,7 +29,7 @@ struct Devices: Sendable {
   /// False when certainly no device is throttled: the usual case, which costs one comparison.
   func mayThrottle(now: UInt64) -> Bool { throttled.mayThrottle(now: now) }
 
-  /// How long nothing should go to the device, in milliseconds; 0 if something may.
+  /// The time for which nothing should go to the device, in milliseconds; 0 if something may.
   func pause(_ device: UInt64, now: UInt64) -> Int64 {
     Int64(throttled.remaining(device, now: now))
   }
@@ -67,7 +67,7 @@ struct Devices: Sendable {
   /// False when certainly no device is known to be dead, which costs one comparison.
   func mayBeDead(now: UInt64) -> Bool { !invalid.isEmpty(now: now) }
 
-  /// Whether a push was requested before its device was called dead.
+  /// True if a push was requested before its device was called dead.
   func isDead(_ push: borrowing PushState, now: UInt64) -> Bool {
     invalid.covers(push.tokenKey, created: push.created, now: now)
   }

@@ -4,7 +4,7 @@ public import APNS
 public import Delivery
 public import Pipeline
 
-/// What one loop of the sender decides by: an operator's settings, and numbers that none changes. All times are
+/// The settings of one loop of the sender: an operator's settings, and numbers that none changes. All times are
 /// milliseconds.
 public struct DispatchSettings: Sendable {
   /// Most notifications of a loop, from being taken to their outcome.
@@ -30,13 +30,13 @@ public struct DispatchSettings: Sendable {
   public var connectionRequests: UInt64 = 1_000_000_000
   /// When a pool opens and closes connections.
   public var pool = ConnectionPoolPolicy.Limits(minimum: 1, maximum: 4)
-  /// What all pools may have together.
+  /// The limits of all pools together.
   public var budget = ConnectionBudget.Limits()
-  /// How long a notification waits for a provider token of its app.
+  /// The time that a notification waits for a provider token of its app.
   public var credentialWait: UInt64 = 60_000
   /// `apns-id`s that one partition remembers.
   public var dedupWindow = 20_000
-  /// What one partition may have unfinished.
+  /// The limits of one partition's unfinished work.
   public var partitionBounds = PartitionBounds()
   /// One notification in flight per device.
   public var isOrdered = false

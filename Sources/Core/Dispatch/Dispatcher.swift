@@ -65,7 +65,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// Any partition's queue may have records.
   public mutating func signalledAll() { work.signalledAll() }
 
-  /// Whether a turn right now would find records and room for them.
+  /// True if a turn right now would find records and room for them.
   public mutating func canTake(isProducerOpen: Bool) -> Bool {
     intake.canTake(isProducerOpen: isProducerOpen, &destinations, &work)
   }
@@ -75,7 +75,7 @@ public struct Dispatcher: ~Copyable, Sendable {
     intake.begin(&destinations, &work)
   }
 
-  /// What is to be taken next; `took` follows. Nil: nothing more in this turn.
+  /// The records to take next; `took` follows. Nil: nothing more in this turn.
   ///
   /// - Parameter isProducerOpen: the producer takes further records now.
   public mutating func nextTake(isProducerOpen: Bool) -> Take? {
@@ -171,7 +171,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   // What a shell asks for each push is `mutating`, although it only reads: a borrow of so large a value is passed as a
   // copy.
 
-  /// What a push's receipt says of it.
+  /// The end of a push, for its receipt.
   public mutating func ending(_ slot: UInt32) -> PushStates.Ending { work.pushes.ending(slot) }
 
   /// Time of day of a push's last send, in milliseconds.
@@ -255,7 +255,7 @@ public struct Dispatcher: ~Copyable, Sendable {
 
   // MARK: Partitions
 
-  /// Whether the loop feeds: it has its partitions and nobody has asked for them back.
+  /// True if the loop feeds: it has its partitions and nobody has asked for them back.
   public var isFeeding: Bool { work.partitions.isFeeding }
 
   /// A partition is the loop's now.
@@ -298,7 +298,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// - Returns: false when that is not due yet.
   public mutating func upkeep() -> Bool { destinations.upkeep(&work) }
 
-  /// What may be committed, and what is strange; nil while that is not due yet.
+  /// The progress that may be committed, and anomalies; nil while that is not due yet.
   public mutating func report() -> [PartitionReport]? { work.report() }
 
   // MARK: Its state, for shells, status pages and tests
@@ -330,7 +330,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// Outcomes and other records that Kafka has not acknowledged yet.
   public var unacknowledged: Int { work.partitions.unacknowledged }
 
-  /// How far a partition is.
+  /// The progress of a partition.
   public mutating func standing(of partition: Int) -> PartitionStanding {
     work.standing(of: partition)
   }

@@ -23,6 +23,6 @@ public enum GatewayKind: UInt8, Sendable, CaseIterable {
     }
   }
 
-  /// Where a credential's pool of this kind stands in a table of pools.
+  /// The index of a credential's pool of this kind in a table of pools.
   func place(_ credential: Int) -> Int { credential * Self.allCases.count + Int(rawValue) }
 }

@@ -6,7 +6,7 @@ internal import Pipeline
 /// Records to be taken from a partition.
 public struct Take: Sendable, Equatable {
   public let partition: Int
-  /// How many at most.
+  /// The most records to take.
   public let count: Int
 }
 
@@ -22,7 +22,7 @@ struct Intake: Sendable {
   private var isRest = false
   /// The partition being looked at, or of retries its place among them.
   private var position = 0
-  /// Where this part of the partitions ends.
+  /// The end of this part of the partitions.
   private var end = 0
   /// Records that there is room for.
   private var room = 0
@@ -49,7 +49,7 @@ struct Intake: Sendable {
     begin(.first, &destinations, work)
   }
 
-  /// What is to be taken next. Nil: nothing more in this turn.
+  /// The records to take next. Nil: nothing more in this turn.
   ///
   /// - Parameter isProducerOpen: the producer takes further records now.
   mutating func next(
@@ -82,7 +82,7 @@ struct Intake: Sendable {
     return position
   }
 
-  /// Whether a turn right now would find records and room for them.
+  /// True if a turn right now would find records and room for them.
   mutating func canTake(
     isProducerOpen: Bool, _ destinations: inout Destinations, _ work: inout Workload
   ) -> Bool {
@@ -102,7 +102,7 @@ struct Intake: Sendable {
 
   // MARK: Room
 
-  /// How many records of a class there is room for now.
+  /// The number of records of a class for which there is room now.
   ///
   /// Stream credit, beyond what waits already, is what pulls records in.
   private func room(
@@ -118,7 +118,7 @@ struct Intake: Sendable {
     return min(free, Self.lookahead + destinations.demand(for: sendClass, now: work.turn.now))
   }
 
-  /// Whether nothing of a partition forbids to take records of it.
+  /// True if nothing forbids taking records of a partition.
   private func mayTake(from index: Int, _ work: inout Workload) -> Bool {
     !work.partitions[index].hasEarly && work.allowance(of: index) > 0
   }

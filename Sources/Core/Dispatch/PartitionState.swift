@@ -4,19 +4,19 @@ internal import APNS
 public import Delivery
 public import Pipeline
 
-/// What kind of topic a partition belongs to: decides its turn and when its records are due.
+/// The kind of topic that a partition belongs to: decides its turn and when its records are due.
 public enum Feed: Sendable, Equatable {
   case lane(Lane)
   case retries(RetryTier)
 
-  /// Whether it is one of the lanes, whose notifications come for the first time.
+  /// True for a lane, whose notifications come for the first time.
   public var isLane: Bool { if case .lane = self { true } else { false } }
 }
 
-/// Where a partition is begun, and what is known of its records.
+/// The position from which a partition is read, and the known state of its records.
 public struct GrantedPartition: Sendable {
   public var feed: Feed
-  /// Where to go on, and what is done above that.
+  /// The position from which to read, and the offsets above it that are done.
   public var resume: ResumePoint
   /// The `apns-id`s that are known: those of what was completed here when the partition was ours before.
   public var window: DedupWindow?
@@ -34,22 +34,22 @@ public struct GrantedPartition: Sendable {
   }
 }
 
-/// How far a partition is done.
+/// The progress of a partition.
 public struct PartitionDone: Sendable, Equatable {
   /// One past the contiguous prefix of completed records.
   public var committable: Int64
-  /// What is completed above it, ascending.
+  /// The completed offsets above it, ascending.
   public var completedAbove: [Range<Int64>]
 }
 
-/// How far a partition is, for those who look.
+/// The progress of a partition, for status displays.
 public struct PartitionStanding: Sendable {
   public let feed: Feed
   /// Records taken and not completed.
   public let open: Int
   /// The first offset that is not complete; nil while nothing was read.
   public let committable: Int64?
-  /// How long that has not moved, in milliseconds.
+  /// The time for which that has not moved, in milliseconds.
   public let headAge: UInt64
 }
 
@@ -69,9 +69,9 @@ public struct PartitionState: Sendable {
 
   private let bounds: PartitionBounds
   private var windowDeadline: UInt64?
-  /// Whether the ids of all records before are known, as far as a window reaches.
+  /// True if the ids of all records before are known, as far as a window reaches.
   private var isWindowWhole: Bool
-  /// What was last told to the control thread.
+  /// The progress last reported to the control thread.
   private var told: (committable: Int64, completions: UInt64) = (-1, 0)
   /// Completed runs above the committable offset when that was last looked at.
   private var runs = 0
@@ -120,7 +120,7 @@ public struct PartitionState: Sendable {
     pacing?.release(written: written, wall: wall, now: now, random: random) ?? 0
   }
 
-  /// How its records share the streams.
+  /// The class by which its records share the streams.
   public var sendClass: SendClass {
     switch feed {
     case .lane(let lane): SendClass(lane)
@@ -150,10 +150,10 @@ public struct PartitionState: Sendable {
   /// Records taken and not completed.
   public var open: Int { ledger?.incomplete ?? 0 }
 
-  /// Whether everything that is still worked on is done.
+  /// True if everything that is still worked on is done.
   var isDrained: Bool { open <= handedBack }
 
-  /// How many records may be taken now, as far as this partition alone is concerned.
+  /// The number of records that may be taken now, as far as this partition alone is concerned.
   ///
   /// - Parameter reserve: how many of those that may be open are to be left.
   func allowance(reserve: Int = 0) -> Int {
@@ -191,7 +191,7 @@ public struct PartitionState: Sendable {
 
   // MARK: Deduplication
 
-  /// Whether a record is the first with its `apns-id` among the last ones.
+  /// True if a record is the first with its `apns-id` among the last ones.
   mutating func isFirst(_ id: NotificationID) -> Bool { recent.isFirst(id) }
 
   /// The ids of what the owner before took have been read again: the newest, or all that a window holds. Late
@@ -233,7 +233,7 @@ public struct PartitionState: Sendable {
 
   // MARK: What the control thread is told
 
-  /// What may be committed if that is news; nil while nothing was read.
+  /// The progress that may be committed, if it is new; nil while nothing was read.
   mutating func news() -> PartitionDone? {
     guard let ledger,
       ledger.committable != told.committable || ledger.completions != told.completions
@@ -242,7 +242,7 @@ public struct PartitionState: Sendable {
     return done
   }
 
-  /// How far the partition is done; nil while nothing was read.
+  /// The progress of the partition; nil while nothing was read.
   public var done: PartitionDone? {
     mutating get {
       guard let ledger else { return nil }
@@ -257,7 +257,7 @@ public struct PartitionState: Sendable {
     return jump
   }
 
-  /// What has changed since the last report.
+  /// The changes since the last report.
   mutating func report(as index: Int, now: UInt64) -> PartitionReport {
     let isWithoutWindow = goOnWithoutWindow(now: now)
     return PartitionReport(
@@ -275,8 +275,8 @@ public struct PartitionState: Sendable {
     if windowDeadline == nil, allowance(reserve: reserve) == 0 { gauges.paused += 1 }
   }
 
-  /// How long the oldest open record has kept the committable offset from moving, in milliseconds, to within the time
-  /// between two looks; 0 when nothing is open.
+  /// The time for which the oldest open record has kept the committable offset from moving, in milliseconds, to within
+  /// the time between two looks; 0 when nothing is open.
   mutating func headAge(now: UInt64) -> UInt64 {
     guard let ledger, ledger.incomplete > 0 else {
       head = (-1, now)
@@ -286,7 +286,7 @@ public struct PartitionState: Sendable {
     return now - head.since
   }
 
-  /// How far it is.
+  /// The partition's progress.
   mutating func standing(now: UInt64) -> PartitionStanding {
     PartitionStanding(
       feed: feed, open: open, committable: ledger?.committable, headAge: headAge(now: now))

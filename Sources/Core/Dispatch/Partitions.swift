@@ -60,7 +60,7 @@ struct Partitions: Sendable {
   /// They are asked back, and none comes any more.
   mutating func stop() { isStopping = true }
 
-  /// Whether they are to be given back now: nothing of theirs is open any more, or time is up.
+  /// True if the partitions are to be given back now: nothing of theirs is open any more, or time is up.
   func isReleaseDue(now: UInt64) -> Bool {
     guard let releaseDeadline else { return false }
     return all.allSatisfy(\.isDrained) || now >= releaseDeadline
@@ -101,7 +101,7 @@ struct Partitions: Sendable {
 
   // MARK: Records
 
-  /// Whether a record belongs to this assignment.
+  /// True if a record belongs to this assignment.
   func hasNow(_ origin: Origin) -> Bool { origin.epoch == epoch }
 
   /// The retry topic that a record of this assignment came from; nil from a lane.
@@ -126,7 +126,7 @@ struct Partitions: Sendable {
 
   // A call for what every record needs: a subscript that is not inlined costs a heap allocation.
 
-  /// Whether a record of a partition is the first with its `apns-id` among the last ones.
+  /// True if a record of a partition is the first with its `apns-id` among the last ones.
   mutating func isFirst(_ id: NotificationID, in index: Int) -> Bool { all[index].isFirst(id) }
 
   /// When a record of a retry topic goes out, in monotonic milliseconds.
@@ -140,7 +140,7 @@ struct Partitions: Sendable {
 
   // MARK: How far they are
 
-  /// What may be committed, and what is strange.
+  /// The progress that may be committed, and anomalies.
   ///
   /// - Parameter reserve: how many of those that may be open of each are to be left.
   mutating func report(reserve: Int, _ turn: inout Turn) -> [PartitionReport] {

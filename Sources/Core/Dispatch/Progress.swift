@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What has changed about a partition.
+/// The changes of a partition since the last report.
 public struct PartitionReport: Sendable {
   public let partition: Int
-  /// What may be committed, if that is news.
+  /// The progress that may be committed, if it is new.
   public let done: PartitionDone?
   /// Offsets that were expected and did not come: the widest stretch since the last report.
   public let jump: Range<Int64>?
@@ -23,7 +23,7 @@ struct Progress: Sendable {
 
   init(_ settings: DispatchSettings) { interval = settings.commitInterval / 2 }
 
-  /// Whether a report is due; the next one is in some time.
+  /// True if a report is due; the next one is in some time.
   mutating func isDue(now: UInt64) -> Bool {
     guard now >= due else { return false }
     due = now + interval

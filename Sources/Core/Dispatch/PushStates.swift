@@ -4,7 +4,7 @@ public import APNS
 public import Delivery
 public import Pipeline
 
-/// Where a record came from: a partition in the loop's table, the assignment it was read under, its offset.
+/// The origin of a record: a partition in the loop's table, the assignment it was read under, its offset.
 public struct Origin: Sendable, Equatable {
   /// Index in the loop's partition table.
   public var partition: Int32
@@ -19,13 +19,13 @@ public struct Origin: Sendable, Equatable {
   }
 }
 
-/// What is decided by about one push, from being taken out of Kafka to its outcome. Its bytes are elsewhere.
+/// The facts about one push that decisions need, from being taken out of Kafka to its outcome. Its bytes are elsewhere.
 public struct PushState: Sendable {
-  /// What failed about it before.
+  /// The push's earlier failures.
   struct Setback: Sendable {
     /// The connection that failed it last, to be avoided, by its serial number; 0 for none.
     var connection: UInt64 = 0
-    /// Where that one led to.
+    /// The address of that connection.
     var address: PeerAddress?
     /// Monotonic milliseconds of that.
     var at: UInt64 = 0
@@ -41,7 +41,7 @@ public struct PushState: Sendable {
     var findsOut: Bool { refusedToken != .max }
   }
 
-  /// Where it is and how often it was sent.
+  /// The place of the push, and the number of times that it was sent.
   public private(set) var life = PushLife()
   public private(set) var origin = Origin(partition: 0, epoch: 0, offset: 0)
   public private(set) var takenID = NotificationID(high: 0, low: 0)
@@ -73,7 +73,7 @@ public struct PushState: Sendable {
     return device ^ (origin &* 0x9E37_79B9_7F4A_7C15)
   }
 
-  /// Whether it is of no more use, at a time in milliseconds since the epoch.
+  /// True if the push is of no more use, at a time in milliseconds since the epoch.
   func isExpired(at wall: Int64) -> Bool { wall >= expiresAt || wall > agesAt }
 
   mutating func begin(_ sendClass: SendClass, earlier: UInt16) {
@@ -198,7 +198,7 @@ public struct PushState: Sendable {
   mutating func moveOn() { setback.connection = 0 }
 }
 
-/// What the owner of a push's bytes says of it.
+/// The facts about a push from the owner of its bytes.
 public struct PushFacts: Sendable {
   public var takenID: NotificationID
   /// Hashes of the app's bundle id (`AppTable.hash`) and of the device token (any).
@@ -260,7 +260,7 @@ public struct PushStates: Sendable {
     @inline(__always) _modify { yield &states[Int(slot)] }
   }
 
-  /// What a push's receipt says of it.
+  /// The end of a push, for its receipt.
   public func ending(_ slot: UInt32) -> Ending {
     Ending(
       origin: states[Int(slot)].origin, attempts: states[Int(slot)].life.attempts,
@@ -333,7 +333,7 @@ public struct PushStates: Sendable {
 
   /// When the next one will have, in monotonic milliseconds; nil while nothing is open.
   var nextTimeOut: UInt64? { deadlines.next }
-  /// How long an answer may take, in milliseconds.
+  /// The time that an answer may take, in milliseconds.
   var timeout: UInt64 { deadlines.timeout }
 
   /// The ids of an assignment's pushes that are in the table.
@@ -361,7 +361,7 @@ public struct PushStates: Sendable {
     return oldest
   }
 
-  /// How many were created at this time (milliseconds since the epoch) or earlier.
+  /// The number that were created at this time (milliseconds since the epoch) or earlier.
   func count(createdBy wall: Int64) -> Int {
     states.count { $0.life.state != .free && $0.created <= wall }
   }

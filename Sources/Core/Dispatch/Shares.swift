@@ -2,8 +2,8 @@
 
 internal import Delivery
 
-/// What each destination holds of the loop's slots and of each partition's open records, and what follows: which one
-/// stops the intake, which partitions are not read for one that crowds them, and what is moved aside.
+/// The share that each destination has of the loop's slots and of each partition's open records, and its consequences:
+/// which one stops the intake, which partitions are not read for one that crowds them, and what is moved aside.
 struct Shares: Sendable {
   /// One partition of this assignment.
   private struct Partition: Sendable {
@@ -15,7 +15,7 @@ struct Shares: Sendable {
 
   private(set) var fairness: Fairness
   private var partitions: [Partition] = []
-  /// How many records of one partition may be open.
+  /// The most records of one partition that may be open.
   private let openAtMost: Int
   /// The destination that stops the intake until it holds less.
   private var blockedBy: Int32?
@@ -36,10 +36,10 @@ struct Shares: Sendable {
 
   /// Records are moved aside: how many more of a partition may be open matters.
   var isDiverting: Bool { fairness.isDiverting }
-  /// Whether nothing was taken from a partition for what one destination has open of it.
+  /// True if nothing is taken from a partition because of the records that one destination has open of it.
   func isPaused(_ partition: Int) -> Bool { partitions[partition].pausedBy != nil }
 
-  /// How many of the records that one partition may have open are kept for reading past stuck destinations now.
+  /// The number of the records that one partition may have open which are kept for reading past stuck destinations now.
   var reserve: Int { fairness.reserve(of: openAtMost) }
 
   // MARK: Events
@@ -82,8 +82,8 @@ struct Shares: Sendable {
 
   // MARK: Decisions
 
-  /// Whether a push may wait for a destination; no: it is to be moved aside. Stops the intake, or that of its partition, if
-  /// the destination has as much as it may.
+  /// True if a push may wait for a destination; no: it is to be moved aside. Stops the intake, or that of its
+  /// partition, if the destination has as much as it may.
   ///
   /// - Parameters:
   ///   - free: slots that nobody holds.
@@ -107,7 +107,7 @@ struct Shares: Sendable {
     return true
   }
 
-  /// Whether a destination still has so much of a partition open that nothing is taken from it.
+  /// True if a destination still has so much of a partition open that nothing is taken from it.
   ///
   /// - Parameters:
   ///   - free: slots that nobody holds.

@@ -9,7 +9,7 @@ struct Turn: Sendable {
   private(set) var now: UInt64
   private(set) var wall: Int64
   private(set) var counts = Counts()
-  /// What is to be done, in this order.
+  /// The actions to perform, in this order.
   private var actions = ActionQueue()
   private var generator: SeededGenerator
 

@@ -41,10 +41,10 @@ struct Workload: Sendable {
     laneShares.room(for: sendClass, of: settings.maxInFlight, open: pushes.byClass)
   }
 
-  /// Whether Kafka is so far behind with what pushes ended in that nothing more is taken.
+  /// True if Kafka is so far behind in acknowledging outcomes that nothing more is taken.
   var isBehind: Bool { partitions.unacknowledged >= settings.unacknowledgedAtMost }
 
-  /// Whether a push is of this assignment, and nobody has asked for that back: or its partition's next owner sends it.
+  /// True if a push is of this assignment, and nobody has asked for that back: or its partition's next owner sends it.
   func isCurrent(_ slot: UInt32) -> Bool {
     partitions.isFeeding && partitions.hasNow(pushes[slot].origin)
   }
@@ -79,7 +79,7 @@ struct Workload: Sendable {
   mutating func stop() { partitions.stop() }
   mutating func acknowledged(_ origin: Origin) { partitions.acknowledged(origin) }
 
-  /// What may be committed, and what is strange; nil while that is not due yet.
+  /// The progress that may be committed, and anomalies; nil while that is not due yet.
   mutating func report() -> [PartitionReport]? {
     guard progress.isDue(now: turn.now) else { return nil }
     return partitions.report(reserve: shares.reserve, &turn)
@@ -88,7 +88,7 @@ struct Workload: Sendable {
   /// When the next report is due, in monotonic milliseconds.
   var reportDue: UInt64 { progress.due }
 
-  /// How far a partition is.
+  /// The progress of a partition.
   mutating func standing(of partition: Int) -> PartitionStanding {
     partitions[partition].standing(now: turn.now)
   }
@@ -109,7 +109,7 @@ struct Workload: Sendable {
     return given
   }
 
-  /// How many records may be taken from a partition now, as far as it alone is concerned.
+  /// The number of records that may be taken from a partition now, as far as it alone is concerned.
   mutating func allowance(of index: Int) -> Int {
     let allowance = partitions[index].allowance(reserve: shares.reserve)
     guard allowance > 0, shares.isPaused(index) else { return allowance }
@@ -219,9 +219,9 @@ struct Workload: Sendable {
 
   // MARK: What keeps it from going
 
-  /// Whether a push may go now. One that may not has its end here, or is moved aside: it has expired, APNs has called
-  /// its device dead, its device is throttled, or its app is paused. Asked when it is routed and when it is sent, for that
-  /// may have changed in line.
+  /// True if a push may go now. One that may not has its end here, or is moved aside: it has expired, APNs has called
+  /// its device dead, its device is throttled, or its app is paused. Asked when it is routed and when it is sent, for
+  /// that may have changed in line.
   mutating func mayGo(_ slot: UInt32) -> Bool {
     if pushes[slot].isExpired(at: turn.wall) {
       expire(slot)
@@ -280,7 +280,7 @@ struct Workload: Sendable {
     return !devices.isOrdered || pushes[slot].hasTurn || takeTurn(slot)
   }
 
-  /// Whether a push may wait for a destination; no: it is to be moved aside.
+  /// True if a push may wait for a destination; no: it is to be moved aside.
   private mutating func admits(_ slot: UInt32, to destination: Int32) -> Bool {
     let partition = partitions.place(of: pushes[slot].origin)
     var left = 0
@@ -303,7 +303,7 @@ struct Workload: Sendable {
     shares.released(destination, partition: partitions.place(of: pushes[slot].origin))
   }
 
-  /// Whether a push may go now; if not it waits for the one before it, or its device has too many.
+  /// True if a push may go now; if not it waits for the one before it, or its device has too many.
   private mutating func takeTurn(_ slot: UInt32) -> Bool {
     switch devices.enter(slot, device: pushes[slot].device) {
     case .goes:

@@ -17,8 +17,8 @@ public struct HeadScanner: Sendable {
 
   public init() {}
 
-  /// Where the head's first line begins and how many bytes the head has with the empty line at its end; nil while it is
-  /// not complete.
+  /// The start of the head's first line, and the length of the head with the empty line at its end; nil while it is not
+  /// complete.
   ///
   /// - Parameter bytes: what has arrived, from the head's first byte on.
   public mutating func find(in bytes: Span<UInt8>) throws(RequestProblem) -> Range<Int>? {

@@ -14,7 +14,7 @@ public struct OpenClients: Sendable {
     let address: [UInt8]
     /// Its place in the order of those that came, or were answered.
     var turn: UInt64
-    /// Whose accepted request it has.
+    /// The owner of its accepted request.
     var owner: String?
     /// When a byte came last; nil while the server itself does not read.
     var heard: UInt64?
@@ -30,7 +30,7 @@ public struct OpenClients: Sendable {
 
   public var count: Int { clients.count }
 
-  /// What is to happen to a newcomer.
+  /// The treatment of a newcomer.
   public enum Entry: Equatable, Sendable {
     case enters
     /// After this one has left.

@@ -6,7 +6,7 @@ public struct RequestHead: Equatable, Sendable {
   /// The most fields of a head.
   public static let mostFields = 100
 
-  /// How long the body is.
+  /// The length of the body, or the way it is framed.
   public enum Framing: Equatable, Sendable {
     case length(Int)
     case chunked
@@ -14,16 +14,16 @@ public struct RequestHead: Equatable, Sendable {
 
   public let method: String
   public let target: RequestTarget
-  /// Whether the client speaks HTTP/1.1; otherwise HTTP/1.0.
+  /// True if the client speaks HTTP/1.1; otherwise HTTP/1.0.
   public let isVersion11: Bool
   /// In their order. A value has no blank at either end.
   public let fields: [(name: String, value: String)]
   public let framing: Framing
   /// `Host`, or the authority of the target; empty if there is neither (HTTP/1.0).
   public let host: String
-  /// Whether the connection goes on after the answer.
+  /// True if the connection goes on after the answer.
   public let keepsConnection: Bool
-  /// Whether the client waits for `100 Continue` before it sends the body.
+  /// True if the client waits for `100 Continue` before it sends the body.
   public let expectsContinue: Bool
 
   public static func == (one: RequestHead, other: RequestHead) -> Bool {

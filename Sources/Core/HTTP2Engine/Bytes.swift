@@ -26,7 +26,7 @@ extension Span<UInt8> {
       | UInt32(bytes[3])
   }
 
-  /// Whether both hold the same bytes.
+  /// True if both hold the same bytes.
   @inline(__always)
   func equals(_ other: Span<UInt8>) -> Bool {
     guard count == other.count else { return false }
@@ -34,7 +34,7 @@ extension Span<UInt8> {
     return true
   }
 
-  /// Whether the span holds these ASCII characters.
+  /// True if the span holds these ASCII characters.
   func equals(_ text: [UInt8]) -> Bool { equals(text.span) }
 }
 

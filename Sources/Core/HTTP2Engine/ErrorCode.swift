@@ -9,9 +9,9 @@ public enum ErrorCode: UInt32, Sendable {
 
 /// The peer broke the protocol so that the connection cannot go on (RFC 9113 §5.4.1).
 public struct ConnectionError: Error, Sendable, Equatable {
-  /// What the GOAWAY says.
+  /// The error code of the GOAWAY.
   public let code: ErrorCode
-  /// What was wrong, for the log.
+  /// The error in words, for the log.
   public let reason: String
 
   public init(_ code: ErrorCode, _ reason: String) {

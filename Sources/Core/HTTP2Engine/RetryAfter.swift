@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a `retry-after` field asks for (RFC 9110 §10.2.3): so many seconds, or a time.
+/// The delay that a `retry-after` field asks for (RFC 9110 §10.2.3): so many seconds, or a time.
 public struct RetryAfter: Equatable, Sendable {
   /// The longest wait that is told, in seconds. More digits than a number has are a long time, not none.
   public static let longest: UInt32 = 999_999_999

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a DER value is, by its outermost members.
+/// The kind of a DER value, by its outermost members.
 enum DERShape {
   private static let sequence: UInt8 = 0x30
   private static let integer: UInt8 = 0x02

@@ -80,7 +80,7 @@ struct PEMBlocks {
     }
   }
 
-  /// Whether the text is base64 of a key or certificate, or of a PEM text.
+  /// True if the text is base64 of a key or certificate, or of a PEM text.
   static func isEncodedAgain(_ text: [UInt8]) -> Bool {
     guard let decoded = Base64.decode(plain(text)[...]) else { return false }
     return DERShape.kind(decoded[...]) != nil || decoded.starts(with: begin)

@@ -75,7 +75,7 @@ public struct PEMFile: Sendable {
     entries = found
   }
 
-  /// Whether a content is one DER value, and not PEM.
+  /// True if a content is one DER value, and not PEM.
   public static func isDER(_ content: [UInt8]) -> Bool { DERShape.kind(content[...]) != nil }
 
   /// The certificates in the order of the file, at least one, as DER.
@@ -128,7 +128,7 @@ public struct PEMFile: Sendable {
     return keys[0].der
   }
 
-  /// Whether the file holds a private key, so that nobody else may read it.
+  /// True if the file holds a private key, so that nobody else may read it.
   public var holdsSecret: Bool { has(.privateKey) || has(.encryptedKey) || has(.archive) }
 
   private func has(_ kind: Kind) -> Bool { entries.contains { $0.kind == kind } }

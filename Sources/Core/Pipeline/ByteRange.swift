@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a field's bytes stand in a record of at most 64 KiB.
+/// The range of a field's bytes in a record of at most 64 KiB.
 public struct ByteRange: Equatable, Sendable {
   public let start: UInt16
   public let count: UInt16

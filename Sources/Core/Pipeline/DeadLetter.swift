@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a record lies or lay: written as `topic/partition/offset`.
+/// The position of a record, which may no longer exist: written as `topic/partition/offset`.
 public struct DeadLetterOrigin: Hashable, Sendable, CustomStringConvertible {
   public let topic: String
   public let partition: Int32
@@ -21,7 +21,7 @@ public struct DeadLetterOrigin: Hashable, Sendable, CustomStringConvertible {
     self.init(topic: String(parts[0]), partition: partition, offset: offset)
   }
 
-  /// Whether Kafka takes this as a topic's name: 1 to 249 letters, digits, `.`, `_` and `-`.
+  /// True if Kafka takes this as a topic's name: 1 to 249 letters, digits, `.`, `_` and `-`.
   private static func isTopic(_ name: Substring) -> Bool {
     (1...249).contains(name.utf8.count)
       && name.utf8.allSatisfy { byte in
@@ -33,7 +33,7 @@ public struct DeadLetterOrigin: Hashable, Sendable, CustomStringConvertible {
   public var description: String { "\(topic)/\(partition)/\(offset)" }
 }
 
-/// What a dead letter says beside the key and value of its record: the headers of `push.dead-letters`.
+/// The headers that a dead letter carries beside the key and value of its record: the headers of `push.dead-letters`.
 ///
 /// Every writer encodes with `headers`, every reader decodes with `init(header:)`. What is absent is nil; a code is a
 /// text, because a newer writer may know more of them.
@@ -44,7 +44,7 @@ public struct DeadLetter: Equatable, Sendable {
   public var detail: String
   /// A code of `DeadLetterStage`; empty if no header says it.
   public var stage: String
-  /// How often it was sent to APNs.
+  /// The number of times that it was sent to APNs.
   public var attempts: Int?
   public var origin: DeadLetterOrigin?
   /// When, in milliseconds since the epoch.

@@ -8,9 +8,9 @@ public enum DeadLetterHeader {
   public static let detail = "martlet-detail"
   /// The process that gave up: `ingest`, `sender`, `feedback` or `webhooks`.
   public static let stage = "martlet-stage"
-  /// How often it was sent to APNs.
+  /// The number of times that it was sent to APNs.
   public static let attempts = "martlet-attempts"
-  /// Where the record came from: `topic/partition/offset`.
+  /// The origin of the record: `topic/partition/offset`.
   public static let origin = "martlet-origin"
   /// When, in milliseconds since the epoch.
   public static let at = "martlet-at"
@@ -23,19 +23,19 @@ public enum DeadLetterHeader {
   public static let longest = 1_024
 }
 
-/// How much of a record a dead letter keeps, in bytes. Anyone may have written it, with more than our own
-/// producer takes.
+/// The part of a record that a dead letter keeps, in bytes. Anyone may have written it, with more than our own producer
+/// takes.
 public struct DeadLetterCut: Equatable, Sendable {
   /// A broker's usual limit for a record, less room for the headers: key and value that are longer together
   /// are cut.
   public static let longest = 900_000
-  /// What is kept of a key and of a value then.
+  /// The bytes of a key and of a value that are kept then.
   public static let kept = 64 << 10
 
   /// The bytes of key and value that the letter gets.
   public let key: Int
   public let value: Int
-  /// What is added to the detail: which of the two was cut, and how long it was; empty if neither was.
+  /// The remark that is added to the detail: which of the two was cut, and how long it was; empty if neither was.
   public let remark: String
 
   /// Decides for a record's key and value of so many bytes.
@@ -47,7 +47,7 @@ public struct DeadLetterCut: Equatable, Sendable {
       Self.words("key", self.key, of: key) + Self.words("value", self.value, of: value)
   }
 
-  /// What a letter's topic does not take it is cut to, one after the other.
+  /// The sizes to which a letter that its topic does not take is cut, one after the other.
   private static let steps = [kept, DeadLetterHeader.longest]
 
   /// Decides for a letter that its topic does not take because of its size; nil when it is as short as may be.
@@ -63,7 +63,7 @@ public struct DeadLetterCut: Equatable, Sendable {
     kept == bytes ? "" : " (\(part) cut to \(kept) of \(bytes) bytes)"
   }
 
-  /// Whether a letter's detail ends with such a remark.
+  /// True if a letter's detail ends with such a remark.
   public static func isRemarked(_ detail: String) -> Bool {
     detail.hasSuffix(" bytes)")
       && steps.contains { most in

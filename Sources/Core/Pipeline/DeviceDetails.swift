@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a registration says besides that the token is there. All of it is the application's own and goes nowhere
-/// but into the database and its answers; the newest registration replaces all of it.
+/// The details of a registration besides the token. All of it is the application's own and goes nowhere but into the
+/// database and its answers; the newest registration replaces all of it.
 public struct DeviceDetails: Equatable, Hashable, Sendable {
   /// The class of pushes that the token is for: an `apns-push-type`, such as `alert` or `voip`.
   public var pushType: String?
-  /// Whose device it is.
+  /// The user whose device it is.
   public var user: String?
   /// Such as `en_GB`.
   public var locale: String?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the programs set for their Kafka clients, in whole milliseconds.
+/// The settings of the programs' Kafka clients, in whole milliseconds.
 public enum KafkaDefaults {
   /// `fetch.wait.max.ms` of a member of a group, and of what reads a topic as a table.
   public static let fetchWait = 20.0

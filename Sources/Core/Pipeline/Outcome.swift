@@ -2,7 +2,7 @@
 
 internal import APNS
 
-/// What became of a notification: the `outcome` of its receipt.
+/// The outcome of a notification: the `outcome` of its receipt.
 public enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   /// APNs answered 200.
   case delivered

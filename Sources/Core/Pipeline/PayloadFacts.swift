@@ -60,7 +60,7 @@ public enum PayloadKey: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   public var description: String { path }
 }
 
-/// What stands at a key, as far as rules ask. Numbers are judged by their value: `1.0` is `one`.
+/// The kind of value at a key, as far as rules ask. Numbers are judged by their value: `1.0` is `one`.
 public enum PayloadValue: UInt8, Sendable, CaseIterable {
   case absent
   case null
@@ -108,8 +108,8 @@ public enum PayloadValue: UInt8, Sendable, CaseIterable {
   public var isCount: Bool { self == .zero || self == .one || self == .count }
 }
 
-/// What a parser saw of a payload while it checked its JSON: two words of four bits a key, so that nothing
-/// is allocated for a notification.
+/// The facts that a parser saw of a payload while it checked its JSON: two words of four bits a key, so that nothing is
+/// allocated for a notification.
 public struct PayloadFacts: Sendable {
   /// Four bits for each of the first 16 keys.
   private var low: UInt64
@@ -136,10 +136,10 @@ public struct PayloadFacts: Sendable {
     self.late = late
   }
 
-  /// Whether the number at a key is too large for a time in epoch seconds.
+  /// True if the number at a key is too large for a time in epoch seconds.
   public func isLate(_ key: PayloadKey) -> Bool { late >> UInt32(key.rawValue) & 1 != 0 }
 
-  /// What stands at a key.
+  /// The kind of value at a key.
   public subscript(key: PayloadKey) -> PayloadValue {
     get {
       let word = key.rawValue < 16 ? low : high

@@ -2,7 +2,7 @@
 
 public import APNS
 
-/// What is wrong with a member of a payload.
+/// The fault in a member of a payload.
 public enum PayloadProblem: Equatable, Sendable {
   case missing(for: PushType)
   /// Not what it must be, in words: `the number 1`.
@@ -64,10 +64,10 @@ public enum PayloadRules {
     }
   }
 
-  /// Whether the payload asks for something that will not happen: `mutable-content` that is not the number
-  /// 1 (or 0), or has no text for the extension to change; a `category` without an alert that could carry its
-  /// actions; an `interruption-level` that does not exist; a `relevance-score` outside 0 to 1. APNs accepts it
-  /// and the device shows what is left, so this is counted, not refused.
+  /// True if the payload asks for something that will not happen: `mutable-content` that is not the number 1 (or 0), or
+  /// has no text for the extension to change; a `category` without an alert that could carry its actions; an
+  /// `interruption-level` that does not exist; a `relevance-score` outside 0 to 1. APNs accepts it and the device shows
+  /// what is left, so this is counted, not refused.
   public static func isIneffective(_ facts: PayloadFacts, type: PushType) -> Bool {
     guard type == .alert else { return false }
     return isIneffectiveExtension(facts) || facts.hasOddLevel

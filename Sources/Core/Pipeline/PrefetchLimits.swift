@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What librdkafka may hold of one partition before it is read, so that all partitions of a process together stay within
-/// one budget: its own limits are for each partition.
+/// The most that librdkafka may hold of one partition before it is read, so that all partitions of a process together
+/// stay within one budget: its own limits are for each partition.
 ///
 /// A waiting record of 300 bytes takes about 0.6 KiB. A partition keeps at least 250 records, so that a fetch brings
 /// many at once.

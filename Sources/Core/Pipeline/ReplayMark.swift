@@ -13,7 +13,7 @@ public enum ReplayMark {
     "\(partition)/\(offset)"
   }
 
-  /// Whether these bytes are a mark: digits, a slash, digits.
+  /// True if these bytes are a mark: digits, a slash, digits.
   public static func isMark(_ text: Span<UInt8>) -> Bool {
     guard text.count <= longest else { return false }
     var digits = 0

@@ -2,7 +2,7 @@
 
 public import APNS
 
-/// What a request means by the fields that it leaves out. Whoever reads requests takes it from here.
+/// The defaults of the fields that a request leaves out. Whoever reads requests takes them from here.
 public enum RequestDefaults {
   public static var environment: Environment { .production }
   public static var lane: Lane { .first }

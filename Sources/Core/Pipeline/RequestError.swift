@@ -2,7 +2,7 @@
 
 public import APNS
 
-/// What is wrong with a request: the field, and the problem. Its text is a dead letter's detail.
+/// The fault in a request: the field, and the problem. Its text is a dead letter's detail.
 public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible {
   public enum Problem: Equatable, Sendable {
     /// The record has no value at all.

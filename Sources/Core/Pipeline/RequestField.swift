@@ -41,7 +41,7 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
     }
   }
 
-  /// What may stand in a field that has a fixed set of values; empty for the others.
+  /// The values of a field that has a fixed set of them; empty for the others.
   public var values: [String] {
     switch self {
     case .environment: Environment.allCases.map(\.description)

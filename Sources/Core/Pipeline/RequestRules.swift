@@ -13,7 +13,7 @@ public enum RequestRules {
   /// The most bytes a collapse id may have (Apple, `apns-collapse-id`).
   public static let maximumCollapseID = 64
 
-  /// Whether a byte may stand in a bundle id or a topic: letters, digits, dot, hyphen, underscore.
+  /// True if a byte may stand in a bundle id or a topic: letters, digits, dot, hyphen, underscore.
   @inline(__always)
   public static func isNameCharacter(_ byte: UInt8) -> Bool {
     let letter = (byte | 0x20) &- 0x61
@@ -76,7 +76,7 @@ public enum RequestRules {
     }
   }
 
-  /// Whether these bytes can be a collapse id.
+  /// True if these bytes can be a collapse id.
   public static func isCollapseID(_ id: Span<UInt8>) -> Bool {
     guard id.count > 0, id.count <= maximumCollapseID else { return false }
     return forbiddenPlace(inCollapseID: id) == nil
@@ -167,15 +167,15 @@ public enum RequestRules {
     if hasCollapseID { throw RequestError(.collapseID, .notOnChannel) }
   }
 
-  /// Whether an app is a Wallet pass type instead of a bundle id.
+  /// True if an app is a Wallet pass type instead of a bundle id.
   public static func isPass(_ app: Span<UInt8>) -> Bool {
     app.count > 5 && app.extracting(0..<5).spells("pass.")
   }
 }
 
 extension RequestRules {
-  /// Whether these bytes can be the content of a JSON string as they are (RFC 8259 §7): every quote and
-  /// control character escaped, every escape complete, everything else UTF-8.
+  /// True if these bytes can be the content of a JSON string as they are (RFC 8259 §7): every quote and control
+  /// character escaped, every escape complete, everything else UTF-8.
   public static func isEscapedText(_ text: Span<UInt8>) -> Bool {
     var index = 0
     while index < text.count {

@@ -6,7 +6,7 @@ public enum RetryTier: UInt8, Sendable, CaseIterable, Comparable {
   case minute1
   case minutes15
 
-  /// How long after it was written a record is due, in milliseconds.
+  /// The time from the writing of a record until it is due, in milliseconds.
   public var delay: Int64 {
     switch self {
     case .seconds5: 5_000

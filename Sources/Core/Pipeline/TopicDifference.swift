@@ -27,19 +27,19 @@ public struct TopicDifference: Equatable, Sendable {
   public let property: Property
   public let actual: String
   public let wanted: String
-  /// What follows from it.
+  /// The consequence of the difference.
   public let consequence: String
-  /// What to do about it: arguments of Kafka's own tools, or words.
+  /// The remedy: arguments of Kafka's own tools, or words.
   public let remedy: String
-  /// Whether records may be lost, refused or misread because of it. Any other difference may be what the operator
+  /// True if records may be lost, refused or misread because of it. Any other difference may be what the operator
   /// wants, as a larger number of partitions.
   public let isHarmful: Bool
 }
 
 extension TopicSpecification {
-  /// What of the topic differs from this specification in a way that matters: another number of partitions, another
-  /// cleanup policy, a shorter retention, fewer or too many copies that must have a record. A longer retention is
-  /// no difference, nor are settings that only change how fast readers start.
+  /// The differences of the topic from this specification that matter: another number of partitions, another cleanup
+  /// policy, a shorter retention, fewer or too many copies that must have a record. A longer retention is no
+  /// difference, nor are settings that only change how fast readers start.
   ///
   /// - Parameter mustHaveOnePartition: another number is harmful, not a matter of taste.
   public func differences(
@@ -136,13 +136,13 @@ extension TopicSpecification {
 }
 
 extension TopicNames {
-  /// Whether a topic must have exactly one partition: its owner is the one signer that mints, and its order is the
+  /// True if a topic must have exactly one partition: its owner is the one signer that mints, and its order is the
   /// order of provider tokens.
   public func mustHaveOnePartition(_ topic: String) -> Bool {
     topic == providerTokens || topic == tokenRequests
   }
 
-  /// What of these existing topics differs from the table, in the table's order.
+  /// The differences of these existing topics from the table, in the table's order.
   ///
   /// - Parameter topics: the table, with the operator's partition counts.
   public func differences(

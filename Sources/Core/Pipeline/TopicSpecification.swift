@@ -11,7 +11,7 @@ public struct TopicSpecification: Equatable, Sendable {
   /// The default for one machine; the count is the user's.
   public var partitions: Int32
   public let cleanup: Cleanup
-  /// How long a record is kept at least; nil for a compacted topic, which keeps the newest of each key.
+  /// The least time that a record is kept; nil for a compacted topic, which keeps the newest of each key.
   public let retentionMilliseconds: Int64?
   /// The consumer group that reads the topic to its end, if one does. What it has not committed must
   /// not be dropped.

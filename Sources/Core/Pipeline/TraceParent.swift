@@ -10,7 +10,7 @@ public enum TraceParent {
 
   private static let dash = UInt8(ascii: "-")
 
-  /// Whether these bytes are one: hexadecimal digits in lower case, and neither id all zeros.
+  /// True if these bytes are a `traceparent`: hexadecimal digits in lower case, and neither id all zeros.
   public static func isValid(_ text: Span<UInt8>) -> Bool {
     guard text.count == length, text[0] == UInt8(ascii: "0"), text[1] == UInt8(ascii: "0"),
       text[2] == dash, text[35] == dash, text[52] == dash

@@ -3,7 +3,7 @@
 public import Random
 internal import Settings
 
-/// How long APNs takes to answer, in milliseconds: always the same time, or log-normal.
+/// The time that APNs takes to answer, in milliseconds: always the same time, or log-normal.
 public struct AnswerTimes: Sendable, Equatable {
   /// Half of the answers take no longer.
   public let median: Double

@@ -2,7 +2,7 @@
 
 public import Pipeline
 
-/// How fast one sender can get a backlog out of a real cluster, whatever CPU it has.
+/// The rate at which one sender can get a backlog out of a real cluster, whatever CPU it has.
 ///
 /// An answer brings as much of every partition as it may (`PrefetchLimits.answerBytes`). A partition that then holds its
 /// share is left out of the next fetch. When all that have records are left out, that fetch waits for the partitions

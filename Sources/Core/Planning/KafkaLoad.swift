@@ -2,8 +2,8 @@
 
 internal import Pipeline
 
-/// What a run of `benchmarks/run`, or another load, asks of Kafka: its processes, and how many notifications per second
-/// they work on.
+/// The load that a run of `benchmarks/run`, or another one, puts on Kafka: its processes, and how many notifications
+/// per second they work on.
 public struct KafkaLoad: Sendable, Equatable {
   public var name: String
   public var rate: Double

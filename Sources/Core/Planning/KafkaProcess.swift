@@ -25,7 +25,7 @@ public struct KafkaFlow: Sendable, Equatable {
 public struct KafkaProcess: Sendable, Equatable {
   public var name: String
   public var copies = 1
-  /// What is written to the partitions that its consumer group reads.
+  /// The records written to the partitions that its consumer group reads.
   public var reads: [KafkaFlow] = []
   /// Partitions of each topic in which nothing happens and that every copy reads with a client of its own.
   public var tables: [Int] = []

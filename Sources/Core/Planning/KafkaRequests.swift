@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Pipeline
 
-/// How many requests a client sends to Kafka's brokers, by arithmetic from its settings. Records come at random moments
-/// (Poisson), and librdkafka 2.0.2 does what its source says.
+/// The number of requests that a client sends to Kafka's brokers, by arithmetic from its settings. Records come at
+/// random moments (Poisson), and librdkafka 2.0.2 does what its source says.
 public enum KafkaRequests {
   /// Batches per second of all partitions, if nothing keeps them from leaving.
   ///

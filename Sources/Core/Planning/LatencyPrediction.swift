@@ -14,7 +14,7 @@ public struct LatencyPrediction: Sendable, Equatable {
   public var p50: Double { terms.reduce(0) { $0 + $1.p50 } }
   public var p99: Double { terms.reduce(0) { $0 + $1.p99 } }
 
-  /// Where the records lie.
+  /// The kind of cluster that keeps the records.
   public enum Kafka: Sendable, Equatable {
     /// It answers a fetch only when its wait is over, unless there was a record before.
     case local

@@ -4,7 +4,7 @@ public import Delivery
 internal import Dispatch
 public import Pipeline
 
-/// What bounds one loop of a sender: the defaults of its settings, and what the gateway announces.
+/// The limits of one loop of a sender: the defaults of its settings, and what the gateway announces.
 public struct LoopLimits: Sendable, Equatable {
   /// Notifications that it holds at most (`--max-in-flight`).
   public var maxInFlight: Int

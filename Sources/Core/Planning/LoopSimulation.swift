@@ -11,7 +11,7 @@ public import Telemetry
 ///
 /// What it leaves out: Kafka, other credentials, retries, and answers other than 200.
 public struct LoopSimulation: Sendable {
-  /// What one loop is given.
+  /// The load that one loop is given.
   public struct Load: Sendable {
     /// Notifications that arrive per second, by lane.
     public var transactional: Double
@@ -32,7 +32,7 @@ public struct LoopSimulation: Sendable {
     }
   }
 
-  /// What came of it. Times run from the arrival to the answer, in microseconds.
+  /// The result of the simulation. Times run from the arrival to the answer, in microseconds.
   public struct Report: Sendable {
     public var transactional = LatencyHistogram()
     public var bulk = LatencyHistogram()

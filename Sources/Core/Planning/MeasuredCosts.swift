@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one notification costs each process, as `benchmarks/run` has measured it.
+/// The costs of one notification in each process, as `benchmarks/run` has measured them.
 ///
 /// A sender's CPU per second at a rate R is R × `sender` + F × `request` + B × `batch`. F is how many requests bring the
 /// records: one for each record when these are rare, at most one per linger time. B is how many batches they lie in

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Pipeline
 
-/// What a deployment needs for a rate: from measured costs by arithmetic, and from a simulation of one loop.
+/// The needs of a deployment for a rate: from measured costs by arithmetic, and from a simulation of one loop.
 public struct PipelinePlan: Sendable {
   public let request: PlanRequest
   public let costs: MeasuredCosts

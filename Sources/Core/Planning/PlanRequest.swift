@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a deployment is planned for.
+/// The rate and the conditions that a deployment is planned for.
 public struct PlanRequest: Sendable, Equatable {
   /// Notifications per second at the peak, above 0.
   public var rate: Double

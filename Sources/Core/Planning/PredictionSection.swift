@@ -5,7 +5,7 @@ internal import Pipeline
 /// "Predictions for a real broker" of `docs/sizing.md`: CPU, latency, backlog and demo.
 enum PredictionSection {
   private static let partitionCounts = [12, 64]
-  /// How many times smaller than they are records lie in Kafka: if nothing repeats, and as the benchmarks' do.
+  /// The factors by which records are smaller in Kafka than they are: if nothing repeats, and as the benchmarks' do.
   static let compressions = [1.0, 4]
   /// CPU microseconds of a broker for a request.
   private static let requestCosts = [0.0, 20, 50, 100]

@@ -25,7 +25,7 @@ public struct SharedMachine: Sendable, Equatable {
     self.costs = costs
   }
 
-  /// What the demo asks of Kafka at a rate.
+  /// The load of the demo on Kafka at a rate.
   public func load(_ rate: Double) -> KafkaLoad {
     KafkaLoad.pipeline(
       "demo, \(senders) senders", rate: rate, senders: senders, fanOut: fanOut, isKeyed: false,

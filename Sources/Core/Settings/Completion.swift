@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What may come next on a command line: the shells' completions ask the program itself, so they know every command
-/// and setting that it knows.
+/// The words that may come next on a command line: the shells' completions ask the program itself, so they know every
+/// command and setting that it knows.
 public struct Completion: Sendable {
   /// One command of the program.
   public struct Command: Sendable {
@@ -39,7 +39,7 @@ public struct Completion: Sendable {
 
   public init(_ commands: [Command]) { self.commands = commands }
 
-  /// What the last word may become.
+  /// The possible completions of the last word.
   ///
   /// - Parameter words: those behind the program's name; the last one is being typed and may be empty.
   public func answer(_ words: [String]) -> Answer {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a program says about itself.
+/// The help text of a program.
 public struct HelpText: Sendable {
   /// As it is typed: `martlet-sender`, `martlet import`.
   public let program: String

@@ -16,7 +16,7 @@ public struct KafkaProperties: Sendable, Equatable {
 
   public init() {}
 
-  /// What a passed-through name begins with.
+  /// The prefix of a passed-through name.
   public static let prefix = "kafka."
 
   /// `MARTLET_KAFKA_LINGER_MS` is `kafka.linger.ms`; two underscores in a row stand for one in
@@ -39,7 +39,7 @@ public struct KafkaProperties: Sendable, Equatable {
     return String(rest)
   }
 
-  /// Whether a property's value must never be printed.
+  /// True if a property's value must never be printed.
   public static func isSecret(_ name: String) -> Bool {
     ["password", "secret", "pem", "ssl_key", "ssl.key", "token", "sasl.jaas"].contains {
       name.contains($0)

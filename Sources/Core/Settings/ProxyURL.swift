@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where an HTTP proxy is, and perhaps who we are there: `http://user:password@host:port`.
+/// The address of an HTTP proxy, perhaps with our user name and password: `http://user:password@host:port`.
 public struct ProxyURL: Sendable, Equatable {
   public let endpoint: Endpoint
   /// `user:password`, with percent signs decoded: a secret. nil without one.

@@ -5,7 +5,7 @@
 /// The same record serves the flag (`--drain-timeout 30s`), the environment
 /// (`MARTLET_DRAIN_TIMEOUT=30s`), the properties file (`drain-timeout = 30s`) and `--help`.
 public struct Setting: Sendable {
-  /// What values a setting takes.
+  /// The kind of values that a setting takes.
   public enum Kind: Sendable, Equatable {
     /// Any text that is not empty.
     case text
@@ -34,7 +34,7 @@ public struct Setting: Sendable {
     case path(PathUse)
   }
 
-  /// What a program does with a path, hence what must be true of it before the program starts.
+  /// The use that a program makes of a path, hence what must be true of it before the program starts.
   public enum PathUse: Sendable, Equatable {
     /// A file that is read: it is there, and this user may read it.
     case input
@@ -51,13 +51,13 @@ public struct Setting: Sendable {
   public let kind: Kind
   /// The default as an operator would write it; nil when the setting has none.
   public let defaultText: String?
-  /// Whether the program refuses to start without a value.
+  /// True if the program refuses to start without a value.
   public let isRequired: Bool
-  /// Whether the value must never be printed.
+  /// True if the value must never be printed.
   public let isSecret: Bool
   /// One or two sentences: what it does, in which unit.
   public let documentation: String
-  /// What stands for the value in `--help`, such as `HOST:PORT`.
+  /// The placeholder for the value in `--help`, such as `HOST:PORT`.
   public let placeholder: String
 
   public init(
@@ -78,7 +78,7 @@ public struct Setting: Sendable {
     Setting.environmentPrefix + String(name.map { $0 == "-" ? "_" : $0 }).uppercased()
   }
 
-  /// What every environment variable of Martlet begins with.
+  /// The prefix of every environment variable of Martlet.
   public static let environmentPrefix = "MARTLET_"
 }
 

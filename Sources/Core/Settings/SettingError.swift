@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a value came from.
+/// The source of a value.
 public enum SettingSource: Sendable, Equatable, CustomStringConvertible {
   case flag
   /// The variable's name.
@@ -25,7 +25,7 @@ public struct SettingError: Error, Sendable, Equatable, CustomStringConvertible 
   public let setting: String?
   /// nil when the setting was given nowhere.
   public let source: SettingSource?
-  /// What is wrong, and what would be right.
+  /// The problem, and a value that would be right.
   public let problem: String
 
   public init(setting: String?, source: SettingSource?, problem: String) {

@@ -4,7 +4,7 @@
 public struct SettingTable: Sendable {
   /// Words after the flags, such as the file of `martlet import FILE`.
   public struct Operands: Sendable {
-    /// What stands for them in `--help`.
+    /// The placeholder for them in `--help`.
     public let placeholder: String
     public let count: ClosedRange<Int>
     public let documentation: String
@@ -18,7 +18,7 @@ public struct SettingTable: Sendable {
 
   public let settings: [Setting]
   public let operands: Operands?
-  /// Whether `kafka.<property>` passes through to librdkafka.
+  /// True if `kafka.<property>` passes through to librdkafka.
   public let takesKafkaProperties: Bool
   private let indices: [String: Int]
 

@@ -47,7 +47,7 @@ extension Setting.Kind {
     }
   }
 
-  /// What Kafka itself takes for topics (`Topic.validate`) and for `group.instance.id`.
+  /// A name that Kafka itself takes for topics (`Topic.validate`) and for `group.instance.id`.
   private static func kafkaName(_ text: String, longest: Int) throws(ValueProblem) -> String {
     let isName = text.utf8.allSatisfy { byte in
       switch byte {

@@ -12,19 +12,19 @@ public struct SettingValues: Sendable {
   public let operands: [String]
   /// Properties that pass through to librdkafka.
   public let kafka: KafkaProperties
-  /// What the operator should hear although the program can start: variables that are no setting.
+  /// Warnings for the operator, although the program can start: variables that are no setting.
   public let warnings: [SettingError]
 
   /// The value of a setting of the table, with its type.
   public subscript<Value>(key: SettingKey<Value>) -> Value { key.value(of: value(key.name)) }
 
-  /// Whether the setting was given rather than left at its default.
+  /// True if the setting was given rather than left at its default.
   public func isGiven(_ name: String) -> Bool {
     let source = sources[index(name)]
     return source != nil && source != .defaultValue
   }
 
-  /// Where the value came from; nil when there is none.
+  /// The source of the value; nil when there is none.
   public func source(_ name: String) -> SettingSource? { sources[index(name)] }
 
   /// An error about this setting that names where its value came from, for checks across settings.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a number of the counters line is.
+/// The kind of a number in the counters line.
 public enum CounterKind: Sendable, Equatable {
   /// Only grows; the line shows its rate too.
   case total

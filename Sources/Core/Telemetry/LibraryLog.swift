@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What becomes of the log messages of a library below us: they come one level below our own, for we say by
-/// ourselves what an operator has to know; a message that repeats itself is counted, and a subject that has much to say
-/// is cut short.
+/// The treatment of the log messages of a library below us: they come one level below our own, for we say by ourselves
+/// what an operator has to know; a message that repeats itself is counted, and a subject that has much to say is cut
+/// short.
 public struct LibraryLog: Sendable {
   /// Lines about one subject that are let through in `interval`.
   public static let most = 5
@@ -34,7 +34,7 @@ public struct LibraryLog: Sendable {
     }
   }
 
-  /// Whether a message is shown.
+  /// Decides whether a message is shown.
   ///
   /// - Parameter now: monotonic milliseconds.
   /// - Returns: how many about the same subject were left out before it; `nil` if it is left out.

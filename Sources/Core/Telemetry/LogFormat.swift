@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How log lines are written.
+/// The format of log lines.
 public enum LogFormat: String, Sendable, CaseIterable {
   /// `2026-11-21T01:09:44.123Z info martlet-sender connected peer=127.0.0.1:2197`, for people.
   case text
@@ -10,7 +10,7 @@ public enum LogFormat: String, Sendable, CaseIterable {
   case json
 }
 
-/// What a field of a log line holds.
+/// The value of a field of a log line.
 public enum LogValue: Sendable, Equatable {
   case text(String)
   case number(Int)

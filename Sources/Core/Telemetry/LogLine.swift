@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How much a log line matters.
+/// The level of a log line.
 public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
   case debug, info, warning, error
 
@@ -31,7 +31,7 @@ public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
   public static func < (a: LogLevel, b: LogLevel) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// What is known of the lines of a log.
+/// The form of log lines.
 public enum LogLine {
   /// The message of a service that is ready.
   public static let ready = "ready"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a metric's value behaves, in Prometheus' words.
+/// The type of a metric, in Prometheus' words.
 public enum MetricKind: String, Sendable, CaseIterable {
   /// Only grows while the process runs.
   case counter
@@ -10,7 +10,7 @@ public enum MetricKind: String, Sendable, CaseIterable {
   case histogram
 }
 
-/// What a metric counts in: base units only, as Prometheus recommends.
+/// The unit of a metric: base units only, as Prometheus recommends.
 public enum MetricUnit: String, Sendable, CaseIterable {
   /// A number of things.
   case none
@@ -18,7 +18,7 @@ public enum MetricUnit: String, Sendable, CaseIterable {
   case bytes
 }
 
-/// How the values of several loops of one process become one.
+/// The rule that makes one value of those of several loops of one process.
 public enum MetricMerge: Sendable {
   case sum
   case highest

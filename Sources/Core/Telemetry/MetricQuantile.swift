@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What share of measurements a histogram's buckets put below which time.
+/// Quantiles of measurements, from a histogram's buckets.
 public enum MetricQuantile {
   /// - Parameters:
   ///   - quantile: 0…1.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What `/proc/self/stat` says about a process (proc(5)).
+/// The figures of a process from `/proc/self/stat` (proc(5)).
 public struct ProcessFigures: Sendable, Equatable {
   /// Processor time in user and kernel mode, in clock ticks.
   public let ticks: Int

@@ -6,7 +6,7 @@ public struct RepeatedMessages: Sendable {
   /// A message that has come no more.
   public struct Ended: Sendable, Equatable {
     public let text: String
-    /// How many were not shown since the last that was.
+    /// The number that were not shown since the last that was.
     public let more: Int
     /// Since that one, in milliseconds.
     public let milliseconds: UInt64
@@ -31,7 +31,7 @@ public struct RepeatedMessages: Sendable {
 
   public init() {}
 
-  /// Whether a message is shown.
+  /// Decides whether a message is shown.
   ///
   /// - Parameter now: monotonic milliseconds.
   /// - Returns: how many were not shown since the last one; nil if it is not shown.

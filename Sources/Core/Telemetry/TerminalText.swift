@@ -3,7 +3,7 @@
 /// Text that others wrote, made fit for a person's terminal: it may neither steer it nor stand there in another
 /// order than it has (Unicode's UAX #9; Trojan Source, CVE-2021-42574).
 public enum TerminalText {
-  /// Whether a character must not reach a terminal: controls (U+0000…U+001F, U+007F…U+009F), line and paragraph
+  /// True if a character must not reach a terminal: controls (U+0000…U+001F, U+007F…U+009F), line and paragraph
   /// separators, marks that change the direction of text, and the invisible U+FEFF.
   public static func isHarmful(_ scalar: UInt32) -> Bool {
     switch scalar {

@@ -18,7 +18,7 @@ struct CSVRecords {
   private var isQuoted = false
   private var count = 0
 
-  /// Whether a record has begun that is not at its end.
+  /// True if a record has begun that is not at its end.
   var isOpen: Bool { isQuoted }
 
   /// - Parameter line: without its end.

@@ -2,7 +2,8 @@
 public import APNS
 public import Pipeline
 
-/// What a file of another system, or an export, says of one device token. Times are milliseconds since the epoch.
+/// The facts about one device token in a file of another system, or in an export. Times are milliseconds since the
+/// epoch.
 public struct ImportedToken: Equatable, Sendable {
   /// As the file has it.
   public var token: String

@@ -5,7 +5,7 @@
 struct JSONObjects {
   /// Longer objects are refused.
   static let longest = 1 << 20
-  /// What an object begins with that only holds others, without blanks.
+  /// The first bytes of an object that only holds others, without blanks.
   private static let wrapper = Array(#"{"results":["#.utf8)
 
   enum Found: Equatable {
@@ -22,10 +22,10 @@ struct JSONObjects {
   private var isEscaped = false
   private var isTooLong = false
   private var isLost = false
-  /// How many bytes of `wrapper` the object has begun with; nil once it is another one.
+  /// The number of bytes of `wrapper` that the object has begun with; nil once it is another one.
   private var matched: Int? = 0
 
-  /// Whether an object has begun that is not at its end.
+  /// True if an object has begun that is not at its end.
   var isOpen: Bool { depth > 0 }
 
   /// - Parameter found: called with each object at its end.
@@ -58,7 +58,7 @@ struct JSONObjects {
     begin()
   }
 
-  /// What is between objects: brackets and commas of arrays, and what closes a wrapper.
+  /// Reads a byte between objects: brackets and commas of arrays, and what closes a wrapper.
   private mutating func between(_ byte: UInt8, _ found: (Found) -> Void) {
     switch byte {
     case UInt8(ascii: "\n"): isLost = false

@@ -3,7 +3,7 @@ import Pipeline
 
 /// A row of OneSignal's CSV export. Its columns are known by their names, in any order.
 enum OneSignalRow {
-  /// Where the columns are.
+  /// The positions of the columns.
   struct Header: Sendable {
     let count: Int
     fileprivate let places: [String: Int]

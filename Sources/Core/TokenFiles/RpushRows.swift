@@ -33,7 +33,7 @@ struct RpushRows: Sendable {
     return table.contains("device") && !table.hasPrefix("rpush_") && !table.hasPrefix("rapns_")
   }
 
-  /// What a row says; nil if it is not about a token.
+  /// The token that a row is about; nil if it is not about a token.
   mutating func item(_ row: SQLDump.Row) -> ImportedItem? {
     func value(_ names: String...) -> String? {
       for name in names {

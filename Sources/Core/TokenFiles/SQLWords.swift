@@ -23,7 +23,7 @@ struct SQLWords {
     }
   }
 
-  /// Whether a quoted name is next.
+  /// True if a quoted name is next.
   var isQuoted: Bool {
     mutating get {
       skipBlanks()

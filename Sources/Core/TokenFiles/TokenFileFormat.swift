@@ -13,7 +13,7 @@ public enum TokenFileFormat: String, CaseIterable, Sendable {
   /// A dump of an rpush database: `pg_dump`, or `mysqldump`.
   case rpush
 
-  /// What a file most likely is, by its first line that is not empty.
+  /// The most likely format of a file, by its first line that is not empty.
   public init(firstLine line: some Collection<UInt8>) {
     let text = String(decoding: line.prefix(4_096), as: UTF8.self).lowercased()
     let start = text.drop { $0 == " " || $0 == "\t" || $0 == "\u{FEFF}" }

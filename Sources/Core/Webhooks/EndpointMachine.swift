@@ -19,7 +19,7 @@ public struct EndpointMachine: Sendable {
   private let subscription: Subscription
   /// The topic of each `Source`.
   private let topics: [String]
-  /// How long a batch is tried, in milliseconds.
+  /// The time that a batch is tried, in milliseconds.
   private let window: UInt64
   /// Bytes of events that wait in a partition; above it nothing more is taken.
   private let laneBytes: Int
@@ -31,7 +31,7 @@ public struct EndpointMachine: Sendable {
   private var notBefore: UInt64 = 0
   /// Since when it has accepted nothing; nil while it does.
   private var outage: UInt64?
-  /// Whether it answered 410: nothing is sent any more.
+  /// True if the endpoint answered 410: nothing is sent any more.
   public private(set) var isGone = false
 
   public init(_ subscription: Subscription, topics: [String], window: UInt64, laneBytes: Int) {
@@ -60,9 +60,9 @@ public struct EndpointMachine: Sendable {
     turn = 0
   }
 
-  /// Whether nothing is under way.
+  /// True if nothing is under way.
   public var isIdle: Bool { !lanes.values.contains { $0.isBusy } }
-  /// Whether the newest answer was no acceptance.
+  /// True if the newest answer was no acceptance.
   public var isFailing: Bool { outage != nil }
   /// Events that wait or are under way.
   public var queued: Int { lanes.values.reduce(0) { $0 + $1.queued } }
@@ -71,7 +71,7 @@ public struct EndpointMachine: Sendable {
 
   // MARK: Events
 
-  /// Whether more of a partition is to be taken.
+  /// True if more of a partition is to be taken.
   public func hasRoom(_ source: Source) -> Bool {
     !isDraining && lanes[source].map { $0.bytes < laneBytes } ?? false
   }
@@ -83,7 +83,7 @@ public struct EndpointMachine: Sendable {
 
   // MARK: Sending
 
-  /// What is to be done next; nil when there is nothing. To be called until it says so, every turn.
+  /// The next action; nil when there is nothing. To be called until it says so, every turn.
   ///
   /// - Parameters:
   ///   - now: monotonic milliseconds.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a webhook can tell of: its `type`.
+/// The kind of event that a webhook reports: its `type`.
 public enum EventKind: String, Sendable, CaseIterable {
   case delivered = "notification.delivered"
   case rejected = "notification.rejected"
@@ -39,7 +39,7 @@ public enum EventKind: String, Sendable, CaseIterable {
   }
 }
 
-/// Where events come from.
+/// The source of events.
 public enum EventSource: Int, Sendable, CaseIterable {
   case receipts
   case invalidTokens

@@ -49,7 +49,7 @@ struct EventLane: Sendable {
 
   // MARK: The batch
 
-  /// Whether there is a batch that waits for its turn; makes one if it is time.
+  /// True if there is a batch that waits for its turn; makes one if it is time.
   ///
   /// - Parameter isFull: nothing more is taken, so that nothing more can be waited for.
   mutating func hasBatch(isFull: Bool, now: UInt64) -> Bool {
@@ -73,7 +73,7 @@ struct EventLane: Sendable {
   /// The events of the batch.
   var batch: ArraySlice<WebhookEvent> { events[..<count] }
 
-  /// Whether the time for the batch is over.
+  /// True if the time for the batch is over.
   ///
   /// - Parameters:
   ///   - outage: since when the endpoint has accepted nothing, monotonic milliseconds.
@@ -143,7 +143,7 @@ struct EventLane: Sendable {
   }
 }
 
-/// How long a batch that failed waits.
+/// The wait of a batch that failed.
 enum RetrySchedule {
   /// About a second, then twice as long each time, five minutes at most; half of it by chance.
   static var backoff: Backoff { Backoff(base: 1_000, cap: 300_000) }

@@ -5,7 +5,7 @@ public struct Subscription: Sendable, Equatable {
   /// Names the endpoint in its consumer group, in logs and metrics: letters, digits, `-` and `_`.
   public var name: String
   public var url: String
-  /// What its requests are signed with; more than one while a secret is replaced.
+  /// The keys that its requests are signed with; more than one while a secret is replaced.
   public var keys: [[UInt8]]
   public var kinds: Set<EventKind>
   /// nil: of every app.
@@ -15,7 +15,7 @@ public struct Subscription: Sendable, Equatable {
   /// Milliseconds since the epoch: earlier events are not sent; nil sends all that the topics still have.
   public var since: Int64?
   public var limits = BatchLimits()
-  /// How long an answer may take, in milliseconds.
+  /// The time that an answer may take, in milliseconds.
   public var timeout = 15_000
 
   public init(name: String, url: String, keys: [[UInt8]], kinds: Set<EventKind>) {
@@ -25,7 +25,7 @@ public struct Subscription: Sendable, Equatable {
     self.kinds = kinds
   }
 
-  /// Whether the endpoint wants an event.
+  /// True if the endpoint wants an event.
   ///
   /// - Parameters:
   ///   - app: nil where a refused request did not say; then only who wants every app gets it.
@@ -43,7 +43,7 @@ public struct Subscription: Sendable, Equatable {
     EventSource.allCases.filter { source in kinds.contains { $0.source == source } }
   }
 
-  /// Whether a text can be a subscription's name.
+  /// True if a text can be a subscription's name.
   public static func isName(_ text: String) -> Bool {
     (1...64).contains(text.utf8.count)
       && text.utf8.allSatisfy { byte in
@@ -57,7 +57,7 @@ public struct Subscription: Sendable, Equatable {
   }
 }
 
-/// How many events a request has, and how long the first one waits for more.
+/// The most events of a request, and the time that the first one waits for more.
 public struct BatchLimits: Sendable, Equatable {
   /// Events at most.
   public var events = 100

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import HTTP2Engine
 
-/// What became of a request.
+/// The outcome of a request.
 public enum WebhookAnswer: Sendable, Equatable {
   /// - Parameter retryAfter: milliseconds that the endpoint wants to be left alone; nil if it did not say.
   case status(Int, retryAfter: UInt64?)
@@ -25,7 +25,7 @@ public enum WebhookAnswer: Sendable, Equatable {
     if case .status(413, _) = self { true } else { false }
   }
 
-  /// What a `Retry-After` header asks for in milliseconds, from seconds or a date; nil if it is neither.
+  /// The delay that a `Retry-After` header asks for in milliseconds, from seconds or a date; nil if it is neither.
   ///
   /// - Parameter now: milliseconds since the epoch.
   public static func retryAfter(_ text: String, now: Int64) -> UInt64? {

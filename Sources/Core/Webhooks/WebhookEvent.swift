@@ -34,7 +34,7 @@ public struct WebhookEvent: Sendable, Equatable {
   }
 }
 
-/// What goes out in one request. The same events make the same batch, byte for byte, whoever sends it.
+/// The events that go out in one request. The same events make the same batch, byte for byte, whoever sends it.
 public struct WebhookBatch: Sendable, Equatable {
   /// `webhook-id`.
   public let id: String

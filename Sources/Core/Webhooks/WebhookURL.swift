@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether a text is a URL that requests may go to.
+/// Checks that a text is a URL that requests may go to.
 public enum WebhookURL {
-  /// What is wrong with a URL, as in "url: must begin with https://"; nil if nothing is.
+  /// The fault in a URL, as in "url: must begin with https://"; nil if nothing is wrong.
   ///
   /// - Parameter allowsHTTP: whether requests may go out without TLS.
   public static func problem(_ url: String, allowsHTTP: Bool) -> String? {

@@ -124,9 +124,9 @@ extension ByteBuffer {
     }
   }
 
-  /// Where the next byte stands that a JSON string has to escape, or the end. Looks at eight bytes per step: a
-  /// byte below 0x20, `"` or `\` sets the high bit of its place (a borrow may set a higher one as well, and
-  /// then the bytes are looked at one by one).
+  /// The position of the next byte that a JSON string has to escape, or the end. Looks at eight bytes per step: a byte
+  /// below 0x20, `"` or `\` sets the high bit of its place (a borrow may set a higher one as well, and then the bytes
+  /// are looked at one by one).
   @inlinable
   static func nextEscape(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
     let ones: UInt64 = 0x0101_0101_0101_0101

@@ -2,7 +2,7 @@
 internal import CLinux
 
 extension UnsafeRawBufferPointer {
-  /// Whether these bytes have the wanted ones in them, at the speed of the C library's search. Nothing is in every text.
+  /// True if the wanted bytes occur in these, at the speed of the C library's search. Nothing is in every text.
   public func holds(_ wanted: [UInt8]) -> Bool {
     guard !wanted.isEmpty else { return true }
     guard let baseAddress else { return false }

@@ -3,7 +3,7 @@
 internal import CLinux
 internal import Glibc
 
-/// Who but this process may read or change a file that holds a secret.
+/// The users besides this process who may read or change a file that holds a secret.
 ///
 /// The owner may, and a group that this process is in, as with a Kubernetes secret under `fsGroup` (mode 0440, the pod's
 /// group). So may the group of root, which can read everything anyway: systemd's `LoadCredential=` leaves the file
@@ -27,7 +27,7 @@ public struct FileExposure: Equatable, Sendable {
   public var mode: UInt32
   public var owner: UInt32
   public var group: UInt32
-  /// What the access control list says beside the owner and the rest of the world; nil without one.
+  /// The access control list's grants beside the owner and the rest of the world; nil without one.
   public var list: [Grant]?
 
   public init(mode: UInt32, owner: UInt32, group: UInt32, list: [Grant]? = nil) {
@@ -37,17 +37,18 @@ public struct FileExposure: Equatable, Sendable {
     self.list = list
   }
 
-  /// Whether somebody else than the owner may change the file. The group's bits are the mask of a list, if there is one.
+  /// True if somebody else than the owner may change the file. The group's bits are the mask of a list, if there is
+  /// one.
   public var isChangeable: Bool { mode & 0o022 != 0 }
 
-  /// Whether somebody may replace files of this folder: the world, or a group that is neither root's nor one that this
+  /// True if somebody may replace files of this folder: the world, or a group that is neither root's nor one that this
   /// process is in (volumes of Kubernetes belong to the pod's group). In a sticky folder only owners may (inode(7)).
   public func isOpenFolder(in groups: [UInt32]) -> Bool {
     guard mode & 0o1000 == 0 else { return false }
     return mode & 0o002 != 0 || (mode & 0o020 != 0 && group != 0 && !groups.contains(group))
   }
 
-  /// Whether somebody may read the file who is neither root nor this process.
+  /// True if somebody may read the file who is neither root nor this process.
   ///
   /// - Parameters:
   ///   - user: whom this process runs as.
@@ -72,7 +73,7 @@ extension FileExposure {
   private static let listVersion: UInt32 = 2
   private static let entryBytes = 8
 
-  /// What a list says, from its bytes; nil if they are none.
+  /// The grants of a list, from its bytes; nil if they are none.
   ///
   /// - Parameter bytes: a version of four bytes, then entries of tag, permissions (two bytes each) and id (four),
   ///   little-endian.

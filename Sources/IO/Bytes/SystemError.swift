@@ -6,9 +6,9 @@ internal import Glibc
 public struct SystemError: Error, Equatable, CustomStringConvertible {
   /// The `errno` of the failed call.
   public let code: Int32
-  /// What was attempted, in words: "cannot read /etc/martlet/signer.p8".
+  /// The attempt that failed, in words: "cannot read /etc/martlet/signer.p8".
   public let attempt: String
-  /// What to do about it, as words that end a sentence; `nil` where the code says enough.
+  /// The remedy, as words that end a sentence; `nil` where the code says enough.
   public let remedy: String?
 
   public init(code: Int32, attempt: String, remedy: String? = nil) {

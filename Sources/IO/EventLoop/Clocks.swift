@@ -27,7 +27,7 @@ public enum WallClock {
   /// Seconds since the UNIX epoch.
   public static func seconds() -> Int64 { milliseconds() / 1_000 }
 
-  /// Whether the kernel considers the clock to be synchronized (adjtimex(2)); nil if it does not tell.
+  /// True if the kernel considers the clock to be synchronized (adjtimex(2)); nil if it does not tell.
   public static var isSynchronized: Bool? {
     var state = timex()
     let answer = adjtimex(&state)

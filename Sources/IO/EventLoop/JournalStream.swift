@@ -6,11 +6,11 @@ import Glibc
 /// systemd names it in `JOURNAL_STREAM` by device and inode (systemd.exec(5)). The variable is inherited by children whose
 /// output goes elsewhere, so it is compared with the descriptor.
 public enum JournalStream {
-  /// Whether what this process writes to standard error becomes lines of the journal.
+  /// True if the text that this process writes to standard error becomes lines of the journal.
   public static let isStandardError = isJournal(
     STDERR_FILENO, named: SystemdNotifier.variable("JOURNAL_STREAM"))
 
-  /// Whether a descriptor is the stream that `JOURNAL_STREAM` names.
+  /// True if a descriptor is the stream that `JOURNAL_STREAM` names.
   public static func isJournal(_ descriptor: Int32, named name: String?) -> Bool {
     var status = stat()
     guard let name, fstat(descriptor, &status) == 0 else { return false }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// How many files, sockets among them, the process may have open (RLIMIT_NOFILE).
+/// The number of files, sockets among them, that the process may have open (RLIMIT_NOFILE).
 public enum OpenFileLimit {
   /// Raises the limit as far as the system allows without privileges: the soft one to the hard one.
   ///

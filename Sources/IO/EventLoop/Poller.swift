@@ -3,7 +3,7 @@ public import Bytes
 import CLinux
 import Glibc
 
-/// What to be told about a descriptor. Hang-ups and errors are always told.
+/// The events of a descriptor to be reported. Hang-ups and errors are always told.
 public struct Interest: OptionSet, Sendable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }

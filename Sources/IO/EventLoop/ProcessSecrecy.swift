@@ -2,7 +2,7 @@
 import CLinux
 import Glibc
 
-/// What keeps the secrets in a process's memory in it when the process crashes.
+/// Keeps the secrets in a process's memory there when the process crashes.
 public enum ProcessSecrecy {
   /// Signals that Swift's backtracer handles: what it writes to the log has registers and the memory that they point to.
   private static let crashes = [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP]

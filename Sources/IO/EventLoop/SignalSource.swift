@@ -38,7 +38,7 @@ public final class SignalSource {
     pthread_sigmask(SIG_UNBLOCK, &set, nil)
   }
 
-  /// Whether the process was started with a signal ignored, as by nohup(1).
+  /// True if the process was started with a signal ignored, as by nohup(1).
   public static func isIgnored(_ signal: Int32) -> Bool {
     var action = sigaction()
     guard sigaction(signal, nil, &action) == 0 else { return false }

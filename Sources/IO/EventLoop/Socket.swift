@@ -11,7 +11,7 @@ public struct Socket: ~Copyable, Sendable {
 
   deinit { close(fd) }
 
-  /// What a read or write did.
+  /// The result of a read or write.
   public enum Transfer: Equatable {
     /// So many bytes moved (at least one).
     case moved(Int)

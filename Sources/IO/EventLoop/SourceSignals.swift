@@ -10,8 +10,8 @@ import Glibc
 public final class SourceSignals: Sendable {
   /// The descriptor to watch for reading.
   public let fd: Int32
-  /// Where sources write their numbers. A write never blocks; one that finds the pipe full (16,000 numbers that
-  /// was never received) is lost, so a waiting thread polls all sources from time to time.
+  /// The end of the pipe to which sources write their numbers. A write never blocks; one that finds the pipe full
+  /// (16,000 numbers that was never received) is lost, so a waiting thread polls all sources from time to time.
   public let input: Int32
   /// Numbers taken with one read.
   private static let atOnce = 256

@@ -23,13 +23,13 @@ public struct SystemdNotifier: Sendable {
     getenv(name).map { String(cString: $0) }
   }
 
-  /// Whether systemd listens.
+  /// True if systemd listens.
   public var isActive: Bool { path != nil }
 
   /// The process runs with valid settings. Whether it can do its work is told by `status`, and by `/readyz`: a host must
   /// not wait for Kafka to finish its boot.
   public func started() { send("READY=1") }
-  /// How the process stands, in a few words for `systemctl status`.
+  /// Reports the state of the process, in a few words for `systemctl status`.
   public func status(_ words: String) {
     send("STATUS=" + words.filter { !$0.isNewline })
   }

@@ -3,8 +3,8 @@ import CNghttp2
 import EventLoop
 import HTTP2Engine
 
-/// What nghttp2's callbacks work on: raw memory, so that a callback costs neither reference
-/// counting nor exclusivity checks.
+/// The memory that nghttp2's callbacks work on: raw memory, so that a callback costs neither reference counting nor
+/// exclusivity checks.
 struct ClientState {
   private(set) var open = OpenList<Exchange>()
   /// The exchange whose answer's header block is being read.
@@ -183,7 +183,7 @@ enum ClientCallbacks {
     return true
   }
 
-  /// Whether an id of 36 characters is the one that was sent; the case of its letters does not matter.
+  /// True if an id of 36 characters is the one that was sent; the case of its letters does not matter.
   private static func isSent(_ id: UnsafePointer<UInt8>, _ sent: UnsafePointer<UInt8>?) -> Bool {
     guard let sent else { return false }
     // Digits and hyphens have the bit that makes letters small.

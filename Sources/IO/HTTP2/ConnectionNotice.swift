@@ -20,7 +20,7 @@ public enum ConnectionNotice: Sendable, Equatable {
   case closed(ConnectionFailure?)
 }
 
-/// How far a connection is that carries no requests yet: what it waits for.
+/// The progress of a connection that carries no requests yet: what it waits for.
 public enum ConnectionStage: UInt8, Sendable, Comparable {
   /// The TCP connection.
   case tcp

@@ -36,7 +36,7 @@ extension Exchange {
     responseCount = UInt16(kept + taken)
   }
 
-  /// Whether an id is the one that was sent; the case of its letters does not matter.
+  /// True if an id is the one that was sent; the case of its letters does not matter.
   @inline(__always)
   private func isSent(_ id: InlineArray<36, UInt8>) -> Bool {
     guard let sentID else { return false }

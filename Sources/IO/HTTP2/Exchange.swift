@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import HTTP2Engine
 
-/// What is known about a request once it is over (RFC 9113 §8.7 and the gateway's habits).
+/// The fate of a request once it is over (RFC 9113 §8.7 and the gateway's habits).
 public enum ExchangeFate: UInt8, Sendable {
   /// Not over yet.
   case pending
@@ -26,7 +26,7 @@ public struct Exchange: ListMember {
   /// The request body; nil or empty for none.
   public var body: UnsafePointer<UInt8>?
   public var bodyCount: UInt32 = 0
-  /// How much of the body has been handed to the stream.
+  /// The bytes of the body that have been handed to the stream.
   public internal(set) var bodySent: UInt32 = 0
 
   /// The stream it went out on; 0 before `submit`.
@@ -56,15 +56,15 @@ public struct Exchange: ListMember {
   /// The answer had an `apns-id` or `apns-request-id` of 36 bytes, and one of them is the one that was sent.
   public internal(set) var hasID = false
   public internal(set) var hasSentID = false
-  /// What a `retry-after` header asks for.
+  /// The delay that a `retry-after` header asks for.
   var retryAfter = RetryAfter()
 
-  /// Where the 29 bytes of a `date` header go; nil if it is not wanted.
+  /// The place for the 29 bytes of a `date` header; nil if it is not wanted.
   public var date: UnsafeMutablePointer<UInt8>?
   /// The answer had a `date` of that length, and it was wanted.
   public internal(set) var hasDate = false
 
-  /// Where the answer's body goes; what does not fit is counted and dropped.
+  /// The place for the answer's body; what does not fit is counted and dropped.
   public var response: UnsafeMutablePointer<UInt8>?
   public var responseCapacity: UInt16 = 0
   /// Bytes kept.

@@ -17,7 +17,7 @@ public final class HTTP2ClientConnection {
   private let session: HTTP2ClientSession
   private var channel: SecureChannel?
   private var unsent = UnsentStreams()
-  /// What is awaited before it is ready.
+  /// The stage that it has to pass before it is ready.
   private var stage = ConnectionStage.tcp
   /// TLS is up and the connection has not ended.
   public private(set) var isConnected = false
@@ -42,9 +42,9 @@ public final class HTTP2ClientConnection {
 
   /// Requests submitted and not completed.
   public var openStreams: Int { session.openStreams }
-  /// How many streams the server allows at once; 1 until it has said.
+  /// The number of streams that the server allows at once; 1 until it has said.
   public var remoteMaxConcurrentStreams: UInt32 { session.remoteMaxConcurrentStreams }
-  /// How many requests can be submitted now.
+  /// The number of requests that can be submitted now.
   public var credit: Int {
     guard isConnected, !session.isGoingAway else { return 0 }
     return max(0, Int(session.remoteMaxConcurrentStreams) - session.openStreams)
@@ -55,7 +55,7 @@ public final class HTTP2ClientConnection {
   public var isGoingAway: Bool { session.isGoingAway }
   /// Encrypted bytes that the socket has not taken yet.
   public var bytesWaiting: Int { channel?.bytesWaiting ?? 0 }
-  /// What flow control lets us send on the whole connection; 0 or less: blocked by the window.
+  /// The credit that flow control leaves us on the whole connection; 0 or less: blocked by the window.
   public var connectionWindow: Int32 { session.connectionWindow }
   /// The common name of the root that vouches for the server's certificate; nil before that is verified, and on a
   /// connection that takes up a session.
@@ -173,7 +173,7 @@ public final class HTTP2ClientConnection {
     session.takeCompleted(into: &list)
   }
 
-  /// What happened to the connection since the last call.
+  /// The notices of the connection since the last call.
   public func takeNotices() -> [ConnectionNotice] { session.takeNotices() }
 
   /// Comes nearer to TLS as far as that is possible now. True when it is up.

@@ -36,7 +36,7 @@ public enum HTTP2ClientSession {
     case .nghttp2(let session): session.openStreams
     }
   }
-  /// How many streams the peer allows at once; 1 until it has said.
+  /// The number of streams that the peer allows at once; 1 until it has said.
   public var remoteMaxConcurrentStreams: UInt32 {
     switch self {
     case .engine(let session): session.remoteMaxConcurrentStreams
@@ -78,7 +78,7 @@ public enum HTTP2ClientSession {
     case .nghttp2(let session): session.isFinished
     }
   }
-  /// What was wrong, for the report of a connection that has ended.
+  /// The error in words, for the report of a connection that has ended.
   var complaint: String? {
     switch self {
     case .engine(let session): session.complaint
@@ -176,7 +176,7 @@ public enum HTTP2ClientSession {
     }
   }
 
-  /// What happened to the connection since the last call.
+  /// The notices of the connection since the last call.
   public func takeNotices() -> [ConnectionNotice] {
     switch self {
     case .engine(let session): session.takeNotices()

@@ -2,7 +2,7 @@
 public import CNghttp2
 public import HTTP2Engine
 
-/// Whether a header field may enter the compression table (RFC 7541 §6.2).
+/// Decides whether a header field may enter the compression table (RFC 7541 §6.2).
 public enum HeaderIndexing: Sendable {
   /// For values that come again: the topic, the push type.
   case allowed
@@ -26,7 +26,7 @@ public struct HeaderList: ~Copyable {
   private(set) var sharedKey: UInt64 = 0
   private(set) var sharedCount = 0
 
-  /// How a field is written.
+  /// The representation of a field in the header block.
   struct Mark {
     var indexing = HeaderIndexing.allowed
     /// A name that the engine knows by itself.

@@ -40,7 +40,7 @@ public final class NGHTTP2ClientSession {
 
   /// Requests that have been submitted and are not completed.
   var openStreams: Int { state.pointee.open.count }
-  /// How many streams the peer allows at once; 1 until it has said.
+  /// The number of streams that the peer allows at once; 1 until it has said.
   var remoteMaxConcurrentStreams: UInt32 { state.pointee.remoteMaxConcurrentStreams }
   /// GOAWAY was received or sent: no new streams.
   var isGoingAway: Bool { state.pointee.isGoingAway }
@@ -168,7 +168,7 @@ public final class NGHTTP2ClientSession {
     swap(&list, &state.pointee.completed)
   }
 
-  /// What happened to the connection since the last call.
+  /// The notices of the connection since the last call.
   func takeNotices() -> [ConnectionNotice] {
     guard !state.pointee.notices.isEmpty else { return [] }
     let taken = state.pointee.notices
@@ -178,7 +178,7 @@ public final class NGHTTP2ClientSession {
 
   func post(_ notice: ConnectionNotice) { state.pointee.notices.append(notice) }
 
-  /// What nghttp2 said last, for the report of a connection it has ended.
+  /// The last message of nghttp2, for the report of a connection it has ended.
   var complaint: String? { state.pointee.complaint }
 
   private var noFlags: UInt8 { UInt8(NGHTTP2_FLAG_NONE.rawValue) }

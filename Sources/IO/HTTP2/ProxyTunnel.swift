@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 
-/// What an HTTP proxy is asked for: a tunnel to one host (RFC 9110 §9.3.6). May hold a password: never
-/// printed.
+/// The request to an HTTP proxy: a tunnel to one host (RFC 9110 §9.3.6). May hold a password: never printed.
 public struct ProxyRequest: Sendable {
   let bytes: [UInt8]
   let hasCredentials: Bool

@@ -24,7 +24,7 @@ public final class ConnectionScratch {
 
 /// A socket with TLS on it and the bytes that wait to be written. Both sides of a connection use it.
 public final class SecureChannel {
-  /// What one TLS record holds at most.
+  /// The most bytes that one TLS record holds.
   static let largestRecord = 16 * 1_024
   /// Plaintext is encrypted in pieces of about this size: one TLS record each if the frame that crosses the mark is
   /// small, or two.
@@ -35,7 +35,7 @@ public final class SecureChannel {
   let poller: Poller
   let token: UInt64
   let tls: TLSConnection
-  /// What waits for the socket.
+  /// The bytes that wait for the socket.
   private let waiting: UnsafeMutablePointer<ByteBuffer>
   private var socket: Socket?
   private var interest: Interest = []

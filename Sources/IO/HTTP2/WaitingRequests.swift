@@ -47,7 +47,7 @@ struct WaitingRequests {
       Request(stream: stream, fieldCount: fields.count - first, prepared: prepared, bound: bound))
   }
 
-  /// What the next request needs at most, and its prepared fields. Requests of earlier streams were given up.
+  /// The most bytes that the next request needs, and its prepared fields. Requests of earlier streams were given up.
   mutating func skip(to stream: UInt32) -> (bound: Int, prepared: Int?) {
     while requests[next].stream != stream {
       nextField += requests[next].fieldCount

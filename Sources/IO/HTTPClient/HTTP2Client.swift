@@ -25,7 +25,7 @@ public final class HTTP2Client {
     }
   }
 
-  /// What a server answered.
+  /// The answer of a server.
   public struct Answer: Sendable {
     public let status: Int
     /// Names in lower case, in the order in which they came.
@@ -124,7 +124,7 @@ public final class HTTP2Client {
   }
 }
 
-/// What has arrived of an answer.
+/// The part of an answer that has arrived.
 private final class AnswerSink {
   private(set) var headers: [(name: String, value: String)] = []
   private(set) var body: [UInt8] = []

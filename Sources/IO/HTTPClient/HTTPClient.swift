@@ -4,7 +4,7 @@ import CCurl
 /// libcurl wants this once, before its first use.
 let curlIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-/// What a server answered.
+/// The answer of a server.
 public struct HTTPAnswer: Sendable {
   public let status: Int
   /// Empty when the body was streamed.
@@ -125,7 +125,7 @@ public final class HTTPClient {
   }
 }
 
-/// Where an answer's body goes.
+/// The body of an answer, collected as it arrives.
 private final class CollectedBody {
   private(set) var bytes: [UInt8] = []
   private(set) var isOverflown = false

@@ -6,9 +6,9 @@ import CCurl
 /// A request has a time limit for everything together, verifies the server's certificate, follows no redirect, uses no
 /// proxy, and reads no more than `bodyLimit` bytes of an answer. Owned by one thread.
 public final class WebhookPoster {
-  /// What became of a request.
+  /// The outcome of a request.
   public struct Answer: Sendable {
-    /// What the request was sent with.
+    /// The tag that the request was sent with.
     public let tag: UInt64
     /// nil without an answer. It counts as soon as it has arrived: a body that is too long or too slow is not waited
     /// for.

@@ -13,7 +13,7 @@ public struct HTTPRequest: Sendable {
   public func query(_ name: String) -> String? { query.first { $0.name == name }?.value }
 }
 
-/// What a route answers.
+/// The response of a route.
 public struct HTTPResponse: Sendable {
   public enum Body: Sendable {
     case bytes([UInt8])
@@ -64,7 +64,7 @@ public struct HTTPResponse: Sendable {
   }
 }
 
-/// Who answers which requests.
+/// A route: the requests that it matches, and the handler that answers them.
 public struct HTTPRoute: Sendable {
   public let method: String
   /// The whole path, or with `*` at its end every path that begins so.

@@ -4,7 +4,7 @@ import CZlib
 
 /// Unpacks a gzip body piece by piece, at most a bounded amount at a time: a small body may be a large one packed.
 public final class Inflater {
-  /// What one call unpacks at most.
+  /// The most bytes that one call unpacks.
   public static let piece = 64 << 10
 
   private let stream: UnsafeMutablePointer<z_stream>
@@ -26,7 +26,7 @@ public final class Inflater {
     stream.deallocate()
   }
 
-  /// Whether `unpack` may bring something without further input.
+  /// True if `unpack` may return more without further input.
   public var hasMore: Bool { !isComplete && (!packed.isEmpty || mayHaveMore) }
 
   public func append(_ bytes: UnsafeRawBufferPointer) { packed.append(bytes) }

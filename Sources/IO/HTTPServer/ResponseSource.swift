@@ -4,7 +4,7 @@ import Glibc
 
 /// An answer on its way: its head, and its body piece by piece.
 struct ResponseSource: ~Copyable {
-  /// What is made of a body at a time.
+  /// The bytes of a body that are made at a time.
   private static let piece = 64 << 10
 
   private enum Rest {
@@ -16,7 +16,7 @@ struct ResponseSource: ~Copyable {
 
   private var rest: Rest
   private(set) var head: [UInt8]
-  /// Whether the connection can go on behind it.
+  /// True if the connection can go on behind it.
   let keepsConnection: Bool
 
   /// - Parameters:
@@ -49,7 +49,8 @@ struct ResponseSource: ~Copyable {
 
   deinit { if case .file(let descriptor, _, _) = rest { close(descriptor) } }
 
-  /// What every answer tells a browser: take the type as it is said, and show nothing of it inside another page.
+  /// The headers of every answer that restrict a browser: take the type as it is said, and show nothing of it inside
+  /// another page.
   private static func guards(_ response: HTTPResponse) -> [(name: String, value: String)] {
     var fields = [("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY")]
     if !response.headers.contains(where: { $0.name == "Content-Security-Policy" }) {

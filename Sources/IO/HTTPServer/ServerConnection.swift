@@ -7,13 +7,14 @@ import TLS
 
 /// One connection of a `StreamServer`: bytes in, one exchange at a time, bytes out.
 final class ServerConnection {
-  /// What is read ahead of the handler at most, and what is made ready of an answer.
+  /// The most that is read ahead of the handler, and that is made ready of an answer, in bytes.
   private static let window = 64 << 10
-  /// How long what a client still sends is read and dropped behind an answer that ends the connection, in milliseconds: a
-  /// connection that is closed while bytes come is reset, and the answer with it.
+  /// The time for which bytes that a client still sends are read and dropped behind an answer that ends the connection,
+  /// in milliseconds: a connection that is closed while bytes come is reset, and the answer with it.
   private static let lingerMilliseconds: UInt64 = 2_000
 
-  /// What one turn does for a connection: so many pieces of a body or an answer. The smallest chunks cost most.
+  /// The most steps that one turn takes for a connection: so many pieces of a body or an answer. The smallest chunks
+  /// cost most.
   private static let stepsPerTurn = 64
 
   private enum Phase {
@@ -35,7 +36,7 @@ final class ServerConnection {
   private var phase = Phase.head
   private var scanner = HeadScanner()
   private var inbox = ByteBuffer(capacity: 1_024)
-  /// What waits for the socket without TLS.
+  /// The bytes that wait for the socket without TLS.
   private var outbox = ByteBuffer(capacity: 512)
   private(set) var exchange: StreamExchange?
   private var left = 0

@@ -7,7 +7,8 @@ public final class StreamExchange {
   private unowned let connection: ServerConnection
   /// The owner's own, until `gone`.
   public var attachment: AnyObject?
-  /// Who sends the request, once it is accepted: connections of accepted requests are not ended for newcomers without one.
+  /// The sender of the request, once it is accepted: connections of accepted requests are not ended for newcomers
+  /// without one.
   public var owner: String?
   public private(set) var isPaused = false
   var response: HTTPResponse?
@@ -28,7 +29,7 @@ public final class StreamExchange {
   public var method: String { head.method }
   /// Without the query, percent-decoded.
   public var path: String { head.target.path }
-  /// Where the request comes from: a numeric address.
+  /// The client's address: a numeric address.
   public var client: String { connection.address }
 
   /// The value of a header field, whatever the case of its name.

@@ -47,7 +47,7 @@ public final class StreamServer {
   /// Connections that are accepted in a turn. Few beside the limit: one whose request waits in its socket is read before
   /// it is the oldest that makes room.
   private let atATime: Int
-  /// How often deadlines are looked at, in milliseconds.
+  /// The interval at which deadlines are looked at, in milliseconds.
   private static let tick: UInt64 = 100
 
   weak var handler: (any StreamHandler)?
@@ -137,12 +137,12 @@ public final class StreamServer {
   /// Open connections.
   public var connections: Int { open.count }
 
-  /// What the exchanges of an owner hold in memory.
+  /// The bytes that the exchanges of an owner hold in memory.
   public func held(by owner: String) -> Int {
     open.values.reduce(0) { $0 + ($1.exchange?.owner == owner ? $1.exchange?.held ?? 0 : 0) }
   }
 
-  /// What the exchanges of an owner keep in files.
+  /// The bytes that the exchanges of an owner keep in files.
   public func stored(by owner: String) -> Int {
     open.values.reduce(0) { $0 + ($1.exchange?.owner == owner ? $1.exchange?.stored ?? 0 : 0) }
   }
@@ -213,7 +213,7 @@ public final class StreamServer {
     try? poller.modify(connection.fd, token: UInt64(connection.id), connection.interest)
   }
 
-  /// Whether a request that the handler takes has a place; otherwise its answer.
+  /// Admits a request that the handler takes: nil if there is room for it; otherwise its answer.
   func admit(_ exchange: StreamExchange, _ connection: ServerConnection) -> HTTPResponse? {
     guard let owner = exchange.owner else { return nil }
     switch clients.accept(connection.id, owner: owner, now: now) {

@@ -38,7 +38,7 @@ enum JSONMistake {
     return nil
   }
 
-  /// Where the quotation mark stands that ends a string; the end of the text without one.
+  /// The position of the quotation mark that ends a string; the end of the text without one.
   private static func endOfString(_ text: UnsafeRawBufferPointer, from start: Int) -> Int {
     var index = start
     while index < text.count, text[index] != UInt8(ascii: "\"") {

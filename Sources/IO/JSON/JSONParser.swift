@@ -42,7 +42,7 @@ public final class JSONParser {
     return tree.next()
   }
 
-  /// Whether the text is a JSON object, and nothing after it. Makes no values.
+  /// True if the text is a JSON object, and nothing after it. Makes no values.
   public func isObject(_ text: UnsafeRawBufferPointer) -> Bool {
     var nodes: UnsafePointer<martlet_node>?
     var count = 0

@@ -74,13 +74,13 @@ public struct CrashNotes: Sendable {
     }
   }
 
-  /// Whether there are none, as nearly always.
+  /// True if there are none, as nearly always.
   public var isEmpty: Bool { crashes.isEmpty }
 
   /// Records that are noted.
   public var count: Int { crashes.count }
 
-  /// Whether a record was in hand in so many crashes that it is not to be worked on.
+  /// True if a record was in hand in so many crashes that it is not to be worked on.
   public func areDeadly(_ record: KafkaRecord) -> Bool {
     if crashes.isEmpty { return false }
     return areDeadly(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a group consumer tells its control thread.
+/// An event that a group consumer reports to its control thread.
 public enum GroupEvent: Sendable {
   /// These partitions are now ours: open queues, look up offsets, then `assign`. An empty list is
   /// possible and also wants an `assign`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a group has still to read of a partition.
+/// The records of a partition that a group has still to read.
 public struct PartitionLag: Sendable, Hashable {
   public let records: Int64
   /// One past the last record that a reader gets: what an open transaction holds back is above it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
 
-/// How large a topic is.
+/// The size of a topic.
 public struct TopicSize: Sendable, Hashable {
   public let partitions: Int
   /// Copies of its first partition.
@@ -64,7 +64,7 @@ extension KafkaAdmin {
     return listing
   }
 
-  /// What the cluster says of a topic that is asked for by its name: nil if it exists. Creates none.
+  /// The cluster's error for a topic that is asked for by its name: nil if it exists. Creates none.
   public func topicError(_ topic: String, timeoutMilliseconds: Int32) -> KafkaError? {
     guard let place = rd_kafka_topic_new(handle, topic, nil) else {
       return KafkaError(rd_kafka_last_error(), "topic \(topic)")
@@ -78,7 +78,7 @@ extension KafkaAdmin {
     }
   }
 
-  /// How many members a group has now; nil where the cluster does not say.
+  /// The number of members of a group now; nil where the cluster does not say.
   public func memberCount(of group: String, timeoutMilliseconds: Int32) -> Int? {
     var list: UnsafePointer<rd_kafka_group_list>?
     let code = rd_kafka_list_groups(handle, group, &list, timeoutMilliseconds)

@@ -63,7 +63,7 @@ public final class KafkaAdmin {
     return String(cString: text)
   }
 
-  /// What has gone wrong with connections since the last call, without the remark that all brokers are down.
+  /// The errors of connections since the last call, without the remark that all brokers are down.
   public func takeErrors() -> [KafkaError] {
     var errors: [KafkaError] = []
     while let client, let event = rd_kafka_queue_poll(client.events, 0) {
@@ -85,7 +85,7 @@ public final class KafkaAdmin {
     try topicSizes(timeoutMilliseconds: timeoutMilliseconds).mapValues(\.partitions)
   }
 
-  /// How many brokers the cluster has now.
+  /// The number of brokers in the cluster now.
   public func brokerCount(timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
     try brokers(timeoutMilliseconds: timeoutMilliseconds).count
   }
@@ -118,7 +118,7 @@ public final class KafkaAdmin {
     return Watermarks(low: low, high: high)
   }
 
-  /// How far a group has got. Does not join it.
+  /// The committed offsets of a group. Does not join it.
   public func groupOffsets(
     _ group: String, _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [CommittedOffset] {
@@ -126,7 +126,7 @@ public final class KafkaAdmin {
       groupClient(group), group: group, partitions, timeoutMilliseconds: timeoutMilliseconds)
   }
 
-  /// Whether the cluster's authorizer refused the group since the last call of `groupOffsets`: librdkafka then goes on
+  /// True if the cluster's authorizer refused the group since the last call of `groupOffsets`: librdkafka then goes on
   /// looking for the coordinator, and says so only in passing.
   public func isRefused(_ group: String) -> Bool {
     guard let handle = groups[group], let queue = rd_kafka_queue_get_consumer(handle) else {
@@ -235,7 +235,7 @@ public final class KafkaAdmin {
 }
 
 extension KafkaError {
-  /// Whether a topic could not be created because it exists.
+  /// True if a topic could not be created because it exists.
   public var isTopicAlreadyThere: Bool {
     code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS.rawValue
   }

@@ -44,7 +44,7 @@ public final class KafkaChangelog {
     }
   }
 
-  /// What went wrong since the last call; reading goes on by itself.
+  /// The error since the last call; reading goes on by itself.
   public func takeError() -> KafkaError? {
     defer { lastError = nil }
     return lastError
@@ -86,7 +86,7 @@ public final class KafkaChangelog {
   }
 }
 
-/// Where Martlet's producers put keys: the partitioner of Java clients.
+/// The partitioner of Martlet's producers: the partitioner of Java clients.
 public enum KafkaPartitioner {
   /// The partition of a key among `partitions`.
   public static func partition(of key: [UInt8], among partitions: Int) -> Int32 {

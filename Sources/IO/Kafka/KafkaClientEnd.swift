@@ -10,11 +10,11 @@ internal import Synchronization
 /// fewer partitions, and a coordinator that is away holds a commit for as long as a session lasts. Nothing of ours waits
 /// in a client that is ended, so nobody has to wait for more than a moment.
 public struct KafkaClientEnd {
-  /// What a client's owner waits for its end at most.
+  /// The longest wait of a client's owner for its end.
   private static let patienceMilliseconds: UInt64 = 2_000
   private static let open = Atomic<Int>(0)
 
-  /// Whether a client of this process has not ended yet. Then the process ends with `_exit`: what exit(3) takes down,
+  /// True if a client of this process has not ended yet. Then the process ends with `_exit`: what exit(3) takes down,
   /// such as OpenSSL, its threads still use.
   public static var isUnderWay: Bool { open.load(ordering: .acquiring) > 0 }
 

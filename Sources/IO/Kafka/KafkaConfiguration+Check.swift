@@ -22,6 +22,6 @@ extension KafkaConfiguration {
     }
   }
 
-  /// Whether librdkafka has a property of this name.
+  /// True if librdkafka has a property of this name.
   public static func hasProperty(_ name: String) -> Bool { NativeConfiguration().has(name) }
 }

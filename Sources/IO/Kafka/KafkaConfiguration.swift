@@ -19,11 +19,11 @@ public struct KafkaConfiguration: Sendable {
   public var consumerPreferences: [Property] = []
   /// A service's own preferences for its producers; the user's properties win over them.
   public var producerPreferences: [Property] = []
-  /// Whether a record of a table is not to be applied; nil: all are.
+  /// Decides whether a record of a table is not to be applied; nil: all are.
   public var isDeadly: (@Sendable (KafkaRecord) -> Bool)?
   /// `host:port[,host:port…]`
   public private(set) var bootstrap: String
-  /// How the clients name themselves to the broker.
+  /// The name that the clients give to the broker.
   public let clientID: String
 
   public init(bootstrap: String, clientID: String) {
@@ -72,7 +72,7 @@ public struct KafkaConfiguration: Sendable {
     consumerPreferences.append(("queued.max.messages.kbytes", "\(kilobytes)"))
   }
 
-  /// How long a batch waits for more records (`KafkaDefaults`), as a preference of the service.
+  /// Sets the time that a batch waits for more records (`KafkaDefaults`), as a preference of the service.
   public mutating func preferLinger(milliseconds: Double) {
     producerPreferences.append(Self.linger(milliseconds))
   }
@@ -108,7 +108,7 @@ public struct KafkaConfiguration: Sendable {
       ?? "GSSAPI"
   }
 
-  /// What a client is for; each has its own defaults.
+  /// The role of a client; each has its own defaults.
   enum Role {
     case producer, group, reader, admin
 
@@ -171,7 +171,7 @@ public struct KafkaConfiguration: Sendable {
   private static let backoffDefaults: [Property] =
     hasFetchBackoff ? [("fetch.queue.backoff.ms", "5")] : []
 
-  /// Whether that pause can be set.
+  /// True if that pause can be set.
   static let hasFetchBackoff = hasProperty("fetch.queue.backoff.ms")
 
   private static let groupDefaults: [Property] = [
@@ -264,7 +264,7 @@ public struct NativeConfiguration: ~Copyable {
     }
   }
 
-  /// Whether there is a property of this name, for clients or for topics.
+  /// True if there is a property of this name, for clients or for topics.
   ///
   /// By setting it: asked for a property without a value, librdkafka does not know that either.
   func has(_ name: String) -> Bool {

@@ -6,7 +6,7 @@ public struct KafkaTopic: Sendable, Hashable {
   let index: Int32
 }
 
-/// What became of a call to `produce`.
+/// The result of a call to `produce`.
 public enum ProduceResult: Sendable {
   /// Accepted; a `Delivery` with the record's tag will follow.
   case queued
@@ -18,7 +18,7 @@ public enum ProduceResult: Sendable {
 
 /// The final answer about one produced record. Plain old data.
 public struct Delivery: Sendable {
-  /// What the caller gave `produce`.
+  /// The tag that the caller gave `produce`.
   public let tag: UInt
   /// −1 when the broker did not say (a retried record that it already had).
   public let offset: Int64
@@ -34,7 +34,7 @@ public struct Delivery: Sendable {
   }
 }
 
-/// What the error of a record's delivery means for the record.
+/// The meaning of a delivery error for its record.
 ///
 /// Whatever is about the cluster passes: a topic that is made again, a right that is granted, a policy that is
 /// changed. It is waited for, and said (`KafkaProducer.trouble`).
@@ -62,7 +62,7 @@ enum DeliveryFailure {
     RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC.rawValue, RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION.rawValue,
     RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART.rawValue,
   ]
-  /// What a client that ends says of its records: no answer of Kafka's.
+  /// The errors of records when their client ends: no answer of Kafka's.
   private static let endCodes: Set<Int32> = [
     RD_KAFKA_RESP_ERR__PURGE_QUEUE.rawValue, RD_KAFKA_RESP_ERR__PURGE_INFLIGHT.rawValue,
     RD_KAFKA_RESP_ERR__FATAL.rawValue, RD_KAFKA_RESP_ERR__DESTROY.rawValue,
@@ -79,10 +79,10 @@ enum DeliveryFailure {
       }
   }
 
-  /// Whether the record's partition is to be chosen again.
+  /// True if the record's partition is to be chosen again.
   static func isOfPlace(_ code: rd_kafka_resp_err_t) -> Bool { placeCodes.contains(code.rawValue) }
 
-  /// Whether Kafka itself has said that it does not take the record; a lost connection is no answer.
+  /// True if Kafka itself has said that it does not take the record; a lost connection is no answer.
   static func isAnswer(_ code: rd_kafka_resp_err_t) -> Bool {
     !endCodes.contains(code.rawValue) && !KafkaError(code, "").isRetriable
   }
@@ -90,7 +90,7 @@ enum DeliveryFailure {
 
 /// Records that wait in a producer because Kafka does not take them.
 public struct ProducerTrouble: Sendable {
-  /// How many have no answer yet.
+  /// The number that have no answer yet.
   public let waiting: Int
   /// The topic that was refused last, or all of the producer's when no record came so far; empty when it is no matter of
   /// a topic.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 public import CRdKafka
 
-/// What went wrong between this process and Kafka.
+/// An error between this process and Kafka.
 public struct KafkaError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The Kafka protocol's error code, or librdkafka's own (negative).
   public let code: Int32
-  /// What was attempted and what was said, in words.
+  /// The attempt and the error, in words.
   public let message: String
-  /// Whether the client that raised it is of no further use.
+  /// True if the client that raised it is of no further use.
   public let isFatal: Bool
-  /// Whether the same call may succeed later.
+  /// True if the same call may succeed later.
   public let isRetriable: Bool
 
   public init(code: Int32, message: String, isFatal: Bool = false, isRetriable: Bool = false) {
@@ -51,17 +51,17 @@ extension KafkaError {
     KafkaError(code: RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue, message: message)
   }
 
-  /// Whether the topic or the partition is not there.
+  /// True if the topic or the partition does not exist.
   public var isOfMissingPartition: Bool { DeliveryFailure.isOfPlace(rd_kafka_resp_err_t(code)) }
 
-  /// Whether a smaller record might be taken.
+  /// True if a smaller record might be taken.
   public var isOfSize: Bool {
     code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE.rawValue
       || code == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE.rawValue
       || code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE.rawValue
   }
 
-  /// What an operator can do about it, for errors whose cause is not seen at once.
+  /// The operator's remedy, for errors whose cause is not seen at once.
   public var remedy: String? {
     switch rd_kafka_resp_err_t(code) {
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
@@ -84,22 +84,22 @@ extension KafkaError {
     }
   }
 
-  /// Whether the coordinator says that another process has this member's name.
+  /// True if the coordinator says that another process has this member's name.
   public var isFenced: Bool { code == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID.rawValue }
 
-  /// Whether the cluster's authorizer refused what was asked for.
+  /// True if the cluster's authorizer refused the request.
   public var isOfAuthorization: Bool {
     code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED.rawValue
       || code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED.rawValue
       || code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED.rawValue
   }
 
-  /// Whether it refused the use of a consumer group.
+  /// True if it refused the use of a consumer group.
   public var isOfGroupAuthorization: Bool {
     code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED.rawValue
   }
 
-  /// Whether a broker has refused this process, or cannot be trusted: credentials or certificates are wrong.
+  /// True if a broker has refused this process, or cannot be trusted: credentials or certificates are wrong.
   public var isRefusal: Bool { Self.refusing.contains(code) }
 
   private static let refusing: Set<Int32> = [

@@ -18,7 +18,7 @@ public final class KafkaGroupConsumer {
   private var client: KafkaClient?
   private var fetching: FetchWakeup?
   private var queues: [KafkaQueue] = []
-  /// What was assigned, and what of it has no starting point yet.
+  /// The assigned partitions, and those of them that have no starting point yet.
   private var starts: [PartitionStart] = []
   private var unplaced: [TopicPartition] = []
   private var nextLook: UInt64 = 0
@@ -136,21 +136,21 @@ public final class KafkaGroupConsumer {
   /// `statistics.interval.ms`. They arrive with `nextEvent`.
   public func takeStatistics() -> String? { statistics.take() }
 
-  /// What the group has committed for these partitions, asked of the coordinator.
+  /// The offsets that the group has committed for these partitions, asked of the coordinator.
   public func committed(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [CommittedOffset] {
     try readCommitted(raw, group: group, partitions, timeoutMilliseconds: timeoutMilliseconds)
   }
 
-  /// Where the logs of partitions begin, asked of their brokers: those that answered within the time.
+  /// The first offsets of partitions' logs, asked of their brokers: those that answered within the time.
   public func logStarts(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) -> [TopicPartition: Int64] {
     offsets(partitions, Int64(RD_KAFKA_OFFSET_BEGINNING), timeoutMilliseconds)
   }
 
-  /// Where the logs of partitions end: one past the last record. As `logStarts`.
+  /// The ends of partitions' logs: one past the last record. As `logStarts`.
   public func logEnds(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) -> [TopicPartition: Int64] {
@@ -174,8 +174,8 @@ public final class KafkaGroupConsumer {
     return offsets
   }
 
-  /// Where the logs of partitions end, with what an open transaction holds back: as the last fetches said, so nobody is
-  /// asked. Partitions that were not fetched yet are missing.
+  /// The ends of partitions' logs, including records that an open transaction holds back: as the last fetches said, so
+  /// nobody is asked. Partitions that were not fetched yet are missing.
   public func knownEnds(_ partitions: [TopicPartition]) -> [TopicPartition: Int64] {
     guard let client else { return [:] }
     var ends: [TopicPartition: Int64] = [:]
@@ -344,7 +344,7 @@ public final class KafkaGroupConsumer {
   }
 }
 
-/// How far a group has got in one partition, and what it wants to remember beside it.
+/// The offset of a group in one partition, and the metadata to commit beside it.
 public struct CommitRequest: Sendable, Hashable {
   public let partition: TopicPartition
   /// The next offset to read.

@@ -20,7 +20,7 @@ struct FailedRecord {
   }
 }
 
-/// Where a producer stands between a fatal error and its next client.
+/// The state of a producer between a fatal error and its next client.
 struct ProducerRecovery {
   var isUnderWay = false
   /// A record that is a batch of its own waits for its answer: nothing else is produced meanwhile.
@@ -32,13 +32,12 @@ struct ProducerRecovery {
   var replaceAt: UInt64 = 0
   /// Failed records are not produced again before; monotonic ms.
   var notBefore: UInt64 = 0
-  /// How long to wait before the next repetition, in ms; doubles up to a second while nothing gets
-  /// through.
+  /// The wait before the next repetition, in ms; doubles up to a second while nothing gets through.
   var pause = firstPause
 
   static let firstPause: UInt64 = 10
 
-  /// How long answers for records on the wire are waited for.
+  /// The time for which answers for records on the wire are waited for, in milliseconds.
   static let patience: UInt64 = 5_000
 
   /// Longest wait between two attempts, in ms.

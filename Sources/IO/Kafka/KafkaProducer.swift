@@ -33,15 +33,15 @@ public final class KafkaProducer {
   private let limitRecords: Int
   private let limitBytes: Int
 
-  /// How many records wait for their answer.
+  /// The number of records that wait for their answer.
   public var outstanding: Int { records.count }
   /// The keys and values of these, in bytes.
   public internal(set) var outstandingBytes = 0
-  /// How often the client was replaced after a fatal error.
+  /// The number of times that the client was replaced after a fatal error.
   public internal(set) var restarts = 0
   /// The last thing that went wrong with the connection to Kafka; for health pages.
   public internal(set) var lastError: KafkaError?
-  /// How often Kafka has answered that it does not take a record as it is, or not now.
+  /// The number of times that Kafka has answered that it does not take a record as it is, or not now.
   public internal(set) var refusals = 0
   /// The topic and the reason of the last such answer.
   var lastRefusal: (topic: Int, error: KafkaError)?
@@ -112,7 +112,7 @@ public final class KafkaProducer {
     return handle
   }
 
-  /// Whether the next `produce` is sure to return `.full`.
+  /// True if the next `produce` is sure to return `.full`.
   public var isFull: Bool {
     isWaiting || records.count >= limitRecords || outstandingBytes >= limitBytes
   }
@@ -123,8 +123,8 @@ public final class KafkaProducer {
     recovery.isUnderWay || recovery.hasLoneRecord || !failures.isEmpty
   }
 
-  /// What Kafka does not take now, and why; nil while nothing waits for that. A broker that is away is no trouble
-  /// of this kind.
+  /// The records that Kafka does not take now, and the reason; nil while nothing waits for that. A broker that is away
+  /// is no trouble of this kind.
   public var trouble: ProducerTrouble? {
     if let refusedID, MonotonicClock.milliseconds() < refusedID.at + ProducerRecovery.idPatience {
       return ProducerTrouble(

@@ -15,11 +15,11 @@ internal import Pipeline
 public final class KafkaQueue: @unchecked Sendable {
   /// The partition whose records arrive here.
   public let partition: TopicPartition
-  /// Whether `close()` has been called.
+  /// True if `close()` has been called.
   public private(set) var isClosed = false
   private let queue: OpaquePointer
   private let wakeup: Wakeup
-  /// Who is signalled instead, once somebody is.
+  /// The signals that are sent instead, once there are any.
   private var signals: SourceSignals?
   private let fetching: FetchWakeup?
   private var refill: RefillMark?

@@ -76,13 +76,13 @@ public struct KafkaRecord {
   /// The topic's name. Makes a string: not for hot paths.
   public var topic: String { String(cString: rd_kafka_topic_name(topicIdentity)) }
 
-  /// What is wrong with the partition, for a message that is no record.
+  /// The error of the partition, for a message that is no record.
   public var error: KafkaError? {
     guard errorCode != 0 else { return nil }
     return KafkaError(rd_kafka_resp_err_t(errorCode), "\(topic)/\(partition)")
   }
 
-  /// Whether this only says that the reader has reached the partition's end.
+  /// True if this only says that the reader has reached the partition's end.
   public var isEndOfPartition: Bool {
     errorCode == RD_KAFKA_RESP_ERR__PARTITION_EOF.rawValue
   }
@@ -127,9 +127,9 @@ public struct KafkaBatch: ~Copyable {
   let records: UnsafeMutablePointer<KafkaRecord>
   let kept: UnsafeMutablePointer<Bool>
   let messages: UnsafeMutablePointer<UnsafeMutablePointer<rd_kafka_message_t>?>
-  /// How many records it can hold.
+  /// The number of records that it can hold.
   public let capacity: Int
-  /// How many it holds.
+  /// The number of records that it holds.
   public internal(set) var count = 0
 
   public init(capacity: Int) {

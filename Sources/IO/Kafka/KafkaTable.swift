@@ -12,11 +12,11 @@ public final class KafkaTable {
   private var unfinished: Set<Int32> = []
   private let isDeadly: (@Sendable (KafkaRecord) -> Bool)?
 
-  /// Whether every partition has been read to its end since the start or the last rebuild: the table
-  /// may be served from now on.
+  /// True if every partition has been read to its end since the start or the last rebuild: the table may be served from
+  /// now on.
   public var isCaughtUp: Bool { unfinished.isEmpty }
-  /// How often the broker no longer had our position, so that all was read again from the start.
-  /// What the caller holds from before and is not told again is stale.
+  /// The number of times that the broker no longer had our position, so that all was read again from the start. What
+  /// the caller holds from before and is not told again is stale.
   public private(set) var rebuilds = 0
   /// The last thing that went wrong; the table goes on by itself.
   public private(set) var lastError: KafkaError?

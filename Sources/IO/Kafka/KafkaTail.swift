@@ -5,7 +5,7 @@ public import EventLoop
 /// Reads a topic without a consumer group, from an end or from given offsets, and counts what the
 /// broker had dropped before it could be read. Owned by one thread.
 public final class KafkaTail {
-  /// Where reading begins.
+  /// The offset at which reading begins.
   public enum Start: Sendable {
     case beginning
     /// Only what is written from now on.
@@ -20,10 +20,10 @@ public final class KafkaTail {
   private var expected: [Int64]
   private var unfinished: Set<Int32>
 
-  /// How many offsets were jumped over: records that were gone before they were read. (Compacted and
+  /// The number of offsets that were jumped over: records that were gone before they were read. (Compacted and
   /// transactional topics jump by nature.)
   public private(set) var missed = 0
-  /// Whether every partition has been read to its end at least once.
+  /// True if every partition has been read to its end at least once.
   public var isCaughtUp: Bool { unfinished.isEmpty }
   /// The last thing that went wrong; reading goes on by itself.
   public private(set) var lastError: KafkaError?

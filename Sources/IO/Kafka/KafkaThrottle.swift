@@ -2,8 +2,8 @@
 internal import CRdKafka
 internal import Synchronization
 
-/// How long brokers have delayed answers to this process's producers and group members because a quota is used up
-/// (the throttle time of their answers).
+/// The time by which brokers have delayed answers to this process's producers and group members because a quota is used
+/// up (the throttle time of their answers).
 public enum KafkaThrottle {
   private static let total = Atomic<Int>(0)
   private static let lastBroker = Atomic<Int32>(-1)

@@ -36,7 +36,7 @@ public final class OffsetRangeReader {
 
   private var open: [Place: Stretch] = [:]
   private var finished: [Place] = []
-  /// Where the logs ended when a stretch of them was last begun.
+  /// The ends of the logs when a stretch of them was last begun.
   private var logEnds: [Place: Int64] = [:]
   /// The topics of librdkafka's pointers in records, by index in `topics`.
   private var identities: [(pointer: OpaquePointer, topic: Int)] = []
@@ -112,7 +112,7 @@ public final class OffsetRangeReader {
     return Watermarks(low: low, high: high)
   }
 
-  /// Whether every stretch has been read to its end.
+  /// True if every stretch has been read to its end.
   public var isDone: Bool { open.isEmpty && finished.isEmpty }
 
   /// One past the last offset of a partition's log when its last stretch was begun; 0 for one that is not there.

@@ -5,7 +5,7 @@ internal import EventLoop
 /// Asks a cluster whether topics may be read: Kafka answers that to a fetch only. Reads nothing and commits nothing.
 /// Owned by one thread.
 public final class ReadProbe {
-  /// What became of the question.
+  /// The outcome of the question.
   public enum Answer: Sendable {
     case allowed
     case refused(KafkaError)

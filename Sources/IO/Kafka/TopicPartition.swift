@@ -14,7 +14,7 @@ public struct TopicPartition: Sendable, Hashable, CustomStringConvertible {
   public var description: String { "\(topic)/\(partition)" }
 }
 
-/// Where to begin reading a partition.
+/// The offset at which reading of a partition begins.
 public struct PartitionStart: Sendable, Hashable {
   public let partition: TopicPartition
   /// The first offset wanted; nil leaves it to what the group has committed, and without that to the first
@@ -30,7 +30,7 @@ public struct PartitionStart: Sendable, Hashable {
   }
 }
 
-/// How far a group has got in a partition.
+/// The committed offset of a group in a partition.
 public struct CommittedOffset: Sendable, Hashable {
   public let partition: TopicPartition
   /// The next offset to read; nil when the group has committed nothing.

@@ -80,7 +80,7 @@ enum AppleExtension {
 
   static let voipTopics = "1.2.840.113635.100.6.3.4"
 
-  /// What a universal certificate of an app lists.
+  /// The entries that a universal certificate of an app lists.
   static func universal(_ bundleID: String) -> [(name: String, kind: String)] {
     [(bundleID, "app"), (bundleID + ".voip", "voip"), (bundleID + ".complication", "complication")]
   }

@@ -3,7 +3,7 @@ import COpenSSL
 
 /// PEM text of OpenSSL's objects, through memory.
 enum PEM {
-  /// What `body` writes; nil when it says that it failed (anything but 1).
+  /// The bytes that `body` writes; nil when it says that it failed (anything but 1).
   static func writing(_ body: (OpaquePointer?) -> Int32) -> [UInt8]? {
     let sink = BIO_new(BIO_s_mem())
     defer { BIO_free(sink) }

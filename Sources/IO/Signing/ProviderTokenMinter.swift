@@ -33,7 +33,7 @@ public struct ProviderTokenMinter: Sendable {
     return "\(signed).\(Base64URL.encode(signature))"
   }
 
-  /// Whether this key has signed the token for this team and key id, with this `iat`.
+  /// True if this key has signed the token for this team and key id, with this `iat`.
   public func hasMinted(_ token: String, issuedAt: Int64) -> Bool {
     let signed = signedPart(issuedAt: issuedAt)
     guard token.hasPrefix("\(signed)."),

@@ -35,7 +35,7 @@ public final class PublicKey: Sendable {
     return bytes
   }
 
-  /// Whether 64 bytes R‖S are this key's signature of the message.
+  /// True if 64 bytes R‖S are this key's signature of the message.
   public func verifies(_ message: [UInt8], rawSignature: [UInt8]) -> Bool {
     guard rawSignature.count == 64, let signature = ECDSA_SIG_new() else { return false }
     defer { ECDSA_SIG_free(signature) }
@@ -53,8 +53,8 @@ public final class PublicKey: Sendable {
       message, derSignature: Array(UnsafeBufferPointer(start: der, count: Int(count))))
   }
 
-  /// Whether an ASN.1 sequence of R and S is this key's signature of the message. APNs takes this
-  /// form too (Apple's own shell recipe sends it).
+  /// True if an ASN.1 sequence of R and S is this key's signature of the message. APNs takes this form too (Apple's own
+  /// shell recipe sends it).
   public func verifies(_ message: [UInt8], derSignature: [UInt8]) -> Bool {
     let context = EVP_MD_CTX_new()
     defer {

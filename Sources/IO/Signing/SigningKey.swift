@@ -124,7 +124,7 @@ public final class SigningKey: Sendable {
   }
 }
 
-/// What kind of key an OpenSSL key is.
+/// The curve of an OpenSSL key.
 enum Curve {
   static func isP256(_ key: OpaquePointer) -> Bool {
     guard EVP_PKEY_get_base_id(key) == EVP_PKEY_EC else { return false }

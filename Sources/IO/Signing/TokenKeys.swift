@@ -20,7 +20,7 @@ public struct TokenKeys: Sendable {
   private static let most = 8
 
   private let keys: [Key]
-  /// Whether the file has a line `plain`: what is not sealed is read, too.
+  /// True if the file has a line `plain`: what is not sealed is read, too.
   public let acceptsPlain: Bool
 
   /// Names of the keys that may be shown: a digest of each, in the order of the file.

@@ -3,7 +3,7 @@ import COpenSSL
 
 /// Signatures of webhooks as Standard Webhooks 1.0 has them: HMAC-SHA256 over `id.timestamp.body`.
 public enum WebhookSignature {
-  /// How a secret begins in files.
+  /// The prefix of a secret in files.
   public static let prefix = "whsec_"
 
   /// The value of `webhook-signature`: `v1,` and the base64 of each key's signature, separated by blanks.

@@ -20,7 +20,7 @@ extension Statement {
     integer(column).map { min(max($0, 0), OutsideTime.last) }
   }
 
-  /// What is known of a device: `SQL.stateColumns`, from this one on.
+  /// Reads the state of a device: `SQL.stateColumns`, from this one on.
   func deviceState(from column: Int32) -> DeviceState {
     var presence: DeviceState.Presence?
     if let time = time(column) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Delivery
 
-/// How many devices are in each state, or by how much that changes.
+/// The number of devices in each state, or the change of it.
 public struct DeviceCounts: Equatable, Sendable {
   public var registered = 0
   public var removed = 0
@@ -38,7 +38,7 @@ public struct DeviceCounts: Equatable, Sendable {
 }
 
 extension TokenStore {
-  /// How many devices are in each state now.
+  /// The number of devices in each state now.
   public func deviceCounts() throws(StoreError) -> DeviceCounts { try counts.read() }
 }
 

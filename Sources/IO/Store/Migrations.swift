@@ -183,7 +183,7 @@ enum Migrations {
     ),
   ]
 
-  /// What SQLite files of ours have in their header: "MART".
+  /// The application id in the header of our SQLite files: "MART".
   static let applicationID = 0x4D41_5254
 
   /// Refuses a database that another program made, before anything of it is changed.

@@ -159,7 +159,7 @@ final class PostgresDatabase {
     }
   }
 
-  /// What every writer locks for the time of its transaction: "MART".
+  /// The advisory lock that every writer takes for the time of its transaction: "MART".
   private static let writerLock = 0x4D41_5254
 }
 

@@ -8,7 +8,7 @@ public struct PostgresLocation: Equatable, Sendable, CustomStringConvertible {
   /// Host and database, for messages.
   public let description: String
 
-  /// Whether a text is meant to be one.
+  /// True if a text is meant to be the location of a PostgreSQL database.
   public static func isURL(_ text: String) -> Bool {
     text.hasPrefix("postgresql://") || text.hasPrefix("postgres://")
   }

@@ -2,7 +2,7 @@
 
 /// An outcome of a notification as the database keeps it: a line of `push.receipts`.
 public struct KeptReceipt: Equatable, Sendable {
-  /// Where the line stands: its record's partition and offset, and its number in the record. The same line is kept
+  /// The place of the line: its record's partition and offset, and its number in the record. The same line is kept
   /// once, however often it is read.
   public struct Place: Hashable, Sendable {
     public let partition: Int32
@@ -76,7 +76,7 @@ extension TokenStore {
     }
   }
 
-  /// What was noted about receipts; nil: they are not kept.
+  /// The note about receipts; nil: they are not kept.
   public func receiptKeeping() throws(StoreError) -> ReceiptKeeping? { try receipts.keeping() }
 
   /// Notes that receipts are no longer kept, if none is left, in the caller's transaction.

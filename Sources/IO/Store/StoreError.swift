@@ -25,7 +25,7 @@ public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     self.message = message
   }
 
-  /// What a PostgreSQL connection says, of the result if there is one.
+  /// The error of a PostgreSQL connection, or of the result if there is one.
   init(connection: OpaquePointer, result: OpaquePointer? = nil, _ attempt: String) {
     let state = result.flatMap { PQresultErrorField($0, Int32(UInt8(ascii: "C"))) }
     let words = result.flatMap { PQresultErrorField($0, Int32(UInt8(ascii: "M"))) }
@@ -76,7 +76,7 @@ public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     return advice.map { "\(text); \($0)" } ?? text
   }
 
-  /// What a person can do about it.
+  /// A person's remedy.
   private var advice: String? {
     switch code & 0xFF {
     case SQLITE_FULL: "make room on the disk"

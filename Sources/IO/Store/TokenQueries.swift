@@ -17,7 +17,7 @@ public struct ListedToken: Equatable, Sendable {
 
 /// Which dead tokens of an app, by the time at which APNs called them dead.
 public struct DeadTokenPage: Equatable, Sendable {
-  /// Where a page ended: the next one begins behind it, whatever was written meanwhile.
+  /// The end of a page: the next one begins behind it, whatever was written meanwhile.
   public struct Place: Equatable, Sendable {
     public let recordedAt: Int64
     public let token: String
@@ -106,7 +106,7 @@ public final class TokenQueries {
     return statement
   }
 
-  /// What is known of a device.
+  /// The state of a device.
   public func state(_ identity: DeviceIdentity) throws(StoreError) -> DeviceState {
     device.bind(identity)
     guard try device.next() else { return DeviceState() }

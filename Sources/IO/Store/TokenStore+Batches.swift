@@ -3,7 +3,7 @@ import APNS
 public import Delivery
 import Pipeline
 
-/// What is known of some devices, taken from the database at once, changed in memory, and written back at once.
+/// The states of some devices, taken from the database at once, changed in memory, and written back at once.
 public struct DeviceRows {
   private var places: [DeviceIdentity: Int] = [:]
   private var rows: [Row] = []
@@ -13,7 +13,7 @@ public struct DeviceRows {
   fileprivate struct Row {
     let device: DeviceIdentity
     var state: DeviceState
-    /// Whether it is not as the database has it.
+    /// True if it is not as the database has it.
     var isChanged = false
   }
 
@@ -31,7 +31,7 @@ public struct DeviceRows {
   /// Those that are not as the database has them, each once.
   fileprivate var changed: [Row] { rows.filter(\.isChanged) }
 
-  /// What is known of a device that was asked for.
+  /// The state of a device that was asked for.
   public subscript(device: DeviceIdentity) -> DeviceState {
     get { places[device].map { rows[$0].state } ?? DeviceState() }
     set {
@@ -47,7 +47,7 @@ public struct DeviceRows {
 }
 
 extension TokenStore {
-  /// What is known of these devices.
+  /// The rows of these devices.
   public func rows(of devices: Set<DeviceIdentity>) throws(StoreError) -> DeviceRows {
     var rows = DeviceRows(capacity: devices.count)
     // In the order of the table: each page is then looked for once, when it is read and when it is written.

@@ -7,7 +7,7 @@ extension TokenStore {
       SELECT \(stateColumns) FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3
       """
 
-    /// What `deviceState(from:)` reads.
+    /// The columns that `deviceState(from:)` reads.
     static let stateColumns = """
       registered_at, removed_at, invalid_since, invalid_reason, recorded_at, alive_from, push_type,
       user_name, locale, app_version, bundle, history
@@ -18,7 +18,7 @@ extension TokenStore {
         (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \(replacesDevice)
       """
 
-    /// How an inserted device takes the place of the row that there is.
+    /// The clause by which an inserted device takes the place of the row that there is.
     static let replacesDevice = """
       ON CONFLICT (token, app, environment) DO UPDATE SET registered_at = excluded.registered_at,
         removed_at = excluded.removed_at, invalid_since = excluded.invalid_since,

@@ -40,7 +40,7 @@ extension TokenStore {
     return found
   }
 
-  /// How many devices of an app were called bad after a time, counted up to `limit`.
+  /// The number of devices of an app that were called bad after a time, counted up to `limit`.
   public func suspectCount(
     _ app: String, _ environment: Environment, after time: Int64, limit: Int
   ) throws(StoreError) -> Int {

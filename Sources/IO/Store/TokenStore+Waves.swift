@@ -49,8 +49,8 @@ extension TokenStore {
     try decide.run()
   }
 
-  /// How many devices of an app were called dead after a time and until another, counted up to `limit`: those that
-  /// are, and those that a wave holds back.
+  /// The number of devices of an app that were called dead after a time and until another, counted up to `limit`: those
+  /// that are, and those that a wave holds back.
   public func deathCount(
     _ app: String, _ environment: Environment, after time: Int64, until: Int64, limit: Int
   ) throws(StoreError) -> Int {
@@ -64,8 +64,8 @@ extension TokenStore {
     return try count.next() ? min(limit, Int(count.integer(0) ?? 0)) : 0
   }
 
-  /// What is normal for an app, for `UnregisteredNorm`: how many devices were called unregistered in the busiest hour
-  /// and on the busiest day between two times, without what waves hold or held. Looks at all rows of that time.
+  /// The norm of an app, for `UnregisteredNorm`: how many devices were called unregistered in the busiest hour and on
+  /// the busiest day between two times, without what waves hold or held. Looks at all rows of that time.
   public func unregisteredNorm(
     _ app: String, _ environment: Environment, between times: ClosedRange<Int64>
   ) throws(StoreError) -> (busiestHour: Int, busiestDay: Int) {
@@ -141,7 +141,7 @@ public struct HeldWave: Equatable, Sendable {
   public let app: String
   public let environment: Environment
   public let wave: BadTokenWave
-  /// Who has decided it; empty if nobody has.
+  /// The person who has decided it; empty if nobody has.
   public let decidedBy: String
   /// Devices that are neither dead nor registered since.
   public let held: Int
@@ -165,7 +165,7 @@ struct WaveStatements {
       AND s.last_at >= w.from_time AND s.last_at <= w.until_time AND s.held = 1
     LEFT JOIN devices AS d ON d.token = s.token AND d.app = s.app AND d.environment = s.environment
     """
-  /// What a device neither is nor has done.
+  /// The condition that a device is neither dead nor registered again since.
   static let isOpen = """
     (d.token IS NULL OR (d.invalid_since IS NULL
       AND (d.registered_at IS NULL OR d.registered_at < s.last_sent_at)))
@@ -255,7 +255,7 @@ struct WaveStatements {
     }
   }
 
-  /// What speaks for a wave and against it.
+  /// The evidence for a wave and against it.
   struct Evidence {
     private let select: Statement
 

@@ -74,10 +74,10 @@ public final class TokenStore {
     if PostgresLocation.isURL(location) { _ = try PostgresLocation(location) }
   }
 
-  /// Whether it is a database of a server, and no file.
+  /// True if it is a database of a server, and no file.
   public static func isOnServer(_ location: String) -> Bool { PostgresLocation.isURL(location) }
 
-  /// Whether opening may help later though it failed: a server may come back, and a file that is there be unlocked.
+  /// True if opening may help later though it failed: a server may come back, and a file that is there be unlocked.
   public static func mayAppear(_ location: String) -> Bool {
     PostgresLocation.isURL(location) || access(location, F_OK) == 0
   }
@@ -120,7 +120,7 @@ public final class TokenStore {
 
   // MARK: Devices
 
-  /// What is known of a device.
+  /// The state of a device.
   public func device(_ identity: DeviceIdentity) throws(StoreError) -> DeviceState {
     select.bind(identity)
     guard try select.next() else { return DeviceState() }
@@ -173,7 +173,7 @@ public final class TokenStore {
 
   // MARK: What of the topics is in it
 
-  /// How far each partition is reflected.
+  /// The position up to which each partition is reflected.
   public func positions() throws(StoreError) -> [String: [Int32: ChangelogPosition]] {
     var positions: [String: [Int32: ChangelogPosition]] = [:]
     while try selectPositions.next() {

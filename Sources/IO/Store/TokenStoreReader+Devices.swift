@@ -30,12 +30,12 @@ public struct DeviceFilter: Sendable {
 }
 
 extension TokenStoreReader {
-  /// How many devices are in each state.
+  /// The number of devices in each state.
   public func deviceCounts() throws(StoreError) -> DeviceCounts {
     try CountStatements.read(try database.prepare(CountStatements.selectSQL))
   }
 
-  /// What is known of a token, for each of its apps and environments.
+  /// The states of a token, for each of its apps and environments.
   public func devices(token: String) throws(StoreError) -> [KnownDevice] {
     let statement = try database.prepare(
       """

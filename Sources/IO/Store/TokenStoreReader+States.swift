@@ -2,7 +2,7 @@
 import Delivery
 
 extension TokenStoreReader {
-  /// How many rows are in each state; a device is in one of the first three.
+  /// The number of rows in each state; a device is in one of the first three.
   public struct StateCounts: Equatable, Sendable {
     public let live: Int
     /// The application has taken the registration back.

@@ -2,8 +2,8 @@
 import Bytes
 import COpenSSL
 
-/// Where OpenSSL puts what it encrypts: a buffer from which the socket is written. OpenSSL's own memory BIO would copy
-/// each record once more, and fill its room with zeros first.
+/// The sink of OpenSSL's encrypted bytes: a buffer from which the socket is written. OpenSSL's own memory BIO would
+/// copy each record once more, and fill its room with zeros first.
 enum CiphertextSink {
   /// A BIO that appends to `buffer`, which must stay in place until the BIO is freed; nil without memory.
   static func bio(appendingTo buffer: UnsafeMutablePointer<ByteBuffer>) -> OpaquePointer? {

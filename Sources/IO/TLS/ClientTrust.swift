@@ -2,7 +2,7 @@
 import COpenSSL
 import Synchronization
 
-/// How a server judges the certificates that clients show. Safe to use from several threads.
+/// Judges the certificates that clients show to a server. Safe to use from several threads.
 public final class ClientTrust: Sendable {
   /// The authorities (PEM) that may have issued them.
   let roots: [UInt8]

@@ -2,7 +2,7 @@
 import COpenSSL
 import Glibc
 
-/// What a push certificate (X.509) says about its holder: the app, its topics, its environments.
+/// The facts that a push certificate (X.509) states about its holder: the app, its topics, its environments.
 ///
 /// Sources: Apple, "Establishing a certificate-based connection to APNs" and the archived
 /// "Communicating with APNs" (UID, extensions …6.3.6 and …6.3.4); …6.3.1 and …6.3.2 were observed.

@@ -12,7 +12,7 @@ public final class TLSConnection {
   public let serverName: String?
   private let ssl: OpaquePointer
   private let incoming: OpaquePointer
-  /// What waits for the peer: whoever sends it removes it.
+  /// The ciphertext that waits for the peer: whoever sends it removes it.
   public let ciphertext: UnsafeMutablePointer<ByteBuffer>
   /// The handshake is complete and the peer is who it should be.
   public private(set) var isEstablished = false
@@ -57,7 +57,7 @@ public final class TLSConnection {
   /// "TLSv1.3", "TLSv1.2".
   public var version: String { String(cString: SSL_get_version(ssl)) }
 
-  /// What the peer's certificate says; nil without one.
+  /// The peer's certificate; nil without one.
   public var peerCertificate: PushCertificate? {
     guard let certificate = SSL_get1_peer_certificate(ssl) else { return nil }
     defer { X509_free(certificate) }

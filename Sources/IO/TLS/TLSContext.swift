@@ -4,7 +4,7 @@ import COpenSSL
 import PEMFiles
 import Synchronization
 
-/// Where a client's trust starts.
+/// The roots of a client's trust.
 public enum TrustRoots: Sendable {
   /// The authorities that the system trusts.
   case system

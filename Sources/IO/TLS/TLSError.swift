@@ -15,7 +15,7 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
   }
 
   public let kind: Kind
-  /// What went wrong, in words.
+  /// The error, in words.
   public let message: String
 
   public init(kind: Kind, message: String) {

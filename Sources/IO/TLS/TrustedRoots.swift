@@ -25,7 +25,7 @@ public struct RootName: Sendable {
 }
 
 extension TLSContext {
-  /// Whether a root of this name is among the trusted ones.
+  /// True if a root of this name is among the trusted ones.
   public func trusts(_ root: RootName) -> Bool {
     let name = X509_NAME_new()
     defer { X509_NAME_free(name) }

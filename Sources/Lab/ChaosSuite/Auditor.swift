@@ -125,7 +125,7 @@ public final class Auditor {
     if let due { quarterHours[id] = due }
   }
 
-  /// Whether a notification waits, or waited, on the 15-minute topic.
+  /// True if a notification waits, or waited, on the 15-minute topic.
   public func waitsLong(_ id: NotificationID) -> Bool { quarterHours[id] != nil }
 
   /// When the last of those is due that wait on the 15-minute topic, in milliseconds since the epoch; nil if none does.
@@ -169,7 +169,7 @@ public final class Auditor {
     if mustEnd { poison.insert(origin) }
   }
 
-  /// Whether a record was written on purpose to disturb whoever reads it.
+  /// True if a record was written on purpose to disturb its readers.
   public func isPlanted(_ origin: DeadLetterOrigin) -> Bool { planted.contains(origin) }
 
   // MARK: What is concluded
@@ -177,8 +177,8 @@ public final class Auditor {
   /// Devices that must be taken for dead in the end.
   public var dead: Set<DemoGateway.Device> { unregistered.subtracting(registered) }
 
-  /// How long answers took from the lane on, in milliseconds, shortest first: of the notifications that came to
-  /// their lane in this time, for apps other than `app`. The greatest number stands for those that have none.
+  /// The times of answers from the lane on, in milliseconds, shortest first: of the notifications that came to their
+  /// lane in this time, for apps other than `app`. The greatest number stands for those that have none.
   public func answerTimes(arrived: ClosedRange<Int64>, otherThan app: String) -> [Int64] {
     arrivals.compactMap { id, arrival -> Int64? in
       guard arrival.app != app, arrived.contains(arrival.at) else { return nil }
@@ -188,8 +188,8 @@ public final class Auditor {
     }.sorted()
   }
 
-  /// Whether a record of a lane or retry topic may lie below a committed offset: its outcome, or the record
-  /// that carries it on, is in Kafka.
+  /// True if a record of a lane or retry topic may lie below a committed offset: its outcome, or the record that
+  /// carries it on, is in Kafka.
   public func isClosed(_ id: NotificationID?, at origin: DeadLetterOrigin) -> Bool {
     if deadOrigins.contains(origin) { return true }
     guard let id else { return false }
@@ -202,7 +202,7 @@ public final class Auditor {
     ledger.open(partition: partition, below: offset) { onLanes.contains($0) }
   }
 
-  /// Whether the gateway's list agrees with the first receipt of a notification.
+  /// True if the gateway's list agrees with the first receipt of a notification.
   private func agrees(_ id: NotificationID, _ first: FirstReceipt) -> Bool {
     switch first.outcome {
     case .delivered:

@@ -2,7 +2,7 @@
 import ServiceKit
 public import Settings
 
-/// What the suite was asked to do.
+/// The options of a run of the suite.
 public struct ChaosOptions: DeclaredSettings, Sendable {
   @Declared(.integer("seed", default: 1, "Chooses requests, moments and victims."))
   private var seedNumber: Int

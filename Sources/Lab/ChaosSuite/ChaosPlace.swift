@@ -8,12 +8,12 @@ import LabCommand
 import Pipeline
 import ServiceKit
 
-/// Where a scenario runs: its folder, its topics, its requests, and how its processes are started.
+/// The place of a scenario: its folder, its topics, its requests, and how its processes are started.
 struct ChaosPlace {
   let folder: String
   let names: TopicNames
   let generator: DemoGenerator
-  /// What shims in processes look at; nil without a shim.
+  /// The file that shims in processes look at; nil without a shim.
   let shimControl: String?
   private let createdOn: KafkaConfiguration?
 
@@ -67,7 +67,7 @@ struct ChaosPlace {
     return (names, kafka)
   }
 
-  /// How the pipeline of a scenario is started.
+  /// The plan by which the pipeline of a scenario is started.
   func plan(_ options: ChaosOptions, _ scenario: Scenario) -> LocalPipeline.Plan {
     var plan = LocalPipeline.Plan(
       folder: folder,
@@ -124,7 +124,7 @@ struct ChaosPlace {
     return plan
   }
 
-  /// How long the group sessions of a program are, in milliseconds.
+  /// The length of a program's group sessions, in milliseconds.
   private static func session(
     of program: String, _ options: ChaosOptions, _ scenario: Scenario
   ) -> Int {

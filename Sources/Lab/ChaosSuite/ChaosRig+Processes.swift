@@ -4,7 +4,7 @@ import Glibc
 import LabCommand
 import ServiceKit
 
-/// What is done to processes, and how they must have ended by it.
+/// Ends processes, and notes the endings that they must have by it.
 extension ChaosRig {
   /// Kills a process with SIGKILL; it is started again.
   func kill(_ name: String) throws {
@@ -39,7 +39,7 @@ extension ChaosRig {
     faults += 1
   }
 
-  /// How the embedded broker ended; empty while it runs.
+  /// The endings of the embedded broker; empty while it runs.
   var brokerEndings: [Int32] { pipeline.processes.state("broker")?.endings ?? [] }
 
   func isRunning(_ name: String) -> Bool { pipeline.processes.state(name)?.pid != nil }

@@ -44,7 +44,7 @@ final class ChaosRig {
   private let mayWaitLong: Bool
   private let http = HTTPClient(timeoutMilliseconds: 5_000)
   private var gateway: DemoGateway!
-  /// How each process must have ended so far, in order: what we did to it.
+  /// The endings that each process must have had so far, in order: what we did to it.
   var expectedEndings: [String: [Int32]] = [:]
   /// Databases of the feedback processes that run.
   lazy var databases = [pipeline.database]
@@ -98,7 +98,7 @@ final class ChaosRig {
       configuration, place.names, place.generator, perSecond: options.rate)
   }
 
-  /// Where the embedded broker takes faults: it has said so before its address.
+  /// The address at which the embedded broker takes faults: it has said so before its address.
   private func faultInterface() throws -> String {
     let text = logText("broker")
     guard let line = text.firstRange(of: "fault interface url=") else {
@@ -130,7 +130,7 @@ final class ChaosRig {
     (["ingest", "feedback"] + allSenders).reduce(0) { $0 + occurrences($1, "partitions assigned") }
   }
 
-  /// Whether partitions went to other owners, or back to the same ones, since the load began.
+  /// True if partitions went to other owners, or back to the same ones, since the load began.
   var hasRebalanced: Bool { assignments > firstAssignments }
 
   /// Counts from 0, and tells with each fault how far it is.
@@ -198,7 +198,7 @@ final class ChaosRig {
 
   // MARK: Recovery
 
-  /// How far requests have got: what a recovery is measured against.
+  /// The number of requests so far: what a recovery is measured against.
   func mark() -> Int { auditor.ledger.requestCount }
 
   /// Waits until everything that was produced before `mark` is accounted for. The time counts from now.

@@ -11,7 +11,7 @@ enum CommitAudit {
   struct Finding {
     /// Records above the offset that the map calls completed.
     var mapped = 0
-    /// What does not hold, in words.
+    /// The violations, in words.
     var problems: [String] = []
   }
 

@@ -21,11 +21,11 @@ struct MemoryWatch {
   /// more than this for each push, in bytes.
   private static let remembering: Set<String> = ["broker", "simulator"]
   private static let rememberedPerPush = 1_024
-  /// What any process may have at most, in MiB; those that remember, beside what they remember.
+  /// The most that any process may have, in MiB; those that remember, beside what they remember.
   private static let limit = 160
-  /// What a process may come to have at any time of its life, in MiB; only above it does growth count. It is 32 MiB
-  /// of records that wait to be read (`dividePrefetch`), which large ones fill late or never, as much again for the
-  /// last batch of each partition, which may exceed its share, and as much for libraries, the arenas of threads and
+  /// The most that a process may come to have at any time of its life, in MiB; only above it does growth count. It is
+  /// 32 MiB of records that wait to be read (`dividePrefetch`), which large ones fill late or never, as much again for
+  /// the last batch of each partition, which may exceed its share, and as much for libraries, the arenas of threads and
   /// the database's pages.
   static let workingSet = 96
   /// A process that lived shorter says nothing about growth.
@@ -57,7 +57,7 @@ struct MemoryWatch {
     }
   }
 
-  /// What a process may have for what it was given, in MiB.
+  /// The memory that a process may have for what it was given, in MiB.
   static func remembered(by name: String, pushes: Int) -> Int {
     remembering.contains(name) ? (pushes * rememberedPerPush) >> 20 : 0
   }
@@ -75,7 +75,7 @@ struct MemoryWatch {
     }
   }
 
-  /// Whether a process that had so much, in KiB, and later so much, keeps on growing.
+  /// True if a process that had the first amount, in KiB, and later the second, keeps on growing.
   static func isGrowth(from before: Int, to after: Int) -> Bool {
     let plateau = max(before, workingSet << 10)
     return after > plateau + max(16 << 10, plateau / 4)

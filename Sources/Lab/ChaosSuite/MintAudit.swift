@@ -5,7 +5,7 @@
 ///
 /// So a signer whose clock was moved may leave tokens that count for nothing. Two that count must lie 20 minutes apart.
 public struct MintAudit {
-  /// What a record of a credential holds.
+  /// The content of a record of a credential.
   public enum Record: Sendable, Equatable {
     /// A token, by its `iat` in seconds since the epoch.
     case token(issuedAt: Int64)

@@ -74,7 +74,7 @@ final class OffsetCheckpoint {
     readers.lanes[entry.partition] = log
   }
 
-  /// What a clean stop left uncommitted, in words: records that the next start would read again.
+  /// The records that a clean stop left uncommitted, in words: records that the next start would read again.
   func leftOver(_ readers: TopicReaders) throws -> [String] {
     var left: [String] = []
     for (reader, partitions) in [

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 
-/// What the kernel says of a process (proc(5), status).
+/// The kernel's report of a process (proc(5), status).
 struct ProcessStatus {
   private let lines: [Substring]
 

@@ -34,7 +34,7 @@ final class RequestLoad {
   var acknowledged: Int { feeder.acknowledged }
   /// Requests that Kafka has without having said where.
   var unplaced: [(partition: Int32, text: [UInt8])] { feeder.unplaced }
-  /// Whether every request that was handed over has its answer.
+  /// True if every request that was handed over has its answer.
   var isSettled: Bool { feeder.outstanding == 0 }
   var refused: [String] { feeder.refused.map { "line \($0.line): \($0.error)" } }
   private var milliseconds: UInt64 = 0

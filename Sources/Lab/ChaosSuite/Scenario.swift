@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many pushes may arrive twice, as time: so many seconds of the run's traffic for each fault.
+/// The number of pushes that may arrive twice, as time: so many seconds of the run's traffic for each fault.
 ///
 /// The embedded broker refuses commits while a group rebalances, so what was completed meanwhile is sent
 /// again by the next owner; a real broker takes them.
@@ -51,7 +51,7 @@ struct DuplicateBound: Sendable {
 
 /// One way to hurt the pipeline.
 struct Scenario: Sendable {
-  /// What a scenario cannot do without.
+  /// The equipment that a scenario cannot do without.
   enum Need: Sendable {
     case nothing
     /// The embedded broker's control interface.
@@ -72,18 +72,17 @@ struct Scenario: Sendable {
   var brokers = 1
   var senderFlags: [String] = []
   var feedbackFlags: [String] = []
-  /// Whether every member of a group has a name (`--instance-id`): for one copy of each program.
+  /// True if every member of a group has a name (`--instance-id`): for one copy of each program.
   var namesMembers = false
-  /// What a sender may take at most in MiB, where that is less than what any process may take.
+  /// The most memory that a sender may take in MiB, where that is less than the limit of any process.
   var senderMebibytes: Int?
-  /// Whether producers have one request on its way at a time. The embedded broker does not check sequences, so
-  /// it takes a batch although it has just refused the one before; librdkafka then takes the first one for
-  /// stored, too, as it would be on a real broker. With injected errors, or leaders that move, that would lose
-  /// records by itself.
+  /// True if producers have one request on its way at a time. The embedded broker does not check sequences, so it takes
+  /// a batch although it has just refused the one before; librdkafka then takes the first one for stored, too, as it
+  /// would be on a real broker. With injected errors, or leaders that move, that would lose records by itself.
   var producesOneAtATime = false
-  /// Whether its faults answer TooManyProviderTokenUpdates, as the gateway's own rule does.
+  /// True if its faults answer TooManyProviderTokenUpdates, as the gateway's own rule does.
   var refusesTokenUpdates = false
-  /// Whether it uses the shim where there is one, and can do without.
+  /// True if it uses the shim where there is one, and can do without.
   var takesShim = false
   /// Sessions that a busy machine does not end, in milliseconds: not longer than `max.poll.interval.ms` there.
   static let longSession = 10_000
@@ -91,16 +90,16 @@ struct Scenario: Sendable {
   /// Group sessions where they are others than those of the suite, in milliseconds. Where senders leave by themselves
   /// no session has to end.
   var sessionMilliseconds: Int?
-  /// Whether no sender comes, goes or is stopped by its faults, and the broker stays. Then a rebalance of the senders is
-  /// none of them, and a busy machine must not make one: their sessions are longer.
+  /// True if no sender comes, goes or is stopped by its faults, and the broker stays. Then a rebalance of the senders
+  /// is none of them, and a busy machine must not make one: their sessions are longer.
   var sendersStay = false
-  /// Whether one answer in fifty takes a second longer, so that there are holes for maps to tell of.
+  /// True if one answer in fifty takes a second longer, so that offset maps have incomplete offsets to record.
   var hasStragglers = false
-  /// Whether a notification may meet so many outages that its last wait is that of the 15-minute topic.
+  /// True if a notification may meet so many outages that its last wait is that of the 15-minute topic.
   var mayWaitLong = false
-  /// Whether the gateway's name has many addresses, of which one is alive (`DeadAddresses`).
+  /// True if the gateway's name has many addresses, of which one is alive (`DeadAddresses`).
   var hasDeadAddresses = false
-  /// Whether it is part of the short form.
+  /// True if it is part of the short form.
   var isShort = false
   let bound: DuplicateBound
   /// Makes the faults. The load runs; what follows (settling, clean stop, audit) is the same for all.

@@ -22,7 +22,7 @@ struct ScenarioReport {
   /// The longest time from a fault's end until all that was produced before was accounted for.
   var recoverySeconds = 0.0
   var peakMebibytes: [String: Int] = [:]
-  /// What does not hold; empty for a pass.
+  /// The violations; empty for a pass.
   var problems: [String] = []
 
   static let heading =

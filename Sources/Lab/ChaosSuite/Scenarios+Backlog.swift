@@ -5,7 +5,7 @@ import LabCommand
 import Random
 import ServiceKit
 
-/// What a backlog, and what full windows of ids, make of senders.
+/// Scenarios of senders with a backlog, and with full windows of ids.
 extension Scenario {
   static let backlogs = [
     Scenario(

@@ -157,7 +157,7 @@ final class HostileWriter {
     try flush()
   }
 
-  /// What signers and senders read about a credential. The last word is a tombstone.
+  /// The forged records that signers and senders read about a credential. The last word is a tombstone.
   private func forgedTokens(_ environment: String, _ number: Int64) -> [Forged] {
     let credential = "DEMOTEAM01/DEMOKEY001/\(environment)"
     let subject = "\"credential\":\"\(credential)\""

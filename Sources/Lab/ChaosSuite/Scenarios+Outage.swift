@@ -6,7 +6,7 @@ import ServiceKit
 
 /// A gateway that refuses everything, or says nothing at all, for a while.
 extension Scenario {
-  /// What all senders together may send into an outage, as seconds of traffic for each: what was on its way
+  /// The most that all senders together may send into an outage, as seconds of traffic for each: what was on its way
   /// with its prompt retries, and probes. Without a bound it would be three times the outage.
   private static let outageSeconds = 2.0
 

@@ -5,7 +5,7 @@ import LabCommand
 import ServiceKit
 import Synchronization
 
-/// What only a real cluster can show. Written for one; there was none where Martlet is developed.
+/// Scenarios that only a real cluster can show. Written for one; there was none where Martlet is developed.
 extension Scenario {
   static let realCluster = [
     Scenario(

@@ -58,7 +58,7 @@ struct TableAudit {
     return wanted.values.reduce(0, +)
   }
 
-  /// What the provider tokens' topic says, judged as of now.
+  /// The records of the provider tokens' topic, judged as of now.
   func mints() throws -> MintAudit {
     var audit = MintAudit(now: WallClock.seconds())
     try forEach(names.providerTokens) { record in

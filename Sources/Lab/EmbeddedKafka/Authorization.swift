@@ -16,7 +16,7 @@ struct Authorization {
   private static let clusterRefused: Int16 = 31
 
   let user: AuthorizedUser
-  /// Where clients find the broker.
+  /// The port at which clients find the broker.
   let port: UInt16
 
   /// - Parameter forward: has the broker answer; nil when the connection ended.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Diagnosis
 
-/// What an authorizer grants one user: nothing but the access control entries that it was given.
+/// The rights that an authorizer grants one user: nothing but the access control entries that it was given.
 public struct AuthorizedUser: Sendable {
   private var granted: [KafkaRight.Resource: Set<KafkaRight.Operation>] = [:]
 
@@ -21,7 +21,8 @@ public struct AuthorizedUser: Sendable {
     granted[resource]?.remove(operation)
   }
 
-  /// Whether the user may; `Read` and `Write` include `Describe`. A group's entry counts for all whose name begins so.
+  /// True if the user may perform the operation; `Read` and `Write` include `Describe`. A group's entry counts for all
+  /// whose name begins so.
   func may(_ operation: KafkaRight.Operation, _ resource: KafkaRight.Resource) -> Bool {
     let operations = entry(resource)
     return operations.contains(operation)
@@ -36,7 +37,7 @@ public struct AuthorizedUser: Sendable {
     }?.value ?? []
   }
 
-  /// Whether the user may write to any topic: what an idempotent producer needs for its id.
+  /// True if the user may write to any topic: what an idempotent producer needs for its id.
   var mayWrite: Bool {
     granted.contains { entry in
       if case .topic = entry.key { entry.value.contains(.write) } else { false }

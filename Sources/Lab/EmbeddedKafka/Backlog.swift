@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What lies in the partitions of a mock cluster that somebody still has to read, in bytes as it lies there.
+/// The batches in the partitions of a mock cluster that somebody still has to read, in bytes as they lie there.
 ///
 /// A mock cluster keeps 5 MiB of a partition and then drops the oldest batches, read or not.
 public struct Backlog: Sendable {
@@ -13,13 +13,13 @@ public struct Backlog: Sendable {
 
   private struct Partition: Sendable {
     var batches: [Batch] = []
-    /// Where the first unread batch is: those before it have been read.
+    /// The index of the first unread batch: those before it have been read.
     var first = 0
     var unread = 0
     var committed: Int64 = 0
-    /// What lies before this offset was dropped, and has been judged.
+    /// The offset below which all records were dropped, and have been judged.
     var start: Int64 = 0
-    /// Where the next record goes.
+    /// The offset of the next record.
     var end: Int64 = 0
 
     mutating func add(_ batch: Batch) {
@@ -43,7 +43,7 @@ public struct Backlog: Sendable {
     let form: BrokerTopic
     var partitions: [Partition]
 
-    /// Whether anything of it must not go.
+    /// True if nothing of it may be dropped.
     var isKept: Bool { form.isTable || form.reader != nil }
   }
 
@@ -54,7 +54,7 @@ public struct Backlog: Sendable {
     public let records: Int
   }
 
-  /// What a partition keeps, in bytes and in batches.
+  /// The most that a partition keeps, in bytes and in batches.
   public static let capacity = 5 << 20
   static let mostBatches = 100_000
 
@@ -79,7 +79,7 @@ public struct Backlog: Sendable {
     topics[topic]?.partitions[partition].unread ?? 0
   }
 
-  /// Whether the reader of a topic is to get none of its records now.
+  /// True if the reader of a topic is to get none of its records now.
   func isWithheld(_ name: String) -> Bool {
     guard let topic = topics[name] else { return false }
     return topic.form.spillsInto.contains { other in
@@ -87,16 +87,16 @@ public struct Backlog: Sendable {
     }
   }
 
-  /// Whether there is such a topic.
+  /// True if there is such a topic.
   func has(_ name: String) -> Bool { topics[name] != nil }
 
-  /// Where the next record of a partition goes; nil where that is not known.
+  /// The offset of the next record of a partition; nil where that is not known.
   func end(_ name: String, _ partition: Int) -> Int64? {
     guard let topic = topics[name], topic.partitions.indices.contains(partition) else { return nil }
     return topic.partitions[partition].end
   }
 
-  /// Whether a batch finds room without one being dropped that has to stay.
+  /// True if a batch finds room without one being dropped that has to stay.
   func hasRoom(_ name: String, _ partition: Int, bytes: Int) -> Bool {
     guard let topic = topics[name], topic.isKept, topic.partitions.indices.contains(partition)
     else { return true }

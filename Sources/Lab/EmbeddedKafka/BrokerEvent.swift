@@ -82,7 +82,7 @@ private struct LineReader {
     return count > 0 ? value : nil
   }
 
-  /// What comes before the next space or the end.
+  /// The word before the next space or the end.
   mutating func word() -> String? {
     var count = 0
     while rest[count] != 0, UInt8(bitPattern: rest[count]) != UInt8(ascii: " ") { count += 1 }

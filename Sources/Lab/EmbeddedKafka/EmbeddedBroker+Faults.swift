@@ -53,7 +53,8 @@ extension EmbeddedBroker {
     rd_kafka_mock_clear_request_errors(cluster, request.rawValue)
   }
 
-  /// What the cluster says of a topic when it is asked for its partitions, from now on; nil says them again.
+  /// Sets the cluster's error for a topic when it is asked for its partitions, from now on; nil returns the partitions
+  /// again.
   public func setTopic(_ name: String, fault: Fault?) {
     rd_kafka_mock_topic_set_error(cluster, name, rd_kafka_resp_err_t(fault?.rawValue ?? 0))
   }

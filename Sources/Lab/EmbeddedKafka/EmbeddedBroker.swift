@@ -14,7 +14,7 @@ import Synchronization
 /// (`BrokerIntake`); of a topic without a reader the oldest records go. It refuses commits during a rebalance, and
 /// knows no compaction. For trying, testing and benchmarking.
 public final class EmbeddedBroker: @unchecked Sendable {
-  /// How many brokers the cluster pretends to have; they are numbered from 1.
+  /// The number of brokers that the cluster pretends to have; they are numbered from 1.
   public let brokers: Int
   /// `host:port[,host:port…]` for clients in any process of this machine.
   public let bootstrap: String
@@ -22,7 +22,7 @@ public final class EmbeddedBroker: @unchecked Sendable {
   private let intake: BrokerIntake
   let cluster: OpaquePointer
 
-  /// What lies in the topics now that has a reader, and what was dropped.
+  /// The backlog of the topics that have a reader, and the records that were dropped.
   public var backlog: Backlog { intake.backlog.withLock { $0 } }
 
   /// Starts the broker and creates its topics.

@@ -2,7 +2,7 @@
 public import Kafka
 
 extension KafkaAdmin {
-  /// Whether the cluster is an embedded broker, of this process or another; false while no broker answers.
+  /// True if the cluster is an embedded broker, of this process or another; false while no broker answers.
   public var isOfEmbeddedBroker: Bool {
     (try? clusterID(timeoutMilliseconds: 10_000))?.hasPrefix("mockCluster") ?? false
   }

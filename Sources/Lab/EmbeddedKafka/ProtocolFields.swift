@@ -26,7 +26,7 @@ struct FieldReader {
   /// Passes over a field of bytes.
   mutating func skipBytes() { skip(max(0, Int(int32()))) }
 
-  /// What `read` reads, for each element of an array with the bytes it takes; none for a null array.
+  /// The elements of an array, each as `read` reads it, with the bytes it takes; none for a null array.
   mutating func array<T>(_ read: (inout Self) -> T) -> [(value: T, bytes: ArraySlice<UInt8>)] {
     let count = int32()
     guard count > 0 else { return [] }

@@ -22,7 +22,7 @@ struct RequestBody {
 // MARK: Produce request, versions 0 to 7
 
 extension RequestBody {
-  /// Whether every partition has room for its batch.
+  /// True if every partition has room for its batch.
   func isProduceAdmitted(to backlog: inout Backlog) -> Bool {
     var reader = BodyReader(bytes)
     reader.skipString()  // client
@@ -47,8 +47,8 @@ extension RequestBody {
 // MARK: Fetch request, versions 0 to 11
 
 extension RequestBody {
-  /// What a reader waits for records at most, in milliseconds. A mock cluster answers only when that is over, although
-  /// a record may come before.
+  /// The longest that a reader waits for records, in milliseconds. A mock cluster answers only when that is over,
+  /// although a record may come before.
   private static let longestWait: Int32 = 10
 
   /// Makes it ask for what comes after the newest record of each partition that is withheld, so for nothing yet, and
@@ -80,8 +80,8 @@ extension RequestBody {
 // MARK: ListOffsets request, versions 0 to 5
 
 extension RequestBody {
-  /// Where it asks for the first record of a time, makes it ask for the first of all: a mock cluster knows no times, and
-  /// says that there is none.
+  /// Makes a request for the first record of a time ask for the first of all: a mock cluster knows no times, and says
+  /// that there is none.
   func adaptListOffsets() {
     var reader = BodyReader(bytes)
     reader.skipString()  // client

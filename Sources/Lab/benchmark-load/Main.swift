@@ -145,7 +145,7 @@ private final class Producing {
     admin.close()
   }
 
-  /// How many records the rate allows by now.
+  /// The number of records that the rate allows by now.
   private func allowed(since start: UInt64) -> Int {
     guard load.rate > 0 else { return load.count }
     return Int(Double(MonotonicClock.nanoseconds() - start) / 1e9 * Double(load.rate)) + 1

@@ -41,7 +41,7 @@ struct Main {
   }
 }
 
-/// What one slot sends: its own apns-id, and the exchange with room for an answer's body.
+/// The request of one slot: its own apns-id, and the exchange with room for an answer's body.
 struct Slot {
   var exchange = Exchange()
   var identifier = InlineArray<36, UInt8>(repeating: UInt8(ascii: "0"))

@@ -5,7 +5,7 @@ import Simulation
 /// Runs the simulation of the decisions that ship: `scripts/simulate` builds and starts it.
 @main
 struct Main {
-  /// What the command line asks for.
+  /// The runs that the command line asks for.
   private struct Plan {
     var steps = 100_000
     var seeds: UInt64 = 10

@@ -2,7 +2,7 @@
 import ServiceKit
 public import Telemetry
 
-/// What the HTTP API counts.
+/// The counters of the HTTP API.
 enum APICounter: Int, CounterKey {
   /// Requests over HTTP, by what they were answered.
   case httpAccepted
@@ -54,7 +54,7 @@ enum APICounter: Int, CounterKey {
   }
 }
 
-/// What the HTTP API has on `/metrics`.
+/// The metrics of the HTTP API on `/metrics`.
 public enum APIMetrics {
   static let http = Metric(
     "martlet_api_http_requests_total", .counter, labels: ["result"], bound: "4",

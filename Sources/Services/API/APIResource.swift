@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a path names, and what may be done with it.
+/// The resource that a path names, and its methods.
 enum APIResource: Equatable {
   case notifications
   /// The token as it stands in the path.

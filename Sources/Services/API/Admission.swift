@@ -2,12 +2,12 @@
 import Access
 import HTTPServer
 
-/// What the header of a request says, before any of its body: who asks, and in which form.
+/// The admission of a request by its header, before any of its body: who asks, and in which form.
 enum Admission {
   /// The longest `Idempotency-Key`: with an item's number behind it, it is a request id.
   static let longestIdempotencyKey = 100
 
-  /// What the body will be.
+  /// The form of the body.
   struct Body: Equatable {
     let form: ItemSplitter.Form
     let isPacked: Bool

@@ -7,7 +7,7 @@ import Pipeline
 import Records
 import Store
 
-/// What the database knows, as JSON.
+/// The database's answers, as JSON.
 enum DeviceAnswers {
   static func device(_ identity: DeviceIdentity, _ state: DeviceState) -> HTTPResponse {
     guard !state.isEmpty else {

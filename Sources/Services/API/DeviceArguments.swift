@@ -145,7 +145,7 @@ enum DeviceArguments {
 }
 
 extension DeadTokenPage.Place {
-  /// Where a listed token stands.
+  /// The place of a listed token on the pages.
   init(_ token: ListedToken) {
     self.init(
       recordedAt: token.recordedAt, token: token.device.token,

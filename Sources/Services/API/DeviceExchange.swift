@@ -13,7 +13,7 @@ final class DeviceExchange {
     case remove(DeviceKey)
     case ask(QueryWorker.Question)
 
-    /// Whether a change removes the device; nil for a question.
+    /// True if a change removes the device; nil for a question.
     var isRemoval: Bool? {
       switch self {
       case .register: false
@@ -55,7 +55,7 @@ struct DeviceExchanges {
     open[last] = exchange
   }
 
-  /// How many questions of a key wait.
+  /// The number of questions of a key that wait.
   func questions(of key: APIKey) -> Int {
     open.values.count { $0.key.name == key.name && $0.kind.isRemoval == nil }
   }

@@ -11,7 +11,7 @@ import Telemetry
 /// The certificate and the key of HTTPS, read again when a file changes and on SIGHUP. A pair that does not fit (one of
 /// the two files is replaced first) leaves the one before until it does.
 struct IdentityWatch {
-  /// How often the certificate's end is looked at, in milliseconds.
+  /// The interval at which the certificate's end is checked, in milliseconds.
   private static let interval: UInt64 = 60_000
 
   private let certificate: String

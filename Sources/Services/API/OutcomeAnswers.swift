@@ -4,7 +4,7 @@ import Settings
 import Store
 import Telemetry
 
-/// What became of notifications, as JSON.
+/// The outcomes of notifications, as JSON.
 enum OutcomeAnswers {
   /// The most outcomes in an answer; a request has at most 1,000 tokens.
   static let limit = 5_000

@@ -11,7 +11,7 @@ final class QueryWorker {
   enum Question: Sendable {
     case device(DeviceIdentity)
     case deadTokens(DeadTokenPage)
-    /// What became of a request or a notification, as far as the key may read it.
+    /// The outcomes of a request or a notification, as far as the key may read them.
     case outcomes(id: String, APIKey)
   }
 
@@ -62,7 +62,7 @@ final class QueryWorker {
     return taken
   }
 
-  /// What the thread owns.
+  /// The state that the thread owns.
   private final class Session {
     private let location: String
     private let log: Logger

@@ -32,7 +32,7 @@ struct Submissions {
   var isEmpty: Bool { free.count == slots.count }
 }
 
-/// What a record's answer names: a body, and where the verdict on one of its items has its status.
+/// The place that a record's answer names: a body, and where the verdict on one of its items has its status.
 struct VerdictPlace {
   private static let offsetBits: UInt = 40
 

@@ -9,11 +9,11 @@ import HTTPServer
 /// A verdict is written when its item has been handed to Kafka, with the status 503; when Kafka has acknowledged the
 /// item, three digits become 202. So nothing has to be kept for each item meanwhile.
 struct VerdictLog: ~Copyable {
-  /// What is kept in memory.
+  /// The most bytes that are kept in memory.
   static let bound = 1 << 20
 
   private var memory = ByteBuffer(capacity: 1_024)
-  /// What stands in the file, before what is in memory.
+  /// The bytes in the file, before those in memory.
   private var spilled = 0
   private var file: Int32 = -1
 

@@ -4,8 +4,8 @@ import Glibc
 import ServiceKit
 import Telemetry
 
-/// Who has changed what by a command: a line in the command's log, and the same in the system's (syslog, facility
-/// authpriv), which is still there when the terminal is gone.
+/// Records who has changed what by a command: a line in the command's log, and the same in the system's (syslog,
+/// facility authpriv), which is still there when the terminal is gone.
 enum Audit {
   /// `user@host` by the system's account, with who became it by sudo: `root (sudo ann)@host`. USER could say anything.
   static let actor: String = {

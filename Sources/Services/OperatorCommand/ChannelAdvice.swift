@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 
-/// What to do about a refusal of channel management, for the person at the keyboard.
+/// The remedy for a refusal of channel management, for the person at the keyboard.
 enum ChannelAdvice {
   /// Words for every reason of APNs that channel management may give, or for the status of an unknown one.
   static func text(_ response: GatewayResponse) -> String {

@@ -138,7 +138,7 @@ struct ChannelSession {
     output(String(decoding: JSONValue.object(object).text, as: UTF8.self))
   }
 
-  /// What an answer counts as, by the table for pushes. Channel management says 200, 201 or 204 for success.
+  /// Classifies an answer by the table for pushes. Channel management says 200, 201 or 204 for success.
   private static func read(
     _ answer: HTTP2Client.Answer, sent: NotificationID? = nil
   ) -> GatewayAnswer {

@@ -8,7 +8,7 @@ import ServiceKit
 public import Settings
 import TLS
 
-/// What every `martlet channels` command is told: which app, which gateway, and how to authenticate.
+/// The settings of every `martlet channels` command: which app, which gateway, and how to authenticate.
 public struct ChannelSettings: DeclaredSettings, Sendable {
   @Declared(
     .text(

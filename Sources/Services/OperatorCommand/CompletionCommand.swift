@@ -4,10 +4,10 @@ public import Settings
 
 /// `martlet completion SHELL`: what makes a shell complete this command.
 public enum CompletionCommand: Service {
-  /// What is asked for.
+  /// The requested text.
   public enum Settings: Sendable {
     case script(String)
-    /// What may follow these words; the scripts ask that.
+    /// The words that may follow these; the scripts ask that.
     case words([String])
   }
 
@@ -59,7 +59,7 @@ public enum CompletionCommand: Service {
   }
 }
 
-/// What the completion scripts read.
+/// The text that the completion scripts read.
 public enum CompletionAnswer {
   /// A line for each word that may come next: the word, a tab, what it means; `:files` for a path.
   public static func text(_ commands: [Completion.Command], _ words: [String]) -> String {
@@ -71,7 +71,7 @@ public enum CompletionAnswer {
   }
 }
 
-/// What a shell reads once.
+/// The script that a shell reads once.
 enum CompletionScript {
   static func text(_ shell: String) -> String? {
     switch shell {

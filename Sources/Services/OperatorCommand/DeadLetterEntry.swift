@@ -71,7 +71,7 @@ struct DeadLetterEntry {
   /// The `apns-id`, or the request's id, where there is one.
   var id: String { apnsID ?? requestID ?? "" }
 
-  /// Whether this is its `apns-id`, in either case, or its request's id.
+  /// True if this is its `apns-id`, in either case, or its request's id.
   func has(id wanted: String) -> Bool {
     requestID == wanted
       || apnsID.map { $0.lowercased() == wanted.lowercased() } ?? false

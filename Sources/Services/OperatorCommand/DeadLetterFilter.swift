@@ -84,7 +84,7 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
     return "\(partition)/\(offset)"
   }
 
-  /// Whether it says nothing about which letters are meant; a limit does not.
+  /// True if it does not restrict which letters are meant; a limit does not.
   var isOpen: Bool {
     reason == nil && stage == nil && app == nil && since == nil && until == nil && topic == nil
       && id == nil && places.isEmpty
@@ -119,7 +119,7 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
         + ", or a filter excludes it")
   }
 
-  /// Whether a letter is meant. The limit is the reader's affair.
+  /// True if a letter is meant. The limit is the reader's affair.
   func matches(_ letter: DeadLetterEntry, _ parser: JSONParser) -> Bool {
     if !places.isEmpty, !places.contains(letter.place) { return false }
     if let reason, letter.reason != reason { return false }

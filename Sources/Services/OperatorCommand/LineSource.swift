@@ -12,12 +12,12 @@ public final class LineSource {
   public let totalBytes: Int?
   /// Bytes of the lines that `next` has given so far.
   public private(set) var readBytes = 0
-  /// How much of the file was read, 0…1; nil for a stream.
+  /// The part of the file that was read, 0…1; nil for a stream.
   public var fraction: Double? {
     totalBytes.map { $0 == 0 ? 1 : Double(readBytes) / Double($0) }
   }
 
-  /// Whether the last bytes that `next` gave are only a part of a line that is too long.
+  /// True if the last bytes that `next` gave are only a part of a line that is too long.
   public private(set) var isCut = false
 
   private let descriptor: Int32

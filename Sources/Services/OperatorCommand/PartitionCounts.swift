@@ -3,7 +3,7 @@ public import Kafka
 public import Pipeline
 public import Settings
 
-/// How many partitions each topic gets: the defaults, changed by `--partitions`.
+/// The number of partitions that each topic gets: the defaults, changed by `--partitions`.
 public enum PartitionCounts {
   public static let setting = SettingKey<[String]>.list(
     "partitions",
@@ -46,7 +46,7 @@ public enum PartitionCounts {
     return name
   }
 
-  /// What the signers rely on.
+  /// Checks the conditions that the signers rely on.
   private static func check(
     _ counts: [String: Int32], _ names: TopicNames, _ values: SettingValues
   ) throws(SettingErrors) {

@@ -2,8 +2,8 @@
 import EventLoop
 public import ServiceKit
 
-/// How far a long piece of work has got, on standard error: a bar that is redrawn on a terminal, a
-/// plain line every five seconds elsewhere.
+/// The progress of a long piece of work, on standard error: a bar that is redrawn on a terminal, a plain line every
+/// five seconds elsewhere.
 public struct ProgressLine {
   private let title: String
   private let unit: String

@@ -26,7 +26,7 @@ enum Redaction {
     return String(decoding: output.bytes, as: UTF8.self)
   }
 
-  /// What a byte is in the eyes of the walk.
+  /// The kind of a byte for the walk.
   private enum Kind: UInt8 {
     case other
     /// Of base64url, or the dot between a token's parts, but no hex digit.
@@ -96,7 +96,7 @@ enum Redaction {
     kind == Kind.word.rawValue || kind == Kind.hex.rawValue
   }
 
-  /// How many bytes the character has, and what is shown in its place; `nil` shows it.
+  /// The number of bytes of the character, and the text that is shown in its place; `nil` shows it.
   private static func special(
     _ text: UnsafeRawBufferPointer, _ index: Int
   ) -> (length: Int, replacement: StaticString?) {

@@ -5,7 +5,7 @@ import JSON
 import Pipeline
 import Records
 
-/// Where a dead letter goes when it is replayed, or why it stays.
+/// The topic to which a dead letter goes when it is replayed, or the reason why it stays.
 enum ReplayPlan: Equatable {
   /// Why a letter is not replayed.
   enum Obstacle: String, CaseIterable {
@@ -73,7 +73,7 @@ struct ReplayPlanner {
       topic: names.requests, key: letter.key, value: isNamed ? value : named(value, letter.origin))
   }
 
-  /// Whether this is a topic of somebody else: nothing that a letter says makes it a record of our own topics.
+  /// True if this is a topic of somebody else: nothing that a letter says makes it a record of our own topics.
   private func isForeign(_ topic: String) -> Bool {
     !topic.isEmpty && !names.all.contains { $0.name == topic }
   }
@@ -175,7 +175,7 @@ struct ReplayPlanner {
       value: Array(line) + [10] + value[envelope.bodyStart...])
   }
 
-  /// Whether a sender would take the key; a letter that ended for it would end here again.
+  /// True if a sender would take the key; a letter that ended for it would end here again.
   private func isKey(_ key: [UInt8], of envelope: Envelope) -> Bool {
     switch envelope.target {
     case .device: (try? DeviceToken.validate(key.span)) != nil

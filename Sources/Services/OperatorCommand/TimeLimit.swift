@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 
-/// How long a command may take with all that it does, from now on.
+/// The time that a command may take with all that it does, from now on.
 public struct TimeLimit {
   private let end: UInt64
 

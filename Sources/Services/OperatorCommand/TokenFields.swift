@@ -4,7 +4,7 @@ import Bytes
 /// Shortens the device tokens that JSON text names as such, whatever they look like, and copies everything else
 /// as it stands.
 enum TokenFields {
-  /// Whether `append` can tell strings from what is between them: JSON text without any escape.
+  /// True if `append` can tell strings from what is between them: JSON text without any escape.
   static func isPlain(_ json: UnsafeRawBufferPointer) -> Bool {
     !json.contains(UInt8(ascii: "\\"))
   }
@@ -46,7 +46,7 @@ enum TokenFields {
       && (text.elementsEqual("token".utf8) || text.elementsEqual("tokens".utf8))
   }
 
-  /// Whether a colon follows.
+  /// True if a colon follows.
   private static func isKey(_ json: UnsafeRawBufferPointer, before place: Int) -> Bool {
     var index = place
     while index < json.count, json[index] <= 0x20 { index += 1 }

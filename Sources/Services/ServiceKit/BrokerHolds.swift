@@ -3,7 +3,7 @@ import Delivery
 import Kafka
 import Telemetry
 
-/// What is counted about brokers that hold a process back.
+/// The counters of brokers that hold a process back.
 enum HoldCounter: Int, CounterKey {
   /// Milliseconds that brokers have delayed answers because of a quota.
   case throttledMilliseconds

@@ -85,7 +85,7 @@ public struct ClusterView: Sendable {
 
 /// The wait for the first broker that answers.
 private struct ClusterWait {
-  /// How soon a stop request is heard.
+  /// The longest time until a stop request is noticed.
   private static let sliceMilliseconds: Int32 = 250
   private static let answerMilliseconds: Int32 = 5_000
 

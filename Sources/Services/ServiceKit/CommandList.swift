@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Settings
 
-/// What a program with commands says when no command was named, or none that there is.
+/// The answer of a program with commands when no command was named, or an unknown one.
 struct CommandList {
-  /// What a process says, and how it ends.
+  /// The output of a process, and its exit status.
   struct Answer: Equatable {
     var output = ""
     var error = ""

@@ -46,14 +46,14 @@ public enum CommonSettings {
     "Longest time for a stop (SIGTERM). Then the process exits at once: nothing is lost, and uncommitted"
       + " records are processed again. A second signal shortens it to 2s.")
 
-  /// Where the status pages are; nil without any.
+  /// The address of the status pages; nil without any.
   public static let http = SettingKey<Endpoint?>.endpointOrOff(
     "http", default: "127.0.0.1:0",
     "Where the status pages are: /metrics, /healthz, /readyz, /version, /debug/state. Port 0 takes a free one,"
       + " which the log names; off serves none. They hold no secret, but do not expose them."
   )
 
-  /// Where crash notes are; nil for the usual place.
+  /// The file of crash notes; nil for the usual place.
   static let crashNotes = SettingKey<String?>.path(
     "crash-notes", use: .output, placeholder: "FILE",
     "File in which a crash notes the record that was in hand: one that crashed the process twice is not worked on"

@@ -68,7 +68,7 @@ struct CounterReport {
   }
 }
 
-/// How much memory the process holds now.
+/// The memory that the process holds now.
 private enum ResidentMemory {
   /// `resident=45MiB`, or nothing where /proc is missing. The second number of statm counts pages.
   static var fields: [LogEvent.Field] {

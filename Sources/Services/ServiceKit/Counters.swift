@@ -8,7 +8,7 @@ public import Telemetry
 public protocol CounterKey: CaseIterable, RawRepresentable, Sendable where RawValue == Int {
   /// A total unless the enum says otherwise.
   var kind: CounterKind { get }
-  /// What `/metrics` calls it; nil for what stands there in another form.
+  /// The name on `/metrics`; nil for what stands there in another form.
   var series: MetricSeries? { get }
 }
 

@@ -5,8 +5,8 @@ import Kafka
 
 /// The file of a program's crash notes.
 enum CrashNotesFile {
-  /// What earlier crashes noted, with further ones noted from now on. Without a place for them the process goes on, and
-  /// says what that means.
+  /// The notes of earlier crashes, with further ones noted from now on. Without a place for them the process goes on,
+  /// and says what that means.
   ///
   /// - Parameter setting: `--crash-notes`.
   static func notes(of program: String, _ setting: String?, _ log: Logger) -> CrashNotes {

@@ -21,7 +21,7 @@ public struct FileWatch {
 
   public init(_ paths: [String]) { follow(paths) }
 
-  /// Whether the files are to be read again. One that is gone is no change: it is on its way to be replaced.
+  /// True if the files are to be read again. One that is gone is no change: it is on its way to be replaced.
   public mutating func haveChanged(now: UInt64) -> Bool {
     guard now >= nextLook else { return false }
     nextLook = now + Self.interval

@@ -12,7 +12,7 @@ import Telemetry
 /// the time for either is up, or with a third one, the process ends as it is: nothing is lost then, and what was
 /// done since the last commit is done again.
 struct Housekeeper: ~Copyable {
-  /// What asks a service to stop or to reload.
+  /// The signals that ask a service to stop or to reload.
   static let signals = [SIGTERM, SIGINT, SIGHUP]
 
   private let end: EndFlag
@@ -63,28 +63,28 @@ private final class EndFlag: Sendable {
   }
 }
 
-/// What SIGHUP means to a process.
+/// The meaning of SIGHUP to a process.
 private enum Hangup: Sendable {
   case reloads, stops, ignored
 }
 
-/// What the thread owns.
+/// The state that the thread owns.
 private struct SignalWatch {
   let context: ServiceContext
   let source: SignalSource
   let poller: Poller
   let end: EndFlag
-  /// What a stop may take, in milliseconds.
+  /// The most time that a stop may take, in milliseconds.
   let bound: UInt64
   let hangup: Hangup
-  /// What it may take after a second signal.
+  /// The most time that it may take after a second signal, in milliseconds.
   private let fastBound: UInt64 = 2_000
   /// Between two messages to systemd's watchdog, in milliseconds; nil without a watchdog.
   private let watchdogInterval: UInt64?
   private var nextWatchdog: UInt64 = 0
   /// Between two looks at what to tell systemd, in milliseconds.
   private static let statusInterval: UInt64 = 1_000
-  /// What systemd was told last.
+  /// The status last reported to systemd.
   private var toldStatus = ""
   private var nextStatus: UInt64
   /// When the process ends whatever the service does; monotonic milliseconds.

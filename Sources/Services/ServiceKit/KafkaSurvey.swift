@@ -11,7 +11,7 @@ public import Pipeline
 public struct KafkaSurvey {
   /// Until a broker must have answered; of each further question.
   private static let answerMilliseconds: Int32 = 5_000
-  /// How long a broker that refuses us may be the only one that answers.
+  /// The time for which a broker that refuses us may be the only one that answers, in milliseconds.
   private static let refusalMilliseconds: UInt64 = 2_000
 
   /// A connection and an answer that refuses a producer's id come within this time.
@@ -23,7 +23,7 @@ public struct KafkaSurvey {
   private let names: TopicNames
   private var facts: KafkaFacts
 
-  /// What the cluster says, as findings, and as facts for further rules.
+  /// Surveys the cluster, and returns the result as findings, and as facts for further rules.
   public static func run(
     _ configuration: KafkaConfiguration, _ program: KafkaUser, _ names: TopicNames
   ) -> (findings: [Finding], facts: KafkaFacts) {
@@ -43,7 +43,7 @@ public struct KafkaSurvey {
     return (KafkaFindings(facts, rights, names).all, facts)
   }
 
-  /// How many members a program's group has now; nil where the cluster does not say.
+  /// The number of members of a program's group now; nil where the cluster does not say.
   public static func members(
     _ configuration: KafkaConfiguration, _ program: ReaderGroup, _ names: TopicNames
   ) -> Int? {
@@ -143,7 +143,7 @@ public struct KafkaSurvey {
     }
   }
 
-  /// Whether a producer gets an id. It writes nothing. That it gets one is not said by librdkafka: `unknown`.
+  /// Checks that a producer gets an id. It writes nothing. That it gets one is not said by librdkafka: `unknown`.
   private func produce() -> KafkaFacts.Answer {
     guard let producer = try? KafkaProducer(configuration) else { return .unknown }
     defer { producer.close() }

@@ -32,7 +32,7 @@ public final class LatencyCells: MetricSource {
     table.deallocate()
   }
 
-  /// What the writer records with. To be used only as long as this object lives.
+  /// The recorder that the writer uses. To be used only as long as this object lives.
   public var recorder: LatencyRecorder { LatencyRecorder(cells: cells, table: table) }
 
   public var samples: [MetricSample] {

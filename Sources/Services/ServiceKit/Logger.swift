@@ -93,7 +93,7 @@ public enum StandardError {
     var text = text
     return text.withUTF8 { writeAll(STDERR_FILENO, UnsafeRawBufferPointer($0)) == 0 }
   }
-  /// Whether a person watches, so that a progress line may be redrawn in place.
+  /// True if a person watches, so that a progress line may be redrawn in place.
   public static var isTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 }
 

@@ -4,7 +4,7 @@ public import Telemetry
 
 /// Something whose series stand on `/metrics`.
 public protocol MetricSource: Sendable {
-  /// What they are now. Asked on the status server's thread.
+  /// The current values. Asked on the status server's thread.
   var samples: [MetricSample] { get }
 }
 
@@ -27,7 +27,7 @@ public final class MetricCells: MetricSource {
     cells.deallocate()
   }
 
-  /// What the writer counts with. To be used only as long as this object lives.
+  /// The recorder that the writer counts with. To be used only as long as this object lives.
   public var recorder: MetricRecorder { MetricRecorder(cells: cells) }
 
   public var samples: [MetricSample] {

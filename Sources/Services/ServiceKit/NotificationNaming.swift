@@ -11,7 +11,7 @@ import Signing
 public struct NotificationNaming: ~Copyable {
   private let sha = SHA1()
   private var name = ByteBuffer(capacity: 1_024)
-  /// What all tokens of the request share.
+  /// The length of the part of the name that all tokens of the request share.
   private var shared = 0
 
   public init() {}

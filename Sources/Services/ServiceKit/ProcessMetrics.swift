@@ -4,7 +4,7 @@ import EventLoop
 import Glibc
 import Telemetry
 
-/// What the system says about this process, asked when somebody looks.
+/// The system's figures for this process, read when somebody asks.
 struct ProcessMetrics {
   private let program: String
   /// When the process started, in milliseconds since the epoch.

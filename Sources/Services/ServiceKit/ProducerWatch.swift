@@ -4,7 +4,7 @@ import Diagnosis
 public import Kafka
 import Telemetry
 
-/// What is counted about the records that a service writes.
+/// The counters of the records that a service writes.
 enum ProducerCounter: Int, CounterKey {
   /// Answers by which Kafka does not take a record: no right to write, no such topic, too large.
   case refusedByKafka
@@ -37,7 +37,7 @@ enum ProducerCounter: Int, CounterKey {
 /// Logs and counts that Kafka does not take a producer's records: nothing else would show why the process that
 /// writes them does not go on. Owned by the producer's thread.
 public struct ProducerWatch {
-  /// What stands still while Kafka takes no record of a process that reads as much as it can write.
+  /// The consequence of refused records for a process that reads as much as it can write.
   public static let intakeStops = "intake stopped"
 
   private let log: Logger

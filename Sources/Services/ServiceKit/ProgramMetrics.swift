@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Telemetry
 
-/// What every program has on `/metrics`.
+/// The metrics that every program has on `/metrics`.
 public enum ProgramMetrics {
   static let buildInfo = Metric(
     "martlet_build_info", .gauge, labels: ["program", "version"], bound: "1", merge: .highest,
@@ -36,7 +36,7 @@ public enum ProgramMetrics {
   ]
 }
 
-/// What every program that uses Kafka may have on `/metrics`.
+/// The metrics that every program that uses Kafka may have on `/metrics`.
 public enum KafkaMetrics {
   static let recordsRefused = Metric(
     "martlet_kafka_records_refused_total", .counter,

@@ -5,7 +5,7 @@ public import EventLoop
 public import Kafka
 import Telemetry
 
-/// What is counted about the logs that a service reads.
+/// The counters of the logs that a service reads.
 enum RetentionCounter: Int, CounterKey {
   /// Records that were removed from a log before they were read.
   case lostToRetention
@@ -24,7 +24,7 @@ enum RetentionCounter: Int, CounterKey {
 /// counted and said loudly. Owned by the consumer's thread; asks the broker only when offsets did not come as they
 /// should, and once for each partition after an assignment. The thread does not wait for the answers.
 public struct RetentionAlarm {
-  /// How the line begins that says that records are lost.
+  /// The prefix of the line that reports lost records.
   public static let lossMessage =
     "records were removed by retention before they were read: they are lost"
 
@@ -36,14 +36,14 @@ public struct RetentionAlarm {
   /// Partitions whose logs were found to end too early in this assignment: each is counted once, however often it is
   /// looked at.
   private var cut: Set<TopicPartition> = []
-  /// What was found lost and not told yet.
+  /// The ranges that were found lost and not reported yet.
   private var losses: [(TopicPartition, Range<Int64>)] = []
   private var start = StartOfReading<TopicPartition>()
   /// Offsets are deleted or set back while no member runs, so only a process's first assignment can show it.
   private var isFirst = true
   /// Records that the group is to read from its first ones on.
   private var beginsWith: Int64?
-  /// Whether it has worked before, as its outputs said when the process started; nil while that is not known.
+  /// True if it has worked before, as its outputs said when the process started; nil while that is not known.
   private var hasWorked: Bool?
   /// So often the outputs are asked about.
   private var outputAttempts = 10
@@ -79,7 +79,7 @@ public struct RetentionAlarm {
     if isFirst { start.begin(partition, committed: committed) }
   }
 
-  /// What was found lost since the last call.
+  /// The ranges that were found lost since the last call.
   mutating func takeLosses() -> [(TopicPartition, Range<Int64>)] {
     defer { losses = [] }
     return losses

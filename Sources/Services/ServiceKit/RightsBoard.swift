@@ -17,7 +17,7 @@ public final class RightsBoard: Sendable {
     self.status = status
   }
 
-  /// What this process needs; before, nothing is said.
+  /// Sets the rights that this process needs; before, nothing is said.
   func begin(_ rights: KafkaRights, user: String?) {
     missing.withLock { $0 = MissingRights(rights, user: user) }
   }
@@ -38,8 +38,8 @@ public final class RightsBoard: Sendable {
     note { $0.allowed(operation, resource) }
   }
 
-  /// What a listing says of the topics that this process needs. One that it does not have and that is not hidden says
-  /// nothing.
+  /// Takes a listing's answer for the topics that this process needs. One that it does not have and that is not hidden
+  /// says nothing.
   func saw(_ listing: TopicListing) {
     let hidden = listing.hidden
     for topic in rights?.topics ?? [] {

@@ -17,9 +17,9 @@ public protocol Service {
   static var summary: String { get }
   /// Its own settings; the harness adds those that every program has.
   static var table: SettingTable { get }
-  /// Whether it prints a line of counters every `--counters-interval`.
+  /// True if it prints a line of counters every `--counters-interval`.
   static var reportsCounters: Bool { get }
-  /// Whether it works on records that it takes again after a crash, and so notes which one was in hand.
+  /// True if it works on records that it takes again after a crash, and so notes which one was in hand.
   static var notesCrashes: Bool { get }
 
   /// Turns values into the service's settings and checks them against each other. May look at
@@ -32,7 +32,7 @@ public protocol Service {
 
   /// Does the work on the calling thread until it is done or `context.signals` says stop.
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure)
-  /// Whether it belongs to a terminal, whose end (SIGHUP) ends it, too; else SIGHUP asks it to read its files again.
+  /// True if it belongs to a terminal, whose end (SIGHUP) ends it, too; else SIGHUP asks it to read its files again.
   static var belongsToTerminal: Bool { get }
 }
 
@@ -46,8 +46,8 @@ extension Service {
 /// Why a program gives up: what happened, the likely cause and what to do about it.
 public struct ServiceFailure: Error, Sendable, CustomStringConvertible {
   public let description: String
-  /// What the process ends with: 1, or 128 and the number of the signal that ended it (130 for Ctrl-C), as
-  /// shells have it.
+  /// The exit status of the process: 1, or 128 and the number of the signal that ended it (130 for Ctrl-C), as shells
+  /// have it.
   public let status: Int32
 
   public init(_ description: String, status: Int32 = ServiceRunner.failed) {

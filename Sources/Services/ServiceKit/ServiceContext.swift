@@ -5,27 +5,27 @@ public import Settings
 import Synchronization
 import Telemetry
 
-/// What the harness lends a running service. Any thread may use it.
+/// The harness's services for a running service. Any thread may use it.
 public struct ServiceContext: Sendable {
   /// The program's name.
   public let name: String
   public let log: Logger
   /// Stop and reload requests.
   public let signals: ServiceSignals
-  /// What the counters line adds up.
+  /// The counters that the counters line adds up.
   public let counters: CounterBoard
-  /// How it stands in its consumer group, for `/metrics`.
+  /// The state of its membership in its consumer group, for `/metrics`.
   public private(set) var group: GroupFigures
   /// All values, for those who start other processes with them.
   public let values: SettingValues
 
   /// Which records were in hand when this process crashed earlier.
   public let crashNotes: CrashNotes
-  /// Whether there are any: asked for every record.
+  /// True if there are any: asked for every record.
   public let hasCrashed: Bool
   private let deadlyRecords = Counters<CrashCounter>()
 
-  /// Whether a record crashed this process so often that it is not to be worked on; says so.
+  /// True if a record crashed this process so often that it is not to be worked on; says so.
   public func isDeadly(_ record: KafkaRecord) -> Bool {
     guard crashNotes.areDeadly(record) else { return false }
     deadlyRecords.add(.deadlyRecords)
@@ -35,9 +35,9 @@ public struct ServiceContext: Sendable {
     return true
   }
 
-  /// What its status pages say of its health.
+  /// The state of its health for its status pages.
   public let status: StatusBoard
-  /// What it lacks of its rights on Kafka.
+  /// The rights on Kafka that it lacks.
   public let rights: RightsBoard
   let systemd: SystemdNotifier
 
@@ -50,7 +50,7 @@ public struct ServiceContext: Sendable {
     log.info(LogLine.ready)
   }
 
-  /// Whether that was said.
+  /// True if that was said.
   public var isReady: Bool { readiness.isReported.load(ordering: .relaxed) }
 
   private final class Readiness: Sendable {
@@ -86,7 +86,7 @@ public struct ServiceContext: Sendable {
   }
 }
 
-/// What is counted about crashes.
+/// The counters of crashes.
 enum CrashCounter: Int, CounterKey {
   /// Records that are not worked on because the process crashed with them in hand.
   case deadlyRecords

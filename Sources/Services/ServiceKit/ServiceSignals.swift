@@ -15,11 +15,11 @@ public final class ServiceSignals: Sendable {
 
   public init() {}
 
-  /// Whether the service should take no more work, finish what it has, and return.
+  /// True if the service should take no more work, finish what it has, and return.
   public var isStopping: Bool { stopping.load(ordering: .acquiring) }
 
-  /// Whether it should not wait for anything any more: commit what is done, leave the rest to be done again,
-  /// and return.
+  /// True if it should not wait for anything any more: commit what is done, leave the rest to be done again, and
+  /// return.
   public var isFastShutdown: Bool { fastShutdown.load(ordering: .acquiring) }
 
   /// Asks the service to stop at once, as a second SIGTERM does.
@@ -39,7 +39,7 @@ public final class ServiceSignals: Sendable {
     wakeAll()
   }
 
-  /// How a command ends that was stopped before its work was done.
+  /// The failure of a command that was stopped before its work was done.
   ///
   /// - Parameter done: what it did until then.
   public func interrupted(_ done: String) -> ServiceFailure {
@@ -53,7 +53,7 @@ public final class ServiceSignals: Sendable {
     wakeAll()
   }
 
-  /// Whether a reload was requested since the last call. One thread asks.
+  /// Takes the request to reload; true if there was one since the last call. One thread asks.
   public func takeReload() -> Bool { reloading.exchange(false, ordering: .acquiringAndReleasing) }
 
   /// From now on each request signals the wakeup; a stop that was already requested does at once.

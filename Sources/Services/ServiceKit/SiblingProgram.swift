@@ -6,7 +6,7 @@ import EventLoop
 public struct SiblingProgram: Sendable {
   /// The name of its file.
   let file: String
-  /// What to do if it is missing: a clause for an error message.
+  /// The remedy if it is missing: a clause for an error message.
   let remedy: String
   /// The commands that it has, and what they do.
   public let commands: [(name: String, summary: String)]
@@ -19,7 +19,7 @@ public struct SiblingProgram: Sendable {
     self.commands = commands
   }
 
-  /// Whether the arguments begin with one of its commands.
+  /// True if the arguments begin with one of its commands.
   public func hasCommand(_ arguments: [String]) -> Bool {
     commands.contains { arguments.starts(with: $0.name.split(separator: " ").map(String.init)) }
   }

@@ -20,8 +20,8 @@ public final class Heartbeat: Sendable {
   var time: UInt64 { last.load(ordering: .relaxed) }
 }
 
-/// What a process knows of its own health: whether its threads turn, why it is not ready, and how things
-/// stand inside it. Any thread may use it; none of it is for the way of a notification.
+/// The state of a process's own health: whether its threads turn, why it is not ready, and how things stand inside it.
+/// Any thread may use it; none of it is for the way of a notification.
 public final class StatusBoard: Sendable {
   /// Milliseconds without a turn after which a thread counts as stuck.
   public static let patience: UInt64 = 30_000

@@ -47,7 +47,7 @@ public struct StatusServer: Sendable {
   }
 }
 
-/// What the pages say.
+/// The content of the pages.
 struct StatusPages: Sendable {
   private let context: ServiceContext
   private let process: ProcessMetrics
@@ -74,7 +74,7 @@ struct StatusPages: Sendable {
     return HTTPResponse(contentType: MetricText.contentType, body: .bytes(Array(page.utf8)))
   }
 
-  /// Whether every thread turns. During a stop they have other things to do, and `stop-timeout` bounds it.
+  /// True if every thread turns. During a stop they have other things to do, and `stop-timeout` bounds it.
   var health: HTTPResponse {
     let stuck = context.status.stuck(now: MonotonicClock.milliseconds())
     guard !stuck.isEmpty, !context.signals.isStopping else {

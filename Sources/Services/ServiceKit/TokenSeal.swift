@@ -15,7 +15,7 @@ public struct TokenSealProblem: Error, Equatable, Sendable, CustomStringConverti
 /// of the senders lets them read both.
 public struct TokenSeal: Sendable {
   private let keys: TokenKeys?
-  /// Where the keys were read; nil without any.
+  /// The file that the keys were read from; nil without any.
   public let path: String?
 
   /// Without a key: tokens are published and read as they are.
@@ -40,7 +40,7 @@ public struct TokenSeal: Sendable {
     }
   }
 
-  /// What the file holds now; nil without a file. Throws when it cannot be used.
+  /// The seal with the file's present keys; nil without a file. Throws when it cannot be used.
   public func reread() throws(TokenSealProblem) -> TokenSeal? {
     guard let path else { return nil }
     do throws(SigningError) {
@@ -50,9 +50,9 @@ public struct TokenSeal: Sendable {
     }
   }
 
-  /// Whether tokens are published sealed.
+  /// True if tokens are published sealed.
   public var isSealing: Bool { keys != nil }
-  /// Whether what is not sealed is believed: there is no key, or a fleet is on its way to one.
+  /// True if tokens that are not sealed are believed: there is no key, or a fleet is on its way to one.
   public var trustsPlain: Bool { keys?.acceptsPlain ?? true }
 
   /// The record as it is published.
@@ -108,8 +108,8 @@ public struct TokenSeal: Sendable {
     return record
   }
 
-  /// What a sealed token is bound to: it opens in no other credential's record, in no later one, and in none that
-  /// gives it to other apps.
+  /// The context that a sealed token is bound to: it opens in no other credential's record, in no later one, and in
+  /// none that gives it to other apps.
   private static func context(_ record: ProviderTokenRecord) -> [UInt8] {
     var lines = [
       record.credential, "\(record.generation)", "\(record.issuedAt)", record.teamID, record.keyID,

@@ -15,7 +15,7 @@ public final class WatermarkReader {
   private let questions = Mailbox<[TopicPartition]>(wakeup: Wakeup())
   private let answers: Mailbox<Answers>
   private let state = State()
-  /// Whether an answer is still to come.
+  /// True if an answer is still to come.
   public private(set) var isAsked = false
 
   /// - Parameter wakeup: signalled when an answer has come.
@@ -67,7 +67,7 @@ public final class WatermarkReader {
 
   /// The thread.
   private struct Work {
-    /// What one request may take, in milliseconds.
+    /// The most time that one request may take, in milliseconds.
     private static let patience: Int32 = 1_000
     /// After so long without a question the client is given up: most processes ask once an assignment.
     private static let idleMilliseconds: Int32 = 30_000

@@ -272,7 +272,7 @@ final class EndpointWorker {
     }
   }
 
-  /// What is under way belongs to the next owner of the partitions, who sends it again.
+  /// Gives up the work under way, which the next owner of the partitions does again.
   private func giveUp() {
     poster.cancelAll()
     underway = [:]

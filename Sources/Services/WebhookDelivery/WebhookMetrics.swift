@@ -4,7 +4,7 @@ import Synchronization
 public import Telemetry
 import Webhooks
 
-/// What `martlet-webhooks` has on `/metrics`.
+/// The metrics of `martlet-webhooks` on `/metrics`.
 public enum WebhookMetrics {
   private static let bound = "endpoints"
 
@@ -118,7 +118,7 @@ struct EndpointRecorder {
     latency.record(Int64(clamping: milliseconds), in: 0)
   }
 
-  /// How the endpoint stands now.
+  /// Shows the present state of the endpoint.
   ///
   /// - Parameter wall: milliseconds since the epoch.
   func show(_ machine: EndpointMachine, wall: Int64) {
@@ -131,7 +131,7 @@ struct EndpointRecorder {
   }
 }
 
-/// What all endpoints of the process come to, for the line of counters.
+/// The sums over all endpoints of the process, for the line of counters.
 enum WebhookCounter: Int, CounterKey {
   /// Events that endpoints accepted.
   case delivered

@@ -90,7 +90,7 @@ public enum WebhookService: Service {
   }
 }
 
-/// How many workers have not ended, and the first failure of those that have.
+/// The number of workers that have not ended, and the first failure of those that have.
 private final class WorkerFailures: Sendable {
   private let state = Mutex<(running: Int, failure: ServiceFailure?)>((0, nil))
   private let wakeup = Wakeup()

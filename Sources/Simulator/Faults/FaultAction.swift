@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a rule makes the gateway do.
+/// The effect of a rule on the gateway.
 public enum FaultAction: Sendable, Equatable {
   /// Answers with this instead of the verdict.
   case answer(FaultAnswer)
@@ -137,7 +137,7 @@ public enum FaultResetMoment: Sendable, Equatable {
   case afterAnswer
 }
 
-/// How a TCP connection ends without a word of HTTP/2.
+/// The end of a TCP connection without a word of HTTP/2.
 public enum FaultDisconnect: Sendable, Equatable {
   /// RST, as after a crash.
   case reset
@@ -145,7 +145,7 @@ public enum FaultDisconnect: Sendable, Equatable {
   case end
 }
 
-/// What the gateway does not do any more on a connection.
+/// The part of its work that the gateway no longer does on a connection.
 public enum FaultSilence: Sendable, Equatable {
   /// This request gets no answer and is not processed.
   case answers
@@ -190,7 +190,7 @@ public struct FaultShape: OptionSet, Sendable, Equatable {
   public static let outOfOrder = FaultShape(rawValue: 32)
 }
 
-/// What is wrong with the gateway's TLS.
+/// The fault in the gateway's TLS.
 public enum FaultTLS: Sendable, Hashable {
   /// The certificate has expired. Files (PEM) replace the certificate that the gateway makes.
   case expired(FaultFiles?)
@@ -219,9 +219,9 @@ public struct FaultFiles: Sendable, Hashable {
   }
 }
 
-/// How provider tokens are treated.
+/// The treatment of provider tokens.
 public enum FaultCredential: Sendable, Equatable {
-  /// What follows a provider token that came within 20 minutes of the one before it.
+  /// The consequence of a provider token that came within 20 minutes of the one before it.
   case renewal(Renewal)
   /// The key with this id has been revoked.
   case revoked(key: String)
@@ -244,7 +244,7 @@ public enum FaultCredential: Sendable, Equatable {
   }
 }
 
-/// How the answer to a processed request is lost.
+/// The way in which the answer to a processed request is lost.
 public enum FaultLoss: Sendable, Equatable {
   /// The stream stays open without an answer.
   case silence

@@ -12,7 +12,7 @@ public struct FaultEngine: Sendable {
     let start: UInt64
     /// Connections that had been accepted when the rule was added, or when the gateway was reset.
     var connectionsBefore: UInt64
-    /// What its chances depend on.
+    /// The seed of its chances.
     let seed: UInt64
     var random: SeededGenerator
     var memory = FaultMemory()
@@ -22,7 +22,7 @@ public struct FaultEngine: Sendable {
     var holds = false
   }
 
-  /// What chance depends on.
+  /// The seed of all chances.
   public let seed: UInt64
   private var entries: [Entry] = []
   /// Rules added since the seed was set; it goes on after `removeAll`.
@@ -34,7 +34,7 @@ public struct FaultEngine: Sendable {
 
   public var isEmpty: Bool { entries.isEmpty }
 
-  /// Whether any rule looks at this moment.
+  /// True if any rule looks at this moment.
   public func concerns(_ stage: FaultStage) -> Bool { stages & 1 << stage.rawValue != 0 }
 
   /// Adds rules after those that are there.
@@ -112,7 +112,7 @@ public struct FaultEngine: Sendable {
     return decisions
   }
 
-  /// What a standing rule is about: addresses and environments.
+  /// The addresses and environments that a standing rule applies to.
   public func matcher(of decision: FaultDecision) -> FaultMatcher {
     entries[decision.rule].rule.matcher
   }
@@ -122,7 +122,7 @@ public struct FaultEngine: Sendable {
     for index in entries.indices { entries[index].memory.forget(connection) }
   }
 
-  /// How far an event is from the rule's beginning.
+  /// The distance of an event from the rule's beginning.
   private func since(_ index: Int, _ event: FaultEvent) -> FaultMatcher.Distance {
     let entry = entries[index]
     return FaultMatcher.Distance(

@@ -34,7 +34,7 @@ public struct FaultEvent: Sendable, Equatable {
   }
 }
 
-/// What a fault may depend on of a request.
+/// The parts of a request that a fault may depend on.
 public struct FaultRequest: Sendable, Equatable {
   /// The device token of the path, in lower-case digits; empty if there is none.
   public var token: [UInt8]

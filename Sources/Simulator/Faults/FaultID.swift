@@ -60,7 +60,7 @@ public enum FaultID: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     self = found
   }
 
-  /// What it is, in a few words; also the line of the table in `docs/faults.md`.
+  /// The title, in a few words; also the line of the table in `docs/faults.md`.
   public var title: String { Self.titles[Int(rawValue) - 1] }
 
   private static let titles = [

@@ -64,14 +64,14 @@ public struct FaultMatcher: Sendable, Equatable {
       || streamID != nil || headerListSize != nil || errors != nil || tokenRate != nil
   }
 
-  /// How far an event is from the beginning of its rule: the moment at which it was added.
+  /// The distance of an event from the beginning of its rule: the moment at which it was added.
   struct Distance {
     var milliseconds: UInt64
     /// The number of the event's connection among those since then, from 1; 0 for an older one.
     var connections: UInt64
   }
 
-  /// Whether the filters let an event pass that is so far from its rule's beginning.
+  /// True if the filters let an event pass at this distance from its rule's beginning.
   func passes(_ event: FaultEvent, _ distance: Distance) -> Bool {
     if let environment, environment != event.environment { return false }
     if let address, address != event.address { return false }
@@ -102,7 +102,7 @@ public struct FaultMatcher: Sendable, Equatable {
     return true
   }
 
-  /// Whether the event with this number among those that passed the filters, from 1, is meant.
+  /// True if the event with this number among those that passed the filters, from 1, is meant.
   func picks(_ count: UInt64) -> Bool {
     if let nth, count != nth { return false }
     if let every, every == 0 || !count.isMultiple(of: every) { return false }

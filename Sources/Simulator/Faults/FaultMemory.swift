@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a rule remembers of earlier events: errors of a connection, requests for a device token,
-/// connections of the last minute. Bounded.
+/// The memory that a rule has of earlier events: errors of a connection, requests for a device token, connections of
+/// the last minute. Bounded.
 struct FaultMemory: Sendable {
   private struct Window: Sendable {
     var start: UInt64

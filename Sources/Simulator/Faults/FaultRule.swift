@@ -27,8 +27,8 @@ public struct FaultDecision: Sendable, Equatable {
   public var rule: Int
   public var id: FaultID
   public var action: FaultAction
-  /// What chance or order has chosen among the action's choices: milliseconds of a delay, the stream
-  /// limit, the code of RST_STREAM. 0 for other actions.
+  /// The value that chance or order has chosen among the action's choices: milliseconds of a delay, the stream limit,
+  /// the code of RST_STREAM. 0 for other actions.
   public var value: UInt64
 
   public init(rule: Int, id: FaultID, action: FaultAction, value: UInt64 = 0) {
@@ -39,10 +39,10 @@ public struct FaultDecision: Sendable, Equatable {
   }
 }
 
-/// How often a rule was concerned and fired.
+/// The number of times that a rule was concerned and fired.
 public struct FaultCount: Sendable, Equatable {
   public var rule: FaultRule
-  /// What its chances depend on.
+  /// The seed of its chances.
   public var seed: UInt64
   /// Events that passed the rule's filters.
   public var seen: UInt64

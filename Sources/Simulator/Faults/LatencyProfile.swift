@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Random
 
-/// How long answers take. Times are in milliseconds.
+/// The time that answers take. Times are in milliseconds.
 public enum LatencyProfile: Sendable, Equatable {
   case constant(UInt64)
   /// Log-normal with this median and 99th percentile; the median is at least 1.

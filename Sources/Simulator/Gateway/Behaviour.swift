@@ -2,7 +2,7 @@
 
 /// Something that the gateway does, where that is known from, and how to change it.
 public struct Behaviour: Sendable {
-  /// Where it is known from.
+  /// The source of a behaviour.
   public enum Mark: String, Sendable, CaseIterable {
     /// Apple says so.
     case documented
@@ -12,7 +12,7 @@ public struct Behaviour: Sendable {
     case inferred
   }
 
-  /// What a switch takes.
+  /// The kind of value that a switch takes.
   public enum Kind: Sendable, Equatable {
     case boolean
     case choice([String])
@@ -43,7 +43,7 @@ public struct Behaviour: Sendable {
 
   public var isSwitch: Bool { kind != .fixed }
 
-  /// What may stand after the flag.
+  /// The values that may stand after the flag.
   public var values: String {
     switch kind {
     case .boolean: "true, false"
@@ -56,7 +56,7 @@ public struct Behaviour: Sendable {
   }
 }
 
-/// What is wrong with a behaviour's value.
+/// The fault in a behaviour's value.
 public struct BehaviourError: Error, Sendable, Equatable, CustomStringConvertible {
   public let name: String
   public let problem: String

@@ -95,7 +95,7 @@ public struct ChannelRegistry: Sendable {
     channels[Place(app: app, environment: environment)] ?? []
   }
 
-  /// Whether there was such a channel.
+  /// Deletes a channel; true if it existed.
   public mutating func delete(_ id: String, app: String, _ environment: Environment) -> Bool {
     guard find(id, app: app, environment) != nil else { return false }
     byID[id] = nil
@@ -120,7 +120,7 @@ public struct ChannelRegistry: Sendable {
     byID[id] = channel
   }
 
-  /// Whether a text can be a channel id: base64 and not too long.
+  /// True if a text can be a channel id: base64 and not too long.
   public static func isChannelID(_ text: Span<UInt8>) -> Bool {
     guard text.count > 0, text.count <= idLimit else { return false }
     var padding = 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 
-/// What an answer tells a connection.
+/// The consequence of an answer for its connection.
 public struct ConnectionStep: Equatable, Sendable {
   /// SETTINGS with this many concurrent streams are to be sent.
   public var limit: UInt32?
@@ -104,7 +104,7 @@ public struct ConnectionModel: Sendable, Equatable {
     return .tooManyRequests
   }
 
-  /// Whether the connection has been idle for too long: true once.
+  /// True if the connection has been idle for too long: true once.
   public mutating func isIdle(openStreams: Int, _ rules: GatewayRules, now: Int64) -> Bool {
     // The clock may have gone back.
     lastRequest = min(lastRequest, now)
@@ -132,7 +132,7 @@ public struct ConnectionRate: Sendable {
 
   public init() {}
 
-  /// Whether a connection from this address may be served.
+  /// True if a connection from this address may be served.
   public mutating func admits(_ address: String, _ rules: GatewayRules, now: Int64) -> Bool {
     guard rules.connectionRate > 0 else { return true }
     // The clock may have gone back.

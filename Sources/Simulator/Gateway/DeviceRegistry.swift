@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 
-/// What the gateway has been told about one device token.
+/// The declaration to the gateway about one device token.
 public struct DeclaredToken: Sendable, Equatable {
   public enum State: Sendable, Equatable {
     case active
@@ -67,7 +67,7 @@ public struct DeviceRegistry: Sendable {
     entries.append(token)
   }
 
-  /// What was declared about a token, in either case of its digits.
+  /// The declaration about a token, in either case of its digits.
   public func find(_ token: Span<UInt8>) -> DeclaredToken? {
     guard !entries.isEmpty else { return nil }
     var slot = Self.hash(token)

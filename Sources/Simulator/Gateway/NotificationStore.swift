@@ -35,7 +35,7 @@ public struct AcceptedPush: Sendable, Equatable {
   }
 }
 
-/// What became of an accepted push.
+/// The fate of an accepted push.
 public enum PushFate: UInt8, Sendable, Equatable, CaseIterable {
   /// The device had it at once.
   case delivered
@@ -84,7 +84,7 @@ public struct NotificationStore: Sendable {
 
   public var count: Int { kept.count }
 
-  /// What becomes of a push to a device in this state.
+  /// Accepts a push to a device in this state, and decides its fate.
   ///
   /// - Parameter roll: A random number, for `store-keeps-older`.
   public mutating func accept(
@@ -137,7 +137,7 @@ public struct NotificationStore: Sendable {
     for slot in kept.keys where slot.token == token { kept[slot] = nil }
   }
 
-  /// What waits now, oldest first.
+  /// The pushes that wait now, oldest first.
   public func waiting(now: Int64) -> [AcceptedPush] {
     kept.values.filter { $0.until > now }.map(\.push).sorted { $0.receivedAt < $1.receivedAt }
   }
@@ -179,7 +179,7 @@ public struct Delivery: Sendable, Equatable {
   }
 }
 
-/// What the users of all devices would have seen.
+/// The notifications that the users of all devices would have seen.
 public enum DeliveryView {
   /// One delivery and what the user sees of it.
   public struct Line: Sendable, Equatable {

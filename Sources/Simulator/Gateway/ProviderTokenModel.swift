@@ -25,7 +25,7 @@ public struct ProviderKey: Sendable, Equatable {
     self.isRevoked = isRevoked
   }
 
-  /// Whether tokens of both may come on one connection.
+  /// True if tokens of both may come on one connection.
   func isRelated(to other: ProviderKey) -> Bool {
     keyID == other.keyID || relatedKeyID == other.keyID || other.relatedKeyID == keyID
   }
@@ -44,7 +44,7 @@ public struct SignedToken: Sendable, Equatable {
   }
 }
 
-/// What is made of a provider token.
+/// The verdict on a provider token.
 public enum TokenVerdict: Sendable, Equatable {
   case accepted
   case refused(Reason)
@@ -100,7 +100,7 @@ public struct TokenUpdates: Sendable, Equatable {
   }
 }
 
-/// What a connection is bound to by its first valid provider token.
+/// The team and keys that a connection is bound to by its first valid provider token.
 public struct ConnectionBinding: Sendable, Equatable {
   /// One key's use on the connection.
   private struct Use: Sendable, Equatable {
@@ -136,7 +136,7 @@ public struct ConnectionBinding: Sendable, Equatable {
     return key.apps
   }
 
-  /// Whether the last token to be judged was this one, was accepted, and would be again.
+  /// True if the last token to be judged was this one, was accepted, and would be again.
   ///
   /// - Parameters:
   ///   - token: Whatever tells apart tokens, keys and rules.
@@ -220,7 +220,7 @@ public struct TokenRate: Sendable {
 
   public init() {}
 
-  /// Whether a push to the token with this hash may pass at `now` (ms).
+  /// True if a push to the token with this hash may pass at `now` (ms).
   public mutating func admits(_ token: UInt64, _ rules: GatewayRules, now: Int64) -> Bool {
     guard rules.tokenRate > 0 else { return true }
     if now / 1_000 != second {

@@ -25,7 +25,7 @@ public enum PushCheck: String, CaseIterable, Sendable {
   case collapseID = "collapse-id"
   /// Not empty, not too large: PayloadEmpty, PayloadTooLarge.
   case payload
-  /// What the body says, as `json-check` wants it: PayloadEmpty, InvalidPushType.
+  /// The content of the body, as `json-check` wants it: PayloadEmpty, InvalidPushType.
   case json
   /// Hexadecimal and of this environment: BadDeviceToken.
   case deviceToken = "device-token"

@@ -8,7 +8,7 @@ import JSON
 import ServiceKit
 import Settings
 
-/// What the admin port can make the gateway do.
+/// The commands that the admin port has for the gateway.
 extension AdminAPI {
   /// Milliseconds since the epoch on the gateway's clock.
   private var now: Int64 { WallClock.milliseconds() + world.clockAhead }

@@ -8,10 +8,10 @@ import JSON
 import ServiceKit
 import Synchronization
 
-/// What the admin port tells beyond the requests themselves.
+/// The reports of the admin port beyond the requests themselves.
 extension AdminAPI {
-  /// What devices have received, in the order of delivery. The query may name a `token`, an `app`, and
-  /// `visible=true` for what is left on the screens.
+  /// The notifications that devices have received, in the order of delivery. The query may name a `token`, an `app`,
+  /// and `visible=true` for what is left on the screens.
   func delivered(_ request: HTTPRequest) -> HTTPResponse {
     let known = ["token", "app", "visible"]
     if let other = request.query.first(where: { !known.contains($0.name) }) {
@@ -103,7 +103,7 @@ extension AdminAPI {
     return Self.answer(["channels": .array(list)])
   }
 
-  /// How every behaviour is switched.
+  /// The switches of all behaviours.
   func profile() -> HTTPResponse {
     let known = world.known
     var object = JSONObject()

@@ -15,12 +15,12 @@ final class AdminAPI: Sendable {
   let world: GatewayWorld
   private let faults: FaultControl
   let loops: [LoopShare]
-  /// What the counters showed at the last reset: loops alone write their counters.
+  /// The counters at the last reset: loops alone write their counters.
   private let baseline = Mutex<[String: Int]>([:])
   private let questions = Atomic(0)
 
   private static let bodyLimit = 256 << 20
-  /// How long loops may take to say which connections they have, in steps of half a millisecond.
+  /// The time that loops may take to report their connections, in steps of half a millisecond.
   private static let patience = 4_000
 
   init(_ world: GatewayWorld, _ faults: FaultControl, _ loops: [LoopShare]) {
@@ -37,7 +37,7 @@ final class AdminAPI: Sendable {
   /// Every page.
   var routes: [HTTPRoute] { reports + changes + commands + FaultRoutes.routes(faults, world) }
 
-  /// What the gateway tells.
+  /// The routes that report the gateway's state.
   private var reports: [HTTPRoute] {
     [
       HTTPRoute("GET", "/health") { _ in .json("{\"status\":\"ok\"}\n") },
@@ -51,7 +51,7 @@ final class AdminAPI: Sendable {
     ]
   }
 
-  /// What the gateway is told to know.
+  /// The routes that change what the gateway knows.
   private var changes: [HTTPRoute] {
     [
       HTTPRoute("PUT", "/keys") { [self] request in
@@ -90,7 +90,7 @@ final class AdminAPI: Sendable {
     ]
   }
 
-  /// What the gateway is to do.
+  /// The routes that command the gateway.
   private var commands: [HTTPRoute] {
     [
       HTTPRoute("POST", "/tokens/*") { [self] in changeToken($0) },

@@ -15,7 +15,7 @@ struct CustomAnswer: Sendable, Equatable {
   }
 }
 
-/// What a request will be answered, and when.
+/// The answer that a request will get, and its time.
 struct AnswerPlan: Sendable, Equatable {
   enum Verdict: Sendable, Equatable {
     case accepted

@@ -2,7 +2,7 @@
 public import APNS
 public import TLS
 
-/// What the certificate that a client has shown is good for.
+/// The pushes that the certificate shown by a client permits.
 public final class CertificateAccess {
   /// Every topic that it may send to.
   let topics: [[UInt8]]

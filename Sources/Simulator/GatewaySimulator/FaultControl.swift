@@ -35,12 +35,12 @@ final class FaultControl: Sendable {
     state = Mutex(State(engine: FaultEngine(seed: seed)))
   }
 
-  /// Whether any rule looks at this moment.
+  /// True if any rule looks at this moment.
   func concerns(_ stage: FaultStage) -> Bool {
     stages.load(ordering: .relaxed) & 1 << stage.rawValue != 0
   }
 
-  /// Whether there are rules.
+  /// True if there are rules.
   var isActive: Bool { stages.load(ordering: .relaxed) != 0 }
 
   /// 0 until the first rule was added.

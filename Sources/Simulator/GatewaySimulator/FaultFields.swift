@@ -3,7 +3,7 @@ import APNS
 import JSON
 import Settings
 
-/// What is wrong with a fault script: which rule, which field, why.
+/// The fault in a fault script: which rule, which field, why.
 public struct FaultScriptError: Error, Sendable, Equatable, CustomStringConvertible {
   public let description: String
 
@@ -13,7 +13,7 @@ public struct FaultScriptError: Error, Sendable, Equatable, CustomStringConverti
 /// Reads the members of one JSON object of a fault script, and knows at the end which of them nobody
 /// asked for.
 struct FaultFields {
-  /// How errors call the object: `rules[3] (stream_reset)`.
+  /// The name of the object in errors: `rules[3] (stream_reset)`.
   let name: String
   private let object: JSONObject
   private var asked: Set<String> = []

@@ -3,8 +3,7 @@ import Faults
 import HTTP2
 import HTTP2Server
 
-/// What is unusual about the way an answer is written, as the number that a request carries while it
-/// waits. 0 is nothing.
+/// An unusual form of an answer, as the number that a request carries while it waits. 0 is the usual form.
 struct FaultForm: Equatable {
   enum Ending: UInt32 {
     /// Written as usual.
@@ -59,7 +58,7 @@ struct FaultForm: Equatable {
   }
 }
 
-/// What faults have done to a connection, and when it ends. Times are in ms of the loop's clock.
+/// The faults applied to a connection, and the time of its end. Times are in ms of the loop's clock.
 struct ConnectionFaults {
   /// When a request came last.
   var heard: UInt64
@@ -77,7 +76,7 @@ struct ConnectionFaults {
   var isSilent = false
   /// It does not read or write any more, and is closed then.
   var closesAt: UInt64?
-  /// What the rules say about a new connection, until it exists.
+  /// The decisions of the rules about a new connection, until it exists.
   var opening: [FaultDecision] = []
 
   init(now: UInt64) { heard = now }

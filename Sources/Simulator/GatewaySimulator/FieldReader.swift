@@ -2,7 +2,7 @@
 import APNS
 import JSON
 
-/// What is wrong with a list of keys or tokens, and where.
+/// The fault in a list of keys or tokens, and its position.
 public struct GatewayFileError: Error, Sendable, Equatable, CustomStringConvertible {
   public let description: String
 }

@@ -7,7 +7,7 @@ import HTTP2Server
 import ServiceKit
 import Synchronization
 
-/// What a listener plays: which gateway, and which of its two services.
+/// The role of a listener: which gateway, and which of its two services.
 struct ListenerRole: Sendable, Equatable {
   enum Service: Sendable { case device, management }
 
@@ -42,7 +42,7 @@ final class GatewayConnection {
   var host = ""
   /// When it was accepted, in ms of the loop's clock.
   var acceptedAt: UInt64 = 0
-  /// What faults have done to it; nil if nothing.
+  /// The faults applied to it; nil if nothing.
   var faults: ConnectionFaults?
   /// Memory that answers of this connection point to; free when no stream is open.
   private var bodies: [UnsafeMutableRawBufferPointer] = []
@@ -81,7 +81,7 @@ final class GatewayConnection {
   }
 }
 
-/// What the admin port asks of a loop.
+/// A request of the admin port to a loop.
 enum LoopCommand: Sendable {
   /// Look at the clock again.
   case wake
@@ -91,7 +91,7 @@ enum LoopCommand: Sendable {
   case report(Int)
 }
 
-/// What the admin port shows of a connection.
+/// A connection, as the admin port shows it.
 struct ConnectionReport: Sendable {
   var id: UInt64
   var role: ListenerRole
@@ -108,7 +108,7 @@ struct ConnectionReport: Sendable {
   var errorScore: Int
 }
 
-/// What a loop shares with the admin port.
+/// The values that a loop shares with the admin port.
 struct LoopShare: Sendable {
   let world: GatewayWorld
   let faults: FaultControl

@@ -4,7 +4,7 @@ import ServiceKit
 import Synchronization
 import Telemetry
 
-/// What a loop counts.
+/// The counters of a loop.
 enum GatewayCounter: Int, CounterKey {
   case connections, requests, accepted, rejected, unregistered, abandoned, recordsDropped, open
   /// Answered in another way than APNs would: a made-up answer, a reset stream, nothing at all.
@@ -13,13 +13,13 @@ enum GatewayCounter: Int, CounterKey {
   case connectionsRefused, goAways
   /// Idle connections that were forgotten without a word.
   case forgotten
-  /// What became of accepted pushes.
+  /// The fates of accepted pushes.
   case delivered, stored, discarded
 
   var kind: CounterKind { self == .open ? .gauge : .total }
 }
 
-/// How often each reason was given. One writer, any reader.
+/// The number of times that each reason was given. One writer, any reader.
 final class ReasonTally: Sendable {
   private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<Int>>
 

@@ -3,7 +3,7 @@ public import Gateway
 import Synchronization
 import TLS
 
-/// How the whole gateway feels, whatever it is asked.
+/// The state of the whole gateway, whatever the request.
 public enum ServiceState: String, Sendable, CaseIterable {
   case normal
   /// 500 InternalServerError.
@@ -14,7 +14,7 @@ public enum ServiceState: String, Sendable, CaseIterable {
   case shutdown
 }
 
-/// What somebody declared about a client certificate.
+/// The declared state of a client certificate.
 public enum CertificateState: String, Sendable, CaseIterable {
   case active
   /// Refused in the TLS handshake.
@@ -23,10 +23,10 @@ public enum CertificateState: String, Sendable, CaseIterable {
   case bad
 }
 
-/// What the gateway knows, shared by its loops and the admin port. Loops look at the version each
-/// turn and take a copy when it has changed: the hot path takes no lock.
+/// The gateway's knowledge, shared by its loops and the admin port. Loops look at the version each turn and take a copy
+/// when it has changed: the hot path takes no lock.
 public final class GatewayWorld: Sendable {
-  /// What loops copy.
+  /// The part that loops copy.
   struct Knowledge: Sendable {
     var keys: [GatewayKey]
     var devices = DeviceRegistry()
@@ -37,7 +37,7 @@ public final class GatewayWorld: Sendable {
     var certificates: [String: CertificateState] = [:]
   }
 
-  /// What loops change; only for what is rare or was switched on.
+  /// The part that loops change; only for what is rare or was switched on.
   struct Exchange: Sendable {
     var store = NotificationStore()
     /// Of notifications that had waited.

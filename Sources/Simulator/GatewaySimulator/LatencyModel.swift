@@ -2,7 +2,7 @@
 import Glibc
 import Settings
 
-/// How long the gateway takes to answer, in ms.
+/// The time that the gateway takes to answer, in ms.
 public enum LatencyModel: Sendable, Equatable {
   case none
   case fixed(UInt64)

@@ -2,7 +2,7 @@
 import APNS
 import JSON
 
-/// Whether a body says what its push type needs, for `json-check` strict.
+/// Checks that a body has the members that its push type needs, for `json-check` strict.
 ///
 /// Sources: Apple, "Generating a remote notification", "Pushing background updates to your App",
 /// "Starting and updating Live Activities…", "Updating widgets with WidgetKit push notifications",

@@ -103,8 +103,7 @@ public struct ProviderTokenCheck {
     return scheme.foldedHash == Self.bearer
   }
 
-  /// Whether the key of the token checked last may send to this topic: its bundle ids, with or
-  /// without a suffix.
+  /// True if the key of the token checked last may send to this topic: its bundle ids, with or without a suffix.
   func allows(topic: UnsafeRawBufferPointer, _ binding: ConnectionBinding) -> Bool {
     guard let current, rules.snapshotsTopics || keys[current].facts.apps != nil,
       let apps = binding.apps(of: keys[current].facts, rules)

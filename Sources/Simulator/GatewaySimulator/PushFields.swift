@@ -63,7 +63,7 @@ public struct PushFields {
     field = value
   }
 
-  /// What follows a prefix of the path, without a query; nil if the path begins otherwise.
+  /// The part of the path after a prefix, without a query; nil if the path begins otherwise.
   func path(after prefix: StaticString) -> UnsafeRawBufferPointer? {
     let count = prefix.utf8CodeUnitCount
     guard let path, path.count >= count, let start = path.baseAddress,

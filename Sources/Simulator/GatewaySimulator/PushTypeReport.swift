@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 
-/// What is asked of each push type as text, for the page about the simulator.
+/// The rules of each push type as text, for the page about the simulator.
 public enum PushTypeReport {
   /// Markdown: one row a push type.
   public static var text: String {

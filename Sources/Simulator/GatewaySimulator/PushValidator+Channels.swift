@@ -4,7 +4,7 @@ import Gateway
 import JSON
 import Signing
 
-/// What a request to channel management did.
+/// The result of a request to channel management.
 struct ChannelReply: Equatable {
   /// 200, 201 or 204.
   var status: UInt16
@@ -79,7 +79,7 @@ extension PushValidator {
     return tail.spells("all-channels") ? (app, true) : nil
   }
 
-  /// What all of these requests are checked for first.
+  /// The checks that come first for all of these requests.
   private mutating func common(
     _ push: PushFields, app: UnsafeRawBufferPointer, methods: [String],
     _ access: inout ConnectionAccess, _ channels: ChannelRegistry,

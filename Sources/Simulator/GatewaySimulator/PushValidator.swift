@@ -3,10 +3,10 @@ public import APNS
 public import Gateway
 import JSON
 
-/// What a connection brings into the judgement of its requests.
+/// The facts of a connection that the judgement of its requests needs.
 public struct ConnectionAccess {
   public var binding = ConnectionBinding()
-  /// What the client's certificate is good for; nil in token mode.
+  /// The access of the client's certificate; nil in token mode.
   public var certificate: CertificateAccess?
   /// The client's address, without the port.
   public var address = ""
@@ -14,7 +14,7 @@ public struct ConnectionAccess {
   public init() {}
 }
 
-/// What was found about a push.
+/// The judgement of a push.
 public struct PushJudgement: Sendable {
   /// nil for an acceptable push.
   public var refusal: Refusal?
@@ -24,7 +24,7 @@ public struct PushJudgement: Sendable {
   public var isAuthenticated = false
   /// The body is not a JSON object.
   public var isBrokenJSON = false
-  /// What was declared about the device token; nil for one that was not.
+  /// The declaration about the device token; nil for one that was not.
   public var device: DeclaredToken?
 }
 
@@ -32,7 +32,7 @@ public struct PushJudgement: Sendable {
 public struct SharedChecks: Sendable {
   /// The 20-minute rule of a team or an address: scope, token, time (ms).
   public var tokenUpdate: @Sendable (String, SignedToken, Int64) -> TokenVerdict
-  /// Whether another push to the token with this hash may pass: hash, time (ms).
+  /// True if another push to the token with this hash may pass: hash, time (ms).
   public var tokenRate: @Sendable (UInt64, Int64) -> Bool
 
   public init(
@@ -182,7 +182,7 @@ public struct PushValidator {
   /// Location queries need a provider token (Apple, "Creating a Location Push Service Extension").
   static func isForTokensOnly(_ type: PushType) -> Bool { type == .location }
 
-  /// What APNs takes an absent priority for.
+  /// The priority that APNs assumes for an absent one.
   static let assumedPriority: Int64 = 10
 
   private func priority(_ push: PushFields) -> Refusal? {

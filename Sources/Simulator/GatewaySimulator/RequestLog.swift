@@ -7,7 +7,7 @@ import HTTP2Server
 import JSON
 import Synchronization
 
-/// What one loop has received, for the report. Bounded: what comes after the limit is counted only.
+/// The requests that one loop has received, for the report. Bounded: what comes after the limit is counted only.
 public final class RequestLog: Sendable {
   struct Entry: Sendable {
     var record: RequestRecord
@@ -19,7 +19,7 @@ public final class RequestLog: Sendable {
     var priority: UInt8
     var topic: UInt16
     var type: PushType?
-    /// Where the header fields and the body are; -1 when they were not kept.
+    /// The position of the header fields and the body; -1 when they were not kept.
     var detail: Int32
   }
 
@@ -187,7 +187,7 @@ public final class RequestLog: Sendable {
     buffer.append("\"")
   }
 
-  /// What was delivered at once.
+  /// The notifications that were delivered at once.
   func deliveries() -> [Delivery] {
     let store = store.withLock { $0 }
     return store.entries.compactMap { entry in

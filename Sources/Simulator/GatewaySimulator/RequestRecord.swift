@@ -4,7 +4,7 @@ public import Gateway
 import HTTP2
 import HTTP2Server
 
-/// What a request was about.
+/// The kind of a request.
 public enum RequestKind: UInt8, Sendable, CaseIterable {
   case push, broadcast, management
 
@@ -17,7 +17,7 @@ public enum RequestKind: UInt8, Sendable, CaseIterable {
   }
 }
 
-/// What is remembered of a request besides its header fields and body.
+/// The record of a request besides its header fields and body.
 public struct RequestRecord: Sendable {
   /// Milliseconds since the epoch.
   public var time: Int64

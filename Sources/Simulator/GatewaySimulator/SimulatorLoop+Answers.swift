@@ -70,7 +70,7 @@ extension SimulatorLoop {
     }
   }
 
-  /// What the answers from now on say, without a copy of the rules.
+  /// Notes the form of the answers from now on, without a copy of the rules.
   func noteAnswers() {
     answers.note(known.rules.datedAnswers, known.rules.contentType, now: wallNow)
   }

@@ -18,7 +18,7 @@ extension SimulatorLoop {
     return faults.isSilent
   }
 
-  /// What a rule may look at of a request that has just been judged.
+  /// Describes a request that has just been judged, as far as a rule may look at it.
   func describe(
     _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields,
     _ verdict: AnswerPlan.Verdict

@@ -7,7 +7,7 @@ import HTTP2
 import HTTP2Server
 import TLS
 
-/// How a new connection will be served.
+/// The treatment of a new connection.
 struct ConnectionPlan {
   let id: UInt64
   var tls: TLSContext
@@ -17,7 +17,7 @@ struct ConnectionPlan {
   var isRefused = false
   /// …with a TCP reset.
   var isReset = false
-  /// What faults do to it; nil if nothing.
+  /// The faults applied to it; nil if nothing.
   var faults: ConnectionFaults?
 
   init(id: UInt64, tls: TLSContext, settings: SessionSettings) {
@@ -27,7 +27,7 @@ struct ConnectionPlan {
   }
 }
 
-/// What follows an answer that is being written.
+/// The events that follow an answer that is being written.
 struct AnswerSequel {
   /// RST_STREAM on this stream with this code.
   var reset: (stream: Int32, code: UInt32)?
@@ -141,7 +141,6 @@ extension SimulatorLoop {
     }
   }
 
-  /// Whether `tick` is to be called: since the first fault there was, because its traces may have to
-  /// be removed.
+  /// True if `tick` is to be called: since the first fault there was, because its traces may have to be removed.
   var needsTicks: Bool { knownFaults != 0 }
 }

@@ -41,13 +41,13 @@ final class SimulatorLoop {
   private var lastTick: UInt64 = 0
   private var lastIdleCheck: UInt64 = 0
   var drainEnds: UInt64?
-  /// What was read of the fault rules last.
+  /// The version of the fault rules that was read last.
   var knownFaults = 0
   /// The loop's index among those that receive fault rules.
   let faultPlace: Int
-  /// What faults hold for the whole gateway.
+  /// The faults that hold for the whole gateway.
   var standing = StandingFaults()
-  /// What follows the answer that is being written.
+  /// The events that follow the answer that is being written.
   var sequel = AnswerSequel()
   private let heartbeat: Heartbeat
   private var early: [UnsafeMutablePointer<ServerRequest>] = []

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Telemetry
 
-/// What the simulator has on `/metrics`.
+/// The simulator's metrics on `/metrics`.
 public enum SimulatorMetrics {
   static let connections = Metric(
     "martlet_simulator_connections_total", .counter, labels: ["result"], bound: "2",

@@ -43,10 +43,10 @@ public enum SimulatorService: Service {
 
 /// A running gateway; also for tests that run one inside their own process.
 public final class Simulator {
-  /// Where pushes go.
+  /// The address for pushes.
   public let address: SocketAddress
   public let sandboxAddress: SocketAddress
-  /// Where channels are managed.
+  /// The address for the management of channels.
   public let managementAddress: SocketAddress
   public let sandboxManagementAddress: SocketAddress
   /// The port of the admin API.

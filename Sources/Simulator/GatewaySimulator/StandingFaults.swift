@@ -5,9 +5,9 @@ import Gateway
 
 /// The faults that hold for the whole gateway now.
 struct StandingFaults {
-  /// How far the gateway's clock is ahead, in ms.
+  /// The time by which the gateway's clock is ahead, in ms.
   private(set) var clockSkew: Int64 = 0
-  /// How provider tokens are treated.
+  /// The treatment of provider tokens.
   private(set) var credentials: [FaultCredential] = []
   /// Which listeners do not accept connections.
   private var dead: [FaultMatcher] = []

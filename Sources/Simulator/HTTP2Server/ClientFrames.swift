@@ -80,7 +80,7 @@ struct ClientFrames: ~Copyable {
     if head.type == FrameHead.reset, !dataStreams.isEmpty { dataStreams.removeAll { $0 == stream } }
   }
 
-  /// How many bytes were taken.
+  /// Cuts the bytes into pieces; returns the number of bytes that were taken.
   private mutating func cut<Problem: Error>(
     _ bytes: UnsafeRawBufferPointer, _ body: (Piece) throws(Problem) -> Void
   ) throws(Problem) -> Int {

@@ -7,7 +7,7 @@ import EventLoop
 /// and the client may lose the GOAWAY before it. So the server's side is closed first, and what the client
 /// still sends is read and dropped until it closes its own (RFC 9112, section 9.6). One per loop, on its thread.
 public final class ClosingSockets {
-  /// How long a client may take, in milliseconds.
+  /// The time that a client may take, in milliseconds.
   public static let patience: UInt64 = 1_000
   /// More than these are closed at once.
   public static let most = 1_024

@@ -85,7 +85,7 @@ struct FrameScanner {
     return true
   }
 
-  /// Whether all of it is there.
+  /// Reads the payload; true if all of it has arrived.
   private mutating func readPayload(_ bytes: UnsafeRawBufferPointer, _ offset: inout Int) -> Bool {
     while headCount < min(8, frame.length), offset < bytes.count {
       frame.head |= UInt64(bytes[offset]) << UInt64(8 * (7 - headCount))

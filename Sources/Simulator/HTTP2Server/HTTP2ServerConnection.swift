@@ -71,7 +71,7 @@ public final class HTTP2ServerConnection {
   public var lastStreamID: Int32 { session.lastStreamID }
   public var bytesWaiting: Int { channel.bytesWaiting }
   public var peer: SocketAddress? { channel.peer }
-  /// What the client's certificate says; nil without one.
+  /// The client's certificate; nil without one.
   public var clientCertificate: PushCertificate? { tls.peerCertificate }
   /// Why the client's certificate failed verification, if it was let in all the same.
   public var clientCertificateProblem: String? { tls.peerProblem }

@@ -3,7 +3,7 @@ import Bytes
 import CNghttp2
 public import HTTP2
 
-/// What a well-behaved server never does, for the gateway simulator.
+/// Faults that a well-behaved server never shows, for the gateway simulator.
 extension HTTP2ServerSession {
   /// Keeps frames of these kinds back from now on. What was queued before still goes out, unless it
   /// is thrown away, too.

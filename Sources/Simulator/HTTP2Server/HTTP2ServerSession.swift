@@ -10,7 +10,7 @@ public final class HTTP2ServerSession: ServerSession {
   private let readsBlocks: Bool
   @exclusivity(unchecked) private var frames = ClientFrames()
   @exclusivity(unchecked) private var blocks = HeaderBlocks()
-  /// What the server does wrong on purpose; nil is nothing.
+  /// The deliberate faults of the server; nil is nothing.
   var faults: ServerFaults?
 
   /// A session whose SETTINGS wait to be taken; nil for those that `start` gives. Complete requests go to `pool`, marked with `token`.

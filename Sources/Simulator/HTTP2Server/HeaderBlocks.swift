@@ -212,7 +212,7 @@ struct HeaderBlocks: ~Copyable {
     return true
   }
 
-  /// How many bytes of changes of the table's size a block begins with (RFC 7541 §6.3).
+  /// The number of bytes of changes of the table's size at the beginning of a block (RFC 7541 §6.3).
   private static func sizeUpdates(of block: UnsafeRawBufferPointer) -> Int {
     var place = 0
     while place < block.count, block[place] & 0xE0 == 0x20 {
@@ -227,7 +227,7 @@ struct HeaderBlocks: ~Copyable {
   }
 }
 
-/// What has been made of a block so far: a plain request, or literals.
+/// The part of a block that has been decoded so far: a plain request, or literals.
 private struct ToldRequest {
   var isPlain: Bool
   var plain = PlainRequest()

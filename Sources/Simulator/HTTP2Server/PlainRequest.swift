@@ -2,8 +2,8 @@
 import Bytes
 import Glibc
 
-/// Whether a request's header fields are beyond doubt (RFC 9113 §8.2, §8.3). What is unusual is not wrong: nghttp2
-/// judges it.
+/// Judges whether a request's header fields are beyond doubt (RFC 9113 §8.2, §8.3). What is unusual is not wrong:
+/// nghttp2 judges it.
 struct PlainRequest {
   private var method = false
   private var scheme: UInt8 = 0

@@ -29,8 +29,8 @@ public struct AnswerShape: OptionSet, Sendable {
   public static let informational = AnswerShape(rawValue: 16)
 }
 
-/// What a server does with its own frames before they leave: drops, holds, reshapes, adds. nghttp2
-/// knows nothing of it, so its view of the streams stays right whatever the client is shown.
+/// The changes that a server makes to its own frames before they leave: drops, holds, reshapes, adds. nghttp2 knows
+/// nothing of it, so its view of the streams stays right whatever the client is shown.
 struct ServerFaults {
   var muted: MutedFrames = []
   var holdsWindowUpdates = false

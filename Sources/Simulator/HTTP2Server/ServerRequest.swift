@@ -2,7 +2,7 @@
 import Glibc
 public import HTTP2
 
-/// Where a header field lies in its request's bytes.
+/// The position of a header field in its request's bytes.
 public struct HeaderField {
   var nameStart: UInt32
   var nameCount: UInt32
@@ -139,10 +139,10 @@ public struct ServerRequest: ListMember {
     headerListSize += nameCount + valueCount + Self.fieldOverhead
   }
 
-  /// What a field counts for beyond its name and value (RFC 9113 §6.5.2).
+  /// The size that a field counts for beyond its name and value (RFC 9113 §6.5.2).
   private static let fieldOverhead = 32
 
-  /// What the body's length will be by the `content-length` of the request; nil when it says nothing.
+  /// The body's length by the `content-length` of the request; nil when it says nothing.
   var declaredLength: Int? {
     let name: StaticString = "content-length"
     for index in 0..<keptFields where fields[index].nameCount == UInt32(name.utf8CodeUnitCount) {

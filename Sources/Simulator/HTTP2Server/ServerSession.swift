@@ -11,7 +11,7 @@ public protocol ServerSession: AnyObject {
   var isFinished: Bool { get }
   /// The newest stream that the client has opened.
   var lastStreamID: Int32 { get }
-  /// What the client did wrong, in words.
+  /// The client's error, in words.
   var complaint: String? { get }
   /// The last frame to a client that is thrown out; nil if there is none.
   var farewell: [UInt8]? { get }

@@ -3,7 +3,7 @@ import CNghttp2
 public import HTTP2
 
 extension SessionSettings {
-  /// What APNs was seen to send.
+  /// The SETTINGS that APNs was seen to send.
   public static func gateway(maxConcurrentStreams: UInt32) -> SessionSettings {
     var settings = SessionSettings()
     settings.maxConcurrentStreams = maxConcurrentStreams

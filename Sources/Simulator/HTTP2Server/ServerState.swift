@@ -2,7 +2,7 @@
 import CNghttp2
 import HTTP2
 
-/// What nghttp2's callbacks work on, on the server side; raw memory as in `ClientState`.
+/// The memory that nghttp2's callbacks work on, on the server side; raw memory as in `ClientState`.
 struct ServerState {
   let pool: ServerRequestPool
   let token: UInt64

@@ -45,7 +45,7 @@ public struct AppClaims: Sendable {
     }
   }
 
-  /// What is wrong with a list of apps; nil when each is a bundle id, or the only one is `*`.
+  /// The fault in a list of apps; nil when each is a bundle id, or the only one is `*`.
   ///
   /// - Parameter allowsStar: `*` alone stands for every app.
   public static func problem(in apps: [String], allowsStar: Bool) -> String? {

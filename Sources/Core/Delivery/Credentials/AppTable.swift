@@ -14,7 +14,7 @@ public struct AppTable: Sendable {
     public internal(set) var hash: UInt64
     /// By environment; −1 for none.
     public internal(set) var values: InlineArray<2, Int32> = [-1, -1]
-    /// Who wants to serve the app, whether or not it is chosen.
+    /// The credentials that list the app, whether or not one of them is chosen.
     public internal(set) var claimants: [Int32] = []
 
     var isVacant: Bool { claimants.isEmpty && values[0] < 0 && values[1] < 0 }

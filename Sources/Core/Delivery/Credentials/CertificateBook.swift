@@ -53,7 +53,7 @@ public struct CertificateBook: Sendable {
     return index >= 0 ? Int(index) : nil
   }
 
-  /// Whether a certificate serves the app, be it an expired one.
+  /// True if a certificate serves the app, even one that has expired.
   public func knows(appHash: UInt64, environment: Environment) -> Bool {
     known.find(appHash, environment) >= 0
   }
@@ -77,7 +77,7 @@ public struct CertificateBook: Sendable {
       .map { Self.days(from: now, to: entries[$0].expiresAt) }.min()
   }
 
-  /// Whether a certificate that lasts longer serves the same apps: its end then concerns nobody.
+  /// True if a certificate that lasts longer serves the same apps: its end then concerns nobody.
   public func isReplaced(_ index: Int) -> Bool {
     let entry = entries[index]
     return entries.contains {
@@ -85,7 +85,7 @@ public struct CertificateBook: Sendable {
     }
   }
 
-  /// How long ago a certificate has ended, in words: in days from the first whole one on, else in hours or minutes.
+  /// The time since a certificate expired, in words: in days from the first whole one on, else in hours or minutes.
   /// Both times in seconds.
   public static func age(from end: Int64, to now: Int64) -> String {
     let seconds = max(0, now - end)

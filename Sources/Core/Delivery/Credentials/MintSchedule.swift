@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the signer does about the provider token of one credential, and when: it mints, publishes again what it has, or
-/// waits.
+/// Decides when the signer acts on the provider token of one credential, and how: it mints, publishes again what it
+/// has, or waits.
 ///
 /// APNs wants a token to be used for 20 to 60 minutes. The schedule renews at 45 minutes, so that senders
 /// have a newer one long before they stop using the old one at 55, and never mints earlier than 20 minutes
@@ -31,7 +31,7 @@ public struct MintSchedule: Sendable, Equatable {
     case refused
   }
 
-  /// What a record of the topic is.
+  /// The kind of a record that was read from the topic.
   public enum Found: Sendable, Equatable {
     /// A token that the credential's key has signed. `isComplete`: its record is as it would be published now.
     case own(ProviderTokenStamp, isComplete: Bool)
@@ -44,14 +44,14 @@ public struct MintSchedule: Sendable, Equatable {
     case removed
   }
 
-  /// What to mint.
+  /// A token to mint.
   public struct Order: Sendable, Equatable {
     /// `iat` of the new token, in seconds since the epoch.
     public let issuedAt: Int64
     public let generation: UInt64
   }
 
-  /// What to do now.
+  /// The next action of the signer.
   public enum Step: Sendable, Equatable {
     case mint(Order)
     /// Publish the token with this `iat` again, under the next generation.
@@ -110,8 +110,8 @@ public struct MintSchedule: Sendable, Equatable {
     if request == .refused { refusedAt = current(now: now)?.stamp.issuedAt }
   }
 
-  /// What stands on the topic is not ours: a tombstone goes before the next record, because senders may know it by a
-  /// later time or generation than ours.
+  /// True if the record on the topic is not ours: a tombstone goes before the next record, because senders may know it
+  /// by a later time or generation than ours.
   public var mustClear: Bool { standing == .stranger }
 
   /// `iat` of the newest token that is not of the future, in seconds; nil when there is none.
@@ -119,13 +119,13 @@ public struct MintSchedule: Sendable, Equatable {
   /// - Parameter now: seconds since the epoch.
   public func issuedAt(now: Int64) -> Int64? { current(now: now)?.stamp.issuedAt }
 
-  /// Whether the newest token that is remembered lies in the future: a clock is or was wrong.
+  /// True if the newest token that is remembered lies in the future: a clock is or was wrong.
   public func hasToken(ofFutureAt now: Int64) -> Bool {
     tokens.contains { $0.stamp.isFromFuture(now: now * 1_000) }
   }
 
-  /// What to do at `now` (seconds since the epoch); nil for nothing. It stays the same until
-  /// `published(_:at:)` or `read(_:at:)` report what came of it.
+  /// The action at `now` (seconds since the epoch); nil for nothing. It stays the same until `published(_:at:)` or
+  /// `read(_:at:)` report what came of it.
   public func step(now: Int64) -> Step? {
     guard let current = current(now: now), now < dueAt(current) else {
       return .mint(Order(issuedAt: now - Self.backdating, generation: generation + 1))

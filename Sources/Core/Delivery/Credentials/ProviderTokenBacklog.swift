@@ -3,7 +3,7 @@
 /// Records of the provider tokens' topic that a loop was told and has not applied: so many per turn, in their order, so
 /// that thousands at once hold up no push.
 public struct ProviderTokenBacklog: Sendable {
-  /// What one turn applies.
+  /// The updates that one turn applies.
   public struct Batch: Sendable {
     public let updates: ArraySlice<ProviderTokenBook.Update>
     /// It ends what was told at once: pushes that wait for a credential may find theirs.
@@ -33,7 +33,7 @@ public struct ProviderTokenBacklog: Sendable {
     messages.append(Message(updates: updates, isComplete: isComplete))
   }
 
-  /// What this turn applies; nil when there is nothing.
+  /// The updates that this turn applies; nil when there is nothing.
   public mutating func next() -> Batch? {
     guard let first = messages.first else { return nil }
     let updates = first.updates[applied...].prefix(Self.atOnce)

@@ -60,7 +60,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     }
   }
 
-  /// What the topic says about a credential.
+  /// A record of the topic about a credential.
   public enum Update: Sendable, Equatable {
     case token(Entry)
     /// The credential was withdrawn: it serves no app any more.
@@ -69,7 +69,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     case lost(credential: String)
   }
 
-  /// What a record changed.
+  /// The change that a record made.
   public enum Change: Sendable, Equatable {
     /// A credential that was not known, or was removed before. It may have no token that can be used.
     case added(Int)
@@ -88,7 +88,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
   public private(set) var entries: [Entry] = []
   private var indexes: [String: Int] = [:]
   private var isRemoved: [Bool] = []
-  /// Whether the token could be sent when it was last looked at.
+  /// True if the token could be sent when it was last looked at.
   public internal(set) var wasUsable: [Bool] = []
   /// Newest records that are dated into the future.
   private var quarantine: [Int: Entry] = [:]
@@ -117,7 +117,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
   /// The newest token's stamp.
   public func stamp(_ index: Int) -> ProviderTokenStamp { entries[index].stamp }
 
-  /// Whether the credential has not been withdrawn.
+  /// True if the credential has not been withdrawn.
   public func isKnown(_ index: Int) -> Bool { !isRemoved[index] }
 
   /// The credential with this id, unless it was never known or is removed.
@@ -125,7 +125,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     indexes[credential].flatMap { isRemoved[$0] ? nil : $0 }
   }
 
-  /// Whether the credential's token may be sent at `now` (milliseconds since the epoch).
+  /// True if the credential's token may be sent at `now` (milliseconds since the epoch).
   public func isUsable(_ index: Int, now: Int64) -> Bool {
     !entries[index].token.isEmpty && entries[index].stamp.isUsable(now: now)
   }

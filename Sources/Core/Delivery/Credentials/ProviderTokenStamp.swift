@@ -20,12 +20,12 @@ public struct ProviderTokenStamp: Sendable, Equatable, Comparable {
     self.generation = generation
   }
 
-  /// Whether the token may be sent at `now`, in milliseconds since the epoch.
+  /// True if the token may be sent at `now`, in milliseconds since the epoch.
   public func isUsable(now: Int64) -> Bool {
     now < (issuedAt + Self.usableAge) * 1_000
   }
 
-  /// Whether `iat` lies so far ahead of `now` (milliseconds since the epoch) that one of two clocks is wrong.
+  /// True if `iat` lies so far ahead of `now` (milliseconds since the epoch) that one of two clocks is wrong.
   public func isFromFuture(now: Int64) -> Bool {
     issuedAt * 1_000 > now + Self.futureTolerance * 1_000
   }

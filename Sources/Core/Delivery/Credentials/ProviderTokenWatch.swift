@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a sender does about credentials whose token is not renewed: it asks the signer for the next one while the old
-/// one still serves, and raises the alarm when there is none left that may be sent.
+/// Watches credentials whose token is not renewed: it asks the signer for the next one while the old one still serves,
+/// and raises the alarm when there is none left that may be sent.
 ///
 /// The signer renews after 45 minutes by its own clock. If that is behind, tokens look old here before they are
 /// renewed there: a request after 50 minutes brings the next one in time, as long as the signer's clock is not more
@@ -14,16 +14,16 @@ public struct ProviderTokenWatch: Sendable {
   public static let asking: Int64 = 10_000
   public static let repetition: Int64 = 60_000
 
-  /// What a look found.
+  /// The result of one look.
   public struct Report: Sendable, Equatable {
     /// Credentials to ask a token for.
     public var asks: [Int] = []
-    /// How many credentials have no usable token, and one of them.
+    /// The number of credentials without a usable token, and one of them.
     public var without = 0
     public var example: Int?
-    /// Whether it is time to say so.
+    /// True if the alarm is to be raised now.
     public var isAlarm = false
-    /// Whether all have one again after an alarm.
+    /// True if all have a token again after an alarm.
     public var isOver = false
 
     public init() {}
@@ -32,7 +32,7 @@ public struct ProviderTokenWatch: Sendable {
   private var nextLook = Int64.min
   private var nextAsk = Int64.min
   private var nextAlarm = Int64.min
-  /// How many were without a token at the last look.
+  /// The number of credentials without a token at the last look.
   private var without = 0
 
   public init() {}

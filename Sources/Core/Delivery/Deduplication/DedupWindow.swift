@@ -11,12 +11,12 @@ public struct DedupWindow: Sendable {
   /// Ring indices plus one; 0 is an empty place. Linear probing, no tombstones.
   var table: [UInt32]
   public internal(set) var ring: [NotificationID]
-  /// Where the next id goes in the ring.
+  /// The ring's index for the next id.
   var cursor = 0
   var mask: Int
   /// Ids in the window.
   public internal(set) var count = 0
-  /// Whether an id has left because the window was full. What is in it are the newest ids, always; before that, all.
+  /// True if an id has left because the window was full. The window then has the newest ids; before that, all of them.
   public internal(set) var hasForgotten = false
   /// The most ids the window holds.
   public let capacity: Int
@@ -82,7 +82,7 @@ public struct DedupWindow: Sendable {
     return true
   }
 
-  /// Whether the id is in the window.
+  /// True if the id is in the window.
   public func contains(_ id: NotificationID) -> Bool {
     var place = home(of: id)
     while table[place] != 0 {

@@ -3,16 +3,16 @@
 /// The windows of `apns-id`s of partitions that this process has given back, kept for the case that they come
 /// back with the next assignment, as most do: only what another process read meanwhile is then read again.
 public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
-  /// What a partition begins with.
+  /// The state that a partition begins with.
   public struct Start: Sendable {
     /// The ids that are known.
     public var window: DedupWindow?
     /// The offsets whose records' ids are missing.
     public var missing: Range<Int64>
 
-    /// Whether a log with this end can be the one that the place to go on is in. If not it was truncated, or its topic
-    /// recreated: it is read from its first record, and an id of it in the window would end a notification as a repeat that
-    /// was never sent.
+    /// True if a log with this end can be the one that the resume position belongs to. If not it was truncated, or its
+    /// topic recreated: it is read from its first record, and an id of it in the window would end a notification as a
+    /// repeat that was never sent.
     ///
     /// - Parameter end: one past the log's last offset.
     public func isOfLog(endingAt end: Int64) -> Bool { missing.upperBound <= end }
@@ -28,7 +28,7 @@ public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
 
   public init() {}
 
-  /// How many windows are kept.
+  /// The number of windows that are kept.
   public var count: Int { entries.count }
 
   /// A partition was given back.
@@ -46,7 +46,7 @@ public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
   /// The assignment is complete: what did not come back is another process's.
   public mutating func removeAll() { entries.removeAll() }
 
-  /// What a partition that was assigned begins with.
+  /// Takes the state that an assigned partition begins with.
   ///
   /// - Parameters:
   ///   - next: where its reading goes on.

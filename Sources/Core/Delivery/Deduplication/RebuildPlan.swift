@@ -37,7 +37,7 @@ public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
     waiting += older
   }
 
-  /// What is read first of these offsets.
+  /// The newest of these offsets, which are read first.
   static func newest(of offsets: Range<Int64>) -> Range<Int64> {
     let count = max(1, (offsets.upperBound - offsets.lowerBound) / newestPart)
     return max(offsets.lowerBound, offsets.upperBound - count)..<offsets.upperBound
@@ -49,10 +49,10 @@ public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
     waiting.removeAll { $0.partition == partition }
   }
 
-  /// Whether all has been read that could be read.
+  /// True if everything that could be read has been read.
   public var isDone: Bool { waiting.isEmpty && underWay.isEmpty }
 
-  /// What is to be begun now; nil when enough is under way, or nothing is left.
+  /// The next stretch to read; nil when enough is under way, or nothing is left.
   public mutating func next() -> Stretch? {
     guard underWay.count < Self.atATime,
       let index = waiting.firstIndex(where: { !underWay.contains($0.partition) })

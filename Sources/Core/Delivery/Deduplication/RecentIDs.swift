@@ -12,7 +12,7 @@ public struct RecentIDs: Sendable {
   var taken: DedupWindow?
   /// Ids taken in this assignment: the newest ones of `taken`.
   private var own = 0
-  /// What was read again after the first id was taken here.
+  /// The ids that were read again after the first id was taken here.
   var inherited: DedupWindow?
 
   /// - Parameter capacity: ids to remember, 0 (none) … 2³⁰. Memory is taken with the first id.

@@ -37,7 +37,7 @@ public struct AddressBook<Address: Hashable & Sendable>: Sendable {
   /// Addresses of which it is remembered that they served.
   private static var servedCapacity: Int { 64 }
 
-  /// What the last look-up said, in its order.
+  /// The addresses of the last look-up, in its order.
   public private(set) var latest: [Address] = []
   private var troubles: [Address: Trouble] = [:]
   /// Those that have served, the newest last.
@@ -89,10 +89,11 @@ public struct AddressBook<Address: Hashable & Sendable>: Sendable {
     troubles.reduce(0) { $0 + (now < $1.value.until ? 1 : 0) }
   }
 
-  /// Whether the last look-up named an address that is not aside: the next connect need not wait.
+  /// True if the last look-up named an address that is not aside: the next connect need not wait.
   public func hasOther(now: UInt64) -> Bool { latest.contains { !isAside($0, now: now) } }
 
-  /// Whether it named one that is not aside and would be tried before this one if none had connections.
+  /// True if the last look-up named an address that is not aside and would be tried before this one if none had
+  /// connections.
   public func hasOther(than address: Address, now: UInt64) -> Bool {
     let rank = rank(address, now: now)
     return latest.contains {
@@ -100,7 +101,7 @@ public struct AddressBook<Address: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// What the last look-up named and is not aside.
+  /// The addresses of the last look-up that are not aside.
   public func usable(now: UInt64) -> [Address] { latest.filter { !isAside($0, now: now) } }
 
   /// The addresses of the last look-up in the order to try them: those that have not failed, those that have served and
@@ -127,7 +128,7 @@ public struct AddressBook<Address: Hashable & Sendable>: Sendable {
       until: isAside ? trouble.until : 0, failures: trouble.backoff.failures)
   }
 
-  /// What is held against an address; nothing if it is long ago.
+  /// The failures recorded for an address; nothing if it is long ago.
   private func trouble(of address: Address, now: UInt64) -> Trouble? {
     guard let trouble = troubles[address], now < trouble.until + longest else { return nil }
     return trouble

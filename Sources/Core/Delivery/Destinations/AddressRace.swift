@@ -10,7 +10,8 @@
 ///
 /// Times are milliseconds of a monotonic clock.
 public struct AddressRace: Sendable {
-  /// How long nothing may come nearer before the next attempt joins: the "Connection Attempt Delay" of RFC 8305 §8.
+  /// The time without progress before the next attempt joins, in milliseconds: the "Connection Attempt Delay" of RFC
+  /// 8305 §8.
   public static let patience: UInt64 = 250
   /// Attempts of one search.
   public static let mostAttempts = 32
@@ -35,7 +36,7 @@ public struct AddressRace: Sendable {
   /// Nothing is under way, and nothing is left to try.
   public var isOver: Bool { attempts == 0 && left.isEmpty }
 
-  /// Whether the next attempt is to join those that are under way.
+  /// True if the next attempt is to join those that are under way.
   public func wantsNext(now: UInt64) -> Bool {
     !left.isEmpty && now >= lastStep + Self.patience
   }

@@ -30,7 +30,7 @@ public struct ConnectBackoff: Sendable {
   /// The last connects failed, and not because of one address among several.
   public private(set) var isFailing = false
 
-  /// Whether a connection may be opened.
+  /// True if a connection may be opened.
   public func mayConnect(now: UInt64) -> Bool { now >= notBefore }
 
   /// A connection ended that had not accepted a push, or no address took one.
@@ -63,7 +63,7 @@ public struct ConnectBackoff: Sendable {
     isFailing = false
   }
 
-  /// What the connections failed by has changed: the next one need not wait.
+  /// Clears the backoff, because the cause of the failed connects has changed: the next one need not wait.
   public mutating func reset() {
     succeeded()
     notBefore = 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many connections the pools of one loop have together, and which pool gives its own up.
+/// Limits the connections that the pools of one loop have together, and chooses the pool that gives one up.
 ///
 /// APNs wants connections that live long and counts frequent connects as an attack. So nothing is closed while there are
 /// few; above that, a pool that nothing was sent through for minutes closes. At the maximum, pools that have pushes and
@@ -15,11 +15,11 @@ public struct ConnectionBudget: Sendable {
     public var most: Int
     /// With no more than these, an idle pool keeps its connections for as long as it likes.
     public var plenty: Int
-    /// How long a pool is idle before it closes when there are more.
+    /// The time that a pool is idle before it closes when there are more.
     public var idle: UInt64
-    /// How long a pool is idle before it gives way at the maximum.
+    /// The time that a pool is idle before it gives way at the maximum.
     public var rest: UInt64
-    /// How long a pool keeps its connection at the maximum though it is busy.
+    /// The time that a pool keeps its connection at the maximum though it is busy.
     public var turn: UInt64
 
     public init(
@@ -53,7 +53,7 @@ public struct ConnectionBudget: Sendable {
     }
   }
 
-  /// What makes room.
+  /// The measure that makes room.
   public enum Yield: Sendable, Equatable {
     /// The pool closes all of its connections, as their open streams end.
     case all(Int32)
@@ -77,7 +77,7 @@ public struct ConnectionBudget: Sendable {
 
   public init(limits: Limits = Limits()) { self.limits = limits }
 
-  /// Whether pools wait for room.
+  /// True if pools wait for room.
   public var isAwaited: Bool { !line.isEmpty }
 
   /// Connections that a pool may open now.
@@ -102,7 +102,7 @@ public struct ConnectionBudget: Sendable {
     return pool
   }
 
-  /// Who gives way for those in line, as far as what closes already is not enough.
+  /// The pools that give way for those in line, as far as the connections that close already are not enough.
   ///
   /// - Parameters:
   ///   - leaving: of the connections taken, those that close as soon as their streams end.

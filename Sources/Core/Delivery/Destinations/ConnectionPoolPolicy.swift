@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many connections a pool keeps, and when it opens or closes one.
+/// Decides the number of a pool's connections, and when one is opened or closed.
 ///
 /// APNs wants few connections that live long. The pool opens its minimum when there is something to send, one
 /// more at a time when stream credit has been short for a while, and closes one at a time when fewer would
@@ -14,9 +14,9 @@ public struct ConnectionPoolPolicy: Sendable {
     /// Connections opened as soon as there is work.
     public var minimum: Int
     public var maximum: Int
-    /// How long credit has to be short before another connection is opened.
+    /// The time that credit has to be short before another connection is opened.
     public var starvation: UInt64
-    /// How long fewer connections have to be enough before one is closed.
+    /// The time that fewer connections have to be enough before one is closed.
     public var surplus: UInt64
 
     public init(
@@ -64,7 +64,7 @@ public struct ConnectionPoolPolicy: Sendable {
     }
   }
 
-  /// How many connects the destination's health allows now.
+  /// The connects that the destination's health allows now.
   public enum Allowed: UInt8, Sendable, Equatable {
     case none
     /// One if there is no connection, or only such that records must avoid.

@@ -15,7 +15,7 @@ public import APNS
 /// Every stream that is opened ends with exactly one of `answered`, `refused` and `abandoned`. The owner draws
 /// records for the connection only while `credit` > 0.
 public struct ConnectionStateMachine: Sendable {
-  /// How the connection proves who it is.
+  /// The way in which the connection authenticates.
   public enum Authentication: UInt8, Sendable {
     case providerToken
     case certificate
@@ -38,7 +38,7 @@ public struct ConnectionStateMachine: Sendable {
     case closed
   }
 
-  /// What the owner does next.
+  /// The owner's next action.
   public enum Action: UInt8, Sendable, Equatable {
     case nothing
     /// Ask for a sign of life (PING).
@@ -82,7 +82,7 @@ public struct ConnectionStateMachine: Sendable {
   public internal(set) var token: ProviderTokenStamp?
   /// When a push first went out with the token, in milliseconds since the epoch: APNs counts from there.
   private var tokenSince: Int64 = 0
-  /// Whether one did.
+  /// True if a push went out with the token.
   private(set) var isTokenUsed = false
   /// Streams that ended otherwise than with a 200.
   private var failures: UInt64 = 0
@@ -91,7 +91,7 @@ public struct ConnectionStateMachine: Sendable {
   private var refusalsInRow = 0
   /// Streams after which this connection is replaced.
   let streamLimit: UInt64
-  /// Whether a push was accepted: priming is over, also after being suspect.
+  /// True if a push was accepted: priming is over, also after being suspect.
   public private(set) var hasAccepted = false
   /// TLS was up.
   public private(set) var isMade = false
@@ -138,8 +138,8 @@ public struct ConnectionStateMachine: Sendable {
     }
   }
 
-  /// Whether the peer owes a sign of life: it has streams to answer, or has allowed none, in which case nothing
-  /// that could be sent would ever show that it is gone.
+  /// True if the peer owes a sign of life: it has streams to answer, or has allowed none, in which case nothing that
+  /// could be sent would ever show that it is gone.
   public var owesSignOfLife: Bool {
     openStreams > 0 || (limit == 0 && (state == .ready || state == .priming))
   }

@@ -9,7 +9,7 @@
 ///
 /// Times are milliseconds of a monotonic clock.
 public struct CredentialBreaker: Sendable {
-  /// What was refused.
+  /// The subject of a refusal.
   public enum Refusal: UInt8, Sendable, CaseIterable {
     /// A push of one app, by a 403 that may be about the app alone.
     case app

@@ -3,19 +3,19 @@
 public import APNS
 public import Pipeline
 
-/// What `DestinationHealth` is told and what it answers with.
+/// The events that `DestinationHealth` handles, and its results.
 extension DestinationHealth {
   /// The connection that an answer came on.
   public struct Place: Sendable {
-    /// Where it leads to.
+    /// The address of the peer.
     public var address: PeerAddress
     /// The push was refused before, and was to find out here.
     public var isAgain: Bool
-    /// Whether it had accepted a push.
+    /// True if the connection had accepted a push.
     public var hasAccepted: Bool
     /// Since when it is there.
     public var startedAt: UInt64
-    /// Whether it carries the newest provider token.
+    /// True if the connection carries the newest provider token.
     public var hasNewestToken: Bool
 
     public init(
@@ -54,9 +54,9 @@ extension DestinationHealth {
     }
   }
 
-  /// What an answer other than APNs' 200 leads to.
+  /// The consequence of an answer other than APNs' 200.
   public struct Reaction: Sendable, Equatable {
-    /// What to do with the connection.
+    /// The action for the connection.
     public var connection: ConnectionAction
     /// Something is refused that was not before: somebody should know.
     public var isNewRefusal = false
@@ -68,9 +68,9 @@ extension DestinationHealth {
 
   /// The end of a connection that was made.
   public struct ConnectionEnd: Sendable {
-    /// Whether it had accepted a push.
+    /// True if the connection had accepted a push.
     public var hasAccepted: Bool
-    /// How long it was there, in milliseconds.
+    /// The connection's lifetime, in milliseconds.
     public var lived: UInt64
     /// It failed, and its address was put aside for that.
     public var isAddressAside: Bool
@@ -120,14 +120,14 @@ extension DestinationHealth {
     }
   }
 
-  /// What becomes of it.
+  /// The next step of a push that failed.
   public struct Retry: Sendable, Equatable {
     public var decision: RetryPolicy.Decision
     /// It would have gone out again at once if the retry budget were not used up.
     public var isOverBudget = false
   }
 
-  /// What a GOAWAY leads to.
+  /// The consequence of a GOAWAY.
   public struct Farewell: Sendable, Equatable {
     /// The credential is refused that was not before: somebody should know.
     public var isNewRefusal = false
@@ -137,7 +137,7 @@ extension DestinationHealth {
     public var isTrouble = false
   }
 
-  /// What keeps pushes back, for people who look: the widest trouble first.
+  /// The reason why pushes wait, for people who look: the widest trouble first.
   public enum Trouble: String, Sendable, CaseIterable {
     /// The gateway as a whole fails: it answers nothing, or 5xx.
     case gateway

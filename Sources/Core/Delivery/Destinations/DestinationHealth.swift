@@ -2,9 +2,9 @@
 
 public import APNS
 
-/// Whether one destination (a credential's pushes to one gateway) works, and what may be done with it: whether to open
-/// a connection and to which address, how many pushes may be open, whether one app must wait, and what becomes of a push
-/// that failed.
+/// Judges whether one destination (a credential's pushes to one gateway) works, and what may be done with it: whether
+/// to open a connection and to which address, how many pushes may be open, whether one app must wait, and what becomes
+/// of a push that failed.
 ///
 /// It is told of every end of a connection and of every answer, and judges each by the narrowest thing that it is
 /// evidence about: the push, its app (`RefusedApps`), the credential (`CredentialBreaker`), the connection
@@ -64,13 +64,13 @@ public struct DestinationHealth: Sendable {
     return apps.isEmpty ? nil : .app
   }
 
-  /// Whether some app's breaker is not closed, so that `passage(app:now:)` is to be asked.
+  /// True if some app's breaker is not closed, so that `passage(app:now:)` is to be asked.
   public var hasRefusedApps: Bool { !apps.isEmpty }
 
-  /// Whether APNs refuses the credential.
+  /// True if APNs refuses the credential.
   public var refusesCredential: Bool { breaker.refusals > 0 }
 
-  /// Whether APNs refuses an app with this credential.
+  /// True if APNs refuses an app with this credential.
   public func refuses(app: UInt64) -> Bool { apps.contains(app) }
 
   /// Pushes that may be open now.
@@ -91,7 +91,7 @@ public struct DestinationHealth: Sendable {
     }
   }
 
-  /// Whether to open or close a connection now; about one at a time, and again after `.open`.
+  /// Decides whether to open or close a connection now; about one at a time, and again after `.open`.
   public mutating func connection(
     for load: ConnectionPoolPolicy.Load, now: UInt64
   ) -> ConnectionPoolPolicy.Action {
@@ -107,36 +107,37 @@ public struct DestinationHealth: Sendable {
     return Array(addresses.ranked(inUse: inUse, now: now).prefix(most))
   }
 
-  /// Whether a connection to another address than this one might do better.
+  /// True if a connection to another address than this one might do better.
   public func hasOther(than address: PeerAddress, now: UInt64) -> Bool {
     addresses.hasOther(than: address, now: now)
   }
 
-  /// Whether the address has refused the app, or the credential, since it was served last.
+  /// True if the address has refused the app, or the credential, since it was served last.
   public func refuses(_ app: UInt64, at address: PeerAddress) -> Bool {
     refusing.contains(app, at: address)
   }
 
-  /// Whether there is an address that has not.
+  /// True if there is an address that has not refused it.
   public func hasUntried(_ app: UInt64, now: UInt64) -> Bool {
     addresses.usable(now: now).contains { !refusing.contains(app, at: $0) }
   }
 
-  /// Whether to ask the signer for a newer provider token now: once in a while, however many answers call for one.
+  /// Decides whether to ask the signer for a newer provider token now: once in a while, however many answers call for
+  /// one.
   public mutating func asksForToken(now: UInt64) -> Bool {
     guard now >= nextTokenRequest else { return false }
     nextTokenRequest = now + Self.tokenRequestInterval
     return true
   }
 
-  /// Whether to tell the operator now that an answer is not of APNs: once in a while, however many there are.
+  /// Decides whether to tell the operator now that an answer is not of APNs: once in a while, however many there are.
   public mutating func reportsForeignAnswer(now: UInt64) -> Bool {
     guard now >= nextForeignReport else { return false }
     nextForeignReport = now + ProblemReminder.interval
     return true
   }
 
-  /// Whether a push of the app goes out now; to be asked only if `hasRefusedApps`.
+  /// Decides whether a push of the app goes out now; to be asked only if `hasRefusedApps`.
   ///
   /// - Parameter findsOut: it was refused, and another address is to say whether that is the app's fault.
   public mutating func passage(
@@ -145,10 +146,10 @@ public struct DestinationHealth: Sendable {
     findsOut && apps.isInDoubt(app) ? .now : apps.passage(app, now: now)
   }
 
-  /// Whether something may have changed for the pushes beside the line: then all of them go back to it.
+  /// True if something may have changed for the pushes beside the line: then all of them go back to it.
   public mutating func hasNewAllowance(now: UInt64) -> Bool { apps.hasNewAllowance(now: now) }
 
-  /// What becomes of a push that just failed; charges the retry budget if it goes out again at once.
+  /// Decides the next step of a push that just failed; charges the retry budget if it goes out again at once.
   ///
   /// - Parameter wall: milliseconds since the epoch.
   public mutating func retry(_ push: FailedPush, now: UInt64, wall: Int64) -> Retry {
@@ -167,7 +168,7 @@ public struct DestinationHealth: Sendable {
     return Retry(decision: retries.decide(failure, promptly: false), isOverBudget: true)
   }
 
-  /// Whether it failed with the destination: then it is kept, and its attempt is not counted.
+  /// True if it failed with the destination: then it is kept, and its attempt is not counted.
   private func isToBlame(for push: FailedPush) -> Bool {
     let (life, since) = (push.life, push.failingSince)
     return switch push.cause {
@@ -217,7 +218,7 @@ public struct DestinationHealth: Sendable {
     apps.accepted(app)
   }
 
-  /// What an answer other than APNs' 200 is evidence about.
+  /// Handles an answer other than APNs' 200, and decides what it is evidence about.
   ///
   /// - Parameter random: any 64 random bits.
   public mutating func answered(_ answer: Answer, now: UInt64, random: UInt64) -> Reaction {
@@ -251,7 +252,7 @@ public struct DestinationHealth: Sendable {
     return reaction
   }
 
-  /// Whether a refusal is evidence about its address only: another one may accept.
+  /// True if a refusal is evidence about its address only: another one may accept.
   private mutating func isOfAddress(_ app: UInt64?, _ place: Place, now: UInt64) -> Bool {
     refusing.refused(
       app, at: place.address, isAgain: place.isAgain, usable: addresses.usable(now: now))
@@ -265,7 +266,7 @@ public struct DestinationHealth: Sendable {
     reaction.isNewRefusal = true
   }
 
-  /// Whether an answer is about the push alone: if not, the destination fails.
+  /// True if an answer is about the push alone: if not, the destination fails.
   private mutating func isAboutPushAlone(
     _ answer: Answer, now: UInt64, random: UInt64
   ) -> Bool {
@@ -294,7 +295,7 @@ public struct DestinationHealth: Sendable {
     nextTokenRequest = 0
   }
 
-  /// What connections trust or show was replaced: the next connect need not wait.
+  /// The certificates that connections trust or show were replaced: the next connect need not wait.
   public mutating func trustRenewed() { connects.reset() }
 
   // MARK: Connections

@@ -17,7 +17,7 @@
 /// refused unprocessed, and a connection lost or not made. An answer about a push (200, 4xx) is a success.
 /// Times are monotonic milliseconds, but for when pushes were sent.
 public struct OutageWatch: Sendable {
-  /// What is known of the destination.
+  /// The state of the destination.
   public enum State: Sendable, Equatable {
     case closed
     /// Nothing is sent before this time.
@@ -53,7 +53,7 @@ public struct OutageWatch: Sendable {
   private var backoff: Backoff
   /// The destination could not be reached at all when the watch opened.
   private var isUnreachable = false
-  /// How often the watch opened from closed.
+  /// The number of times that the watch opened from closed.
   public private(set) var outages: UInt64 = 0
   /// Closed and no failure since the last success: nothing to ask or note.
   public internal(set) var isUndisturbed = true
@@ -69,7 +69,7 @@ public struct OutageWatch: Sendable {
   /// True while a push that fails is kept without counting the attempt.
   public var isHolding: Bool { state != .closed || failuresInRow >= Self.suspicion }
 
-  /// Whether a push that just failed is kept, and its attempt not counted.
+  /// True if a push that just failed is kept, and its attempt not counted.
   ///
   /// - Parameter failingSince: when it first failed, in milliseconds since the epoch.
   public func keeps(_ life: PushLife, failingSince: Int64) -> Bool {
@@ -77,8 +77,8 @@ public struct OutageWatch: Sendable {
     isHolding && (life.spared < Self.mostSpared || !works(since: failingSince))
   }
 
-  /// Whether the destination has answered a push that was sent after this time (milliseconds since the epoch).
-  /// Answers to what was sent before, which may come long after, say nothing about an outage that began then.
+  /// True if the destination has answered a push that was sent after this time (milliseconds since the epoch). Answers
+  /// to what was sent before, which may come long after, say nothing about an outage that began then.
   public func works(since time: Int64) -> Bool { workedAt > time }
 
   /// Pushes that may be open now.

@@ -11,7 +11,7 @@ public import Pipeline
 ///
 /// Times are milliseconds of a monotonic clock.
 public struct RefusedApps: Sendable {
-  /// Whether a push goes out now.
+  /// The permission to send a push.
   public enum Passage: Sendable, Equatable {
     case now
     /// Its app has to wait, for a short time or because the credential serves no other: beside the line, until
@@ -35,7 +35,7 @@ public struct RefusedApps: Sendable {
   /// Apps that are known at most; the one whose time is over first gives way.
   public static let most = 48
   private static let places = 64
-  /// How long the answer to a probe may take before there is another one.
+  /// The time that the answer to a probe may take before there is another one, in milliseconds.
   private static let probeTime: UInt64 = 10_000
   private static let moment: UInt64 = 1_000
   private static let shortest: UInt64 = 60_000
@@ -54,13 +54,13 @@ public struct RefusedApps: Sendable {
 
   public var isEmpty: Bool { count == 0 }
 
-  /// Whether an app's breaker is not closed. It may be left over of an app that nobody sends to any more.
+  /// True if an app's breaker is not closed. It may be left over of an app that nobody sends to any more.
   public func contains(_ app: UInt64) -> Bool { count > 0 && find(Self.key(app)) != nil }
 
   // MARK: Pushes of an app
 
-  /// Whether a push of the app goes out now. `.now` is given to one push when an app's time is over: it finds out for
-  /// the others.
+  /// Decides whether a push of the app goes out now. `.now` is given to one push when an app's time is over: it finds
+  /// out for the others.
   public mutating func passage(_ app: UInt64, now: UInt64) -> Passage {
     let wait = wait(app, now: now)
     guard wait > 0 else { return .now }
@@ -71,7 +71,7 @@ public struct RefusedApps: Sendable {
     return .beside
   }
 
-  /// Whether something may have changed for the pushes beside the line, because their time is over or an answer came:
+  /// True if something may have changed for the pushes beside the line, because their time is over or an answer came:
   /// then all of them go back to it, once.
   public mutating func hasNewAllowance(now: UInt64) -> Bool {
     guard now >= nextLook else { return false }
@@ -81,9 +81,9 @@ public struct RefusedApps: Sendable {
 
   private mutating func noteNews() { if nextLook != .max { nextLook = 0 } }
 
-  /// Whether APNs has served anything with this credential, and whether another app: then a refusal says nothing about
-  /// the credential.
+  /// True if APNs has served anything with this credential.
   public var hasServed: Bool { served.first != nil }
+  /// True if APNs has served another app with this credential: then a refusal says nothing about the credential.
   public func servesOther(than app: UInt64) -> Bool {
     (served.first ?? app) != app || (served.second ?? app) != app
   }
@@ -112,7 +112,7 @@ public struct RefusedApps: Sendable {
     entries[place].until = now + Self.probeTime
   }
 
-  /// Whether pushes find out at other addresses whether the app is refused.
+  /// True if pushes find out at other addresses whether the app is refused.
   public func isInDoubt(_ app: UInt64) -> Bool {
     guard count > 0, let place = find(Self.key(app)) else { return false }
     return entries[place].level == 0
@@ -153,8 +153,8 @@ public struct RefusedApps: Sendable {
     noteNews()
   }
 
-  /// How long a push of the app has to wait, in milliseconds; 0 when it may be sent now. The 0 of a breaker whose time
-  /// is over is given to one push: it finds out for the others.
+  /// The time that a push of the app has to wait, in milliseconds; 0 when it may be sent now. The 0 of a breaker whose
+  /// time is over is given to one push: it finds out for the others.
   public mutating func wait(_ app: UInt64, now: UInt64) -> UInt64 {
     guard count > 0, let place = find(Self.key(app)) else { return 0 }
     if now < entries[place].until { return entries[place].until - now }

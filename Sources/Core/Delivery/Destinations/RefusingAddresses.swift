@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where an app, or a credential as a whole, was refused since it was served last. An address that refuses what another
-/// one accepts is at fault itself (in the field for an hour or so, every few weeks); only what every address refuses is
-/// refused for good.
+/// The addresses that refused an app, or a credential as a whole, since it was served last. An address that refuses
+/// what another one accepts is at fault itself (in the field for an hour or so, every few weeks); only what every
+/// address refuses is refused for good.
 ///
 /// Of a refusal nothing is known but where it came from. As long as there is an address that has not refused, the push
 /// finds out there.
@@ -47,7 +47,7 @@ struct RefusingAddresses: Sendable {
     return doubts.count - 1
   }
 
-  /// Whether the address has refused the app, or the credential.
+  /// True if the address has refused the app, or the credential.
   func contains(_ app: UInt64, at address: PeerAddress) -> Bool {
     doubts.contains { ($0.app == app || $0.app == nil) && $0.addresses.contains(address) }
   }

@@ -10,7 +10,7 @@ public struct BadTokenWave: Equatable, Sendable {
     case rejected
   }
 
-  /// What somebody or the evidence has made of it.
+  /// The operator's decision about the wave, or that of the evidence.
   public struct Decision: Equatable, Sendable {
     public var verdict: Verdict
     /// Milliseconds since the epoch.
@@ -40,13 +40,13 @@ public struct BadTokenWave: Equatable, Sendable {
     self.decision = decision
   }
 
-  /// Whether the breaker was open then.
+  /// True if the breaker was open then.
   public func covers(_ time: Int64) -> Bool { from <= time && time <= until }
 
-  /// Whether an answer of that time is no evidence.
+  /// True if an answer of that time is no evidence.
   public func holds(_ time: Int64) -> Bool { covers(time) && decision?.verdict != .released }
 
-  /// What the rate at a time makes of the newest wave. A decision holds for a wave that goes on, but for a day only.
+  /// The newest wave after the rate at a time. A decision holds for a wave that goes on, but for a day only.
   ///
   /// - Parameters:
   ///   - devices: how many devices were called bad in the span before `time`.
@@ -85,7 +85,7 @@ public struct BadTokenWave: Equatable, Sendable {
     return best
   }
 
-  /// What most likely causes it, for the alarm.
+  /// The most likely cause, for the alarm.
   ///
   /// - Parameters:
   ///   - reason: the reason that most of the answers have.
@@ -109,8 +109,8 @@ public struct BadTokenWave: Equatable, Sendable {
   }
 }
 
-/// How many tokens of one app and environment may be called unregistered, by what is normal for the app: within an hour
-/// and within a day.
+/// The most tokens of one app and environment that may be called unregistered, by what is normal for the app: within an
+/// hour and within a day.
 ///
 /// A share of the app's devices is no norm: a fiftieth of a million devices is room for 20,000 forged answers. So a wave
 /// is more than the fixed limit (a day: three times that) and more than twice the busiest hour (day) of the last four
@@ -118,11 +118,11 @@ public struct BadTokenWave: Equatable, Sendable {
 /// comes again is a wave again. A campaign to devices that were not pushed for long is one as well: its answers wait for
 /// `WaveEvidence` or an operator.
 public struct UnregisteredNorm: Sendable, Equatable {
-  /// How many times the busiest hour or day is normal.
+  /// The multiple of the busiest hour or day that is still normal.
   public static let factor = 2
-  /// How many times the fixed limit of an hour is always normal for a day.
+  /// The multiple of an hour's fixed limit that is always normal for a day.
   public static let floorsPerDay = 3
-  /// How far back the busiest hour may lie, and how far at least, in milliseconds.
+  /// The least and the greatest age of the busiest hour that counts, in milliseconds.
   public static let past: ClosedRange<Int64> = 86_400_000...2_419_200_000
 
   public let hour: Int
@@ -161,7 +161,7 @@ public struct WaveEvidence: Sendable, Equatable {
   public static let leastExpected = 20
   /// One of so many of the expected registrations is too little for living devices.
   public static let fewest = 10
-  /// How old a wave has to be, in milliseconds.
+  /// The least age of a wave that is believed, in milliseconds.
   public static let leastAge = BadTokenWave.day
 
   public init(held: Int, heldAlive: Int, known: Int, knownAlive: Int) {
@@ -171,13 +171,13 @@ public struct WaveEvidence: Sendable, Equatable {
     self.knownAlive = knownAlive
   }
 
-  /// How many of the wave's devices would have registered again if they were as alive as the others.
+  /// The number of the wave's devices that would have registered again if they were as alive as the others.
   public var expected: Int {
     guard known > 0 else { return 0 }
     return known.dividingFullWidth(held.multipliedFullWidth(by: min(knownAlive, known))).quotient
   }
 
-  /// Whether the answers of a wave of that age are true.
+  /// True if the answers of a wave of that age are true.
   public func isBelieved(age: Int64) -> Bool {
     age >= Self.leastAge && expected >= Self.leastExpected
       && heldAlive < expected / Self.fewest

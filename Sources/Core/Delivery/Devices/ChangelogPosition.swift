@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far a local table reflects one partition of the compacted topic it is made from.
+/// The position up to which a local table reflects one partition of the compacted topic it is made from.
 ///
 /// librdkafka does not tell a topic's id, so the last record that was applied stands for the log's identity: a log
 /// that has another record there, or none, is another one or was compacted meanwhile.
@@ -34,7 +34,8 @@ public struct ChangelogPosition: Equatable, Sendable {
 
   /// The first offset that is not applied.
   public var next: Int64 { anchor.map { $0.offset + 1 } ?? 0 }
-  /// Where reading goes on: with the last record that was applied, to see that it is still the same log.
+  /// The offset from which reading goes on: with the last record that was applied, to see that it is still the same
+  /// log.
   public var start: Int64? { anchor?.offset }
 }
 
@@ -88,16 +89,16 @@ public enum RestoreReason: Equatable, Sendable, CustomStringConvertible {
   }
 }
 
-/// How old a local table may be to be brought up to date instead of being rebuilt.
+/// The rule for whether a local table is restored from the changelog or rebuilt.
 public struct RestoreRule: Sendable {
   /// Milliseconds; below the topics' `delete.retention.ms`, for which Kafka keeps tombstones.
   public let maxAge: Int64
-  /// How far the clock may have gone back unnoticed, in milliseconds.
+  /// The most that the clock may have gone back unnoticed, in milliseconds.
   public static let clockTolerance: Int64 = 60_000
 
   public init(maxAge: Int64) { self.maxAge = maxAge }
 
-  /// Whether a table has to be rebuilt before anything else.
+  /// The reason why a table has to be rebuilt before anything else.
   ///
   /// - Parameters:
   ///   - completeAt: when the table was last known to be complete, or was last started again; milliseconds since

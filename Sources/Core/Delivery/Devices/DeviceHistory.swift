@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the topics have said of one device, bounded: of each kind the newest facts, and the first registration.
+/// The facts that the topics have stated about one device, bounded: of each kind the newest facts, and the first
+/// registration.
 ///
 /// It is a set. The order in which facts come, and how often, changes nothing: each process that has read the same
 /// facts has the same history.
@@ -26,12 +27,12 @@ public struct DeviceHistory: Equatable, Sendable {
     }
   }
 
-  /// What a fact made of the device.
+  /// The change that a fact made to the device.
   public enum Change: String, Sendable {
     case registered, invalid, revived, removed
   }
 
-  /// How many facts of a kind are kept, besides the first registration.
+  /// The number of facts of a kind that are kept, besides the first registration.
   public static let perKind = 4
 
   /// In the order of their effect.

@@ -33,7 +33,7 @@ public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
   /// - Parameter clockSkew: by how many milliseconds APNs' clock may be behind ours.
   public init(clockSkew: Int64) { self.clockSkew = clockSkew }
 
-  /// What is known of a device with what the batch has said so far; nil if it has said nothing.
+  /// The state of a device after the facts of the batch so far; nil if the batch has none about it.
   public func state(_ device: Device) -> DeviceState? { states[device] }
 
   /// Judges an answer about a device.
@@ -60,7 +60,7 @@ public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
     return verdict
   }
 
-  /// What is to be published.
+  /// The marks to publish.
   public var marks: [(device: Device, mark: DeviceState.Mark)] {
     order.compactMap { device in states[device]?.mark.map { (device, $0) } }
   }

@@ -2,8 +2,8 @@
 
 public import Pipeline
 
-/// What the topics say of one device: its newest registration or removal (`push.devices`) and whether it is
-/// marked dead (`push.invalid-tokens`). A database row is this value; it follows from the topics alone, so every
+/// The state of one device according to the topics: its newest registration or removal (`push.devices`) and whether it
+/// is marked dead (`push.invalid-tokens`). A database row is this value; it follows from the topics alone, so every
 /// process ends in the same one. Only the history depends on more: which of the facts that compaction removes since a
 /// process has read.
 ///
@@ -72,7 +72,7 @@ public struct DeviceState: Equatable, Sendable {
     if let mark { self.history.note(mark) }
   }
 
-  /// What a device is, in one word.
+  /// The state of a device, in one word.
   public enum Word: String, CaseIterable, Sendable {
     case registered, removed, invalid
   }
@@ -89,16 +89,16 @@ public struct DeviceState: Equatable, Sendable {
     if case .registered(let time) = presence { time } else { nil }
   }
 
-  /// Whether the token is dead: marked, and not registered since.
+  /// True if the token is dead: marked, and not registered since.
   public var isDead: Bool { mark != nil && !isMarkObsolete }
 
-  /// Whether `push.invalid-tokens` has a mark that the newest registration refutes: the mark is to be taken back.
+  /// True if `push.invalid-tokens` has a mark that the newest registration refutes: the mark is to be taken back.
   public var isMarkObsolete: Bool {
     guard let mark, let registeredAt else { return false }
     return registeredAt >= mark.aliveFrom
   }
 
-  /// Whether nothing is known.
+  /// True if nothing is known.
   public var isEmpty: Bool { presence == nil && mark == nil }
 
   /// A record of `push.devices`. The newest by its own time counts; of two at the same time, the later record. nil:
@@ -128,7 +128,7 @@ public struct DeviceState: Equatable, Sendable {
     if isEmpty { history = DeviceHistory() }
   }
 
-  /// Whether this mark has to be published: the topic has none, or one that an earlier registration refutes.
+  /// True if this mark has to be published: the topic has none, or one that an earlier registration refutes.
   public func needs(_ new: Mark) -> Bool {
     guard let mark else { return true }
     return (mark.aliveFrom, mark.since) < (new.aliveFrom, new.since)

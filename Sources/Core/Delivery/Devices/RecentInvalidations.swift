@@ -6,7 +6,8 @@
 /// The rule is that of times: a push that was requested before the dead one was sent is of no use. One that was requested
 /// later is sent: the app may have registered in between, and ingest, which hears of registrations, has let it through.
 public struct RecentInvalidations: Sendable {
-  /// How long one is remembered, in milliseconds: an app that registers again meanwhile loses what was requested before.
+  /// The time that an invalidation is remembered, in milliseconds: an app that registers again meanwhile loses what was
+  /// requested before.
   public static let memory: UInt64 = 3_600_000
   /// By how much the clock of the requests may be ahead or behind ours, in milliseconds.
   public static let tolerance: Int64 = 1_000
@@ -33,7 +34,7 @@ public struct RecentInvalidations: Sendable {
     mask = UInt64(capacity / Self.width - 1)
   }
 
-  /// Whether any is remembered: the usual case is none, which costs one comparison.
+  /// True if none is remembered: the usual case is none, which costs one comparison.
   public func isEmpty(now: UInt64) -> Bool { until <= now }
 
   /// APNs has answered 410 for a device.
@@ -59,7 +60,7 @@ public struct RecentInvalidations: Sendable {
     until = now + Self.memory
   }
 
-  /// Whether a push is of no use.
+  /// True if a push is of no use.
   ///
   /// - Parameter created: when it was requested, milliseconds since the epoch.
   public func covers(_ device: UInt64, created: Int64, now: UInt64) -> Bool {

@@ -16,7 +16,7 @@ public struct Suspicion: Equatable, Sendable {
   public var count: Int64
   /// APNs' reason in the last answer.
   public var reason: String
-  /// Whether the last answer would have proved the token dead, had it not come in a wave.
+  /// True if the last answer would have proved the token dead, had it not come in a wave.
   public var isHeld: Bool
 
   public init(
@@ -31,7 +31,7 @@ public struct Suspicion: Equatable, Sendable {
     self.reason = reason
   }
 
-  /// How far apart two answers are that confirm each other, in milliseconds.
+  /// The least time between two answers that confirm each other, in milliseconds.
   public static let confirmingInterval: Int64 = 24 * 3_600_000
 
   /// The suspicion after another answer. Answers from before a registration, or from a wave, no longer count.
@@ -71,7 +71,7 @@ public struct Suspicion: Equatable, Sendable {
       isHeld: true)
   }
 
-  /// What is to be published when the last answer is believed after all.
+  /// The mark to publish when the last answer is believed after all.
   public var mark: DeviceState.Mark {
     DeviceState.Mark(
       since: lastSentAt,
@@ -79,7 +79,7 @@ public struct Suspicion: Equatable, Sendable {
       reason: reason, recordedAt: lastAt)
   }
 
-  /// Whether the token is dead by now.
+  /// True if the token is dead by now.
   ///
   /// - Parameters:
   ///   - now: all answers until then are known, milliseconds since the epoch.

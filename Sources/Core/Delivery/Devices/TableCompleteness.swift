@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether tables are complete: read at least to where their logs ended when it was asked. Only then may anything
+/// Tells whether tables are complete: read at least to where their logs ended when it was asked. Only then may anything
 /// be judged by them.
 ///
 /// One question at a time, about all partitions. If an end cannot be read, the tables stay incomplete.
@@ -20,7 +20,7 @@ public struct TableCompleteness<Partition: Hashable & Sendable>: Sendable {
 
   public init(_ partitions: [Partition]) { self.partitions = partitions }
 
-  /// Whether no question is open.
+  /// True if no question is open.
   public var isAnswered: Bool {
     switch phase {
     case .idle, .known: true
@@ -54,7 +54,7 @@ public struct TableCompleteness<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// Whether all has been read that was asked for.
+  /// True if all that was asked for has been read.
   ///
   /// - Parameter position: as for `question`.
   public func isComplete(_ position: (Partition) -> Int64?) -> Bool {

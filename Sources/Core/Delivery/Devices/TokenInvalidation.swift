@@ -22,7 +22,7 @@ public enum TokenInvalidation {
     case notAboutToken
   }
 
-  /// What follows from an answer.
+  /// The consequence of an answer.
   public enum Verdict: Equatable, Sendable {
     /// The token is dead for its app since this time (milliseconds since the epoch).
     case invalidate(since: Int64)

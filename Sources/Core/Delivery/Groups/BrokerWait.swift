@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a process does while no broker answers: it waits, reports this at intervals, and gives up only on errors that
-/// waiting does not fix.
+/// The behavior of a process while no broker answers: it waits, reports this at intervals, and gives up only on errors
+/// that waiting does not fix.
 public struct BrokerWait: Sendable, Equatable {
   public enum Step: Sendable, Equatable {
     case wait
@@ -15,13 +15,13 @@ public struct BrokerWait: Sendable, Equatable {
   public static let quiet: UInt64 = 1_000
   /// Between two reports, in milliseconds.
   public static let interval: UInt64 = 10_000
-  /// How long a refusal has to stand, in milliseconds: another broker of the cluster may answer.
+  /// The time that a refusal has to stand, in milliseconds: another broker of the cluster may answer.
   public static let doubt: UInt64 = 2_000
 
   private let start: UInt64
   private var nextReport: UInt64
   private var refusedSince: UInt64?
-  /// Whether it was reported that no broker answers.
+  /// True if it was reported that no broker answers.
   public private(set) var hasReported = false
 
   /// - Parameter now: monotonic milliseconds, as everywhere here.
@@ -30,7 +30,7 @@ public struct BrokerWait: Sendable, Equatable {
     nextReport = now + Self.quiet
   }
 
-  /// How long no broker has answered, in milliseconds.
+  /// The time for which no broker has answered, in milliseconds.
   public func waited(now: UInt64) -> UInt64 { now - start }
 
   /// Records that no broker has answered yet.

@@ -7,7 +7,7 @@
 /// drains, then what is done is committed, and only then the assignment changes. Whoever owns the value performs the
 /// steps in their order and answers `begin` with `began`, and `drain` or `abandon` with `drained`, once.
 public struct Membership<Partition: Hashable & Sendable>: Sendable {
-  /// What is to be done now.
+  /// The next action of a member.
   public enum Step: Equatable, Sendable {
     /// Begin these partitions: at the committed offsets, or at the first record of those whose log is another one.
     /// An empty list is possible.
@@ -64,7 +64,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// How soon an assignment that could not be begun is tried again, in milliseconds.
+  /// The interval after which an assignment that could not be begun is tried again, in milliseconds.
   public static var retryInterval: UInt64 { 500 }
 
   private var state = State.idle
@@ -77,7 +77,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Questions
 
-  /// Whether records are to be taken.
+  /// True if records are to be taken.
   public var isAssigned: Bool {
     if case .assigned = state { true } else { false }
   }
@@ -88,7 +88,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
 
   public var hasLeft: Bool { state == .left }
 
-  /// Whether a stop is under way, or through: nothing is begun any more.
+  /// True if a stop is under way, or through: nothing is begun any more.
   public var isLeaving: Bool {
     switch state {
     case .draining(_, let drain): drain.isLeaving
@@ -97,7 +97,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// Whether the group's next event is to be looked at: another change of the assignment waits until one is through.
+  /// True if the group's next event is to be processed: another change of the assignment waits until one is through.
   public var takesEvents: Bool {
     switch state {
     case .beginning, .away, .left: false
@@ -236,7 +236,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Steps
 
-  /// Whether an assignment was neither begun nor given back: the consumer cannot close before it is.
+  /// True if an assignment was neither begun nor given back: the consumer cannot close before it is.
   private var isWaitingForAnswer: Bool {
     switch state {
     case .waiting, .beginning: true

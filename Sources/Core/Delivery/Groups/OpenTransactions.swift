@@ -29,7 +29,7 @@ public struct OpenTransactions<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// What is said of any other partition is forgotten.
+  /// Keeps these partitions and forgets all others.
   public mutating func keep(_ partitions: Set<Partition>) {
     holds = holds.filter { partitions.contains($0.key) }
   }

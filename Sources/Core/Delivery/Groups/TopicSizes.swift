@@ -14,7 +14,7 @@ public struct TopicChange: Equatable, Sendable {
   }
 }
 
-/// How many partitions topics have, as they were last seen. Tells each change once.
+/// The number of partitions of each topic, as last seen. Tells each change once.
 public struct TopicSizes: Sendable {
   /// Looks that a topic must be missing from before it counts as gone: a listing leaves out a topic whose
   /// leader is just being elected.

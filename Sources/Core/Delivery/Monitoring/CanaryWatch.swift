@@ -28,7 +28,7 @@ public struct CanaryWatch: Sendable {
     }
   }
 
-  /// How long each part of the way took, in milliseconds; negative where two machines' clocks differ.
+  /// The time that each part of the way took, in milliseconds; negative where two machines' clocks differ.
   public struct Stages: Sendable, Equatable {
     /// From the request to ingest's notification.
     public let ingest: Int64
@@ -77,7 +77,7 @@ public struct CanaryWatch: Sendable {
   /// The push that is under way.
   public var pendingID: String? { push?.id }
 
-  /// Whether a push is to be sent now.
+  /// True if a push is to be sent now.
   public func isDue(now: UInt64) -> Bool { push == nil && now >= due }
 
   /// When something happens next without any event: a push is due, or its time is up.
@@ -111,7 +111,7 @@ public struct CanaryWatch: Sendable {
         total: Int64(now - push.sentAt)))
   }
 
-  /// What ends because of the time.
+  /// Ends whatever has timed out.
   public mutating func timePassed(now: UInt64) -> Result? {
     guard let push, now >= push.sentAt + timeout else { return nil }
     self.push = nil

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far one partition is done.
+/// The progress of one partition.
 public struct PartitionProgress<Partition: Hashable & Sendable>: Sendable, Equatable {
   public var partition: Partition
   /// The assignment it was read under.
   public var epoch: UInt32
   /// One past the contiguous prefix of completed records.
   public var committable: Int64
-  /// What is completed above it, ascending.
+  /// The completed offsets above it, ascending.
   public var completedAbove: [Range<Int64>]
 
   public init(
@@ -25,7 +25,7 @@ public struct PlannedCommit<Partition: Hashable & Sendable>: Sendable, Equatable
   public var partition: Partition
   /// The next offset to read.
   public var offset: Int64
-  /// What is completed above it, ascending.
+  /// The completed offsets above it, ascending.
   public var completedAbove: [Range<Int64>]
 }
 
@@ -118,12 +118,12 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     refusedPartitions.remove(partition)
   }
 
-  /// Whether a commit was given up: `due` says again what it said.
+  /// True if a commit was given up: `due` repeats it.
   ///
   /// - Parameter now: monotonic milliseconds.
   public func isUnanswered(now: UInt64) -> Bool { giveUpAt.map { now >= $0 } ?? false }
 
-  /// What moved since the last commit, or nothing while one is outstanding; then `answered` is owed.
+  /// The progress since the last commit, or nothing while one is outstanding; then `answered` is owed.
   ///
   /// - Parameter now: monotonic milliseconds.
   public mutating func due(now: UInt64) -> [PlannedCommit<Partition>] {
@@ -131,7 +131,7 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     return everything(now: now)
   }
 
-  /// What moved since the last acknowledged commit, outstanding or not: for when partitions are given back.
+  /// The progress since the last acknowledged commit, outstanding or not: for when partitions are given back.
   public mutating func everything(now: UInt64) -> [PlannedCommit<Partition>] {
     sent.removeAll(keepingCapacity: true)
     var plans: [PlannedCommit<Partition>] = []

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where the reading of a partition goes on after an assignment.
+/// The position from which a partition is read after an assignment.
 public struct ResumePoint: Sendable, Equatable {
   /// The first offset that is not known to be done; nil for the start of the log.
   public var next: Int64?
-  /// What is known to be done above it: ascending, apart from each other and from `next`.
+  /// The offsets above it that are known to be done: ascending, apart from each other and from `next`.
   public var completedAbove: [Range<Int64>]
 
   public init(next: Int64?, completedAbove: [Range<Int64>] = []) {
@@ -29,7 +29,7 @@ public struct ResumePoint: Sendable, Equatable {
   }
 }
 
-/// What this process completed in partitions that it has given back.
+/// The offsets that this process completed in partitions that it has given back.
 ///
 /// A rebalance often gives a process the same partitions again, and the broker may have refused the commit at
 /// revocation (a broker that is already rebalancing does). A completed record never becomes incomplete, so
@@ -64,7 +64,7 @@ public struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
   /// that it does.
   public mutating func removeAll() { entries.removeAll() }
 
-  /// Where to go on in a partition that was assigned, and what is done above that.
+  /// The position from which to read an assigned partition, and the offsets above it that are done.
   ///
   /// - Parameters:
   ///   - committed: the group's offset, nil if it has none.

@@ -30,7 +30,7 @@ public struct FanOut: Sendable {
   /// - Parameter count: tokens of the request, 0 or more.
   public static func tokens(_ count: Int) -> FanOut { FanOut(.tokens, count) }
 
-  /// What is made next; nil when all is made.
+  /// The record to make next; nil when all is made.
   public var next: Step? {
     guard position < count else { return nil }
     switch kind {
@@ -40,6 +40,6 @@ public struct FanOut: Sendable {
     }
   }
 
-  /// What `next` named is made.
+  /// Moves on, after the record that `next` named was made.
   public mutating func advance() { position += 1 }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a member of a consumer group reads: a partition of one of the topics that it subscribes to.
+/// A source that a member of a consumer group reads: a partition of one of the topics that it subscribes to.
 ///
 /// Numbers only, so that a record finds its ledger without hashing its topic's name.
 public struct Source: Hashable, Sendable {
@@ -19,7 +19,7 @@ public struct Source: Hashable, Sendable {
 ///
 /// A partition's ledger begins with what comes first, wherever that is: librdkafka looks the committed offset up.
 public struct OffsetBook: Sendable {
-  /// What a record's offset says.
+  /// The meaning of a record's offset.
   public enum Arrival: Equatable, Sendable {
     /// To be worked on, and completed then.
     case new
@@ -109,7 +109,7 @@ public struct OffsetBook: Sendable {
     _ = ledgers[source.topic][place].ledger.received(offset)
   }
 
-  /// How far each partition is done, of those of which something came.
+  /// The progress of each partition of which a record came.
   public var progress: [PartitionProgress<Source>] {
     assigned.compactMap { source in
       let entry = ledgers[source.topic][Int(source.partition)]

@@ -10,7 +10,7 @@
 /// One owner thread; a new value per assignment, so that a late answer of a lost assignment has no ledger
 /// to land in.
 public struct OffsetLedger: Sendable {
-  /// What `received(_:)` says about a record.
+  /// The answer of `received(_:)` for a record.
   public enum Admission: UInt8, Sendable {
     /// First sight: the record is now open and has to be completed.
     case new

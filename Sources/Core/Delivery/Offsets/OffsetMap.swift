@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is completed above a committed offset, as the text that a commit carries beside it.
+/// The offsets completed above a committed offset, as the commit's metadata text.
 ///
 /// ```
 /// holes2:<runs>:<checksum>

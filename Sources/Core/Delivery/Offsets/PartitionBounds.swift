@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one partition may have unfinished before nothing more is taken from it.
+/// The most work that one partition may have unfinished before nothing more is taken from it.
 ///
 /// The bound is on what is open, not on the distance from the oldest open record to the newest: one slow record
 /// must not stop a partition, and hanging ones are rare. Beyond a bound the partition's records wait in Kafka; none
@@ -23,7 +23,7 @@ public struct PartitionBounds: Sendable, Equatable {
     self.spanAtMost = spanAtMost
   }
 
-  /// How many further records may be taken; 0 when a bound is reached.
+  /// The number of further records that may be taken; 0 when a bound is reached.
   public func allowance(open: Int, runs: Int, span: Int64) -> Int {
     guard runs < runsAtMost, span < spanAtMost else { return 0 }
     return max(0, openAtMost - open)

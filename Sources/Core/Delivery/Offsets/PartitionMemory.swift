@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a process knows of the partitions that it has given back, most of which come back with the next assignment: what
+/// The memory of the partitions that a process has given back, most of which come back with the next assignment: what
 /// was completed in them, and the `apns-id`s that it took. Says what an assigned partition begins with.
 public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
-  /// What a partition begins with.
+  /// The state that a partition begins with.
   public struct Start: Sendable {
     public var resume: ResumePoint
-    /// Whether the point says more than the group's offset and map do.
+    /// True if the point says more than the group's offset and map do.
     public var isNews: Bool
     /// The ids to begin with, and those that are to be read; nil where there were none before.
     public var ids: KeptWindows<Partition>.Start?
 
-    /// Whether ids are to be read before the partition is.
+    /// True if ids are to be read before the partition is.
     public var mustRead: Bool { ids?.missing.isEmpty == false }
   }
 
-  /// What is handed over when partitions are given back.
+  /// The completions that are handed over when partitions are given back.
   public var completions = CompletionMemory<Partition>()
   private var windows = KeptWindows<Partition>()
   private let capacity: Int
@@ -29,7 +29,7 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
     self.isRebuilding = isRebuilding
   }
 
-  /// What an assigned partition begins with; what was remembered of it is used up.
+  /// The state that an assigned partition begins with; what was remembered of it is used up.
   ///
   /// - Parameters:
   ///   - takesIDs: whether ids of the partition's records are remembered.

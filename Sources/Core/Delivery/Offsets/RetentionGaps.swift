@@ -31,7 +31,7 @@ public struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
 
   public init() {}
 
-  /// Whether there is something to ask.
+  /// True if there is something to ask.
   public var isCurious: Bool { !questions.isEmpty }
 
   /// A partition was assigned and will be read from this offset.

@@ -6,7 +6,7 @@ public struct StartOfReading<Partition: Hashable & Sendable>: Sendable {
   /// Partitions of the assignment whose ends are not known yet, with the group's offsets.
   private var open: [Partition: Int64?] = [:]
   private var unread: Int64 = 0
-  /// Whether some partition goes on above its first record.
+  /// True if some partition goes on above its first record.
   private var goesOn = false
 
   public init() {}

@@ -33,7 +33,7 @@ public struct RetryBudget: Sendable {
     if saved < Self.most * 100 { saved += share }
   }
 
-  /// Whether a push may be sent again at once; charges the budget if so.
+  /// True if a push may be sent again at once; charges the budget if so.
   ///
   /// - Parameter now: monotonic milliseconds.
   public mutating func spend(now: UInt64) -> Bool {

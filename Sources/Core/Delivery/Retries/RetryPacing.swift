@@ -18,7 +18,7 @@ public import Pipeline
 /// clocks are set. So no record waits longer for it than the tier's delay from when it is read, and what
 /// is due is told in monotonic time, which no step of the clock moves.
 public struct RetryPacing: Sendable {
-  /// How far behind a loop may be with what is due before the pace starts again, in milliseconds.
+  /// The most that a loop may be behind with what is due before the pace starts again, in milliseconds.
   private static let slack: Int64 = 100
   /// Records each second with which a wave begins.
   public static let first: Int64 = 100

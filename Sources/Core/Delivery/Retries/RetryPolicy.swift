@@ -3,7 +3,7 @@
 public import APNS
 public import Pipeline
 
-/// What becomes of a notification that was not accepted and may be sent again.
+/// Decides the next step of a notification that was not accepted and may be sent again.
 ///
 /// Attempts that APNs certainly did not process (refused streams, streams above GOAWAY's last-stream-id,
 /// never written ones) are free: they go to another connection at once and do not count.
@@ -18,7 +18,7 @@ public struct RetryPolicy: Sendable {
     case answered(Verdict)
   }
 
-  /// Where it goes now.
+  /// The next step of the notification.
   public enum Decision: Sendable, Equatable {
     /// In line again, to wait for the destination's recovery. The attempt is not counted.
     case keep
@@ -77,7 +77,7 @@ public struct RetryPolicy: Sendable {
       self.now = now
     }
 
-    /// Whether it would be of no more use in so many milliseconds.
+    /// True if it would be of no more use in so many milliseconds.
     func isExpired(in time: Int64 = 0) -> Bool { expiresAt != .max && now + time >= expiresAt }
   }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the sender wants to know of an answer's header fields.
+/// The header fields of an answer that the sender uses.
 public struct AnswerHead {
   /// 200…999; 0 while there is none.
   public fileprivate(set) var status: UInt16 = 0
   /// Bytes that the body must have; −1 without `content-length`.
   private(set) var contentLength = -1
-  /// What `retry-after` asks for.
+  /// The delay that `retry-after` asks for.
   public fileprivate(set) var retryAfter = RetryAfter()
   /// Values of 36 bytes, valid if they are there.
   public fileprivate(set) var id: InlineArray<36, UInt8> = .init(repeating: 0)
@@ -110,7 +110,7 @@ public struct AnswerHead {
     return first == 0x20 || first == 0x09 || last == 0x20 || last == 0x09
   }
 
-  /// What a name may have (RFC 9110 §5.6.2), in lower case as RFC 9113 §8.2.1 wants it.
+  /// The bytes that a name may have (RFC 9110 §5.6.2), in lower case as RFC 9113 §8.2.1 wants it.
   private static let isNameByte: [Bool] = {
     let allowed = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz".utf8)
     return (0..<256).map { allowed.contains(UInt8($0)) }

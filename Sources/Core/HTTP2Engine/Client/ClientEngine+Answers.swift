@@ -169,7 +169,7 @@ extension ClientEngine {
     return .body(token: token)
   }
 
-  /// Whether a part of a body is as long as `content-length` allows, and the last one as long as it says (RFC 9113
+  /// True if a part of a body is as long as `content-length` allows, and the last one as long as it says (RFC 9113
   /// §8.1.1).
   private mutating func isWithinLength(_ slot: Int, _ count: Int, isEnd: Bool) -> Bool {
     let left = streams[slot].answerLeft
@@ -178,7 +178,7 @@ extension ClientEngine {
     return isEnd ? count == left : count <= left
   }
 
-  /// What a frame carries without its padding (RFC 9113 §6.1, §6.2).
+  /// The content of a frame without its padding (RFC 9113 §6.1, §6.2).
   private static func unpadded(
     _ header: FrameHeader, _ payload: Span<UInt8>
   ) throws(ConnectionError) -> Range<Int> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ClientEngine {
-  /// What is to be written next. Whatever it names must be written before the next call.
+  /// The output to write next. Whatever it names must be written before the next call.
   @inline(__always)
   public mutating func nextOutput() -> ClientOutput {
     if !control.isEmpty { return .control }
@@ -59,7 +59,7 @@ extension ClientEngine {
     return nil
   }
 
-  /// How much of a request's body may go out in one frame now.
+  /// The number of bytes of a request's body that may go out in one frame now.
   @inline(__always)
   private func bodyRoom(_ slot: Int) -> Int {
     let left = streams[slot].bodyCount - streams[slot].bodySent

@@ -37,15 +37,15 @@ public struct ClientEngine: ~Copyable {
   var mayUnblock = false
   /// The stream ids below it have been written or given up.
   var writeCursor: UInt32
-  /// Where the header block that is being written begins, and whose body is.
+  /// The start of the header block that is being written, and the stream whose body is.
   var blockStart = 0
   var bodySlot = 0
   /// Open streams of which something was written.
   var writtenCount = 0
 
-  /// What flow control lets us send on the whole connection; 0 or less: blocked.
+  /// The credit that flow control leaves us on the whole connection; 0 or less: blocked.
   public internal(set) var sendWindow = LocalSettings.defaultWindow
-  /// What the peer has sent since we last gave it room.
+  /// The bytes that the peer has sent since we last gave it credit.
   var unacknowledged = 0
 
   /// The preface has been seen: SETTINGS.
@@ -56,7 +56,7 @@ public struct ClientEngine: ~Copyable {
   var firstArrival: UInt64?
   public internal(set) var hasReceivedGoAway = false
   public internal(set) var hasSentGoAway = false
-  /// What the peer did that ended the connection.
+  /// The peer's error that ended the connection.
   public internal(set) var failure: ConnectionError?
 
   public init(_ settings: LocalSettings = LocalSettings()) {
@@ -210,6 +210,6 @@ struct Sweep {
   var next: Int
   /// Streams above it were not processed.
   let last: UInt32
-  /// What ends the requests.
+  /// The error code that ends the requests.
   let code: ErrorCode
 }

@@ -30,7 +30,7 @@ public struct ClosedStream: Sendable, Equatable {
   public let isUnprocessed: Bool
 }
 
-/// What is to be written next.
+/// The output to write next.
 public enum ClientOutput: Sendable, Equatable {
   case nothing
   /// `ClientEngine.writeControl`.

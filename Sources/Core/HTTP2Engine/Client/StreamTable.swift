@@ -18,7 +18,7 @@ struct Stream {
   var status: UInt16 = 0
   /// Credits from the peer minus what was sent; the window is this and the peer's initial window.
   var sendCredit = 0
-  /// What the peer has sent since we last gave it room.
+  /// The bytes that the peer has sent since we last gave it credit.
   var unacknowledged = 0
   var bodyCount = 0
   var bodySent = 0
@@ -45,7 +45,7 @@ struct StreamTable {
   @inline(__always)
   private func place(_ id: UInt32) -> Int { Int(id >> 1) & (slots.count - 1) }
 
-  /// Where an open stream is.
+  /// The slot of an open stream.
   @inline(__always)
   func slot(of id: UInt32) -> Int? {
     let place = place(id)
@@ -81,7 +81,7 @@ struct StreamTable {
     count -= 1
   }
 
-  /// Whether no request has had this id yet (RFC 9113 §5.1.1).
+  /// True if no request has had this id yet (RFC 9113 §5.1.1).
   @inline(__always)
   func isIdle(_ id: UInt32) -> Bool { id >= nextID || id < firstID }
 

@@ -5,7 +5,7 @@
 /// counts for the first: the peer may have read a part of it.
 public struct UnsentStreams {
   private struct Record {
-    /// Where the record ends among all bytes for the socket.
+    /// The end of the record among all bytes for the socket.
     let end: UInt64
     /// The first stream that begins behind it.
     let next: UInt32

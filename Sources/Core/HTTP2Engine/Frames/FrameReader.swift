@@ -4,7 +4,7 @@
 ///
 /// A frame that arrives whole is read where it is; only one that is split is kept here meanwhile.
 struct FrameReader {
-  /// Where the next frame's payload is.
+  /// The place of the next frame's payload.
   enum Next {
     /// More bytes are needed.
     case none

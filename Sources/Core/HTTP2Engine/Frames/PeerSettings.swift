@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the peer's SETTINGS say (RFC 9113 §6.5.2).
+/// The peer's SETTINGS (RFC 9113 §6.5.2).
 public struct PeerSettings: Sendable, Equatable {
   public internal(set) var headerTableSize = 4_096
   /// One until the server's SETTINGS arrive, as APNs allows; no limit if they name none.
   public internal(set) var maxConcurrentStreams: UInt32 = 1
   public internal(set) var initialWindowSize = 65_535
   public internal(set) var maxFrameSize = 16_384
-  /// What a request's fields may count for; nil: the peer has not said. Advisory.
+  /// The most that a request's fields may count for; nil: the peer has not said. Advisory.
   public internal(set) var maxHeaderListSize: UInt32?
 
   /// Windows end here (RFC 9113 §6.9.1).
@@ -64,7 +64,7 @@ public struct PeerSettings: Sendable, Equatable {
   }
 }
 
-/// What we announce; the RFC's defaults where nothing else is wanted.
+/// The SETTINGS that we announce; the RFC's defaults where nothing else is wanted.
 public struct LocalSettings: Sendable {
   /// 0 keeps the peer's answers static once it has acknowledged.
   public var headerTableSize: UInt32 = 0
@@ -73,7 +73,7 @@ public struct LocalSettings: Sendable {
   public var initialWindowSize: UInt32 = 65_535
   /// Room for all answers, 65,535 or more.
   public var connectionWindow: UInt32 = 65_535
-  /// What an answer's fields may count for.
+  /// The most that an answer's fields may count for.
   public var maxHeaderListSize: UInt32 = 65_536
   /// Id of the first stream, odd: near 2³¹−1 to see what becomes of it when ids run out.
   public var firstStreamID: UInt32 = 1

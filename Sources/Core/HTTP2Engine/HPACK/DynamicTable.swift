@@ -4,9 +4,9 @@
 struct DynamicTable {
   /// Oldest first.
   private var fields: [TableField] = []
-  /// What the fields count for together; at most `capacity`.
+  /// The size of all fields together; at most `capacity`.
   private(set) var size = 0
-  /// What they may count for (RFC 7541 §4.2).
+  /// The most that they may count for (RFC 7541 §4.2).
   private(set) var capacity: Int
   /// Changes with every change of the table, so that whoever wrote an index down knows when it is void.
   private(set) var generation = 0
@@ -40,7 +40,7 @@ struct DynamicTable {
     size += field.size
   }
 
-  /// What was written down about the table is to be written anew.
+  /// Makes all encoded forms that depend on the table invalid.
   mutating func invalidate() { generation += 1 }
 
   mutating func changeCapacity(_ capacity: Int) {

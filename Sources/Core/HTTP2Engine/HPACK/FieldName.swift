@@ -4,7 +4,7 @@
 public enum FieldName: UInt8, CaseIterable, Sendable {
   case path, apnsExpiration, apnsID, apnsRequestID, apnsCollapseID
 
-  /// Whether it is the path.
+  /// True for the path.
   public var isPath: Bool { if case .path = self { true } else { false } }
 
   static let texts: [[UInt8]] = FieldName.allCases.map { name in
@@ -20,7 +20,7 @@ public enum FieldName: UInt8, CaseIterable, Sendable {
   }
 }
 
-/// Where these names stand in the compression table.
+/// The indexes of these names in the compression table.
 struct NameIndexes {
   private var indexes = [Int](repeating: 0, count: FieldName.allCases.count)
   private var generation = -1

@@ -12,7 +12,7 @@ public struct HeaderDecoder {
   private let huffman: Huffman
   /// The largest capacity that the peer may choose.
   private var limit = Self.initialCapacity
-  /// What the fields of this block count for so far.
+  /// The size of this block's fields so far.
   private var listSize = 0
   private var isAtStart = true
 
@@ -24,7 +24,7 @@ public struct HeaderDecoder {
     huffman = .shared
   }
 
-  /// What the fields of the compression table count for.
+  /// The size of the compression table's fields.
   var tableSize: Int { table.size }
 
   /// Says whether what an index meant still holds.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a field is written.
+/// The representation of a field in the header block.
 public enum FieldIndexing: Sendable {
   /// Enters the compression table, and is an index from then on (RFC 7541 §6.2.1).
   case incremental
@@ -21,9 +21,9 @@ public struct HeaderEncoder {
   /// request.
   private let blocksBetweenTurnovers: Int
   private var blocksSinceTurnover = 0
-  /// What may still enter a full table.
+  /// The size that may still enter a full table.
   private var allowance: Int
-  /// Whether a field was written out that would enter the table if there were room.
+  /// True if a field was written out that would enter the table if there were room.
   private var isCrowded = false
   /// The smallest capacity since the last block, and the last one; nil when none has changed (RFC 7541 §4.2).
   private var announced: (least: Int, last: Int)?
@@ -91,7 +91,7 @@ public struct HeaderEncoder {
     return true
   }
 
-  /// What is in use and was pushed out enters the table again, and what is not in use leaves it, such as provider tokens
+  /// Lets fields in use that were evicted enter the table again, and those not in use leave it, such as provider tokens
   /// that were renewed. Of what enters at its beginning nothing is pushed out before its end.
   private mutating func beginTurnover() {
     isCrowded = false

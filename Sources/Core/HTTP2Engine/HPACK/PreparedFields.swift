@@ -12,7 +12,7 @@ struct PreparedFields {
   /// The owner's number for these fields.
   let key: UInt64
   private let fields: [Field]
-  /// How they are written while the table's generation is `generation`; nil: not written down.
+  /// The encoded fields while the table's generation is `generation`; nil: not written down.
   private var encoded: [UInt8]?
   private var generation = 0
   /// Requests that wait to be written and refer to these fields.

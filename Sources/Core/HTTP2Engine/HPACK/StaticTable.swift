@@ -23,7 +23,7 @@ struct TableField: Equatable {
       | UInt32(bytes[count - 2]) &<< 8 | UInt32(bytes[count - 1])
   }
 
-  /// Whether it has this name, and whether it has this value, too.
+  /// Compares the entry with this name, and with this value, too.
   @inline(__always)
   func matches(
     _ name: Span<UInt8>, _ value: Span<UInt8>, _ marks: (name: UInt32, value: UInt32)
@@ -32,7 +32,7 @@ struct TableField: Equatable {
     return (true, valueMark == marks.value && value.equals(self.value))
   }
 
-  /// What the field counts for in a table and in a list (RFC 7541 §4.1).
+  /// The size that the field counts for in a table and in a list (RFC 7541 §4.1).
   var size: Int { name.count + value.count + 32 }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import JSON
 
-/// What gorush answers.
+/// The answers of gorush.
 public enum GorushAnswer {
   /// - Parameters:
   ///   - count: tokens of notifications for iOS.

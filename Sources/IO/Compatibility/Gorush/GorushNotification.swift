@@ -3,7 +3,7 @@ public import JSON
 
 /// An entry of `notifications` in the body of gorush's `POST /api/push`, as far as it concerns iOS.
 public struct GorushNotification: Sendable {
-  /// What a notification is for; only iOS is sent.
+  /// The platform of a notification; only iOS is sent.
   public enum Platform: Int64, Sendable {
     case ios = 1
     case android = 2
@@ -136,7 +136,7 @@ struct GorushAlert: Sendable {
 
   subscript(name: String) -> String { texts[name] ?? "" }
 
-  /// Whether iOS gets an object in place of a text because of this.
+  /// True if iOS gets an object in place of a text because of this.
   var isGiven: Bool {
     texts.values.contains { !$0.isEmpty } || !locArguments.isEmpty || !titleLocArguments.isEmpty
       || summaryCount > 0

@@ -9,7 +9,7 @@ public struct GorushTranslator: Sendable {
 
   /// The bundle id of notifications without a topic; gorush leaves that to its certificate.
   private let app: String?
-  /// Where a notification goes that says neither `production` nor `development`.
+  /// The environment of a notification that says neither `production` nor `development`.
   private let environment: Environment
   private let types: PushTypes
 
@@ -36,7 +36,7 @@ public struct GorushTranslator: Sendable {
     }
   }
 
-  /// What all requests of a notification have in common.
+  /// The members that all requests of a notification have in common.
   private func members(
     _ notification: GorushNotification, _ payload: JSONValue
   ) throws(CompatibilityError) -> JSONObject {

@@ -20,7 +20,7 @@ public enum PusherFeedback {
     ]
   }
 
-  /// Whether pusher's listeners delete a token for this reason.
+  /// True if pusher's listeners delete a token for this reason.
   private static func deletes(_ reason: String) -> Bool {
     ["BadDeviceToken", "Unregistered", "TopicDisallowed", "DeviceTokenNotForTopic"].contains(reason)
   }

@@ -32,7 +32,7 @@ struct BrokerControl {
     ]
   }
 
-  /// What a body asks for that cannot be done; the answer names the field.
+  /// An impossible demand of a body; the answer names the field.
   private struct Refusal: Error {
     let text: String
   }

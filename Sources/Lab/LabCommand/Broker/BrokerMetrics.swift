@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Telemetry
 
-/// What the embedded broker has on `/metrics`.
+/// The metrics of the embedded broker on `/metrics`.
 public enum BrokerMetrics {
   static let records = Metric(
     "martlet_broker_records_total", .counter, "Records written to all topics.")

@@ -6,7 +6,7 @@ import Pipeline
 import ServiceKit
 import Telemetry
 
-/// What the broker command counts.
+/// The counters of the broker command.
 enum RetentionCounter: Int, CounterKey {
   /// Records written to all topics.
   case records
@@ -22,7 +22,7 @@ enum RetentionCounter: Int, CounterKey {
 /// Says what becomes of the embedded broker's records: which writers wait for readers, which rings have turned, and,
 /// loudly, if ever a record was dropped that somebody still had to read.
 final class RetentionWatch {
-  /// How the line begins that says that records are lost.
+  /// The prefix of the line that reports lost records.
   static let lossMessage =
     "UNREAD RECORDS WERE DROPPED: the embedded broker keeps 5 MiB per partition"
 

@@ -3,8 +3,8 @@ public import APNS
 import Bytes
 import Glibc
 
-/// What the audit wants of the receipt of a delivered notification, from a line as `ReceiptEncoder` writes it. Nearly all
-/// receipts are such, and to read one as JSON costs as much as to send the notification.
+/// The facts that the audit wants of the receipt of a delivered notification, from a line as `ReceiptEncoder` writes
+/// it. Nearly all receipts are such, and to read one as JSON costs as much as to send the notification.
 public struct DeliveredLine: Equatable {
   public let id: NotificationID
   /// Milliseconds since the epoch: of the request, and of the outcome.

@@ -2,7 +2,7 @@
 import Bytes
 import Store
 
-/// What feedback wrote, read back from its files.
+/// The rows that feedback wrote, read back from its files.
 enum DemoDatabase {
   /// The devices that are invalid now.
   static func invalidTokens(_ path: String) throws -> Set<DemoGateway.Device> {

@@ -46,7 +46,7 @@ public final class DemoFeeder {
     try advance()
   }
 
-  /// Whether every line has its answer from Kafka.
+  /// True if every line has its answer from Kafka.
   public var isDone: Bool { line == nil && producer.outstanding == 0 }
 
   /// Lines that were handed to Kafka and have no answer yet.

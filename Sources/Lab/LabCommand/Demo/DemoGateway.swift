@@ -22,7 +22,7 @@ public final class DemoGateway {
   /// - Parameter address: `host:port` of the admin port.
   public init(address: String) { base = "http://\(address)" }
 
-  /// Whether the simulator is there.
+  /// True if the simulator answers.
   public var answers: Bool { (try? client.get("\(base)/health"))?.status == 200 }
 
   /// Declares devices unregistered since a moment, in milliseconds.
@@ -100,7 +100,7 @@ public struct GatewayRequest {
   public let id: NotificationID?
   /// nil without a token or topic.
   public let device: DemoGateway.Device?
-  /// What it was answered; 0 for a request that was never answered.
+  /// The status of its answer; 0 for a request that was never answered.
   public let status: Int
   public let reason: String?
   /// Milliseconds since the epoch.

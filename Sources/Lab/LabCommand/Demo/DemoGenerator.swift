@@ -9,7 +9,7 @@ import Random
 public struct DemoGenerator {
   /// One in this many devices no longer has the app.
   private static let devicesPerUnregistered: UInt64 = 50
-  /// How far back a repeated request may lie.
+  /// The greatest distance between a repeated request and the first one, in requests.
   private static let memory = 500
 
   private var random: SeededGenerator

@@ -2,8 +2,8 @@
 public import APNS
 public import Pipeline
 
-/// What is known of each notification of a run, from the requests as they were produced and from
-/// three independent reports: receipts, dead letters and the gateway's own list.
+/// The account of each notification of a run, from the requests as they were produced and from three independent
+/// reports: receipts, dead letters and the gateway's own list.
 ///
 /// Notifications are kept by their 128-bit id: about 60 bytes each, whatever their size.
 public final class DemoLedger {
@@ -21,8 +21,8 @@ public final class DemoLedger {
     /// Index of the receipt's reason.
     var reason: UInt16 = 0
     public var isDeadLetter = false
-    /// Whether a request of this run asked for it. A receipt may be read before the request's own
-    /// delivery report, so accounts begin with whichever comes first.
+    /// True if a request of this run asked for it. A receipt may be read before the request's own delivery report, so
+    /// accounts begin with whichever comes first.
     public var isExpected = false
 
     public var isAccountedFor: Bool {
@@ -149,7 +149,7 @@ public final class DemoLedger {
     return (Int32(place >> 48), Int64(place & 0xffff_ffff_ffff), Array(ids[range]))
   }
 
-  /// What was said about a notification; nil when nothing was.
+  /// The account of a notification; nil when nothing was.
   public subscript(id: NotificationID) -> Account? { accounts[id] }
 
   /// Notifications that the requests ask for, one that is asked for twice named twice.
@@ -168,8 +168,8 @@ public final class DemoLedger {
     return count
   }
 
-  /// How many requests, from the first one acknowledged on, are accounted for without a gap: for how long
-  /// a fault holds the pipeline up.
+  /// The number of requests, from the first one acknowledged on, that are accounted for without a gap: for how long a
+  /// fault holds the pipeline up.
   ///
   /// - Parameter mayWait: whether a notification waits rightly, so that it holds nothing up.
   public func settledRequests(
@@ -195,7 +195,7 @@ extension DemoLedger {
     requests.values.reduce(0) { $0 + open($1) }
   }
 
-  /// How many notifications of a request nothing accounts for.
+  /// The number of notifications of a request that nothing accounts for.
   private func open(
     _ request: Request, _ isTaken: (NotificationID) -> Bool = { _ in false }
   ) -> Int {

@@ -7,7 +7,7 @@ import OperatorCommand
 import Pipeline
 import ServiceKit
 
-/// Where a demo runs: its folder, its requests file, its topics.
+/// The place of a demo: its folder, its requests file, its topics.
 struct DemoPlace {
   let folder: String
   /// The requests, generated or the user's.

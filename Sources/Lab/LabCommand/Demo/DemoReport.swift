@@ -2,7 +2,7 @@
 import JSON
 public import Telemetry
 
-/// What the demo found, as a table for people and as JSON for programs.
+/// The demo's result, as a table for people and as JSON for programs.
 public struct DemoReport {
   public var totals = DemoTotals()
   /// Notifications that ingest accepted: those on the lanes and those it suppressed.
@@ -20,7 +20,7 @@ public struct DemoReport {
 
   public init() {}
 
-  /// What is wrong with the run; empty when everything adds up.
+  /// The faults of the run; empty when everything adds up.
   public var problems: [String] {
     var problems: [String] = []
     if totals.lost > 0 { problems.append("\(totals.lost) lost: neither receipt nor dead letter") }

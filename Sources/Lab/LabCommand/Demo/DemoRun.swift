@@ -9,7 +9,8 @@ import ServiceKit
 
 /// One run of the demo: starts the pipeline, feeds it, follows what comes out, and adds it all up.
 final class DemoRun {
-  /// How long nothing new must come before the sums are trusted, and between two looks at them.
+  /// The time for which nothing new must come before the sums are trusted, and between two looks at them, in
+  /// milliseconds.
   private static let quietMilliseconds: UInt64 = 400
   /// Texts of requests that wait for the end of the load before the ledger has them.
   private static let mostBytes = 128 << 20
@@ -23,7 +24,7 @@ final class DemoRun {
   private let ledger = DemoLedger()
   private var progress = ProgressLine("demo", unit: "outcomes")
   private var hasKilled = false
-  /// What a reader of the result should know beside it.
+  /// Remarks for the reader of the result.
   private(set) var remarks: [String] = []
 
   init(
@@ -121,8 +122,9 @@ final class DemoRun {
       note: (["\(feeder.acknowledged) requests"] + kinds).joined(separator: ", "))
   }
 
-  /// How much of the run is done: the share of the requests that is in Kafka, and of what they ask for the share that has
-  /// an outcome. nil when all of it has: the rest is waiting for repeats and comparing reports, which has no measure.
+  /// The part of the run that is done: the share of the requests that is in Kafka, and of what they ask for the share
+  /// that has an outcome. nil when all of it has: the rest is waiting for repeats and comparing reports, which has no
+  /// measure.
   ///
   /// - Parameter fed: nil when the requests' number is not known.
   static func fraction(fed: Double?, asked: Int, answered: Int) -> Double? {

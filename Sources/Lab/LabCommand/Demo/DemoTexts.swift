@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the demo's apps say, in the languages of their users.
+/// The messages of the demo's apps, in the languages of their users.
 enum DemoTexts {
   struct App: Sendable {
     let bundleID: String

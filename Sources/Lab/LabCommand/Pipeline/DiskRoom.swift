@@ -2,8 +2,8 @@
 import Glibc
 import ServiceKit
 
-/// Whether a folder's disk takes what a pipeline writes: keys, addresses, logs and the database. A process whose log
-/// cannot be written says nothing, so its end of the disk has to be said for it.
+/// Checks that a folder's disk takes what a pipeline writes: keys, addresses, logs and the database. A process whose
+/// log cannot be written says nothing, so its end of the disk has to be said for it.
 struct DiskRoom {
   /// Bytes below which a pipeline is not started.
   static let needed: UInt64 = 64 << 20
@@ -34,7 +34,7 @@ struct DiskRoom {
         + " free some, or name a folder on another disk with --dir")
   }
 
-  /// What is to be said now: nothing as long as there is room, and once when there is none any more.
+  /// The message to print now: nothing as long as there is room, and once when there is none any more.
   mutating func news() -> String? {
     guard let free = size(folder) else { return nil }
     defer { isLow = free < Self.least }

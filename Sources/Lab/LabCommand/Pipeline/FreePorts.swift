@@ -24,7 +24,7 @@ public enum FreePorts {
     return try Socket.listening(on: .loopback(port: 0))
   }
 
-  /// Whether a broker could listen on this port. One that connections of an earlier broker still linger on is free.
+  /// True if a broker could listen on this port. One that connections of an earlier broker still linger on is free.
   static func isFree(_ port: UInt16) -> Bool {
     do {
       _ = try Socket.listening(on: .loopback(port: port))

@@ -11,9 +11,9 @@ import Telemetry
 /// Every process of the pipeline on this machine, as children of this one: for `up`, the demo and
 /// tests.
 public final class LocalPipeline {
-  /// What to run, and how.
+  /// The processes to run, and their options.
   public struct Plan: Sendable {
-    /// Where keys, logs and the database are; made if it is not there.
+    /// The folder of keys, logs and the database; made if it is not there.
     public var folder: String
     public var senders = 1
     /// A cluster that runs already, or nil to run an embedded broker.
@@ -33,9 +33,9 @@ public final class LocalPipeline {
     public var extra: [String: [String]] = [:]
     /// Further variables by process, such as `feedback`; `NAME=value` each.
     public var environment: [String: [String]] = [:]
-    /// Whether a web page shows how the processes are doing.
+    /// True if a web page shows how the processes are doing.
     public var hasConsole = false
-    /// Whether requests are taken over HTTP.
+    /// True if requests are taken over HTTP.
     public var hasAPI = false
     /// The file of subscriptions to webhooks, if there are any.
     public var subscriptions: String?
@@ -50,11 +50,11 @@ public final class LocalPipeline {
     }
   }
 
-  /// What clients of Kafka take for the port if none is said.
+  /// The port that clients of Kafka use if none is named.
   private static let kafkaPort: UInt16 = 9_092
   private static let apiPort: UInt16 = 8_080
-  /// What suits the embedded broker: a rebalance takes the session's time less a second there, and batches of one record
-  /// are dear.
+  /// The timings that suit the embedded broker: a rebalance takes the session's time less a second there, and batches
+  /// of one record are dear.
   private static let brokerTimings = [
     "--kafka.consumer.session.timeout.ms=6000", "--kafka.producer.linger.ms=5",
   ]
@@ -74,7 +74,7 @@ public final class LocalPipeline {
   private(set) var api: (url: String, key: String)?
   /// The simulator's channel management in both environments.
   private var channels = (production: "", sandbox: "")
-  /// What the processes write, as it comes.
+  /// The output of the processes, as it comes.
   let journal = ProcessJournal()
   /// The status pages that stand in the file of addresses; nil before there is one.
   private var writtenPages: [String]?
@@ -85,8 +85,8 @@ public final class LocalPipeline {
   /// A properties file with which `martlet channels` finds the simulator.
   public var channelSettings: String { "\(plan.folder)/channels.properties" }
   public var database: String { "\(plan.folder)/tokens.db" }
-  /// Where every address stands for scripts, as long as the pipeline runs. That of a process's status pages comes when
-  /// the process is ready.
+  /// The file that has every address for scripts, as long as the pipeline runs. That of a process's status pages comes
+  /// when the process is ready.
   public var addressesFile: String { "\(plan.folder)/addresses.json" }
   /// Every address by its name, in the order of the processes.
   var addresses: [(name: String, address: String)] {
@@ -149,7 +149,7 @@ public final class LocalPipeline {
     writtenPages = pages.map(\.url)
   }
 
-  /// Where each process has its status pages, by name.
+  /// The address of each process's status pages, by name.
   var statusPages: [(process: String, url: String)] {
     journal.statusPages.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }

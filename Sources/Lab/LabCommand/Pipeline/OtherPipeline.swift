@@ -14,7 +14,7 @@ import ServiceKit
 /// No request of Kafka's tells that on every cluster, so it asks the other pipeline's signer: a request for a provider
 /// token, of a kind that changes nothing, that somebody reads and commits.
 struct OtherPipeline {
-  /// How long a living signer may take to read a request and to commit it, in milliseconds.
+  /// The time that a living signer may take to read a request and to commit it, in milliseconds.
   static let patience: UInt64 = 5_000
 
   private let cluster: KafkaCluster

@@ -9,13 +9,13 @@ final class ProcessJournal {
   private struct Log {
     let process: String
     let path: String
-    /// Where the next look begins.
+    /// The offset at which the next look begins.
     var offset = 0
-    /// What was read of a line that was not whole yet.
+    /// The bytes of a line that was not complete yet.
     var rest: [UInt8] = []
   }
 
-  /// What one look takes of one file at most; the next one takes the rest.
+  /// The most that one look takes of one file, in bytes; the next one takes the rest.
   private static let pieceSize = 1 << 20
 
   private static let statusLine = "\(StatusServer.message) url="
@@ -25,9 +25,9 @@ final class ProcessJournal {
   private var errors: [(process: String, line: String)] = []
   /// Processes that have reported that they are ready.
   private(set) var ready: Set<String> = []
-  /// Where the processes' status pages are, by process: `http://127.0.0.1:43210`.
+  /// The addresses of the processes' status pages, by process: `http://127.0.0.1:43210`.
   private(set) var statusPages: [String: String] = [:]
-  /// Whether a process said that records are gone that somebody still had to read.
+  /// True if a process said that records are gone that somebody still had to read.
   private(set) var hasLoss = false
 
   /// Follows a process's log from now on; the file may be made later.

@@ -7,21 +7,21 @@ import Synchronization
 
 /// A program to run as a child.
 public struct ChildProgram: Sendable {
-  /// How it is called in messages; unique within its tree.
+  /// The name in messages; unique within its tree.
   public var name: String
   public var path: String
   public var arguments: [String]
-  /// Where both of its outputs go; nil leaves them where the parent's go.
+  /// The file for both of its outputs; nil leaves them where the parent's go.
   public var logFile: String?
   /// Bytes of the log above which it starts again; what was in it is kept beside it as `FILE.1`. nil: never.
   public var logLimit: Int?
-  /// Whether it is started again, after a pause, when it ends by itself.
+  /// True if it is started again, after a pause, when it ends by itself.
   public var restarts: Bool
   /// Programs of a higher stage are stopped first, those of one stage together.
   public var stage: Int
   /// Variables beside the inherited ones, `NAME=value` each.
   public var environment: [String] = []
-  /// Whether a stop waits until the program takes it, however early it comes: for our own programs, which do.
+  /// True if a stop waits until the program takes it, however early it comes: for our own programs, which do.
   public var holdsStop = false
 
   public init(
@@ -52,11 +52,11 @@ public struct ChildState: Sendable {
   public let name: String
   /// nil while it does not run.
   public internal(set) var pid: Int32?
-  /// How often it was started again.
+  /// The number of times that it was started again.
   public internal(set) var restarts = 0
-  /// How it ended each time: an exit status, or 128 + the signal's number.
+  /// The status of each of its ends: an exit status, or 128 + the signal's number.
   public internal(set) var endings: [Int32] = []
-  /// How it ended last; nil before the first end.
+  /// The status of its last end; nil before the first end.
   public var lastStatus: Int32? { endings.last }
 }
 

@@ -126,7 +126,7 @@ public enum UpCommand: Service {
     return plan
   }
 
-  /// Whether a pipeline can work there: alone, and on topics that are what they should be.
+  /// Checks that a pipeline can work there: alone, and on topics that are what they should be.
   private static func checkCluster(
     _ configuration: KafkaConfiguration, _ names: TopicNames, _ context: ServiceContext
   ) throws {

@@ -23,7 +23,7 @@ final class CanaryLoop {
   private var batch = KafkaBatch(capacity: 500)
   private let parser = JSONParser()
   private var watches: [CanaryWatch]
-  /// What the ids of this process have in common; another process, or an earlier one, has another.
+  /// The prefix that the ids of this process have in common; another process, or an earlier one, has another.
   private let idStart: String
   private let idBytes: [UInt8]
   private var count: UInt = 0

@@ -4,7 +4,7 @@ import ServiceKit
 import Synchronization
 public import Telemetry
 
-/// What `martlet canary` has on `/metrics`.
+/// The metrics of `martlet canary` on `/metrics`.
 public enum CanaryMetrics {
   private static let labels = ["app", "environment", "target"]
   private static let bound = "\(CanarySpecification.most) canaries"
@@ -30,7 +30,7 @@ public enum CanaryMetrics {
   public static let all = [success, lastSuccess, results, stages]
 }
 
-/// What the canaries have come to. One thread writes, any may read.
+/// The results of the canaries. One thread writes, any may read.
 final class CanaryTelemetry: MetricSource {
   private struct Figures {
     var success: Int?

@@ -3,7 +3,7 @@ import APNS
 import JSON
 import Settings
 
-/// Where a canary's pushes go, and how often: `app,environment,token|channel,every`.
+/// The target of a canary's pushes, and their interval: `app,environment,token|channel,every`.
 struct CanarySpecification: Sendable, Equatable {
   enum Target: Sendable, Equatable {
     /// A device token, in lower case.
@@ -17,7 +17,7 @@ struct CanarySpecification: Sendable, Equatable {
   static let most = 100
   /// Milliseconds.
   static let intervals: ClosedRange<Int64> = 1_000...86_400_000
-  /// What every request id of a canary begins with.
+  /// The prefix of every request id of a canary.
   static let idPrefix = "martlet-canary:"
 
   let app: String
@@ -58,7 +58,7 @@ struct CanarySpecification: Sendable, Equatable {
     intervalMilliseconds = every
   }
 
-  /// What is hexadecimal is a device token.
+  /// Reads a target: hexadecimal digits are a device token.
   private static func target(_ text: String) throws(CanaryProblem) -> Target {
     if (try? DeviceToken.validate(text.utf8.span)) != nil { return .device(text.lowercased()) }
     if (try? ChannelID.validate(text.utf8.span)) != nil { return .channel(text) }

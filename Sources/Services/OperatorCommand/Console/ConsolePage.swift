@@ -9,7 +9,7 @@ enum ConsolePage {
     route("/console.js", "text/javascript; charset=utf-8", script),
   ]
 
-  /// What the page may do: load its own style and script, and ask its own server.
+  /// The content security policy of the page: load its own style and script, and ask its own server.
   private static let policy =
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none';"
     + " form-action 'none'; frame-ancestors 'none'"

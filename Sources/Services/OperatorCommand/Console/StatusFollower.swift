@@ -46,7 +46,7 @@ final class StatusFollower: Sendable {
     }
   }
 
-  /// What was read, for the rates of the next time.
+  /// Reads the pages, and returns the values for the rates of the next time.
   private func look(
     _ before: (readings: [ProcessReading], at: UInt64)?
   ) -> (readings: [ProcessReading], at: UInt64)? {

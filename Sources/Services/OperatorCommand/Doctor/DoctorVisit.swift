@@ -15,7 +15,7 @@ struct DoctorVisit: Sendable {
   var name: String { ([executable] + command).joined(separator: " ") }
   /// nil: it is not checked, for the reason of the finding.
   let arguments: [String]?
-  /// What is said beside what the program says.
+  /// The remark beside the program's findings.
   let note: Finding?
 
   static let programs = ["ingest", "sender", "signer", "feedback"]
@@ -67,16 +67,16 @@ struct DoctorVisit: Sendable {
 
   /// The setting that names the file without which an optional program has nothing to do.
   private static let ownFile = ["api": "keys", "webhooks": "subscriptions"]
-  /// Where systemd makes the folders of units (`StateDirectory=`).
+  /// The folder in which systemd makes the folders of units (`StateDirectory=`).
   private static let stateFolder = "/var/lib/"
 
-  /// Whether a database would be in a folder of systemd's that is not there yet.
+  /// True if a database would be in a folder of systemd's that is not there yet.
   private static func isBeforeFirstStart(_ path: String) -> Bool {
     guard path.hasPrefix(stateFolder), let end = path.lastIndex(of: "/") else { return false }
     return !File.exists(String(path[..<end]))
   }
 
-  /// What a settings file says; nothing of one that cannot be read, which its program says.
+  /// The entries of a settings file; nothing of one that cannot be read, which its program says.
   private static func entries(_ file: String) -> [String: String] {
     guard let bytes = try? File.read(file), let text = String(validating: bytes, as: UTF8.self),
       let properties = try? PropertiesFile(parsing: text, path: file)
@@ -85,7 +85,7 @@ struct DoctorVisit: Sendable {
       properties.entries.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// What a program needs that has no settings file and no flag here. Nothing is written there.
+  /// The settings that a program without a settings file needs, and that have no flag here. Nothing is written there.
   private static func defaults(_ program: String) -> [String] {
     program == "feedback"
       ? ["--database", "/tmp/martlet-doctor-\(UInt64.random(in: .min ... .max)).sqlite"] : []

@@ -50,7 +50,7 @@ public enum PauseCommand: Service {
     StandardOutput.line("paused \(subject.key)")
   }
 
-  /// What is paused, a line each.
+  /// The paused apps and lanes, a line each.
   private static func list(
     _ target: PauseTarget, _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) -> [String] {

@@ -6,7 +6,7 @@ import Pipeline
 import ServiceKit
 import Settings
 
-/// What `martlet pause` and `martlet resume` are about, and where: their common settings.
+/// The target of `martlet pause` and `martlet resume`, and the cluster: their common settings.
 struct PauseTarget: Sendable {
   let kafka: KafkaConfiguration
   let names: TopicNames

@@ -11,7 +11,7 @@ struct Blockage: Sendable, Equatable {
   let state: String
   /// Apple's reason; empty where APNs gave none.
   let reason: String
-  /// How long it has been so, in seconds; of the longest in this state where destinations are not told apart.
+  /// The time for which it has been so, in seconds; of the longest in this state where destinations are not told apart.
   let seconds: Double
   /// Notifications in the senders' memory that wait for it. Others wait in Kafka.
   let waiting: Double
@@ -90,7 +90,7 @@ struct Blockage: Sendable, Equatable {
 }
 
 extension MetricPage.Series {
-  /// Whether a refusal explains a destination's state: it does not explain that the gateway does not answer.
+  /// True if a refusal explains a destination's state: it does not explain that the gateway does not answer.
   fileprivate func explains(_ held: MetricPage.Series) -> Bool {
     ["app", "credential"].contains(held.labels["state"])
       && ["credential", "environment"].allSatisfy { labels[$0] == held.labels[$0] }

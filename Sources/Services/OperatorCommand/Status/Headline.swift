@@ -10,7 +10,7 @@ enum Headline: String, Sendable {
   /// takes no records.
   case blocked
 
-  /// What `martlet status` exits with.
+  /// The exit status of `martlet status`.
   var exitStatus: Int32 {
     switch self {
     case .ready: 0
@@ -49,7 +49,7 @@ extension PipelineStatus {
 }
 
 extension PipelineStatus.Process {
-  /// Whether it is a process of this program: `sender-1`, or `martlet-sender 10.0.0.5:9464`.
+  /// True if it is a process of this program: `sender-1`, or `martlet-sender 10.0.0.5:9464`.
   fileprivate func isNamed(_ program: String) -> Bool {
     let prefix = "martlet-"
     return (name.hasPrefix(prefix) ? name.dropFirst(prefix.count) : name[...]).hasPrefix(program)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Telemetry
 
-/// How a pipeline is doing, from two readings of its processes' pages.
+/// The state of a pipeline, from two readings of its processes' pages.
 struct PipelineStatus: Sendable {
   struct Process: Sendable {
     let name: String
@@ -21,7 +21,7 @@ struct PipelineStatus: Sendable {
   struct Canary: Sendable, Equatable {
     /// App, environment and the start of its target.
     let name: String
-    /// Whether its last push was delivered.
+    /// True if its last push was delivered.
     let isWell: Bool
     /// Seconds since one was; nil if none ever was.
     let lastSuccess: Double?
@@ -67,7 +67,7 @@ struct PipelineStatus: Sendable {
   let delivery: (median: Double, p99: Double)?
   /// The slowest tenth of APNs' answers between the readings took longer, in seconds; nil without one.
   let slowestAnswers: Double?
-  /// How far a sender's clock was ahead of a signer's, in seconds.
+  /// The time by which a sender's clock was ahead of a signer's, in seconds.
   let clockDifference: Double
   let credentialsWithoutToken: Double
   /// Age of the provider token that is oldest of those in use, in seconds; nil without one.
@@ -82,7 +82,7 @@ struct PipelineStatus: Sendable {
   let databaseFailing: Double
   /// Files that changed and are refused, each with the app that it would take away if there is one.
   let refusedReloads: [String]
-  /// Whether something on the way answers in Apple's place: it does now, or it did and nothing goes through the gateway
+  /// True if something on the way answers in Apple's place: it does now, or it did and nothing goes through the gateway
   /// since.
   let hasForeignAnswers: Bool
   /// Age of the oldest event that each webhook's endpoint has not accepted, in seconds.
@@ -91,7 +91,7 @@ struct PipelineStatus: Sendable {
   /// Apps and lanes that an operator has paused, by kind.
   let paused: [Count]
 
-  /// Whether every process is ready.
+  /// True if every process is ready.
   var isReady: Bool { processes.allSatisfy { $0.state == .ready } }
 
   /// - Parameters:
@@ -162,8 +162,8 @@ private struct Sums {
 
   func sum(_ name: String) -> Double { pages.reduce(0) { $0 + $1.sum(name) } }
 
-  /// What ingest has not finished. What it has taken is above its committed offsets, and part of its lag, but that is
-  /// asked for every 10 s only.
+  /// The requests that ingest has not finished. What it has taken is above its committed offsets, and part of its lag,
+  /// but that is asked for every 10 s only.
   var openRequests: (count: Double, oldest: Double) {
     let lag = pages.filter { !$0.values("martlet_ingest_requests_total").isEmpty }
       .reduce(0) { $0 + $1.sum("martlet_kafka_group_lag_records") }
@@ -231,7 +231,7 @@ private struct Sums {
   }
 }
 
-/// What has grown between two readings. A process that was restarted has counted from 0 since.
+/// The growth between two readings. A process that was restarted has counted from 0 since.
 private struct Growth {
   private let now: [ProcessReading]
   private let before: [String: MetricPage]
@@ -254,7 +254,7 @@ private struct Growth {
     return Self.growth(page.sum(name, labels), since: old.sum(name, labels)) / seconds
   }
 
-  /// What something ended in: in total, and per second.
+  /// The outcomes of a counter: in total, and per second.
   func outcomes(
     _ name: String, _ all: Sums
   ) -> (total: [PipelineStatus.Count], perSecond: [PipelineStatus.Count]) {

@@ -3,7 +3,7 @@ import HTTPClient
 import JSON
 import Telemetry
 
-/// What a process's status pages said at one moment.
+/// The status pages of a process at one moment.
 struct ProcessReading: Sendable {
   enum State: Sendable, Equatable {
     case ready

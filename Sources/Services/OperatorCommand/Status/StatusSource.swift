@@ -4,7 +4,7 @@ import JSON
 import ServiceKit
 import Settings
 
-/// Where the status pages of a pipeline's processes are.
+/// The addresses of the status pages of a pipeline's processes.
 struct StatusSource: DeclaredSettings, Sendable {
   @Declared(
     .path(

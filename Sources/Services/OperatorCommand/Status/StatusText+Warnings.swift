@@ -5,7 +5,7 @@ extension StatusText {
   /// In seconds: as the alert MartletCertificateExpires.
   private static let certificateWarning: Double = 14 * 86_400
 
-  /// What somebody has to look at; nothing when all is well.
+  /// The warnings that somebody has to look at; nothing when all is well.
   static func warnings(_ status: PipelineStatus) -> [String] {
     var lines: [String] = []
     for process in status.processes {
@@ -89,7 +89,7 @@ extension StatusText {
   /// In seconds: as the alerts MartletBacklog, MartletGatewaySlow, MartletClockDifference and MartletWebhookBehind.
   private static let slowLimits = (backlog: 60.0, answer: 5.0, clock: 60.0, webhook: 900.0)
 
-  /// What takes too long. A paused lane is meant to wait.
+  /// Warnings of slow parts. A paused lane is meant to wait.
   private static func slow(_ status: PipelineStatus) -> [String] {
     var lines: [String] = []
     let isAnyLanePaused = status.paused.contains { $0.name == "lane" }

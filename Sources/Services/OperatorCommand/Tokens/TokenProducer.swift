@@ -13,7 +13,7 @@ final class TokenProducer {
   private let devices: KafkaTopic
   private let feedback: KafkaTopic
 
-  /// What Kafka has taken since the last time that somebody asked.
+  /// The records that Kafka has taken since the last time that somebody asked.
   struct Progress {
     var devices = 0
     var dead = 0

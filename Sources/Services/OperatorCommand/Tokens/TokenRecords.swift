@@ -4,7 +4,7 @@ import Pipeline
 import Records
 import TokenFiles
 
-/// What a line of a file lacks.
+/// The values for the fields that a line of a file lacks.
 struct TokenDefaults {
   var app: String?
   var environment = Environment.production
@@ -12,7 +12,7 @@ struct TokenDefaults {
   var registeredAt: Int64 = 0
 }
 
-/// What is to be produced for a token: the registration or removal on `devices`, and the answer of APNs on `feedback`,
+/// The records to produce for a token: the registration or removal on `devices`, and the answer of APNs on `feedback`,
 /// by which `martlet-feedback` judges as by any other.
 struct TokenRecords {
   let device: DeviceRecord?

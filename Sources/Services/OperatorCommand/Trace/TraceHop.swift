@@ -45,7 +45,7 @@ struct TraceStory: Equatable, Sendable {
     return outcomes.first { $0 != "deduplicated" } ?? outcomes.first
   }
 
-  /// What the hops say of the request's trace.
+  /// The trace of the request, from its hops.
   var traceParent: String? { hops.lazy.compactMap(\.traceParent).first }
 
   /// Milliseconds from the hop before; nil for the first.

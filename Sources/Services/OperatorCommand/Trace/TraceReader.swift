@@ -7,7 +7,7 @@ import Records
 
 /// Reads what a record says about the subject; nothing if it says nothing.
 struct TraceReader {
-  /// What is on a topic.
+  /// The content of a topic.
   enum Content: Sendable, Equatable {
     case requests, notifications, receipts, feedback, deadLetters, devices, invalidTokens
     case retries(String)

@@ -2,7 +2,7 @@
 import Bytes
 import JSON
 
-/// What is traced, and what has turned out to belong to it.
+/// The subject of a trace, and the names that have turned out to belong to it.
 ///
 /// Whether a record may concern it is asked of its bytes first, so that millions of records that do not are never
 /// parsed.
@@ -53,17 +53,17 @@ struct TraceSubject {
     requestSpellings += Self.spellings(id)
   }
 
-  /// Whether these bytes name the subject.
+  /// True if these bytes name the subject.
   func isNamed(in bytes: UnsafeRawBufferPointer) -> Bool {
     spellings.contains { bytes.holds($0) }
   }
 
-  /// Whether these bytes name the subject or a request that it came from.
+  /// True if these bytes name the subject or a request that it came from.
   func isNamedOrAsked(in bytes: UnsafeRawBufferPointer) -> Bool {
     isNamed(in: bytes) || requestSpellings.contains { bytes.holds($0) }
   }
 
-  /// Whether a notification with these names is the subject: the bytes alone may name it by chance.
+  /// True if a notification with these names is the subject: the bytes alone may name it by chance.
   func matches(requestID: String?, apnsID: String?, token: String?) -> Bool {
     switch wanted {
     case .id(let text): requestID == text || apnsID?.lowercased() == text.lowercased()
@@ -71,7 +71,7 @@ struct TraceSubject {
     }
   }
 
-  /// Whether a request is the subject's, or one that it came from.
+  /// True if a request is the subject's, or one that it came from.
   func asks(requestID: String?, tokens: [String]) -> Bool {
     if let requestID, requestIDs.contains(requestID) { return true }
     switch wanted {
