@@ -304,7 +304,7 @@ let package = Package(
     tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
     tests(
       "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "Random", "TestSupport"]),
-    tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Records"]),
+    tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Pipeline", "Records"]),
     tests("IO", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
     tests("IO", "Store", ["APNS", "Pipeline", "Delivery", "Bytes", "Store", "TestSupport"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),

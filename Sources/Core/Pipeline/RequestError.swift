@@ -28,7 +28,8 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case unknownValue(String, [String])
     /// Both `token` and `tokens`.
     case bothTokenAndTokens
-    case tooManyTokens(limit: Int)
+    /// Entries of an array, or members of an object.
+    case tooMany(limit: Int)
     case noTokens
     /// The value, and those that are allowed.
     case priorityNotAllowed(Int64, PushType, [Int])
@@ -55,6 +56,12 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case payload(PayloadKey, PayloadProblem)
     /// A key that stands twice in the payload or in its `aps`, by its path.
     case payloadDuplicate(String)
+    /// One member of `headers` or `data`, by its name, and what is wrong with it.
+    indirect case member(String, Problem)
+    /// The name of a member of `headers`.
+    case headerName(CarriedHeaders.NameProblem)
+    /// What is carried beside the payload is too long together.
+    case carriesTooMuch(bytes: Int, limit: Int)
   }
 
   /// The field at fault; `nil` if it is the record as a whole.
@@ -79,17 +86,23 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .unknownField(let name): name
     case .payload(let key, _): key.path
     case .payloadDuplicate(let path): path
+    case .member(let name, _): "\(field?.name ?? "request").\(name)"
     default: field?.name ?? "request"
     }
   }
 
   private var allowedCharacters: String {
-    field == .collapseID
-      ? "no control character, and no blank at either end, is allowed"
-      : "only letters, digits, dots, hyphens and underscores are allowed"
+    switch field {
+    case .headers: "only printable ASCII, and no blank at either end, is allowed"
+    case let field? where field.rawValue >= RequestField.firstText.rawValue:
+      "no control character, and no blank at either end, is allowed"
+    default: "only letters, digits, dots, hyphens and underscores are allowed"
+    }
   }
 
-  private var words: String {
+  private var words: String { words(problem) }
+
+  private func words(_ problem: Problem) -> String {
     switch problem {
     case .empty: "is empty"
     case .malformed(let words, let character):
@@ -108,7 +121,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .unknownValue(let value, let values):
       "\"\(value)\" is not one of \(values.joined(separator: ", "))"
     case .bothTokenAndTokens: "cannot be combined with token"
-    case .tooManyTokens(let limit): "has more than \(limit) entries"
+    case .tooMany(let limit): "has more than \(limit) entries"
     case .noTokens: "has no entries"
     case .priorityNotAllowed(let value, let type, let allowed):
       "\(value) is not allowed for \(type.phrase); use "
@@ -130,6 +143,12 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .channel(let problem): problem.description
     case .notOnChannel: "is not for a channel (only liveactivity, no collapse id)"
     case .payload(_, let problem): problem.words
+    case .member(_, let problem): words(problem)
+    case .headerName(.malformed):
+      "is no name of such a header field: apns- and then letters in lower case, digits and hyphens"
+    case .headerName(.reserved): "is set by Martlet itself, or by APNs in its answers"
+    case .carriesTooMuch(let bytes, let limit):
+      "id, collapse_id, headers and data have \(bytes) bytes together, more than \(limit)"
     }
   }
 }

@@ -2,7 +2,8 @@
 
 internal import APNS
 
-/// The fields of a notification request. The order is the one that the parser's C interface uses.
+/// The fields of a notification request. The order is the one that the parser's C interface uses: first those that it
+/// knows, then those whose text is only carried, which it is told by their names.
 public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case app
   case token
@@ -14,11 +15,16 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
   case topic
   case priority
   case expiration
-  case collapseID
   case lane
   case apnsID
   case channel
   case expiresIn
+  case headers
+  case data
+  case collapseID
+
+  /// The first one whose text is only carried (`CarriedField`).
+  public static let firstText = RequestField.collapseID
 
   /// The key in the request's JSON.
   public var name: String {
@@ -33,11 +39,13 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
     case .topic: "topic"
     case .priority: "priority"
     case .expiration: "expiration"
-    case .collapseID: "collapse_id"
     case .lane: "lane"
     case .apnsID: "apns_id"
     case .channel: "channel"
     case .expiresIn: "expires_in"
+    case .headers: "headers"
+    case .data: "data"
+    case .collapseID: "collapse_id"
     }
   }
 

@@ -62,36 +62,40 @@ public enum RequestRules {
     }
   }
 
-  /// Checks a collapse id: at most 64 bytes, no control characters, no blank at either end (a header
-  /// value would lose it).
-  public static func checkCollapseID(_ id: Span<UInt8>) throws(RequestError) {
-    guard id.count > 0 else { throw RequestError(.collapseID, .emptyText) }
-    guard id.count <= maximumCollapseID else {
-      throw RequestError(
-        .collapseID, .tooLong(bytes: id.count, limit: maximumCollapseID))
+  /// Checks the text of a field that becomes a header field: 1 to `most` bytes, no control characters, no blank at
+  /// either end (a header value would lose it).
+  public static func checkText(
+    _ text: Span<UInt8>, _ field: RequestField, most: Int
+  ) throws(RequestError) {
+    guard text.count > 0 else { throw RequestError(field, .emptyText) }
+    guard text.count <= most else {
+      throw RequestError(field, .tooLong(bytes: text.count, limit: most))
     }
-    if let place = forbiddenPlace(inCollapseID: id) {
+    if let place = forbiddenPlace(in: text) {
       throw RequestError(
-        .collapseID, .forbiddenCharacter(ShownCharacter.text(id, at: place), at: place))
+        field, .forbiddenCharacter(ShownCharacter.text(text, at: place), at: place))
     }
   }
 
-  /// True if these bytes can be a collapse id.
-  public static func isCollapseID(_ id: Span<UInt8>) -> Bool {
-    guard id.count > 0, id.count <= maximumCollapseID else { return false }
-    return forbiddenPlace(inCollapseID: id) == nil
+  /// True if these bytes can be such a text.
+  public static func isText(_ text: Span<UInt8>, most: Int) -> Bool {
+    guard text.count > 0, text.count <= most else { return false }
+    return forbiddenPlace(in: text) == nil
   }
 
-  /// The first byte that no collapse id may have there: a control character (U+0080…U+009F are two bytes,
-  /// the first of them C2), or a blank at either end.
-  private static func forbiddenPlace(inCollapseID id: Span<UInt8>) -> Int? {
-    if id[0] == 0x20 { return 0 }
-    for index in 0..<id.count {
-      let byte = id[index]
+  /// The first byte that no such text may have there: a control character (U+0080…U+009F are two bytes, the first of
+  /// them C2), a blank at either end, or what is no UTF-8.
+  private static func forbiddenPlace(in text: Span<UInt8>) -> Int? {
+    if text[0] == 0x20 { return 0 }
+    var index = 0
+    while index < text.count {
+      let byte = text[index]
       if byte < 0x20 || byte == 0x7F { return index }
-      if byte == 0xC2, index + 1 < id.count, id[index + 1] < 0xA0 { return index }
+      let length = byte < 0x80 ? 1 : sequenceLength(text, index)
+      if length == 0 || byte == 0xC2 && text[index + 1] < 0xA0 { return index }
+      index += length
     }
-    return id[id.count - 1] == 0x20 ? id.count - 1 : nil
+    return text[text.count - 1] == 0x20 ? text.count - 1 : nil
   }
 
   /// Checks a priority against the type that it goes with. A broadcast takes any of the three.
@@ -175,7 +179,8 @@ public enum RequestRules {
 
 extension RequestRules {
   /// True if these bytes can be the content of a JSON string as they are (RFC 8259 §7): every quote and control
-  /// character escaped, every escape complete, everything else UTF-8.
+  /// character escaped, every escape complete and a character (no half of a surrogate pair, which parsers refuse),
+  /// everything else UTF-8.
   public static func isEscapedText(_ text: Span<UInt8>) -> Bool {
     var index = 0
     while index < text.count {
@@ -203,11 +208,27 @@ extension RequestRules {
       UInt8(ascii: "f"), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
       return 2
     case UInt8(ascii: "u"):
-      guard index + 5 < text.count else { return 0 }
-      for digit in index + 2...index + 5 where HexDigit.value(text[digit]) > 15 { return 0 }
-      return 6
+      guard let unit = codeUnit(text, index) else { return 0 }
+      guard unit & 0xF800 == 0xD800 else { return 6 }
+      // The second half is an escape as well.
+      guard unit < 0xDC00, index + 7 < text.count, text[index + 6] == UInt8(ascii: "\\"),
+        text[index + 7] == UInt8(ascii: "u"), let low = codeUnit(text, index + 6)
+      else { return 0 }
+      return low & 0xFC00 == 0xDC00 ? 12 : 0
     default: return 0
     }
+  }
+
+  /// The number of the escape `\uXXXX` at `index`; nil if it is none.
+  private static func codeUnit(_ text: Span<UInt8>, _ index: Int) -> UInt32? {
+    guard index + 5 < text.count else { return nil }
+    var value: UInt32 = 0
+    for place in index + 2...index + 5 {
+      let digit = UInt32(HexDigit.value(text[place]))
+      guard digit < 16 else { return nil }
+      value = value << 4 | digit
+    }
+    return value
   }
 
   /// Bytes of the UTF-8 sequence of more than one byte that starts at `index`, or 0 if it is broken.

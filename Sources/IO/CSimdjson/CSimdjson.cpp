@@ -10,7 +10,16 @@
 
 using namespace simdjson;
 
-extern "C" martlet_json *martlet_json_create(void) { return new martlet_json; }
+extern "C" martlet_json *martlet_json_create(const char *carried) {
+  auto *json = new martlet_json;
+  std::string_view names = carried;
+  while (!names.empty() && json->carried.size() < MARTLET_CARRIED_TEXTS) {
+    const size_t end = std::min(names.find(','), names.size());
+    json->carried.emplace_back(names.substr(0, end));
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return json;
+}
 
 extern "C" void martlet_json_destroy(martlet_json *parser) { delete parser; }
 

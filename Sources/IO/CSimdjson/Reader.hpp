@@ -8,6 +8,7 @@
 #include <simdjson.h>
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,7 +50,11 @@ struct martlet_json {
   size_t count = 0;
   // The scalar that `walk` refused, if that is what went wrong.
   const char *refused = nullptr;
+  // Names of a request's fields whose text is only carried.
+  std::vector<std::string> carried;
   std::vector<martlet_token> tokens;
+  std::vector<martlet_member> headers;
+  std::vector<martlet_member> data;
   std::vector<martlet_node> nodes;
   // Keys of an `aps` that no rule names: only to see whether one stands twice.
   std::vector<std::string_view> keys;

@@ -8,13 +8,16 @@ using namespace simdjson;
 
 namespace {
 
-// The field with this key, or -1.
+// The field with this key, of those that are known here, or -1.
 int32_t field_named(std::string_view key) {
   switch (key.size()) {
     case 2: return key == "id" ? MARTLET_FIELD_ID : -1;
     case 3: return key == "app" ? MARTLET_FIELD_APP : -1;
     case 4:
-      return key == "type" ? MARTLET_FIELD_TYPE : key == "lane" ? MARTLET_FIELD_LANE : -1;
+      return key == "type"   ? MARTLET_FIELD_TYPE
+             : key == "lane" ? MARTLET_FIELD_LANE
+             : key == "data" ? MARTLET_FIELD_DATA
+                             : -1;
     case 5:
       return key == "token" ? MARTLET_FIELD_TOKEN : key == "topic" ? MARTLET_FIELD_TOPIC : -1;
     case 6: return key == "tokens" ? MARTLET_FIELD_TOKENS : -1;
@@ -22,16 +25,14 @@ int32_t field_named(std::string_view key) {
       return key == "payload" ? MARTLET_FIELD_PAYLOAD
              : key == "apns_id" ? MARTLET_FIELD_APNS_ID
              : key == "channel" ? MARTLET_FIELD_CHANNEL
+             : key == "headers" ? MARTLET_FIELD_HEADERS
                                 : -1;
     case 8: return key == "priority" ? MARTLET_FIELD_PRIORITY : -1;
     case 10:
       return key == "expiration"   ? MARTLET_FIELD_EXPIRATION
              : key == "expires_in" ? MARTLET_FIELD_EXPIRES_IN
                                    : -1;
-    case 11:
-      return key == "environment" ? MARTLET_FIELD_ENVIRONMENT
-             : key == "collapse_id" ? MARTLET_FIELD_COLLAPSE_ID
-                                    : -1;
+    case 11: return key == "environment" ? MARTLET_FIELD_ENVIRONMENT : -1;
     default: return -1;
   }
 }
@@ -47,6 +48,16 @@ struct RequestReader {
   martlet_request &request;
   martlet_json_error *error;
   uint32_t maximum_tokens;
+  uint32_t maximum_members;
+
+  // The field with this key, or -1.
+  int32_t field_of(std::string_view key) {
+    if (const int32_t field = field_named(key); field >= 0) return field;
+    for (size_t i = 0; i < json.carried.size(); i += 1) {
+      if (key == json.carried[i]) return MARTLET_FIELD_COUNT + int32_t(i);
+    }
+    return -1;
+  }
 
   int32_t wrong_type(int32_t field, ondemand::value &value, const char *wanted) {
     const char *place = value.raw_json_token().data();
@@ -72,6 +83,8 @@ struct RequestReader {
       case MARTLET_FIELD_PRIORITY: return read_integer(field, value, request.priority);
       case MARTLET_FIELD_EXPIRATION: return read_integer(field, value, request.expiration);
       case MARTLET_FIELD_EXPIRES_IN: return read_integer(field, value, request.expires_in);
+      case MARTLET_FIELD_HEADERS: return read_strings(field, value, json.headers);
+      case MARTLET_FIELD_DATA: return read_strings(field, value, json.data);
       default: return read_text(field, value);
     }
   }
@@ -89,6 +102,52 @@ struct RequestReader {
     if (field == MARTLET_FIELD_ID) request.raw_id = martlet::slice(raw.substr(1, raw.size() - 2));
     if (field == MARTLET_FIELD_TOKEN) {
       json.tokens.push_back({request.text[field].bytes, uint32_t(text.size()), 1});
+    }
+    return MARTLET_JSON_OK;
+  }
+
+  // The content of a string as it stands in the input, from the byte behind its opening quote on.
+  static std::string_view raw_content(const char *start) {
+    const char *end = start;
+    while (*end != '"') end += *end == '\\' ? 2 : 1;
+    return std::string_view(start, size_t(end - start));
+  }
+
+  // Reads an object whose members are strings.
+  int32_t read_strings(int32_t field, ondemand::value &value, std::vector<martlet_member> &members) {
+    if (!starts_with(value, '{')) return wrong_type(field, value, "an object");
+    const char *start = value.raw_json_token().data();
+    ondemand::object object;
+    error_code problem = value.get_object().get(object);
+    if (problem) return json.refuse(error, problem, field, document, start);
+    for (auto result : object) {
+      ondemand::field member;
+      if ((problem = std::move(result).get(member))) {
+        return json.refuse(error, problem, field, document, start);
+      }
+      const char *key_start = member.key().raw();
+      std::string_view name;
+      if ((problem = member.unescaped_key().get(name))) {
+        return json.refuse(error, problem, field, document, key_start - 1);
+      }
+      if (members.size() == maximum_members) {
+        return json.refuse(error, MARTLET_JSON_TOO_MANY, field, key_start - 1, "");
+      }
+      ondemand::value content = member.value();
+      const char *content_start = content.raw_json_token().data();
+      if (!starts_with(content, '"')) {
+        wrong_type(field, content, "a string");
+        error->name = martlet::slice(name);
+        return error->code;
+      }
+      std::string_view text;
+      if ((problem = content.get_string().get(text))) {
+        json.refused = content_start;
+        return json.refuse(error, problem, field, document, content_start);
+      }
+      members.push_back({martlet::slice(name), martlet::slice(text),
+                         martlet::slice(raw_content(key_start)),
+                         martlet::slice(raw_content(content_start + 1))});
     }
     return MARTLET_JSON_OK;
   }
@@ -178,7 +237,7 @@ struct RequestReader {
       if ((problem = member.unescaped_key().get(key))) {
         return json.refuse(error, problem, -1, document, key_start);
       }
-      field = field_named(key);
+      field = field_of(key);
       if (field < 0) {
         json.refuse(error, MARTLET_JSON_UNKNOWN_FIELD, -1, key_start, "");
         error->name = martlet::slice(key);
@@ -213,8 +272,11 @@ struct RequestReader {
 
 extern "C" int32_t martlet_json_read_request(martlet_json *json, const uint8_t *bytes,
                                              size_t count, uint32_t maximum_tokens,
-                                             martlet_request *request, martlet_json_error *error) {
+                                             uint32_t maximum_members, martlet_request *request,
+                                             martlet_json_error *error) {
   json->tokens.clear();
+  json->headers.clear();
+  json->data.clear();
   request->present = 0;
   request->raw_id = {nullptr, 0};
   request->payload = {nullptr, 0};
@@ -235,7 +297,7 @@ extern "C" int32_t martlet_json_read_request(martlet_json *json, const uint8_t *
     const size_t place = problem == INCOMPLETE_ARRAY_OR_OBJECT ? json->count : 0;
     return json->refuse(error, code, -1, json->copy.get() + place, error_message(problem));
   }
-  RequestReader reader{*json, document, *request, error, maximum_tokens};
+  RequestReader reader{*json, document, *request, error, maximum_tokens, maximum_members};
   if (const int32_t code = reader.read_members(object)) return code;
   const char *rest = nullptr;
   if (document.current_location().get(rest) == SUCCESS) {
@@ -243,5 +305,7 @@ extern "C" int32_t martlet_json_read_request(martlet_json *json, const uint8_t *
   }
   request->tokens = json->tokens.data();
   request->token_count = uint32_t(json->tokens.size());
+  request->headers = {json->headers.data(), json->headers.size()};
+  request->data = {json->data.data(), json->data.size()};
   return MARTLET_JSON_OK;
 }

@@ -17,7 +17,7 @@ public final class JSONParser {
   private let handle: OpaquePointer
 
   public init() {
-    handle = martlet_json_create()
+    handle = martlet_json_create("")
   }
 
   deinit {

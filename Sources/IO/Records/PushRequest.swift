@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import APNS
-internal import Bytes
+public import Bytes
 internal import CSimdjson
 public import Pipeline
 
@@ -28,8 +28,6 @@ public struct PushRequest {
   public internal(set) var expiration: Int64?
   /// Seconds after the request, if it gave those instead.
   public internal(set) var expiresIn: Int64?
-  /// Empty if there is none.
-  public internal(set) var collapseID = nothing
   /// The request id, unescaped; empty if there is none.
   public internal(set) var id = nothing
   /// The request id as it stands in the JSON.
@@ -39,6 +37,12 @@ public struct PushRequest {
   /// The body for APNs, byte for byte.
   public internal(set) var payload = nothing
   public internal(set) var tokens = RequestTokens(nil, 0)
+  /// Header fields that the request names itself.
+  public internal(set) var headers = RequestMembers()
+  /// Data that come back in the receipt; nil for none, which is not the same as no members.
+  public internal(set) var data: RequestMembers?
+  /// True if there are header fields, data or texts that are only carried.
+  public internal(set) var isCarrying = false
   /// The channel that a broadcast goes to, in place of tokens; empty for devices.
   public internal(set) var channel = nothing
   /// The payload asks for something that has no effect; see `PayloadRules.isIneffective`.
@@ -55,8 +59,91 @@ public struct PushRequest {
     return RequestRules.expiration(in: expiresIn, created: created)
   }
 
+  /// The parser's result; nil if nothing is only carried.
+  var raw: UnsafeMutablePointer<martlet_request>?
+
+  /// The text of a field that is only carried; empty if there is none.
+  public subscript(_ field: CarriedField) -> UnsafeRawBufferPointer {
+    guard isCarrying, let raw, let field = field.row.request, raw.has(field) else {
+      return Self.nothing
+    }
+    return UnsafeRawBufferPointer(raw.text(field))
+  }
+
   /// An empty one, to be replaced.
   public init() {}
+}
+
+/// The members of a request's `headers` or `data`: names and values, which are all strings.
+public struct RequestMembers {
+  let entries: UnsafeBufferPointer<martlet_member>
+
+  init(_ members: martlet_members = martlet_members()) {
+    entries = UnsafeBufferPointer(start: members.members, count: members.count)
+  }
+
+  public var isEmpty: Bool { entries.isEmpty }
+
+  /// Bytes of all names and values.
+  var bytes: Int { entries.reduce(0) { $0 + $1.name.count + $1.value.count } }
+
+  /// Bytes as a JSON object without white space.
+  var objectBytes: Int {
+    let content = entries.reduce(0) { $0 + $1.raw_name.count + $1.raw_value.count }
+    return 2 + content + entries.count * 5 + max(0, entries.count - 1)
+  }
+
+  /// The first name that stands there twice.
+  var duplicate: UnsafeRawBufferPointer? {
+    for (place, entry) in entries.enumerated() {
+      let name = UnsafeRawBufferPointer(entry.name)
+      if entries[..<place].contains(where: { name.elementsEqual(UnsafeRawBufferPointer($0.name)) })
+      {
+        return name
+      }
+    }
+    return nil
+  }
+
+  /// Appends them as keyed fields of an envelope.
+  func appendFields(to buffer: inout ByteBuffer) {
+    for entry in entries {
+      buffer.append("\t")
+      buffer.append(UnsafeRawBufferPointer(entry.name))
+      buffer.append("=")
+      buffer.append(UnsafeRawBufferPointer(entry.value))
+    }
+  }
+
+  /// Appends them as a JSON object without white space, their strings as they stand in the request.
+  public func appendObject(to buffer: inout ByteBuffer) {
+    var separator: StaticString = "{\""
+    for entry in entries {
+      buffer.append(separator)
+      buffer.append(UnsafeRawBufferPointer(entry.raw_name))
+      buffer.append("\":\"")
+      buffer.append(UnsafeRawBufferPointer(entry.raw_value))
+      separator = "\",\""
+    }
+    buffer.append(entries.isEmpty ? "{}" : "\"}" as StaticString)
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  init(_ slice: martlet_slice) { self.init(start: slice.bytes, count: slice.count) }
+}
+
+extension UnsafeMutablePointer<martlet_request> {
+  /// Checks that the field was given.
+  func has(_ field: RequestField) -> Bool { pointee.present & 1 << UInt32(field.rawValue) != 0 }
+
+  /// The unescaped text of a field that was given.
+  func text(_ field: RequestField) -> UnsafeBufferPointer<UInt8> {
+    let slice = withUnsafeBytes(of: &pointee.text) {
+      $0.bindMemory(to: martlet_slice.self)[Int(field.rawValue)]
+    }
+    return UnsafeBufferPointer(start: slice.bytes, count: slice.count)
+  }
 }
 
 /// The device tokens of a request as they were given: not yet judged.

@@ -17,10 +17,8 @@ public struct Receipt: Equatable, Sendable {
   /// The channel of a broadcast.
   public var channel: String?
   public var lane: String?
-  /// `PARTITION/OFFSET` of the dead letter that was replayed.
-  public var replay: String?
-  /// The `traceparent` header of the request.
-  public var traceParent: String?
+  /// The fields that its record carried, as JSON text where `CarriedField` says that it is JSON.
+  public var carried: [CarriedField: String] = [:]
   public var status: UInt16?
   public var reason: String?
   public var detail: String?
@@ -58,8 +56,12 @@ public struct Receipt: Equatable, Sendable {
       }
       lane = text
     }
-    replay = try fields.optionalText("replay")
-    traceParent = try fields.optionalText("traceparent")
+    for row in CarriedField.table {
+      guard let name = row.receipt else { continue }
+      carried[row.field] =
+        try row.isJSON
+        ? fields.optionalStrings(name) : fields.optionalText(name)
+    }
     status = try fields.optionalStatus("status")
     reason = try fields.optionalText("reason")
     detail = try fields.optionalText("detail")
@@ -72,6 +74,13 @@ public struct Receipt: Equatable, Sendable {
     gatewayRequestID = try fields.optionalText("apns_request_id")
     retryAfter = try fields.optionalInteger("retry_after", upTo: Int64(UInt32.max))
   }
+
+  /// `PARTITION/OFFSET` of the dead letter that was replayed.
+  public var replay: String? { carried[.replay] }
+  /// The `traceparent` header of the request.
+  public var traceParent: String? { carried[.traceParent] }
+  /// The request's `data`, a JSON object of strings.
+  public var data: String? { carried[.data] }
 
   /// Calls `body` with each line of a record, empty ones left out.
   public static func forEachLine<E: Error>(

@@ -26,10 +26,8 @@ public struct ReceiptLine {
   public var token = nothing
   /// The channel of a broadcast, in place of a token.
   public var channel = nothing
-  /// `PARTITION/OFFSET` of the dead letter that was replayed.
-  public var replay = nothing
-  /// The request's `TraceParent`.
-  public var traceParent = nothing
+  /// The keyed fields of its envelope; those that `CarriedField` says come back in it.
+  public var carried = CarriedFields()
   /// APNs' reason, or a code of ours.
   public var reason = nothing
   /// Words for people.
@@ -73,8 +71,6 @@ public enum ReceiptEncoder {
     escaped("\",\"token\":\"", line.token, &buffer)
     escaped("\",\"channel\":\"", line.channel, &buffer)
     plain("\",\"lane\":\"", line.lane, &buffer)
-    plain("\",\"replay\":\"", line.replay, &buffer)
-    plain("\",\"traceparent\":\"", line.traceParent, &buffer)
     escaped("\",\"reason\":\"", line.reason, &buffer)
     escaped("\",\"detail\":\"", line.detail, &buffer)
     escaped("\",\"apns_unique_id\":\"", line.uniqueID, &buffer)
@@ -91,7 +87,26 @@ public enum ReceiptEncoder {
     number(",\"at\":", line.at, &buffer)
     if line.retryAfter != 0 { number(",\"retry_after\":", Int64(line.retryAfter), &buffer) }
     if let timestamp = line.timestamp { number(",\"timestamp\":", timestamp, &buffer) }
+    if !line.carried.isEmpty { append(line.carried, &buffer) }
     buffer.append(UInt8(ascii: "}"))
+  }
+
+  private static func append(_ carried: CarriedFields, _ buffer: inout ByteBuffer) {
+    for row in CarriedField.table {
+      guard let name = row.receipt else { continue }
+      let value = carried[row.field]
+      if value.isEmpty { continue }
+      buffer.append(",\"")
+      buffer.append(name)
+      buffer.append("\":")
+      if row.isJSON {
+        buffer.append(value)
+      } else {
+        buffer.append("\"")
+        buffer.append(jsonEscaped: value)
+        buffer.append("\"")
+      }
+    }
   }
 
   @inline(__always)

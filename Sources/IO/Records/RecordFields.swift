@@ -62,6 +62,15 @@ struct RecordFields {
     return value
   }
 
+  /// An object whose members are strings, as JSON text.
+  func optionalStrings(_ field: String) throws(RecordError) -> String? {
+    guard let value = member(field) else { return nil }
+    guard let object = value.object, object.members.allSatisfy({ $0.value.string != nil }) else {
+      throw fail(field, "is not an object of strings")
+    }
+    return String(decoding: value.text, as: UTF8.self)
+  }
+
   func optionalText(_ field: String) throws(RecordError) -> String? {
     guard let value = member(field) else { return nil }
     guard let text = value.string else { throw fail(field, "is not a string") }

@@ -15,6 +15,10 @@ public final class RequestReader {
   private let raw: UnsafeMutablePointer<martlet_request>
   private let types: PushTypes
   private let lanes: Lanes
+  /// More members of `headers` or `data` are not read: those of `data` would be too long.
+  static let maximumMembers = 128
+  /// The bits of the fields that are carried beside the payload.
+  private static let carried: UInt32 = ~0 << UInt32(RequestField.headers.rawValue)
   /// The lanes' names, by their places, for as long as the reader lives.
   private let laneNames: [UnsafeRawBufferPointer]
   /// The suffixes of custom types, by their place, for as long as the reader lives.
@@ -25,7 +29,8 @@ public final class RequestReader {
     self.lanes = lanes
     laneNames = lanes.rules.map { Self.kept($0.name) }
     suffixes = types.custom.map { Self.kept($0.suffix) }
-    handle = martlet_json_create()
+    let carried = CarriedField.texts.compactMap { $0.request?.name }
+    handle = martlet_json_create(carried.joined(separator: ","))
     raw = .allocate(capacity: 1)
     raw.initialize(to: martlet_request())
   }
@@ -50,7 +55,8 @@ public final class RequestReader {
     var error = martlet_json_error()
     let bytes = value.baseAddress?.assumingMemoryBound(to: UInt8.self)
     let code = martlet_json_read_request(
-      handle, bytes, value.count, UInt32(RequestRules.maximumTokens), raw, &error)
+      handle, bytes, value.count, UInt32(RequestRules.maximumTokens),
+      UInt32(Self.maximumMembers), raw, &error)
     guard code == 0 else { throw RequestError(error, in: value) }
     return try check()
   }
@@ -73,15 +79,12 @@ public final class RequestReader {
   var facts: PayloadFacts { PayloadFacts(raw.pointee.facts) }
 
   private func has(_ field: RequestField) -> Bool {
-    raw.pointee.present & 1 << UInt32(field.rawValue) != 0
+    raw.has(field)
   }
 
   /// The unescaped text of a field that was given.
   private func text(_ field: RequestField) -> UnsafeBufferPointer<UInt8> {
-    let slice = withUnsafeBytes(of: &raw.pointee.text) {
-      $0.bindMemory(to: martlet_slice.self)[Int(field.rawValue)]
-    }
-    return UnsafeBufferPointer(start: slice.bytes, count: slice.count)
+    raw.text(field)
   }
 
   private func check() throws(RequestError) -> PushRequest {
@@ -181,10 +184,7 @@ public final class RequestReader {
       request.escapedID = UnsafeRawBufferPointer(
         start: raw.pointee.raw_id.bytes, count: raw.pointee.raw_id.count)
     }
-    if has(.collapseID) {
-      try RequestRules.checkCollapseID(text(.collapseID).span)
-      request.collapseID = UnsafeRawBufferPointer(text(.collapseID))
-    }
+    if raw.pointee.present & Self.carried != 0 { try checkCarried(&request) }
     if has(.apnsID) {
       let name = text(.apnsID)
       guard name.count == NotificationID.textLength, let id = NotificationID(name.span) else {
@@ -195,6 +195,58 @@ public final class RequestReader {
       }
       request.apnsID = id
     }
+  }
+}
+
+extension RequestReader {
+  /// Checks what is carried beside the payload.
+  private func checkCarried(_ request: inout PushRequest) throws(RequestError) {
+    request.isCarrying = true
+    request.raw = raw
+    var bytes = request.escapedID.count
+    for row in CarriedField.texts {
+      guard let field = row.request, has(field), case .text(let most) = row.rule else { continue }
+      try RequestRules.checkText(text(field).span, field, most: most)
+      bytes += text(field).count
+    }
+    if has(.headers) { bytes += try checkHeaders(&request) }
+    if has(.data) { bytes += try checkData(&request) }
+    // An id alone has its own limit.
+    guard bytes > request.escapedID.count else { return }
+    try RequestRules.checkCarried(bytes: bytes)
+  }
+
+  /// - Returns: their bytes.
+  private func checkHeaders(_ request: inout PushRequest) throws(RequestError) -> Int {
+    let headers = RequestMembers(raw.pointee.headers)
+    try RequestRules.checkHeaders(count: headers.entries.count, bytes: headers.bytes)
+    for entry in headers.entries {
+      let name = UnsafeBufferPointer(start: entry.name.bytes, count: entry.name.count)
+      let value = UnsafeBufferPointer(start: entry.value.bytes, count: entry.value.count)
+      try RequestRules.checkHeader(name.span, value.span)
+    }
+    try checkOnce(headers, .headers)
+    request.headers = headers
+    return headers.bytes
+  }
+
+  /// - Returns: their bytes.
+  private func checkData(_ request: inout PushRequest) throws(RequestError) -> Int {
+    let data = RequestMembers(raw.pointee.data)
+    try RequestRules.checkData(bytes: data.objectBytes)
+    try checkOnce(data, .data)
+    request.data = data
+    return data.objectBytes
+  }
+
+  private func checkOnce(_ members: RequestMembers, _ field: RequestField) throws(RequestError) {
+    guard let name = members.duplicate else { return }
+    throw RequestError(field, .member(Self.shown(name), .duplicate))
+  }
+
+  /// The beginning of a text, for a message.
+  static func shown(_ text: UnsafeRawBufferPointer) -> String {
+    String(decoding: text.prefix(shownBytes), as: UTF8.self)
   }
 }
 
@@ -225,8 +277,12 @@ extension RequestError {
     case MARTLET_JSON_DUPLICATE_FIELD where words == "both":
       problem = field == .channel ? .channelAndToken : .bothTokenAndTokens
     case MARTLET_JSON_DUPLICATE_FIELD: problem = .duplicate
+    case MARTLET_JSON_WRONG_TYPE where error.name.bytes != nil:
+      problem = .member(Self.name(error), .notA(words))
     case MARTLET_JSON_WRONG_TYPE: problem = .notA(words)
-    case MARTLET_JSON_TOO_MANY: problem = .tooManyTokens(limit: RequestRules.maximumTokens)
+    case MARTLET_JSON_TOO_MANY:
+      problem = .tooMany(
+        limit: field == .tokens ? RequestRules.maximumTokens : RequestReader.maximumMembers)
     default:
       if record.starts(with: [0xEF, 0xBB, 0xBF]) {
         self.init(nil, .byteOrderMark)
@@ -247,7 +303,6 @@ extension RequestError {
 
   /// The key that the error is about, cut to what a message can bear.
   private static func name(_ error: martlet_json_error) -> String {
-    let name = UnsafeBufferPointer(start: error.name.bytes, count: error.name.count)
-    return String(decoding: name.prefix(RequestReader.shownBytes), as: UTF8.self)
+    RequestReader.shown(UnsafeRawBufferPointer(error.name))
   }
 }

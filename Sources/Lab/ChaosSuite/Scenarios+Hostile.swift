@@ -142,7 +142,7 @@ final class HostileWriter {
         ),
         (
           names.notifications(.first), token,
-          "M1\ttransactional\tproduction\t\(Self.app)\t\(Self.app)\talert\t10\t\(number)\t00000000-0000-0000-0000-00000000000e\t\t\(number)\t\t\(number)\t\(number)\t\n{}"
+          "M2\ttransactional\tproduction\t\(Self.app)\t\(Self.app)\talert\t10\t\(number)\t00000000-0000-0000-0000-00000000000e\t\(number)\t\t\(number)\t\(number)\t\n{}"
         ),
         (
           names.requests, token,

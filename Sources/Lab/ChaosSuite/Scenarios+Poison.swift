@@ -102,12 +102,12 @@ final class PoisonWriter {
       Dose(key: Array(repeating: UInt8(ascii: "f"), count: 1 << 20), value: noise(10)),
       Dose(key: noise(8), value: nil),
       Dose(key: Array("k".utf8), value: Array(repeating: UInt8(ascii: "{"), count: 1 << 20)),
-      Dose(key: Array(repeating: 0xFF, count: 3_000), value: Array("M1\ttransactional\t".utf8)),
+      Dose(key: Array(repeating: 0xFF, count: 3_000), value: Array("M2\ttransactional\t".utf8)),
       Dose(
         key: Array("zz".utf8), value: Array("{\"app\":\"\u{0}\",\"token\":".utf8),
         headers: [KafkaHeader("", garbled), KafkaHeader("martlet-attempts", garbled)]),
       Dose(key: Array("00ff".utf8), value: [0x0A]),
-      Dose(key: Array("00ff".utf8), value: Array("M2\n{}".utf8)),
+      Dose(key: Array("00ff".utf8), value: Array("M3\n{}".utf8)),
     ]
   }
 

@@ -237,7 +237,7 @@ private final class Producing {
   }
 
   private func fillNotification(_ number: Int) {
-    value.append("M1\t")
+    value.append("M2\t")
     value.append(load.kind == "bulk" ? "bulk" : "transactional")
     value.append("\tproduction\t")
     appendApp(number)
@@ -245,7 +245,7 @@ private final class Producing {
     appendApp(number)
     value.append("\talert\t10\t\t")
     appendID(number)
-    value.append("\t\t")
+    value.append("\t")
     value.append(decimal: WallClock.milliseconds())
     value.append("\t\t\t\t\n")
     appendBody()

@@ -191,8 +191,12 @@ extension IngestLoop {
     var line = ReceiptLine(.deadLettered, at: WallClock.milliseconds())
     line.escapedID = id
     line.app = app
-    line.traceParent = traceParent
     line.created = max(batch[position].timestamp, 0)
+    if !traceParent.isEmpty {
+      refusedFields.removeAll()
+      CarriedFields.append(.traceParent, traceParent, to: &refusedFields)
+      line.carried = CarriedFields(UnsafeRawBufferPointer(rebasing: refusedFields.bytes[1...]))
+    }
     add(line, letter)
     return true
   }
@@ -204,7 +208,7 @@ extension IngestLoop {
     line.app = request.app
     line.environment = request.environment
     line.lane = request.laneName
-    line.traceParent = traceParent
+    line.carried = encoder.carried
     line.created = max(batch[position].timestamp, 0)
     return line
   }

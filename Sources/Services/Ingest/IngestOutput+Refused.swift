@@ -97,11 +97,13 @@ extension IngestOutput {
         UnsafeRawBufferPointer(rebasing: value[range.indices])
       }
       letter.apnsID = String(decoding: field(envelope.idText), as: UTF8.self)
-      if envelope.traceParent.count > 0 {
-        letter.traceParent = String(decoding: field(envelope.traceParent), as: UTF8.self)
+      let carried = envelope.carried(in: value)
+      let traceParent = carried[.traceParent]
+      if !traceParent.isEmpty {
+        letter.traceParent = String(decoding: traceParent, as: UTF8.self)
       }
       key.withUnsafeBytes { key in
-        Self.append(envelope, key: key, field, detail, to: &receipt)
+        Self.append(envelope, carried, key: key, field, detail, to: &receipt)
       }
     }
     context.log.error(
@@ -130,7 +132,7 @@ extension IngestOutput {
   }
 
   private static func append(
-    _ envelope: Envelope, key: UnsafeRawBufferPointer,
+    _ envelope: Envelope, _ carried: CarriedFields, key: UnsafeRawBufferPointer,
     _ field: (ByteRange) -> UnsafeRawBufferPointer, _ detail: String, to receipt: inout ByteBuffer
   ) {
     var line = ReceiptLine(.deadLettered, at: WallClock.milliseconds())
@@ -139,7 +141,7 @@ extension IngestOutput {
     line.app = field(envelope.app)
     line.environment = envelope.environment
     line.lane = field(envelope.laneText)
-    line.traceParent = field(envelope.traceParent)
+    line.carried = carried
     line.created = envelope.created
     switch envelope.target {
     case .device: line.token = key

@@ -48,7 +48,7 @@ struct DeadLetterEntry {
 
   /// The envelope and body of a letter from the sender; nil for one that has none.
   var envelope: Envelope? {
-    guard let value, value.starts(with: "M1\t".utf8) else { return nil }
+    guard let value, Envelope.begins(value) else { return nil }
     return try? Envelope.parse(value.span, types: .any, lanes: .any)
   }
 

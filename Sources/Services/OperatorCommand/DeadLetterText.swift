@@ -102,11 +102,7 @@ struct DeadLetterText {
     }
     let line = value[..<(envelope.bodyStart - 1)]
     var lines = ["envelope:"]
-    let fields = line.split(separator: 9, omittingEmptySubsequences: false)
-    for (index, field) in fields.enumerated() where !field.isEmpty {
-      let name = EnvelopeField(rawValue: UInt8(truncatingIfNeeded: index)).map { "\($0)" } ?? "?"
-      lines.append("  \(name): \(String(decoding: field, as: UTF8.self))")
-    }
+    lines += EnvelopeText.fields(line).map { "  \($0.name): \($0.value)" }
     return lines + ["payload:  \(String(decoding: value[envelope.bodyStart...], as: UTF8.self))"]
   }
 

@@ -31,7 +31,10 @@ extension ShownRecord {
 /// Whatever the topic, the finished line goes through `Redaction`: a secret in a place where nobody
 /// expected it is hidden too. Keeps its buffers; belongs to one thread.
 final class RecordPrinter {
-  private static let fieldNames = EnvelopeField.allCases.map { Array(" \($0)=".utf8) }
+  /// Keyed fields have their names in the line.
+  private static let fieldNames = EnvelopeField.allCases.prefix(EnvelopeField.fixedCount).map {
+    Array(" \($0)=".utf8)
+  }
 
   private let names: TopicNames
   private let topic: String
@@ -128,7 +131,7 @@ final class RecordPrinter {
   private func appendValue(_ value: UnsafeRawBufferPointer) {
     if value.baseAddress == nil {
       line.append("(tombstone)")
-    } else if value.starts(with: "M1\t".utf8) {
+    } else if Envelope.begins(value) {
       appendEnvelope(value)
     } else if topic == names.providerTokens {
       line.append(secretJSON(value))
@@ -151,11 +154,7 @@ final class RecordPrinter {
     while start <= end {
       let stop = value[start..<end].firstIndex(of: UInt8(ascii: "\t")) ?? end
       if stop > start {
-        if index < Self.fieldNames.count {
-          line.append(Self.fieldNames[index])
-        } else {
-          line.append(" field \(index)=")
-        }
+        line.append(index < Self.fieldNames.count ? Self.fieldNames[index] : [UInt8(ascii: " ")])
         line.append(UnsafeRawBufferPointer(rebasing: value[start..<stop]))
       }
       start = stop + 1
@@ -194,7 +193,7 @@ final class RecordPrinter {
     if !record.headers.isEmpty {
       object.append("headers", .array(record.headers.map(Self.header)))
     }
-    if value.starts(with: "M1\t".utf8) {
+    if Envelope.begins(value) {
       appendEnvelope(to: &object, value)
     } else {
       object.append("value", json(value))
@@ -208,13 +207,9 @@ final class RecordPrinter {
 
   private func appendEnvelope(to object: inout JSONObject, _ value: UnsafeRawBufferPointer) {
     let end = value.firstIndex(of: UInt8(ascii: "\n")) ?? value.count
-    let fields = value[..<end].split(separator: 9, omittingEmptySubsequences: false)
     var envelope = JSONObject()
-    for (index, field) in fields.enumerated() where !field.isEmpty {
-      let name = EnvelopeField(rawValue: UInt8(truncatingIfNeeded: index)).map { "\($0)" }
-      envelope.append(
-        name ?? "field \(index)",
-        .string(String(decoding: UnsafeRawBufferPointer(rebasing: field), as: UTF8.self)))
+    for field in EnvelopeText.fields(value[..<end]) {
+      envelope.append(field.name, .string(field.value))
     }
     object.append("envelope", .object(envelope))
     guard end < value.count else { return }

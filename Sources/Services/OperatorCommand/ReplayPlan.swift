@@ -107,7 +107,7 @@ struct ReplayPlanner {
     var buffer = ByteBuffer(capacity: 8 << 10)
     buffer.append("{\"app\":" as StaticString)
     buffer.append(jsonString: String(decoding: request.app, as: UTF8.self))
-    func member(_ name: StaticString, _ value: String) {
+    func member(_ name: String, _ value: String) {
       buffer.append(",\"" as StaticString)
       buffer.append(name)
       buffer.append("\":" as StaticString)
@@ -124,8 +124,16 @@ struct ReplayPlanner {
     member("environment", request.environment.description)
     member("type", String(decoding: request.typeName, as: UTF8.self))
     member("lane", String(decoding: request.laneName, as: UTF8.self))
-    if !request.collapseID.isEmpty {
-      member("collapse_id", String(decoding: request.collapseID, as: UTF8.self))
+    for row in CarriedField.texts where !request[row.field].isEmpty {
+      member(row.request?.name ?? "", String(decoding: request[row.field], as: UTF8.self))
+    }
+    if !request.headers.isEmpty {
+      buffer.append(",\"headers\":")
+      request.headers.appendObject(to: &buffer)
+    }
+    if let data = request.data {
+      buffer.append(",\"data\":")
+      data.appendObject(to: &buffer)
     }
     if !request.topic.isEmpty { member("topic", String(decoding: request.topic, as: UTF8.self)) }
     if let id = request.apnsID { member("apns_id", id.description) }
@@ -159,20 +167,13 @@ struct ReplayPlanner {
     guard let lane = names.lanes.find(letter.text(envelope.laneText)) else {
       return .skip(.unknownLane)
     }
-    var fields = value[..<(envelope.bodyStart - 1)]
-      .split(separator: 9, omittingEmptySubsequences: false).map(Array.init)
-    fields[Int(EnvelopeField.created.rawValue)] = Array("\(now)".utf8)
-    fields[Int(EnvelopeField.attempt.rawValue)] = []
-    fields[Int(EnvelopeField.firstSeen.rawValue)] = []
-    fields[Int(EnvelopeField.lastReason.rawValue)] = []
-    let replay = Int(EnvelopeField.replay.rawValue)
-    while fields.count <= replay { fields.append([]) }
-    fields[replay] = Array(
-      ReplayMark.text(partition: letter.partition, offset: letter.offset).utf8)
-    let line = fields.joined(separator: [9])
-    return .send(
-      topic: names.notifications(lane), key: letter.key,
-      value: Array(line) + [10] + value[envelope.bodyStart...])
+    var again = ByteBuffer(capacity: value.count + 64)
+    value.withUnsafeBytes {
+      EnvelopeEncoder.encodeReplay(
+        of: $0, envelope, created: now,
+        mark: ReplayMark.text(partition: letter.partition, offset: letter.offset), into: &again)
+    }
+    return .send(topic: names.notifications(lane), key: letter.key, value: Array(again.bytes))
   }
 
   /// True if a sender would take the key; a letter that ended for it would end here again.

@@ -153,7 +153,7 @@ final class OutcomeWriter {
     record(slot, .deadLettered, app: state.app)
     var letter = letter(reason, detail, attempts: end.attempts, state.origin, name)
     letter.apnsID = text(push.pointee.field(push.pointee.envelope.idText))
-    let traceParent = push.pointee.field(push.pointee.envelope.traceParent)
+    let traceParent = push.pointee.carried[.traceParent]
     if !traceParent.isEmpty { letter.traceParent = text(traceParent) }
     publisher.writeDeadLetter(
       key: Array(push.pointee.token), value: Array(push.pointee.value),

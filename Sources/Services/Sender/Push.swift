@@ -98,6 +98,8 @@ struct Push {
   func field(_ range: ByteRange) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: value[range.indices])
   }
+  /// The keyed fields of the envelope.
+  var carried: CarriedFields { envelope.carried(in: value) }
   /// The app's bundle id.
   var appName: String { String(decoding: field(envelope.app), as: UTF8.self) }
   /// Calls `body` with the answer's `apns-unique-id`, and with its `apns-id` and `apns-request-id` where they

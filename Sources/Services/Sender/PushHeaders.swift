@@ -64,8 +64,17 @@ final class PushHeaders {
     }
     let id = push.pointee.field(envelope.idText)
     list.append(envelope.target.isDevice ? .apnsID : .apnsRequestID, id, .never)
-    if !envelope.collapseID.isEmpty {
-      list.append(.apnsCollapseID, push.pointee.field(envelope.collapseID), .never)
+    if envelope.hasHeaders { appendCarried(push) }
+  }
+
+  /// Appends the header fields that a push carries.
+  private func appendCarried(_ push: UnsafeMutablePointer<Push>) {
+    push.pointee.carried.forEachHeader { name, value, isCollapseID in
+      if isCollapseID {
+        list.append(.apnsCollapseID, value, .never)
+      } else {
+        list.append(name: name, value, .never)
+      }
     }
   }
 
@@ -146,8 +155,9 @@ final class PushHeaders {
     case .device: list.append("apns-id", id, perRequest)
     case .channel: list.append("apns-request-id", id, perRequest)
     }
-    if !envelope.collapseID.isEmpty {
-      list.append("apns-collapse-id", push.pointee.field(envelope.collapseID), perRequest)
+    guard envelope.hasHeaders else { return }
+    push.pointee.carried.forEachHeader { name, value, isCollapseID in
+      list.append(name: name, value, isCollapseID ? perRequest : .never)
     }
   }
 }

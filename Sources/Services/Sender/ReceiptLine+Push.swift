@@ -33,8 +33,7 @@ extension UnsafeMutablePointer<Push> {
     line.lane = pointee.field(pointee.envelope.laneText)
     line.attempts = UInt16(clamping: end.attempts)
     line.created = pointee.envelope.created
-    line.replay = pointee.field(pointee.envelope.replay)
-    line.traceParent = pointee.field(pointee.envelope.traceParent)
+    line.carried = pointee.carried
     if let cause = end.cause {
       line.reason = UnsafeRawBufferPointer(cause.code)
       line.detail = UnsafeRawBufferPointer(cause.detail)

@@ -90,7 +90,9 @@ import Testing
     #expect(id(128) == nil)
     #expect(id(129) == .tooLong(bytes: 129, limit: 128))
     func collapse(_ text: String) -> RequestError.Problem? {
-      problem { () throws(RequestError) in try RequestRules.checkCollapseID(text.utf8.span) }
+      problem { () throws(RequestError) in
+        try RequestRules.checkText(text.utf8.span, .collapseID, most: 64)
+      }
     }
     #expect(collapse("daily offer é") == nil)
     #expect(collapse("") == .emptyText)

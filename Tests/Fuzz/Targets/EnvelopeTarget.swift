@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import JSON
 import Pipeline
 import Records
 
@@ -25,13 +26,13 @@ extension FuzzTarget {
     else { return "the body does not follow a newline" }
     let fields = [
       envelope.app, envelope.topic, envelope.pushTypeText, envelope.priorityText,
-      envelope.expirationText, envelope.idText, envelope.collapseID, envelope.requestID,
-      envelope.lastReason, envelope.replay,
+      envelope.expirationText, envelope.idText, envelope.requestID, envelope.lastReason,
     ]
     for field in fields {
       guard field.indices.upperBound < envelope.bodyStart else { return "a field in the body" }
       if record[field.indices].contains(where: { $0 < 0x20 }) { return "a control character" }
     }
+    if let problem = badCarried(envelope.carried(in: record)) { return problem }
     for name in [envelope.app, envelope.topic] {
       if name.isEmpty || !record[name.indices].allSatisfy(RequestRules.isNameCharacter) {
         return "a name that no header may have"
@@ -60,6 +61,40 @@ extension FuzzTarget {
     return nil
   }
 
+  /// What is a header field or stands in a receipt can do so; the fields are all there is.
+  private static func badCarried(_ carried: CarriedFields) -> String? {
+    var problem: String?
+    var bytes = 0
+    var headers = 0
+    carried.forEachField { key, value in
+      bytes += key.count + value.count + 2
+      if value.contains(where: { $0 < 0x20 }) { problem = "a control character" }
+    }
+    carried.forEachHeader { name, _, isCollapseID in
+      headers += isCollapseID ? 0 : 1
+      let text = String(decoding: name, as: UTF8.self)
+      if CarriedHeaders.reserved.contains(text) || text != text.lowercased() {
+        problem = "header \(text)"
+      }
+    }
+    if headers > CarriedHeaders.maximumCount { return "\(headers) header fields" }
+    if !carried.isEmpty, bytes != carried.bytes.count + 1 { return "fields that are not told" }
+    return problem ?? badReceipt(carried)
+  }
+
+  private static func badReceipt(_ carried: CarriedFields) -> String? {
+    var line = ReceiptLine(.delivered, at: 1)
+    line.carried = carried
+    var text = ByteBuffer()
+    ReceiptEncoder.append(line, into: &text)
+    do throws(RecordError) {
+      let receipt = try Receipt(text.bytes, parser: JSONParser())
+      let isData = carried[.data].isEmpty == (receipt.data == nil)
+      return isData && carried[.replay].isEmpty == (receipt.replay == nil)
+        ? nil : "a receipt without what was carried"
+    } catch { return "a receipt that is none: \(error)" }
+  }
+
   private static func badRetry(_ envelope: Envelope, _ record: UnsafeRawBufferPointer) -> String? {
     var retry = ByteBuffer()
     Array("A reason of nobody's,\twith a tab".utf8).withUnsafeBytes {
@@ -71,6 +106,7 @@ extension FuzzTarget {
       let again = try Envelope.parse(retry.bytes.octets.span)
       guard again.id == envelope.id, again.takenID == envelope.takenID, again.attempt == .max,
         again.target == envelope.target,
+        again.carried(in: retry.bytes).bytes.elementsEqual(envelope.carried(in: record).bytes),
         again.expiration == envelope.expiration, again.pushType == envelope.pushType,
         retry.bytes[again.bodyStart...].elementsEqual(record[envelope.bodyStart...])
       else { return "the retry says something else" }

@@ -209,7 +209,7 @@ extension FuzzTarget {
         switch content {
         case .notifications, .retries:
           text =
-            "M1\ttransactional\tproduction\ta\ta\talert\t10\t\(script.number())\t\(id)\t\t\(script.number())"
+            "M2\ttransactional\tproduction\ta\ta\talert\t10\t\(script.number())\t\(id)\t\(script.number())"
             + "\t\t\(script.number())\t\(script.number())\t\n{}"
         default: text = #"{\#(self.subject),"outcome":"delivered","apns_id":"\#(id)"\#(times)}"#
         }

@@ -87,7 +87,8 @@ extension FuzzTarget {
       let isSame =
         new.id == old.id && new.attempt == 0 && new.firstSeen == nil && new.created == now
         && new.expiration == old.expiration && new.target == old.target
-        && !new.replay.isEmpty && topic == names.notifications(old.lane)
+        && value.withUnsafeBytes({ !new.carried(in: $0)[.replay].isEmpty })
+        && topic == names.notifications(old.lane)
         && value[new.app.indices] == given[old.app.indices]
         && value[new.requestID.indices] == given[old.requestID.indices]
         && value[new.bodyStart...] == given[old.bodyStart...]

@@ -93,9 +93,13 @@ extension FuzzTarget {
     }
     if (envelope.target == .channel) != request.isBroadcast { return "another target" }
     if !value[envelope.app.indices].elementsEqual(request.app) { return "another app" }
-    if !value[envelope.collapseID.indices].elementsEqual(request.collapseID) {
-      return "another collapse id"
+    let carried = envelope.carried(in: value)
+    for row in CarriedField.texts where !carried[row.field].elementsEqual(request[row.field]) {
+      return "another \(row.key)"
     }
+    var data = ByteBuffer()
+    request.data?.appendObject(to: &data)
+    if !carried[.data].elementsEqual(data.bytes) { return "other data" }
     if !value[envelope.requestID.indices].elementsEqual(request.escapedID) {
       return "another request id"
     }

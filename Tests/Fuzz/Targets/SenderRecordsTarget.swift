@@ -111,8 +111,8 @@ private final class HostileLoop {
     let id = "00000000-0000-0000-0000-0000000000\(script.pick(["01", "02", "03", "04"]))"
     let reason = script.pick(["", "no credential", "TooManyRequests"])
     let text =
-      "M1\t\(script.pick(["transactional", "bulk"]))\tproduction\t\(script.pick(["a", "b"]))\ta\talert\t10"
-      + "\t\(script.number())\t\(id)\t\t\(script.number())\t\t\(script.number())\t\(script.number())"
+      "M2\t\(script.pick(["transactional", "bulk"]))\tproduction\t\(script.pick(["a", "b"]))\ta\talert\t10"
+      + "\t\(script.number())\t\(id)\t\(script.number())\t\t\(script.number())\t\(script.number())"
       + "\t\(reason)\n{}"
     let written = max(-1, min(script.integer(), OutsideTime.last))
     let key = Array(HostileRecord.token.utf8)

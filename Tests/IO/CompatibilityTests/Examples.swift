@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import JSON
+import Pipeline
 import Records
 
 @testable import Compatibility
@@ -39,7 +40,7 @@ struct Push: Equatable, CustomStringConvertible {
           }, environment: request.environment.description,
           topic: text(request.app) + text(request.topicSuffix), type: text(request.typeName),
           priority: "\(request.priority)", expiration: request.expiration.map { "\($0)" },
-          collapseID: request.collapseID.isEmpty ? nil : text(request.collapseID),
+          collapseID: request[.collapseID].isEmpty ? nil : text(request[.collapseID]),
           id: request.apnsID.map { "\($0)" }, body: body)
       }
     }

@@ -119,11 +119,11 @@ import Testing
 
   @Test func `broadcast requests become envelopes that say so, before and after a retry`() throws {
     let value = try encode(Self.request(#","id":"goal-1","lane":"bulk""#))
-    let line = "M1\tbulk\tproduction\tcom.example.app\tcom.example.app.push-type.liveactivity\t"
-    let rest = "liveactivity\t10\t0\t00000000-0000-0001-0000-000000000002\t\t1795224000123\tgoal-1"
+    let line = "M2\tbulk\tproduction\tcom.example.app\tcom.example.app.push-type.liveactivity\t"
+    let rest = "liveactivity\t10\t0\t00000000-0000-0001-0000-000000000002\t1795224000123\tgoal-1"
     #expect(
       String(decoding: value, as: UTF8.self)
-        == line + rest + "\t\t\t\tchannel\n" + Self.payload)
+        == line + rest + "\t\t\t\ttarget=channel\n" + Self.payload)
     let envelope = try Envelope.parse(value.span)
     #expect(envelope.target == .channel)
     var buffer = ByteBuffer()
@@ -147,8 +147,9 @@ import Testing
     let text = #"{"app":"a.b","payload":{"aps":{"badge":1}},"token":"\#(token)"}"#
     return Array(text.utf8).withUnsafeBytes { raw in
       withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 512) { room in
-        do {
-          let request = try reader.read(raw)
+        let request: PushRequest
+        do throws(RequestError) { request = try reader.read(raw) } catch { return "\(error)" }
+        do throws(DeviceToken.Problem) {
           let count = try request.tokens.normalize(0, into: room.baseAddress!)
           return String(decoding: room[..<count], as: UTF8.self)
         } catch { return "\(error)" }

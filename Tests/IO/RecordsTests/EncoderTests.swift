@@ -43,8 +43,8 @@ import Testing
       #"{"aps":{"alert":{"title":"Avocado bacon burger","body":"on sale"},"sound":"default","#
       + #""badge":1},"special":"avocado_bacon_burger"}"#
     let expected =
-      "M1\ttransactional\tproduction\tcom.example.app\tcom.example.app\talert\t10\t1900000000\t"
-      + "\(Self.id)\tspecials\t1795224000123\torder-8812\t\t\t\n" + payload
+      "M2\ttransactional\tproduction\tcom.example.app\tcom.example.app\talert\t10\t1900000000\t"
+      + "\(Self.id)\t1795224000123\torder-8812\t\t\t\tapns-collapse-id=specials\n" + payload
     let value = try encode(RequestReaderTests.example)
     #expect(String(decoding: value, as: UTF8.self) == expected)
   }
@@ -93,17 +93,44 @@ import Testing
     }
   }
 
+  /// The longest line that a request makes: names of 255 bytes, the longest own type, everything that is carried.
   @Test func `envelopes stay within the line's limit with every field at its longest`() throws {
-    let app = String(repeating: "a", count: 230)
-    let escapedID = String(repeating: #"\u0001"#, count: 128)
+    let long = String(repeating: "t", count: PushTypes.maximumText)
+    let types = try PushTypes(["\(long)=.\(long.dropLast())"])
+    let app = String(repeating: "a", count: RequestRules.maximumName)
+    let headers = (0..<CarriedHeaders.maximumCount).map { number in
+      let name = "apns-\(number)"
+      let value = String(repeating: "v", count: CarriedHeaders.maximumBytes / 8 - name.utf8.count)
+      return #""\#(name)":"\#(value)""#
+    }
+    let data = #"{"k":"\#(String(repeating: "d", count: FlatObject.maximumBytes - 8))"}"#
+    let collapseID = String(repeating: "c", count: RequestRules.maximumCollapseID)
+    let rest = RequestRules.maximumCarried - 256 - 512 - 64
+    let id =
+      String(repeating: #"\u0001"#, count: rest / 6) + String(repeating: "i", count: rest % 6)
     let text =
-      #"{"app":"\#(app)","payload":{"aps":{"timestamp":1,"event":"end"}},"token":"ab","#
-      + #""type":"liveactivity","lane":"transactional","#
-      + #""id":"\#(escapedID)","collapse_id":"\#(String(repeating: "c", count: 64))","#
-      + #""expiration":99999999999}"#
-    let value = try encode(text)
-    let envelope = try Envelope.parse(value.span)
-    #expect(envelope.requestID.count == 768)
+      #"{"app":"\#(app)","payload":{},"token":"ab","type":"\#(long)","lane":"transactional","#
+      + #""id":"\#(id)","collapse_id":"\#(collapseID)","expiration":99999999999,"#
+      + #""headers":{\#(headers.joined(separator: ","))},"data":\#(data)}"#
+    let reader = RequestReader(types: types)
+    var encoder = EnvelopeEncoder()
+    try Array(text.utf8).withUnsafeBytes { raw in
+      let request = try reader.read(raw)
+      Array(Self.trace.utf8).withUnsafeBytes {
+        encoder.begin(request, created: OutsideTime.last, traceParent: $0)
+      }
+    }
+    let value = Array(encoder.value)
+    let envelope = try Envelope.parse(value.span, types: types)
+    #expect(Int(envelope.requestID.count) == rest)
+    #expect(
+      Int(envelope.constantPart.count) + Int(envelope.carried.count) > Envelope.maximumKept - 64)
+    #expect(encoder.carried.bytes.elementsEqual(value[envelope.carried.indices]))
+    // An id alone may be longer.
+    let lone = try encode(
+      #"{"app":"a.b","payload":{"aps":{"badge":1}},"token":"ab","id":"\#(String(repeating: #"\u0001"#, count: 128))"}"#
+    )
+    #expect(try Envelope.parse(lone.span).requestID.count == 768)
   }
 
   @Test func `envelopes keep envelope and body when they move to a retry topic`() throws {
@@ -131,7 +158,7 @@ extension EnvelopeEncoderTests {
   private static let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
   @Test(arguments: [false, true])
-  func `envelopes carry the trace of their request, also over a retry`(isBroadcast: Bool) throws {
+  func `envelopes carry the trace of their request`(isBroadcast: Bool) throws {
     let target = isBroadcast ? #""channel":"dHN0LXNyY2gtY2hubA==""# : #""token":"ab""#
     let body = isBroadcast ? #"{"aps":{"timestamp":1,"event":"end"}}"# : #"{"aps":{"badge":1}}"#
     let text = #"{"app":"com.example.app",\#(target),"payload":\#(body)}"#
@@ -145,46 +172,26 @@ extension EnvelopeEncoderTests {
       return Array(encoder.value)
     }
     let envelope = try Envelope.parse(value.span)
-    #expect(String(decoding: value[envelope.traceParent.indices], as: UTF8.self) == Self.trace)
+    let before = isBroadcast ? "target=channel\t" : ""
+    #expect(
+      value[envelope.carried.indices].elementsEqual("\(before)traceparent=\(Self.trace)".utf8))
     #expect((envelope.target == .channel) == isBroadcast)
     #expect(String(decoding: value[envelope.bodyStart...], as: UTF8.self) == body)
-    var buffer = ByteBuffer()
-    value.withUnsafeBytes { record in
-      Array("Shutdown".utf8).withUnsafeBytes { reason in
-        EnvelopeEncoder.encodeRetry(
-          of: record, envelope, attempt: 2, firstSeen: 3, reason: reason, into: &buffer)
-      }
-    }
-    let moved = Array(buffer.bytes)
-    let again = try Envelope.parse(moved.span)
-    #expect(String(decoding: moved[again.traceParent.indices], as: UTF8.self) == Self.trace)
-    #expect(again.target == envelope.target)
-    #expect(Array(moved[again.bodyStart...]) == Array(body.utf8))
   }
 
-  @Test(arguments: ["", "device", "channel"])
-  func `envelopes keep the dead letter that they replay over a retry`(target: String) throws {
-    let fields = [
-      "M1", "bulk", "sandbox", "com.example.app", "com.example.app.push-type.liveactivity",
-      "liveactivity", "5", "0", Self.id, "", "1795224000123", "order-8812", "", "", "", target,
-      "3/17",
-    ]
-    let value = Array((fields.joined(separator: "\t") + "\n{}").utf8)
+  @Test func `envelopes carry headers and data as the request gives them`() throws {
+    let value = try encode(
+      RequestReaderTests.request(
+        #","headers":{"apns-new-thing":"a\u003db","apns-b":"x"},"data":{ "k\u00e9":"\ud83d\ude00" , "":"é\"" },"collapse_id":"c""#
+      ))
     let envelope = try Envelope.parse(value.span)
-    var buffer = ByteBuffer()
-    value.withUnsafeBytes { record in
-      Array("ServiceUnavailable".utf8).withUnsafeBytes { reason in
-        EnvelopeEncoder.encodeRetry(
-          of: record, envelope, attempt: 2, firstSeen: 5, reason: reason, into: &buffer)
-      }
-    }
-    let moved = Array(buffer.bytes)
-    let again = try Envelope.parse(moved.span)
-    #expect(String(decoding: moved[again.replay.indices], as: UTF8.self) == "3/17")
-    #expect(again.takenID == envelope.takenID)
-    #expect(again.target == envelope.target)
     #expect(
-      String(decoding: moved[again.lastReason.indices], as: UTF8.self) == "ServiceUnavailable")
+      String(decoding: value[envelope.carried.indices], as: UTF8.self)
+        == "apns-collapse-id=c\tapns-new-thing=a=b\tapns-b=x\t"
+        + #"data={"k\u00e9":"\ud83d\ude00","":"é\""}"#)
+    let without = try encode(RequestReaderTests.request(#","headers":{},"data":{}"#))
+    let empty = try Envelope.parse(without.span)
+    #expect(without[empty.carried.indices].elementsEqual("data={}".utf8))
   }
 }
 
@@ -232,8 +239,6 @@ extension EnvelopeEncoderTests {
             line.escapedID = escapedID
             line.detail = detail
             line.reason = detail
-            line.replay = apnsID
-            line.traceParent = apnsID
             line.uniqueID = apnsID
             line.timestamp = 5
             line.status = 410
@@ -250,8 +255,6 @@ extension EnvelopeEncoderTests {
       #expect(receipt.detail == "quote\" back\\ \u{1}")
       #expect(receipt.reason == receipt.detail)
       #expect(receipt.uniqueID == id)
-      #expect(receipt.replay == id)
-      #expect(receipt.traceParent == id)
       #expect(receipt.timestamp == 5)
       #expect(receipt.status == 410)
       #expect(receipt.token == nil)

@@ -9,9 +9,8 @@ import Testing
 @Suite struct EnvelopeTests {
   static let id = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"
   static let fields = [
-    "M1", "bulk", "sandbox", "com.example.app", "com.example.app.voip", "voip", "5", "1900000000",
-    id,
-    "specials", "1795224000123", "order-8812", "3", "1795224000456", "TooManyRequests",
+    "M2", "bulk", "sandbox", "com.example.app", "com.example.app.voip", "voip", "5", "1900000000",
+    id, "1795224000123", "order-8812", "3", "1795224000456", "TooManyRequests",
   ]
 
   static func record(_ fields: [String] = fields, body: String = "{}") -> [UInt8] {
@@ -50,7 +49,6 @@ import Testing
     #expect(text(envelope.expirationText, record) == "1900000000")
     #expect(envelope.id == NotificationID(Self.id))
     #expect(text(envelope.idText, record) == Self.id)
-    #expect(text(envelope.collapseID, record) == "specials")
     #expect(envelope.created == 1_795_224_000_123)
     #expect(text(envelope.requestID, record) == "order-8812")
     #expect(envelope.attempt == 3)
@@ -58,15 +56,15 @@ import Testing
     #expect(text(envelope.lastReason, record) == "TooManyRequests")
     #expect(String(decoding: record[envelope.bodyStart...], as: UTF8.self) == #"{"aps":{}}"#)
     #expect(
-      text(envelope.constantPart, record) == Self.fields[0..<12].joined(separator: "\t"))
+      text(envelope.constantPart, record) == Self.fields[0..<11].joined(separator: "\t"))
+    #expect(envelope.carried.isEmpty && !envelope.hasHeaders)
   }
 
   @Test func `envelopes leave out what is empty, and tell an absent expiration from 0`() throws {
     var fields = Self.fields
-    for field in [7, 9, 11, 12, 13, 14] { fields[field] = "" }
+    for field in [7, 10, 11, 12, 13] { fields[field] = "" }
     var envelope = try Envelope.parse(Self.record(fields).span)
     #expect(envelope.expiration == nil)
-    #expect(envelope.collapseID.isEmpty)
     #expect(envelope.requestID.isEmpty)
     #expect(envelope.attempt == 0)
     #expect(envelope.firstSeen == nil)
@@ -77,14 +75,15 @@ import Testing
   }
 
   @Test(arguments: [
-    (EnvelopeField.version, "M2"), (.version, ""), (.lane, "fast"), (.lane, ""),
+    (EnvelopeField.version, "M1"), (.version, "M3"), (.version, ""), (.version, "M22"),
+    (.lane, "fast"), (.lane, ""),
     (.environment, "prod"), (.app, ""), (.app, "com example"), (.topic, "a\u{7F}b"),
     (.pushType, "alarm"), (.priority, "7"), (.priority, ""), (.priority, "1x"),
     (.expiration, "-1"), (.expiration, "12345678901234567"),
     // In milliseconds: as a number that overflows, too.
     (.expiration, "1795224000000"), (.expiration, "9999999999999999"), (.apnsID, "nope"),
-    (.apnsID, String(repeating: "z", count: 36)), (.collapseID, " x"),
-    (.collapseID, String(repeating: "c", count: 65)), (.created, ""), (.created, "now"),
+    (.apnsID, String(repeating: "z", count: 36)), (.created, ""), (.created, "now"),
+    (.requestID, #"a"b"#), (.requestID, #"\ud800"#), (.requestID, #"\udc00\ud800"#),
     (.attempt, "65536"), (.firstSeen, "x"),
   ])
   func `name the field that is wrong`(field: EnvelopeField, value: String) {
@@ -92,8 +91,7 @@ import Testing
   }
 
   @Test func `envelopes refuse control characters in any field`() {
-    for field in EnvelopeField.allCases
-    where field.rawValue < EnvelopeField.target.rawValue {
+    for field in EnvelopeField.allCases.prefix(EnvelopeField.fixedCount) {
       let value = Self.fields[Int(field.rawValue)]
       let found = error(Self.record(field, "\u{1}" + value))
       #expect(found?.field == field)
@@ -101,63 +99,39 @@ import Testing
     }
   }
 
-  @Test func `envelopes refuse lines with fields too few or too many`() {
-    for count in 1..<15 {
+  @Test func `envelopes refuse lines with fields too few`() {
+    for count in 1..<EnvelopeField.fixedCount {
       let found = error(Self.record(Array(Self.fields[..<count])))
       #expect(found?.problem == .lineEnded)
       #expect(Int(found?.field.rawValue ?? 0) == count)
     }
-    #expect(
-      error(Self.record(Self.fields + ["device", "3/17", "", "x"]))?.problem == .unexpectedField)
   }
 
-  /// A record that goes to a channel.
-  static let broadcast = [
-    "M1", "bulk", "sandbox", "com.example.app", "com.example.app.push-type.liveactivity",
-    "liveactivity", "5", "0", id, "", "1795224000123", "order-8812", "3", "1795224000456", "",
-  ]
-
-  @Test
-  func `envelopes say in a sixteenth field that they go to a channel; fifteen are for a device`()
-    throws
-  {
-    #expect(try Envelope.parse(Self.record().span).target == .device)
-    for name in ["", "device"] {
-      #expect(try Envelope.parse(Self.record(Self.fields + [name]).span).target == .device)
+  @Test func `envelopes of another version are refused by its name, whatever follows`() {
+    for line in ["M1\tbulk", "M1\tbulk\tsandbox\ta\ta\talert\t10\t\tx", "M3\t", "\t"] {
+      let found = error(Array((line + "\n{}").utf8))
+      #expect(found?.problem == .unknownVersion)
+      #expect(found?.description.hasPrefix("version: is not M2, which this build reads") == true)
     }
-    let record = Self.record(Self.broadcast + ["channel"], body: "{}")
-    let envelope = try Envelope.parse(record.span)
-    #expect(envelope.target == .channel)
-    #expect(String(decoding: record[envelope.bodyStart...], as: UTF8.self) == "{}")
-    #expect(error(Self.record(Self.fields + ["group"]))?.field == .target)
-    #expect(error(Self.record(Self.fields + ["\u{1}"]))?.problem == .controlCharacter)
   }
 
   @Test
-  func `of a replayed dead letter count as taken once for each letter, any other once for its id`()
-    throws
+  func
+    `envelopes that end at every byte of the longest line there is: refused, with a place inside`()
   {
-    func taken(_ mark: String, target: String = "") throws -> NotificationID {
-      try Envelope.parse(Self.record(Self.fields + [target, mark]).span).takenID
+    let whole = Self.record(Self.fields + CarriedFieldTests.all)
+    let body = whole.count - 2
+    #expect(error(whole) == nil)
+    for count in 0..<body {
+      let found = error(Array(whole[..<count]))
+      #expect(found?.problem == .unterminated, "\(count)")
+      #expect(found?.offset == count)
+      // The line's end is there, and what came before is cut.
+      let cut = error(Array(whole[..<count]) + Array("\n{}".utf8))
+      #expect((cut?.offset ?? 0) <= count, "\(count)")
     }
-    let id = try Envelope.parse(Self.record(Self.fields).span).takenID
-    #expect(try taken("") == id)
-    let first = try taken(ReplayMark.text(partition: 3, offset: 17))
-    #expect(first != id)
-    #expect(try taken("3/17", target: "device") == first)
-    #expect(try taken("3/18") != first)
-    #expect(try taken("4/17") != first)
-    let last = ReplayMark.text(partition: .max, offset: .max)
-    #expect(last.utf8.count == ReplayMark.longest)
-    #expect(try taken(last) != id)
-    for mark in ["3", "3/", "/17", "3/17/1", "3/-1", "a/1", "3/17 ", last + "0"] {
-      let problem = error(Self.record(Self.fields + ["", mark]))
-      #expect(problem?.field == .replay, "\(mark)")
-    }
-    #expect(try taken("3/17\t" + Self.trace) == first)
+    #expect(error(Array(whole[..<body]))?.problem == .emptyBody)
   }
-
-  static let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
   @Test func `of another app or environment never count as taken for this one's id`() throws {
     func taken(_ field: EnvelopeField, _ value: String) throws -> NotificationID {
@@ -174,42 +148,11 @@ import Testing
     // Whatever else differs, it is the same notification.
     #expect(try taken(.lane, "transactional") == mine)
     #expect(try taken(.attempt, "4") == mine)
-    #expect(try taken(.collapseID, "other") == mine)
     #expect(try taken(.apnsID, Self.id.uppercased()) == mine)
     #expect(try taken(.apnsID, "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3f") != mine)
   }
 
-  @Test func `envelopes say in an eighteenth field which trace they belong to`() throws {
-    for replay in ["", "3/17"] {
-      let record = Self.record(Self.fields + ["", replay, Self.trace])
-      let envelope = try Envelope.parse(record.span)
-      #expect(text(envelope.traceParent, record) == Self.trace)
-      #expect(text(envelope.replay, record) == replay)
-      #expect(String(decoding: record[envelope.bodyStart...], as: UTF8.self) == "{}")
-    }
-    #expect(try Envelope.parse(Self.record(Self.fields + ["", "", ""]).span).traceParent.isEmpty)
-    #expect(error(Self.record(Self.fields + ["", "", "x"]))?.field == .traceParent)
-    #expect(
-      error(Self.record(Self.fields + ["", "", Self.trace, ""]))?.problem == .unexpectedField)
-  }
-
-  @Test func `to a channel are Live Activity pushes with an expiration`() {
-    var fields = Self.broadcast + ["channel"]
-    fields[5] = "alert"
-    #expect(error(Self.record(fields))?.field == .pushType)
-    fields = Self.broadcast + ["channel"]
-    fields[7] = ""
-    #expect(error(Self.record(fields))?.field == .expiration)
-    #expect(error(Self.record(fields))?.problem == .missing)
-    fields = Self.broadcast + ["channel"]
-    fields[3] = String(repeating: "a", count: 255)
-    #expect(error(Self.record(fields)) == nil)
-    fields[3] += "a"
-    #expect(error(Self.record(fields))?.field == .app)
-    #expect(error(Self.record(fields))?.problem == .tooLong)
-  }
-
-  @Test func `envelopes refuse what has no body, no line end, or too much of either`() {
+  @Test func `refuse what has no body, no line end, or too much of either`() {
     #expect(error([])?.problem == .unterminated)
     #expect(error(Self.record(body: ""))?.problem == .emptyBody)
     #expect(error(Array(Self.fields.joined(separator: "\t").utf8))?.problem == .unterminated)
@@ -263,7 +206,7 @@ import Testing
 
   @Test func `a reader reads each record as if it were the first, whatever the one before was`() {
     let changes: [(EnvelopeField, String)] = [
-      (.version, "M1"), (.version, "M2"), (.lane, "transactional"), (.environment, "production"),
+      (.version, "M2"), (.version, "M1"), (.lane, "transactional"), (.environment, "production"),
       (.app, "com.example.ap"), (.app, "com.example.app2"), (.app, "com example"), (.topic, ""),
       (.pushType, "alert"), (.pushType, "voi"), (.pushType, "voipx"), (.priority, "10"),
       (.apnsID, "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3f"), (.apnsID, "0f6e"), (.attempt, "70000"),
@@ -272,8 +215,9 @@ import Testing
     let records =
       changes.map { EnvelopeTests.record($0.0, $0.1) }
       + [
-        [], Array("M1".utf8), EnvelopeTests.record(body: ""),
-        EnvelopeTests.record(EnvelopeTests.fields + ["channel"]),
+        [], Array("M2".utf8), EnvelopeTests.record(body: ""),
+        EnvelopeTests.record(EnvelopeTests.fields + ["target=channel"]),
+        EnvelopeTests.record(EnvelopeTests.fields + CarriedFieldTests.all),
       ]
     for first in records {
       for second in records {

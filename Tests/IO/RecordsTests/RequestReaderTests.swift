@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import APNS
+import Bytes
 import Pipeline
 import Random
 import Records
@@ -53,7 +54,7 @@ import Testing
       #expect(request.lane == .first)
       #expect(request.priority == 10)
       #expect(request.expiration == 1_900_000_000)
-      #expect(Self.string(request.collapseID) == "specials")
+      #expect(Self.string(request[.collapseID]) == "specials")
       #expect(request.topic.isEmpty)
       #expect(request.apnsID == nil)
       #expect(request.tokens.count == 1)
@@ -73,7 +74,7 @@ import Testing
       #expect(request.priority == 10)
       #expect(request.expiration == nil)
       #expect(request.id.isEmpty)
-      #expect(request.collapseID.isEmpty)
+      #expect(request[.collapseID].isEmpty)
     }
     let background = Self.request(#","type":"background""#)
       .replacing(#"{"alert":"x"}"#, with: #"{"content-available":1}"#)
@@ -241,7 +242,7 @@ import Testing
       return #"{"app":"a.b","payload":{"aps":{"alert":"x"}},"tokens":["# + list + "]}"
     }
     try read(text(1_000)) { #expect($0.tokens.count == 1_000) }
-    #expect(error(text(1_001))?.problem == .tooManyTokens(limit: 1_000))
+    #expect(error(text(1_001))?.problem == .tooMany(limit: 1_000))
     #expect(error(text(0))?.problem == .noTokens)
   }
 
@@ -318,7 +319,7 @@ import Testing
       #expect(request.lane == .first)
       #expect(request.priority == 10)
       #expect(request.expiration == nil)
-      #expect(request.id.isEmpty && request.escapedID.isEmpty && request.collapseID.isEmpty)
+      #expect(request.id.isEmpty && request.escapedID.isEmpty && request[.collapseID].isEmpty)
       #expect(request.apnsID == nil && request.topic.isEmpty)
       #expect(!request.isBroadcast && request.tokens.count == 1)
     }
@@ -418,13 +419,95 @@ import Testing
     #expect(error(two)?.problem == .onlyWithOneToken)
   }
 
+  @Test func `name header fields of their own, which nothing else sets`() throws {
+    func headers(_ object: String) -> String? {
+      error(Self.request(#","headers":\#(object)"#))?.description
+    }
+    #expect(headers(#"{"apns-new-thing":"x","apns-9.b":"~ !"}"#) == nil)
+    for name in CarriedHeaders.reserved + ["apns-collapse-id"] {
+      #expect(
+        headers(#"{"\#(name)":"x"}"#)
+          == "headers.\(name): is set by Martlet itself, or by APNs in its answers")
+    }
+    for name in ["", "apns-", "Apns-x", "apns-X", "apns-a b", "apns-a:", "x", ":path", "apns-é"] {
+      #expect(
+        headers(#"{"\#(name)":"x"}"#)?.hasPrefix("headers.\(name): is no name of such a header")
+          == true, "\(name)")
+    }
+    #expect(headers(#"{"apns-x":""}"#) == "headers.apns-x: is empty")
+    for (value, character, place) in [
+      (" a", "a blank", 1), ("a ", "a blank", 2), (#"a\r"#, "U+000D", 2), ("é", "\"é\"", 1),
+      (#"\u0000"#, "U+0000", 1), ("a\u{7F}", "U+007F", 2),
+    ] {
+      #expect(
+        headers(#"{"apns-x":"\#(value)"}"#)
+          == "headers.apns-x: has \(character) at byte \(place), where only printable ASCII, "
+          + "and no blank at either end, is allowed")
+    }
+    #expect(headers(#"{"apns-x":1}"#)?.hasPrefix("headers.apns-x: is not a string") == true)
+    #expect(headers(#"{"apns-x":null}"#)?.hasPrefix("headers.apns-x: is not a string") == true)
+    #expect(headers(#"["apns-x"]"#)?.hasPrefix("headers: is not an object") == true)
+    #expect(headers(#"{"apns-x":"1","apns-\u0078":"2"}"#) == "headers.apns-x: is given twice")
+    let many = (0..<9).map { #""apns-\#($0)":"x""# }
+    #expect(headers("{\(many.prefix(8).joined(separator: ","))}") == nil)
+    #expect(headers("{\(many.joined(separator: ","))}") == "headers: has more than 8 entries")
+    func sized(_ count: Int) -> String {
+      #"{"apns-x":"\#(String(repeating: "v", count: count - 6))"}"#
+    }
+    #expect(headers(sized(256)) == nil)
+    #expect(headers(sized(257)) == "headers: has 257 bytes, more than 256")
+  }
+
+  @Test func `requests give data that comes back`() throws {
+    func data(_ object: String) -> String? {
+      error(Self.request(#","data":\#(object)"#))?.description
+    }
+    for object in [
+      "{}", #"{"":""}"#, #"{"a":"b","c":"d"}"#, #"{"a":"\ud83d\ude00\u0000\t"}"#,
+    ] {
+      #expect(data(object) == nil)
+    }
+    #expect(data(#"{"a":{"b":"c"}}"#)?.hasPrefix("data.a: is not a string") == true)
+    #expect(data(#"{"a":1}"#)?.hasPrefix("data.a: is not a string") == true)
+    #expect(data(#""x""#)?.hasPrefix("data: is not an object") == true)
+    #expect(data(#"{"a":"1","\u0061":"2"}"#) == "data.a: is given twice")
+    #expect(data(#"{"a":"\ud800"}"#)?.contains("is not valid JSON") == true)
+    #expect(data(#"{"a":"b""#)?.contains("is not valid JSON") == true)
+    func sized(_ count: Int) -> String {
+      #"{ "k" : "\#(String(repeating: "d", count: count - 8))" }"#
+    }
+    #expect(data(sized(512)) == nil)
+    #expect(data(sized(513)) == "data: has 513 bytes, more than 512")
+    let members = (0..<129).map { #""\#($0)":"""# }.joined(separator: ",")
+    #expect(data("{\(members)}")?.hasPrefix("data: has more than 128 entries") == true)
+    try read(Self.request(#","data":{ "a" : "b" }"#)) { request in
+      var text = ByteBuffer()
+      request.data?.appendObject(to: &text)
+      #expect(Self.string(text.bytes) == #"{"a":"b"}"#)
+    }
+    try read(Self.request("")) { #expect($0.data == nil && $0.headers.isEmpty) }
+  }
+
+  @Test func `requests carry so much together, the id as it stands among it`() throws {
+    func text(_ idCount: Int) -> String {
+      let id = String(repeating: #"\u00e9"#, count: idCount / 6)
+      return Self.request(
+        #","id":"\#(id)","data":{"k":"\#(String(repeating: "d", count: 504))"},"#
+          + #""headers":{"apns-x":"\#(String(repeating: "v", count: 250))"}"#)
+    }
+    #expect(error(text(288)) == nil)
+    #expect(
+      error(text(294))?.description
+        == "request: id, collapse_id, headers and data have 1062 bytes together, more than 1056")
+  }
+
   @Test func `requests leave nothing behind for the next one`() throws {
     let reader = RequestReader()
     try read(Self.example, reader) { #expect(!$0.id.isEmpty) }
     try read(Self.request(""), reader) { request in
       #expect(request.id.isEmpty)
       #expect(request.expiration == nil)
-      #expect(request.collapseID.isEmpty)
+      #expect(request[.collapseID].isEmpty)
       #expect(request.tokens.count == 1)
     }
     #expect(reader.refusedID.isEmpty)

@@ -3,6 +3,7 @@ import EmbeddedKafka
 import HTTPClient
 import JSON
 import Kafka
+import Records
 import ServiceKit
 import Settings
 import TestSupport
@@ -31,6 +32,26 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     // The same request names the same notification.
     let again = try APIFixture.json(fixture.post(request(#","id":"order-1""#), key: "shop").text)
     #expect(again["apns_ids"] == verdict["apns_ids"])
+  }
+
+  @Test func `headers and data are checked, and go to Kafka as they came`() throws {
+    let fixture = try APIFixture()
+    let more = #","id":"a","headers":{"apns-new-thing":"x"},"data":{ "order" : "8812" }"#
+    #expect(try fixture.post(request(more), key: "shop").status == 202)
+    #expect(try fixture.requests(1).map(\.value) == [request(more)])
+    let bad = try fixture.post(request(#","headers":{"apns-topic":"x"}"#), key: "shop")
+    #expect(bad.status == 400)
+    #expect(bad.text.contains("headers.apns-topic: is set by Martlet itself"))
+    // An id of any form that the API gives fits beside the most that may be carried.
+    let header = #""apns-x":"\#(String(repeating: "v", count: 250))""#
+    let data = #""k":"\#(String(repeating: "d", count: 504))""#
+    let collapse = String(repeating: "c", count: 64)
+    let most = #","headers":{\#(header)},"data":{\#(data)},"collapse_id":"\#(collapse)""#
+    let key = ["Idempotency-Key: \(String(repeating: "\"", count: 100))"]
+    #expect(try fixture.post("[\(request(most))]", headers: key).status == 202)
+    let record = try #require(fixture.requests(2).last?.value)
+    let isTaken = Array(record.utf8).withUnsafeBytes { (try? RequestReader().read($0)) != nil }
+    #expect(isTaken, "\(record)")
   }
 
   @Test func `a request without an id gets one, and the record has it`() throws {

@@ -33,8 +33,8 @@ import Testing
     #expect(records.map(\.key) == [IngestFixture.token])
     // The id is UUIDv5 of app, environment, request id and token, computed by another program.
     let expected =
-      "M1\ttransactional\tproduction\tcom.example.app\tcom.example.app\talert\t10\t1900000000\t"
-      + "2026cac1-9ae6-57d2-99bc-82090dbd2081\tspecials\t\(request[0].timestamp)\torder-8812\t\t\t\n"
+      "M2\ttransactional\tproduction\tcom.example.app\tcom.example.app\talert\t10\t1900000000\t"
+      + "2026cac1-9ae6-57d2-99bc-82090dbd2081\t\(request[0].timestamp)\torder-8812\t\t\t\tapns-collapse-id=specials\n"
       + payload
     #expect(records.map(\.value) == [expected])
     #expect(try fixture.readAll(fixture.names.deadLetters).isEmpty)

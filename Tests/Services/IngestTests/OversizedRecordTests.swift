@@ -33,7 +33,7 @@ import Testing
     let detail = try #require(header(letter, DeadLetterHeader.detail))
     #expect(detail.contains(" bytes, more than topic \(fixture.names.notifications(.first)) takes"))
     #expect(letter.key == IngestFixture.token, "the notification, which a replay sends")
-    #expect(letter.value?.hasPrefix("M1\ttransactional\t") == true)
+    #expect(letter.value?.hasPrefix("M2\ttransactional\t") == true)
     let receipts = try fixture.receipts(count: 1)
     #expect(receipts.map(\.outcome) == [.deadLettered])
     #expect(receipts[0].apnsID.map { "\($0)" } == header(letter, DeadLetterHeader.apnsID))

@@ -160,8 +160,9 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
 
   @Test func `an envelope is shown by its fields`() throws {
     let fields = [
-      "M1", "transactional", "production", "com.example.app", "com.example.app", "alert", "10", "",
-      "8f2c1c9e-0b5c-5d7e-9a3f-1f2e3d4c5b6a", "", "1763686184123", "order-1", "", "", "",
+      "M2", "transactional", "production", "com.example.app", "com.example.app", "alert", "10", "",
+      "8f2c1c9e-0b5c-5d7e-9a3f-1f2e3d4c5b6a", "1763686184123", "order-1", "", "", "",
+      "apns-collapse-id=a=b", "later=x",
     ]
     let value = fields.joined(separator: "\t") + "\n" + #"{"aps":{}}"#
     let lines = try shown("notifications", key: token, value: value)
@@ -170,7 +171,7 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
         "key=0a1b2c3d… lane=transactional environment=production app=com.example.app"
           + " topic=com.example.app push type=alert priority=10"
           + " apns-id=8f2c1c9e-0b5c-5d7e-9a3f-1f2e3d4c5b6a created=1763686184123"
-          + #" request id=order-1 {"aps":{}}"#
+          + #" request id=order-1 apns-collapse-id=a=b later=x {"aps":{}}"#
       ])
   }
 
@@ -234,7 +235,7 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
   }
 
   @Test func `JSON has the record's parts, with short tokens`() throws {
-    let envelope = "M1\tbulk\tsandbox\n{\"aps\":{}}"
+    let envelope = "M2\tbulk\tsandbox\n{\"aps\":{}}"
     let header = KafkaHeader("h", "v")
     let note = try JSONDocument(
       shown("notifications", key: token, value: envelope, headers: [header], isJSON: true)[0]

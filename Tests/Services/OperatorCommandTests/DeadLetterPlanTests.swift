@@ -17,16 +17,17 @@ enum Letter {
     #"{"app":"com.example.app","token":"\#(token)","payload":{"aps":{"alert":"x"},"n":1.0}}"#
 
   static func notification(
-    lane: String = "transactional", expiration: String = "", target: String? = nil
+    lane: String = "transactional", expiration: String = "", target: String? = nil,
+    more: [String] = []
   ) -> String {
     let isChannel = target != nil
     let fields =
       [
-        "M1", lane, "production", "com.example.app",
+        "M2", lane, "production", "com.example.app",
         isChannel ? "com.example.app.push-type.liveactivity" : "com.example.app",
-        isChannel ? "liveactivity" : "alert", "10", isChannel ? "0" : expiration, id, "",
+        isChannel ? "liveactivity" : "alert", "10", isChannel ? "0" : expiration, id,
         "1763686184123", "order-1", "3", "1763686184456", "InternalServerError",
-      ] + (target.map { [$0] } ?? [])
+      ] + (target.map { ["target=\($0)"] } ?? []) + more
     return fields.joined(separator: "\t") + "\n" + #"{"aps":{"alert":"x"}}"#
   }
 
@@ -194,7 +195,8 @@ enum Letter {
   @Test func `of a good request only the token that was refused goes again`() throws {
     let request =
       #"{"app":"a.b","tokens":["\#(Letter.token)","xyz"],"payload":{"aps":{"badge":1.0},"z":"é"},"#
-      + #""lane":"bulk","environment":"sandbox","priority":5,"expiration":0,"collapse_id":"c\"1"}"#
+      + #""lane":"bulk","environment":"sandbox","priority":5,"expiration":0,"collapse_id":"c\"1","#
+      + #""headers":{"apns-new-thing":"x\u0021"},"data":{ "k\u00e9" : "v\"" }}"#
     let again = plan(request, "ingest", "invalid_token", more: [("martlet-token", "xyz")])
     let text = try #require(value(again))
     #expect(text.contains(#""payload":{"aps":{"badge":1.0},"z":"é"}}"#))
@@ -207,6 +209,8 @@ enum Letter {
     #expect(document["priority"]?.int == 5)
     #expect(document["expiration"]?.int == 0)
     #expect(document["collapse_id"]?.string == #"c"1"#)
+    #expect(document["headers"]?["apns-new-thing"]?.string == "x!")
+    #expect(text.contains(#","data":{"k\u00e9":"v\""}"#))
     let named = #"{"id":"a\tb","app":"a.b","tokens":["ab","x"],"payload":{"aps":{"badge":1}}}"#
     let nameless = plan(
       request, "ingest", "invalid_token", origin: "nowhere", more: [("martlet-token", "xyz")])
@@ -234,8 +238,9 @@ enum Letter {
       #expect(envelope.created == 5_000)
       #expect(envelope.id == NotificationID(Letter.id))
       #expect(envelope.takenID != (try Envelope.parse(Array(old.utf8).span).takenID))
-      #expect(
-        String(decoding: bytes[envelope.replay.indices], as: UTF8.self) == "2/9")
+      bytes.withUnsafeBytes {
+        #expect(envelope.carried(in: $0).bytes.elementsEqual("replay=2/9".utf8))
+      }
       #expect(envelope.lastReason.isEmpty)
       #expect(
         String(decoding: bytes[envelope.requestID.indices], as: UTF8.self) == "order-1")
@@ -243,6 +248,20 @@ enum Letter {
         String(decoding: bytes[envelope.bodyStart...], as: UTF8.self)
           == #"{"aps":{"alert":"x"}}"#)
     }
+  }
+
+  @Test func `what is carried stays, also of a later version; the mark is the new one`()
+    throws
+  {
+    let more = ["zeta=", "apns-collapse-id=c", "replay=1/1", "later=a=b c", "apns-new-thing=x"]
+    let plan = plan(Letter.notification(more: more), "sender", "retries_exhausted")
+    guard case .send(_, _, let bytes) = plan else { throw ReplayProblem() }
+    let line = String(decoding: bytes, as: UTF8.self).prefix { $0 != "\n" }
+    #expect(
+      line
+        == "M2\ttransactional\tproduction\tcom.example.app\tcom.example.app\talert\t10\t\t"
+        + "\(Letter.id)\t5000\torder-1\t\t\t\tzeta=\tapns-collapse-id=c\tlater=a=b c"
+        + "\tapns-new-thing=x\treplay=2/9")
   }
 
   @Test func `a broadcast stays one`() throws {

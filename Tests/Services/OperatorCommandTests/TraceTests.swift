@@ -83,7 +83,7 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         headers: headers)
     }
     func envelope(_ id: String, _ request: String, _ tail: String = "") -> String {
-      "M1\ttransactional\tproduction\tcom.example.app\tcom.example.app\talert\t10\t\t\(id)\t\t"
+      "M2\ttransactional\tproduction\tcom.example.app\tcom.example.app\talert\t10\t\t\(id)\t"
         + "1795000000000\t\(request)\(tail.isEmpty ? "\t\t\t" : tail)\n{\"aps\":{\"badge\":1}}"
     }
     func receipt(_ outcome: String, _ id: String, _ request: String, _ more: String = "") -> String

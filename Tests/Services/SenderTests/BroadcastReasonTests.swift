@@ -16,9 +16,9 @@ import Testing
 
   private func broadcast(_ rig: SenderRig, _ number: Int) throws {
     let line = [
-      "M1", "transactional", "production", SenderRig.app,
+      "M2", "transactional", "production", SenderRig.app,
       SenderRig.app + ".push-type.liveactivity", "liveactivity", "10", "0", SenderRig.id(number),
-      "", "\(WallClock.milliseconds())", "goal", "", "", "", "channel",
+      "\(WallClock.milliseconds())", "goal", "", "", "", "target=channel",
     ].joined(separator: "\t")
     try rig.send(Self.channel, line + "\n" + #"{"aps":{"timestamp":1,"event":"end"}}"#)
   }

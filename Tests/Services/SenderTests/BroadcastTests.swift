@@ -20,10 +20,10 @@ import Testing
 @Suite struct BroadcastTests {
   private func envelope(_ number: Int, expiration: String = "0") -> String {
     [
-      "M1", "transactional", "production", SenderRig.app,
+      "M2", "transactional", "production", SenderRig.app,
       SenderRig.app + ".push-type.liveactivity", "liveactivity", "10", expiration,
-      SenderRig.id(number), "", "\(WallClock.milliseconds())", "goal-\(number)", "", "", "",
-      "channel",
+      SenderRig.id(number), "\(WallClock.milliseconds())", "goal-\(number)", "", "", "",
+      "target=channel",
     ].joined(separator: "\t") + "\n"
       + #"{"aps":{"timestamp":1795000060,"event":"update","content-state":{"p":\#(number)}}}"#
   }

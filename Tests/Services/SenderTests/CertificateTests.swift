@@ -90,8 +90,8 @@ import Testing
     let path = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
     try rig.startSender(for: [gateway], ["--certificates", path]) { $0.credentialWait = 20_000 }
     let fields = [
-      "M1", "transactional", "production", SenderRig.app, "\(SenderRig.app).location-query",
-      "location", "10", "", SenderRig.id(1), "", "\(WallClock.milliseconds())", "", "", "", "",
+      "M2", "transactional", "production", SenderRig.app, "\(SenderRig.app).location-query",
+      "location", "10", "", SenderRig.id(1), "\(WallClock.milliseconds())", "", "", "", "",
     ]
     try rig.send(SenderRig.token(1), fields.joined(separator: "\t") + "\n{}")
     try rig.sendMany(3, from: 2)
@@ -115,8 +115,8 @@ import Testing
     try rig.startSender(for: [gateway], ["--certificates", path]) { $0.credentialWait = 1_000 }
     func location(_ number: Int, _ app: String) -> String {
       [
-        "M1", "transactional", "production", app, "\(app).location-query", "location", "10", "",
-        SenderRig.id(number), "", "\(WallClock.milliseconds())", "", "", "", "",
+        "M2", "transactional", "production", app, "\(app).location-query", "location", "10", "",
+        SenderRig.id(number), "\(WallClock.milliseconds())", "", "", "", "",
       ].joined(separator: "\t") + "\n{}"
     }
     try rig.send(SenderRig.token(1), location(1, SenderRig.app))
@@ -286,7 +286,7 @@ import Testing
     try rig.startSender(for: [gateway], ["--certificates", path]) { $0.credentialWait = 1_000 }
     func push(_ number: Int, _ app: String) -> String {
       [
-        "M1", "transactional", "production", app, app, "mdm", "10", "", SenderRig.id(number), "",
+        "M2", "transactional", "production", app, app, "mdm", "10", "", SenderRig.id(number),
         "\(WallClock.milliseconds())", "", "", "", "",
       ].joined(separator: "\t") + "\n" + #"{"mdm":"x"}"#
     }

@@ -31,17 +31,17 @@ private enum Representation: Equatable {
     throws
   {
     let blocks = try blocks(.nghttp2)
-    // :method :scheme :authority :path authorization topic push-type priority expiration id collapse-id
+    // :method :scheme :authority :path authorization topic push-type priority expiration id collapse-id new-thing
     #expect(
       blocks[0] == [
         .indexed, .indexed, .indexing, .withoutIndexing, .never, .indexing, .indexing, .indexing,
-        .indexing, .indexing, .indexing,
+        .indexing, .indexing, .indexing, .never,
       ])
     for later in blocks[1...] {
       #expect(
         later == [
           .indexed, .indexed, .indexed, .withoutIndexing, .never, .indexed, .indexed, .indexed,
-          .never, .never, .never,
+          .never, .never, .never, .never,
         ])
     }
   }
@@ -51,19 +51,19 @@ private enum Representation: Equatable {
     throws
   {
     let blocks = try blocks(.engine, indexesAuthorization: indexesAuthorization)
-    // :path :method :scheme :authority authorization topic push-type priority expiration id collapse-id
+    // :path :method :scheme :authority authorization topic push-type priority expiration id collapse-id new-thing
     #expect(
       blocks[0] == [
         .withoutIndexing, .indexed, .indexed, .indexing,
         indexesAuthorization ? .indexing : .withoutIndexing, .indexing, .indexing, .indexing,
-        .indexing, .indexing, .indexing,
+        .indexing, .indexing, .indexing, .withoutIndexing,
       ])
     for later in blocks[1...] {
       #expect(
         later == [
           .withoutIndexing, .indexed, .indexed, .indexed,
           indexesAuthorization ? .indexed : .withoutIndexing, .indexed, .indexed, .indexed,
-          .withoutIndexing, .withoutIndexing, .withoutIndexing,
+          .withoutIndexing, .withoutIndexing, .withoutIndexing, .withoutIndexing,
         ])
     }
   }
@@ -106,9 +106,9 @@ private enum Representation: Equatable {
       push.deallocate()
       memory.deallocate()
     }
-    let value = SenderRig.envelope(id: SenderRig.id(number), expiration: "179500000\(number)")
-      .replacing(
-        "\(SenderRig.id(number))\t\t", with: "\(SenderRig.id(number))\tcollapse-\(number)\t")
+    let value = SenderRig.envelope(
+      id: SenderRig.id(number), expiration: "179500000\(number)",
+      carrying: ["apns-collapse-id=collapse-\(number)", "apns-new-thing=\(number)"])
     try Array(SenderRig.token(number).utf8).withUnsafeBytes { key in
       try Array(value.utf8).withUnsafeBytes { value in
         let envelope = try Envelope.parse(value.bindMemory(to: UInt8.self).span)

@@ -171,13 +171,14 @@ final class SenderRig {
   static func envelope(
     id: String, lane: Lane = .first, expiration: String = "", app: String = app,
     created: Int64 = WallClock.milliseconds(), environment: Environment = .production,
-    body: String = #"{"aps":{"alert":"x"}}"#
+    body: String = #"{"aps":{"alert":"x"}}"#, carrying more: [String] = []
   ) -> String {
-    [
-      "M1", Lanes.standard.name(lane), "\(environment)", app, app, "alert", "10", expiration, id,
-      "", "\(created)",
+    let fields = [
+      "M2", Lanes.standard.name(lane), "\(environment)", app, app, "alert", "10", expiration, id,
+      "\(created)",
       "order-1", "", "", "",
-    ].joined(separator: "\t") + "\n" + body
+    ]
+    return (fields + more).joined(separator: "\t") + "\n" + body
   }
 
   static func id(_ number: Int) -> String {

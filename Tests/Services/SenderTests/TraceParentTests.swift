@@ -12,9 +12,7 @@ import Testing
   private static let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
   private func envelope(_ number: Int) -> String {
-    let parts = SenderRig.envelope(id: SenderRig.id(number)).split(
-      separator: "\n", maxSplits: 1)
-    return "\(parts[0])\t\t\t\(Self.trace)\n\(parts[1])"
+    SenderRig.envelope(id: SenderRig.id(number), carrying: ["traceparent=\(Self.trace)"])
   }
 
   @Test func `a receipt has the trace of its request, and so has the dead letter`() throws {

@@ -36,10 +36,11 @@ import Testing
     try #require(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
     let addresses = try JSONDocument(try File.read(folder.file("martlet-up/addresses.json"))).root
     try run("bash -eu", example("sh", with: "kcat-1", addresses), in: folder)
+    try run("bash -eu", example("sh", with: "kcat-2", addresses), in: folder)
     try run("bash -eu", example("sh", with: "curl-1", addresses), in: folder)
     try run(Contract.tool("python"), example("python", with: "python-1", addresses), in: folder)
     try run("node", example("javascript", with: "node-1", addresses), in: folder)
-    let wanted: Set = ["kcat-1", "curl-1", "python-1", "node-1", "node-2"]
+    let wanted: Set = ["kcat-1", "kcat-2", "curl-1", "python-1", "node-1", "node-2"]
     let kafka = try #require(addresses["kafka"]?.string)
     var delivered: Set<String> = []
     _ = try eventually(withinMilliseconds: 40_000, pauseMilliseconds: 300) {
@@ -51,6 +52,7 @@ import Testing
           receipt["outcome"]?.string == "delivered", let id = receipt["id"]?.string
         else { continue }
         delivered.insert(id)
+        if id == "kcat-2" { #expect(receipt["data"]?["order"]?.string == "8812") }
       }
       return delivered.isSuperset(of: wanted)
     }

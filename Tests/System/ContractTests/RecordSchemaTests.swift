@@ -16,7 +16,7 @@ import Testing
     "x", "ab", "abc", "AB", "a b", "production", "sandbox", "bulk", "delivered", "dead_lettered",
     .string(uuid), .string(uuid.uppercased()), .string(uuid + "0"), "a/1/2", "topic/1/x",
     .string(String(repeating: "ab", count: 256)), .string(String(repeating: "ab", count: 257)),
-    [], [:],
+    [], [:], ["a": "b", "c": ""], ["a": 1], ["a": nil],
   ]
 
   private let parser = JSONParser()
@@ -36,7 +36,7 @@ import Testing
   @Test func `a receipt is valid when its reader takes it`() throws {
     var table = RecordTable()
     let base = try RecordTable.parse(
-      #"{"outcome":"rejected","apns_id":"\#(Self.uuid)","id":"o","app":"a.b","environment":"sandbox","token":"ab","lane":"bulk","replay":"0/1","traceparent":"t","reason":"BadDeviceToken","detail":"d","apns_unique_id":"u","answered_apns_id":"v","apns_request_id":"w","status":400,"attempts":1,"created":5,"at":6,"retry_after":3,"timestamp":7}"#
+      #"{"outcome":"rejected","apns_id":"\#(Self.uuid)","id":"o","app":"a.b","environment":"sandbox","token":"ab","lane":"bulk","replay":"0/1","traceparent":"t","data":{"a":"b"},"reason":"BadDeviceToken","detail":"d","apns_unique_id":"u","answered_apns_id":"v","apns_request_id":"w","status":400,"attempts":1,"created":5,"at":6,"retry_after":3,"timestamp":7}"#
     )
     table.add(base, places: base.object?.keys ?? [], values: Self.values)
     table.add(base, places: ["channel", "colour"], values: Self.values)
@@ -48,22 +48,45 @@ import Testing
   @Test func `every receipt that is written is valid`() throws {
     var lines: [[UInt8]] = []
     let bytes = Array("\u{1}\"ü".utf8)
+    let carried = Array(#"data={"a":"\n"}|replay=3/17|traceparent=t"#.utf8).map {
+      $0 == UInt8(ascii: "|") ? 9 : $0
+    }
     bytes.withUnsafeBytes { text in
-      for outcome in Outcome.allCases {
-        var line = ReceiptLine(outcome, at: 1_795_000_000_045)
-        line.reason = text
-        line.detail = text
-        line.token = text
-        line.status = 410
-        line.timestamp = 1
-        line.retryAfter = 3
-        line.created = 2
-        var buffer = ByteBuffer()
-        ReceiptEncoder.append(line, into: &buffer)
-        lines.append(Array(buffer.bytes))
+      carried.withUnsafeBytes { carried in
+        for outcome in Outcome.allCases {
+          var line = ReceiptLine(outcome, at: 1_795_000_000_045)
+          line.reason = text
+          line.detail = text
+          line.token = text
+          line.status = 410
+          line.timestamp = 1
+          line.retryAfter = 3
+          line.created = 2
+          line.carried = CarriedFields(carried)
+          var buffer = ByteBuffer()
+          ReceiptEncoder.append(line, into: &buffer)
+          lines.append(Array(buffer.bytes))
+        }
       }
     }
     #expect(try Contract.verdicts("receipt", texts: lines).allSatisfy { $0 })
+  }
+
+  /// Each field that a receipt brings back from its request stands in the schema.
+  @Test func `the schema of receipts lists what is carried to them`() throws {
+    let schema = try RecordTable.parse(try Contract.text("docs/schemas/receipt.json"))
+    let listed = Set(schema["properties"]?.object?.keys ?? [])
+    #expect(listed.isSuperset(of: CarriedField.table.compactMap(\.receipt)))
+  }
+
+  @Test func `the page of records has the table of keyed fields`() throws {
+    let lines = try Contract.text("docs/records.md").split(separator: "\n")
+      .drop { !$0.hasPrefix("| key | from the request ") }
+    for row in CarriedField.table {
+      let line = try #require(lines.first { $0.hasPrefix("| `\(row.key)` | ") }, "\(row.key)")
+      if let name = row.request?.name { #expect(line.hasPrefix("| `\(row.key)` | `\(name)` | ")) }
+      #expect(line.hasSuffix(row.receipt.map { "| `\($0)` |" } ?? " | |"), "\(row.key)")
+    }
   }
 
   @Test func `a registration is valid when feedback takes it`() throws {

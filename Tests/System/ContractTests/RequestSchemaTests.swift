@@ -55,13 +55,16 @@ import Testing
     [], ["ab"], ["ab", "cd"], ["ab", "zz"], [1], ["ab", nil],
     [:], ["id": "x"], ["id": ""], ["id": 1], ["critical": 1], ["critical": 2], ["critical": nil],
     ["critical": 0, "name": 1], ["critical": 1, "volume": 2], ["critical": 1, "volume": 0.25],
-    ["title": "x"],
+    ["title": "x"], ["apns-x": "y"], ["apns-X": "y"], ["apns-topic": "y"], ["apns-x": 1],
+    ["apns-collapse-id": "y"], ["apns-": "y"], ["apns-a": "1", "apns-b": "~ ~"],
+    .object(JSONObject((0..<9).map { .init(key: "apns-\($0)", value: "x") })),
   ]
 
   /// Members without rules by value: a topic belongs to app and type, which no schema can say.
   private static let places = [
     "app", "token", "tokens", "channel", "payload", "id", "environment", "type", "priority",
-    "expiration", "expires_in", "collapse_id", "lane", "apns_id", "colour", "payload.aps",
+    "expiration", "expires_in", "collapse_id", "headers", "data", "lane", "apns_id", "colour",
+    "headers.apns-x", "data.x", "payload.aps",
     "payload.mdm", "payload.own", "payload.aps.alert", "payload.aps.badge", "payload.aps.sound",
     "payload.aps.sound.critical", "payload.aps.sound.volume", "payload.aps.content-available",
     "payload.aps.content-changed", "payload.aps.timestamp", "payload.aps.event",
@@ -83,6 +86,7 @@ import Testing
       #""token":"abcd","payload":{"aps":{"alert":"x"}}"#,
       #""token":"abcd","apns_id":"0c8e2c5c-5c43-5d5e-8a1e-6c1b0f0b7f6a","payload":{"aps":{"badge":0}}"#,
       #""token":"abcd","expiration":1900000000,"expires_in":null,"payload":{"aps":{"badge":0}}"#,
+      #""token":"abcd","headers":{"apns-x":"y"},"data":{"x":"y"},"payload":{"aps":{"badge":0}}"#,
       #""channel":"AAAA","payload":\#(activity)"#,
       #""channel":"AAAA","priority":1,"id":"1","type":"liveactivity","payload":\#(activity)"#,
     ] {
@@ -111,11 +115,15 @@ import Testing
   @Test func `the listed exceptions are where the two differ`() throws {
     let start = #"{"app":"a.b","token":"abcd","payload":{"aps":{"badge":1}}"#
     let long = String(repeating: "x", count: 5_000)
+    let half = String(repeating: "x", count: 200)
     let umlauts = String(repeating: "ü", count: 64)
     let differing = [
       start + #","priority":10.0}"#, start + #","expiration":1900000000.0}"#,
       start + #","topic":"c.d"}"#, start + #","id":"\#(umlauts)x"}"#,
       start + #","collapse_id":"\#(umlauts)"}"#, start + #","id":"a","id":"b"}"#,
+      start + #","headers":{"apns-x":"\#(half)","apns-y":"\#(half)"}}"#,
+      start + #","data":{"x":"\#(half)","y":"\#(half)","z":"\#(half)"}}"#,
+      start + #","data":{"x":"y","x":"z"}}"#, start + #","headers":{"apns-x":"y","apns-x":"z"}}"#,
       #"{"app":"a.b","token":"abcd","payload":{"aps":{"alert":"\#(long)"}}}"#,
       #"{"app":"a.b","token":"abcd","payload":{"aps":{"badge":1,"badge":2}}}"#,
     ].map { Array($0.utf8) }

@@ -72,8 +72,8 @@ import Testing
       ) {
         // Expired before it is read.
         let envelope = [
-          "M1", "transactional", "production", "com.example.app", "com.example.app", "alert", "10",
-          "\(now / 1_000 - 60)", PipelineRig.id($0), "", "\(now - 100_000)", "", "", "", "",
+          "M2", "transactional", "production", "com.example.app", "com.example.app", "alert", "10",
+          "\(now / 1_000 - 60)", PipelineRig.id($0), "\(now - 100_000)", "", "", "", "",
         ].joined(separator: "\t")
         return (PipelineRig.token($0), envelope + "\n{}")
       },

@@ -47,10 +47,12 @@ final class PipelineRig {
 
   /// Starts a service; nobody listens at the sender's gateway unless the simulator was started before.
   ///
-  /// - Parameter alias: what the test calls it, if not by its name.
+  /// - Parameters:
+  ///   - alias: what the test calls it, if not by its name.
+  ///   - build: the folder of another build that it is of.
   func start(
     _ name: String, _ flags: [String] = [], kafka address: String? = nil, as alias: String? = nil,
-    subcommand: [String] = []
+    subcommand: [String] = [], of build: String? = nil
   ) throws {
     let own: [String: [String]] = [
       "martlet-signer": ["--credentials", keys + "/credentials.json"],
@@ -63,7 +65,9 @@ final class PipelineRig {
     let session = "--kafka.consumer.session.timeout.ms="
     let isOwn = !Self.services.contains(name) || flags.contains { $0.hasPrefix(session) }
     let command =
-      under + [ChildProcess.sibling(name)] + subcommand + ["--kafka", address ?? kafka]
+      under + [build.map { "\($0)/\(name)" } ?? ChildProcess.sibling(name)] + subcommand + [
+        "--kafka", address ?? kafka,
+      ]
       + ["--counters-interval", "200ms"] + (own[name] ?? [])
       + (isOwn ? [] : ["\(session)6000"]) + flags
     programs[alias ?? name] = try BuiltProgram.start(
@@ -226,9 +230,8 @@ final class PipelineRig {
     let now = WallClock.milliseconds()
     try produce(names.notifications(lane), numbers) { number in
       let envelope = [
-        "M1", Lanes.standard.name(lane), "production", "com.example.app", "com.example.app",
-        "alert", "10", "",
-        Self.id(number), "", "\(now)", "", "", "", "",
+        "M2", Lanes.standard.name(lane), "production", "com.example.app", "com.example.app",
+        "alert", "10", "", Self.id(number), "\(now)", "", "", "", "",
       ].joined(separator: "\t")
       return (Self.token(number), envelope + "\n" + body)
     }

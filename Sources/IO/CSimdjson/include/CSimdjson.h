@@ -41,10 +41,11 @@ typedef struct {
   int32_t field;        // the request field (see below) it was found in, or -1
   size_t offset;        // the byte of the input where it was noticed
   const char *words;    // static text: what the parser says, for MALFORMED; the wanted type
-  martlet_slice name;   // the key, for UNKNOWN_FIELD; for DUPLICATE_FIELD the one inside the payload
+  martlet_slice name;   // the key, for UNKNOWN_FIELD; the one inside the payload or the field for others
 } martlet_json_error;
 
-// The fields of a notification request, in the order of Swift's RequestField.
+// The fields of a notification request, in the order of Swift's RequestField. Behind them come those whose text is
+// only carried: their names are given to `martlet_json_create`.
 enum {
   MARTLET_FIELD_APP,
   MARTLET_FIELD_TOKEN,
@@ -56,13 +57,17 @@ enum {
   MARTLET_FIELD_TOPIC,
   MARTLET_FIELD_PRIORITY,
   MARTLET_FIELD_EXPIRATION,
-  MARTLET_FIELD_COLLAPSE_ID,
   MARTLET_FIELD_LANE,
   MARTLET_FIELD_APNS_ID,
   MARTLET_FIELD_CHANNEL,
   MARTLET_FIELD_EXPIRES_IN,
+  MARTLET_FIELD_HEADERS,
+  MARTLET_FIELD_DATA,
   MARTLET_FIELD_COUNT,
 };
+
+// Carried texts, at most: one bit of `present` is left for each.
+#define MARTLET_CARRIED_TEXTS (32 - MARTLET_FIELD_COUNT)
 
 // The members of a payload that rules look at, in the order of Swift's PayloadKey.
 enum {
@@ -130,11 +135,26 @@ typedef struct {
   uint32_t is_string;
 } martlet_token;
 
+// One member of `headers` or `data`: its name and value, and both as they stand in the input, still escaped.
+typedef struct {
+  martlet_slice name;
+  martlet_slice value;
+  martlet_slice raw_name;
+  martlet_slice raw_value;
+} martlet_member;
+
+typedef struct {
+  const martlet_member *members;
+  size_t count;
+} martlet_members;
+
 typedef struct {
   uint32_t present;  // a bit for each field that was given and is not null
   uint32_t token_count;
   const martlet_token *tokens;  // of `token` (one) or `tokens`
-  martlet_slice text[MARTLET_FIELD_COUNT];  // unescaped strings, by field
+  martlet_slice text[MARTLET_FIELD_COUNT + MARTLET_CARRIED_TEXTS];  // unescaped strings, by field
+  martlet_members headers;
+  martlet_members data;
   martlet_slice raw_id;   // the content of `id`'s string as it stands in the input, still escaped
   martlet_slice payload;  // from `{` to `}`, byte for byte
   martlet_payload facts;  // of the payload
@@ -143,7 +163,9 @@ typedef struct {
   int64_t expires_in;
 } martlet_request;
 
-martlet_json *martlet_json_create(void);
+// `carried` has the names of the fields of requests whose text is only carried, with commas between them: no more than
+// MARTLET_CARRIED_TEXTS.
+martlet_json *martlet_json_create(const char *carried);
 void martlet_json_destroy(martlet_json *parser);
 
 // The name of the instruction set simdjson picked for this processor.
@@ -152,8 +174,8 @@ const char *martlet_json_implementation(void);
 // Reads one request. The whole input is checked to be valid JSON, the payload included; values are not
 // judged beyond their JSON types. Returns 0, or the error's code with `error` filled.
 int32_t martlet_json_read_request(martlet_json *parser, const uint8_t *bytes, size_t count,
-                                  uint32_t maximum_tokens, martlet_request *request,
-                                  martlet_json_error *error);
+                                  uint32_t maximum_tokens, uint32_t maximum_members,
+                                  martlet_request *request, martlet_json_error *error);
 
 // The kinds of a node.
 enum {

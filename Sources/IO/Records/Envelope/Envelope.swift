@@ -6,16 +6,28 @@ public import Pipeline
 /// The envelope of a notification record: what its first line says, as values where the sender decides
 /// by them and as ranges of the record where it only passes bytes on.
 ///
-/// The record is the line, a newline, and the body for APNs. Anyone may have written it: parsing checks
-/// every field, so that what the ranges point at can be sent as a header value as it is.
+/// The record is the line, a newline, and the body for APNs. The line has fourteen fields with fixed places, by which
+/// is decided or which nearly every record has, and then any number of fields `key=value`, which are carried: those
+/// whose key is not known here, too. Anyone may have written it: parsing checks every field, so that what the ranges
+/// point at can be sent as a header value as it is.
 public struct Envelope: Sendable {
+  /// The first field of a line. A version that decides by a field which this one does not know begins otherwise; what is only
+  /// carried needs no other version.
+  public static let version = "M2"
   /// The most bytes a line may have, its newline not counted.
   public static let maximumLine = 2_048
-  /// The most bytes that fields 0…11 may have together: a retry adds a history, and what follows it, of
-  /// up to 190 bytes.
-  public static let maximumConstantPart = maximumLine - 192
+  /// The most bytes that fields 0…10 and the keyed fields may have together, without the mark of a replay: a retry adds
+  /// a history of up to 89 bytes, a replay its mark of up to 38.
+  public static let maximumKept = maximumLine - 136
   /// The most bytes a body may have, for the push type with the highest limit.
   public static let maximumBody = 5_120
+
+  /// Checks that a value begins as the values of notifications do, in this version.
+  public static func begins(_ value: some Collection<UInt8>) -> Bool {
+    value.starts(with: beginning)
+  }
+
+  private static let beginning = Array("\(version)\t".utf8)
 
   public internal(set) var lane = Lane.first
   public internal(set) var environment = Environment.production
@@ -46,23 +58,26 @@ public struct Envelope: Sendable {
   /// Empty if there is no expiration.
   public internal(set) var expirationText = ByteRange(start: 0, count: 0)
   public internal(set) var idText = ByteRange(start: 0, count: 0)
-  /// Empty if there is none.
-  public internal(set) var collapseID = ByteRange(start: 0, count: 0)
   /// The request's id as a JSON string's content, still escaped; empty if there is none.
   public internal(set) var requestID = ByteRange(start: 0, count: 0)
   /// The last reason for a retry; empty if there is none.
   public internal(set) var lastReason = ByteRange(start: 0, count: 0)
-  /// The dead letter that this record replays, as `ReplayMark` writes it; empty if it replays none.
-  public internal(set) var replay = ByteRange(start: 0, count: 0)
-  /// The `TraceParent` of the request; empty if it had none.
-  public internal(set) var traceParent = ByteRange(start: 0, count: 0)
-  /// Fields 0…11, which stay the same when the record moves to a retry topic.
+  /// Fields 0…10, which stay the same when the record moves to a retry topic.
   public internal(set) var constantPart = ByteRange(start: 0, count: 0)
+  /// The keyed fields, without the tab before them: they stay the same, too. Empty if there are none.
+  public internal(set) var carried = ByteRange(start: 0, count: 0)
+  /// True if there are header fields among them.
+  public internal(set) var hasHeaders = false
   /// The first byte of the body; it reaches to the record's end.
   public internal(set) var bodyStart = 0
 
   /// An empty envelope, for a slot that no record has been read into.
   public init() {}
+
+  /// The keyed fields of the record that this envelope was read from.
+  public func carried(in record: UnsafeRawBufferPointer) -> CarriedFields {
+    CarriedFields(UnsafeRawBufferPointer(rebasing: record[carried.indices]))
+  }
 
   /// Reads and checks the envelope of a record, without copying or allocating.
   public static func parse(
@@ -132,12 +147,6 @@ public struct Envelope: Sendable {
       throw cursor.invalid(.expiration, expirationText)
     }
     (idText, id) = try cursor.id(in: record)
-    collapseID = try cursor.field(.collapseID, in: record)
-    if !collapseID.isEmpty {
-      guard RequestRules.isCollapseID(record.extracting(collapseID.indices)) else {
-        throw cursor.invalid(.collapseID, collapseID)
-      }
-    }
   }
 
   private mutating func readHistory(
@@ -156,8 +165,8 @@ public struct Envelope: Sendable {
       }
     }
     constantPart = ByteRange(start: 0, count: cursor.position - 1)
-    guard constantPart.count <= Self.maximumConstantPart else {
-      throw EnvelopeError(field: .requestID, problem: .tooLong, offset: Self.maximumConstantPart)
+    guard constantPart.count <= Self.maximumKept else {
+      throw EnvelopeError(field: .requestID, problem: .tooLong, offset: Self.maximumKept)
     }
     let (attempt, made) = try cursor.number(.attempt, in: record)
     let attempts = made ?? 0
@@ -166,60 +175,10 @@ public struct Envelope: Sendable {
     let (seen, first) = try cursor.number(.firstSeen, in: record)
     guard first ?? 0 <= OutsideTime.last else { throw cursor.invalid(.firstSeen, seen) }
     firstSeen = first
-    lastReason = try cursor.optionallyLastField(.lastReason, in: record)
+    lastReason = try cursor.lastFixedField(.lastReason, in: record)
     // So far it is the scope.
     takenID = NotificationID(high: takenID.high ^ id.high, low: takenID.low ^ id.low)
-    guard cursor.lineGoesOn(in: record) else { return cursor.step() }
-    try readTarget(record, &cursor)
-    guard cursor.lineGoesOn(in: record) else { return cursor.step() }
-    try readReplay(record, &cursor)
-  }
-
-  /// The sixteenth field, which most records for device tokens leave out.
-  private mutating func readTarget(
-    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
-  ) throws(EnvelopeError) {
+    if cursor.lineGoesOn(in: record) { try readCarried(record, &cursor) }
     cursor.step()
-    let name = try cursor.optionallyLastField(.target, in: record)
-    if name.isEmpty { return }
-    guard let known = PushTarget(record.extracting(name.indices)) else {
-      throw cursor.invalid(.target, name)
-    }
-    target = known
-    guard target == .channel else { return }
-    // A broadcast is a Live Activity push, and APNs insists on an expiration.
-    guard pushType == .liveactivity else { throw cursor.invalid(.pushType, pushTypeText) }
-    guard expiration != nil else { throw cursor.invalid(.expiration, expirationText) }
-    // It is a part of the path.
-    guard Int(app.count) <= RequestRules.maximumName else {
-      throw EnvelopeError(field: .app, problem: .tooLong, offset: Int(app.start))
-    }
-  }
-
-  /// The seventeenth field, which only replayed dead letters, and records with an eighteenth, have.
-  private mutating func readReplay(
-    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
-  ) throws(EnvelopeError) {
-    cursor.step()
-    replay = try cursor.optionallyLastField(.replay, in: record)
-    if !replay.isEmpty {
-      let mark = record.extracting(replay.indices)
-      guard ReplayMark.isMark(mark) else { throw cursor.invalid(.replay, replay) }
-      takenID = ReplayMark.mix(takenID, mark)
-    }
-    guard cursor.lineGoesOn(in: record) else { return cursor.step() }
-    try readTraceParent(record, &cursor)
-  }
-
-  /// The eighteenth field, which only records of requests with a trace have.
-  private mutating func readTraceParent(
-    _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
-  ) throws(EnvelopeError) {
-    cursor.step()
-    traceParent = try cursor.lastField(.traceParent, in: record)
-    if traceParent.isEmpty { return }
-    guard TraceParent.isValid(record.extracting(traceParent.indices)) else {
-      throw cursor.invalid(.traceParent, traceParent)
-    }
   }
 }

@@ -19,8 +19,8 @@ struct EnvelopeCursor {
   @inline(__always)
   mutating func version(in record: Span<UInt8>) throws(EnvelopeError) {
     let range = try field(.version, in: record)
-    guard range.count == 2, record[0] == UInt8(ascii: "M"), record[1] == UInt8(ascii: "1") else {
-      throw invalid(.version, range)
+    guard range.count == 2, record[0] == UInt8(ascii: "M"), record[1] == UInt8(ascii: "2") else {
+      throw EnvelopeError(field: .version, problem: .unknownVersion, offset: 0)
     }
   }
 
@@ -37,22 +37,10 @@ struct EnvelopeCursor {
     return range
   }
 
-  /// Reads the field that ends the line.
+  /// Reads the last field that has a fixed place; `lineGoesOn` tells whether keyed ones follow, `step` goes over the tab or
+  /// newline behind it.
   @inline(__always)
-  mutating func lastField(
-    _ field: EnvelopeField, in record: Span<UInt8>
-  ) throws(EnvelopeError) -> ByteRange {
-    let range = try content(field, in: record)
-    guard record[position] == Self.newline else {
-      throw EnvelopeError(field: field, problem: .unexpectedField, offset: position)
-    }
-    position += 1
-    return range
-  }
-
-  /// Reads a field that may end the line; `lineGoesOn` tells, `step` goes over what follows it.
-  @inline(__always)
-  mutating func optionallyLastField(
+  mutating func lastFixedField(
     _ field: EnvelopeField, in record: Span<UInt8>
   ) throws(EnvelopeError) -> ByteRange {
     try content(field, in: record)
@@ -65,6 +53,23 @@ struct EnvelopeCursor {
   /// Goes over the tab or newline behind a field.
   @inline(__always)
   mutating func step() { position += 1 }
+
+  /// Reads a field `key=value`; the value may be empty.
+  mutating func keyedField(
+    in record: Span<UInt8>
+  ) throws(EnvelopeError) -> (key: ByteRange, value: ByteRange) {
+    let range = try content(.keyed, in: record)
+    let start = Int(range.start)
+    var end = start
+    while end < position && record[end] != UInt8(ascii: "=") { end += 1 }
+    guard end < position, CarriedHeaders.isToken(record.extracting(start..<end)) else {
+      throw EnvelopeError(field: .keyed, problem: .noKey, offset: start)
+    }
+    return (
+      ByteRange(start: start, count: end - start),
+      ByteRange(start: end + 1, count: position - end - 1)
+    )
+  }
 
   /// Reads a field of decimal digits, which may be empty, in one pass; what is wrong with one that is
   /// not is found by reading it again.

@@ -11,6 +11,7 @@ internal import Pipeline
 public struct EnvelopeEncoder: ~Copyable {
   private var buffer = ByteBuffer(capacity: 8 << 10)
   private var idStart = 0
+  private var carriedRange = 0..<0
 
   public init() {}
 
@@ -20,6 +21,11 @@ public struct EnvelopeEncoder: ~Copyable {
   /// The text of the `apns-id` in the value.
   public var idText: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: buffer.bytes[idStart..<idStart + NotificationID.textLength])
+  }
+
+  /// The keyed fields of the value.
+  public var carried: CarriedFields {
+    CarriedFields(UnsafeRawBufferPointer(rebasing: buffer.bytes[carriedRange]))
   }
 
   /// Writes the value of a request's notifications. The id follows with `setID`.
@@ -32,7 +38,7 @@ public struct EnvelopeEncoder: ~Copyable {
     traceParent: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
   ) {
     buffer.removeAll()
-    buffer.append("M1\t")
+    buffer.append("M2\t")
     buffer.append(request.laneName)
     buffer.append(Self.tab)
     buffer.append(request.environment.name)
@@ -54,17 +60,41 @@ public struct EnvelopeEncoder: ~Copyable {
     buffer.append(Self.tab)
     idStart = buffer.count
     buffer.append("00000000-0000-0000-0000-000000000000\t")
-    buffer.append(request.collapseID)
-    buffer.append(Self.tab)
     buffer.append(decimal: created)
     buffer.append(Self.tab)
     buffer.append(request.escapedID)
     buffer.append("\t\t\t")
-    Self.appendRest(
-      isChannel: request.isBroadcast, replay: UnsafeRawBufferPointer(start: nil, count: 0),
-      traceParent: traceParent, to: &buffer)
+    appendCarried(request, traceParent)
     buffer.append(UInt8(ascii: "\n"))
     buffer.append(request.payload)
+  }
+
+  private mutating func appendCarried(
+    _ request: borrowing PushRequest, _ traceParent: UnsafeRawBufferPointer
+  ) {
+    let start = buffer.count
+    if request.isBroadcast {
+      let name = PushTarget.channel.name
+      CarriedFields.append(
+        .target, UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount),
+        to: &buffer)
+    }
+    if request.isCarrying { appendCarried(of: request) }
+    if !traceParent.isEmpty { CarriedFields.append(.traceParent, traceParent, to: &buffer) }
+    // The tab is before them, and not one of them.
+    carriedRange = min(start + 1, buffer.count)..<buffer.count
+  }
+
+  private mutating func appendCarried(of request: borrowing PushRequest) {
+    for row in CarriedField.texts {
+      let text = request[row.field]
+      if !text.isEmpty { CarriedFields.append(row.field, text, to: &buffer) }
+    }
+    request.headers.appendFields(to: &buffer)
+    if let data = request.data {
+      CarriedFields.appendKey(CarriedField.data.row.key, to: &buffer)
+      data.appendObject(to: &buffer)
+    }
   }
 
   /// Puts the `apns-id` into the value.
@@ -86,29 +116,39 @@ public struct EnvelopeEncoder: ~Copyable {
     buffer.append(tab)
     // A reason that is not known may be any text: it must not break the line or make it too long.
     for byte in reason.prefix(64) { buffer.append(byte < 0x20 ? 0x20 : byte) }
-    appendRest(
-      isChannel: envelope.target == .channel,
-      replay: UnsafeRawBufferPointer(rebasing: record[envelope.replay.indices]),
-      traceParent: UnsafeRawBufferPointer(rebasing: record[envelope.traceParent.indices]),
-      to: &buffer)
+    if !envelope.carried.isEmpty {
+      buffer.append(tab)
+      buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.carried.indices]))
+    }
     buffer.append(UInt8(ascii: "\n"))
     buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.bodyStart...]))
   }
 
-  /// The fields from `target` on, up to the last that is not empty.
-  private static func appendRest(
-    isChannel: Bool, replay: UnsafeRawBufferPointer, traceParent: UnsafeRawBufferPointer,
-    to buffer: inout ByteBuffer
+  /// Writes the value of a notification that is sent anew, made from a dead letter: the same fields and body, but created
+  /// now, without a history, and with the mark of its dead letter.
+  public static func encodeReplay(
+    of record: UnsafeRawBufferPointer, _ envelope: borrowing Envelope, created: Int64,
+    mark: String, into buffer: inout ByteBuffer
   ) {
-    guard isChannel || !replay.isEmpty || !traceParent.isEmpty else { return }
-    buffer.append(tab)
-    if isChannel { buffer.append(PushTarget.channel.name) }
-    guard !replay.isEmpty || !traceParent.isEmpty else { return }
-    buffer.append(tab)
-    buffer.append(replay)
-    guard !traceParent.isEmpty else { return }
-    buffer.append(tab)
-    buffer.append(traceParent)
+    let createdStart = envelope.idText.indices.upperBound + 1
+    buffer.append(UnsafeRawBufferPointer(rebasing: record[..<createdStart]))
+    buffer.append(decimal: created)
+    // The tab before the request id, too.
+    let idStart = envelope.requestID.indices.lowerBound - 1
+    let kept = record[idStart..<envelope.constantPart.indices.upperBound]
+    buffer.append(UnsafeRawBufferPointer(rebasing: kept))
+    buffer.append("\t\t\t")
+    let replay = CarriedField.replay.row.key
+    envelope.carried(in: record).forEachField { key, value in
+      if key.elementsEqual(replay.utf8) { return }
+      buffer.append(tab)
+      let count = key.count + 1 + value.count
+      buffer.append(UnsafeRawBufferPointer(start: key.baseAddress, count: count))
+    }
+    CarriedFields.appendKey(replay, to: &buffer)
+    buffer.append(mark)
+    buffer.append(UInt8(ascii: "\n"))
+    buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.bodyStart...]))
   }
 
   private static let tab = UInt8(ascii: "\t")

@@ -87,6 +87,9 @@ struct TraceReader {
     func text(_ range: ByteRange) -> String {
       String(decoding: value[range.indices], as: UTF8.self)
     }
+    func carried(_ field: CarriedField) -> String {
+      String(decoding: envelope.carried(in: record.value)[field], as: UTF8.self)
+    }
     let id = text(envelope.requestID)
     let apnsID = text(envelope.idText)
     let token = String(decoding: record.key, as: UTF8.self)
@@ -101,13 +104,15 @@ struct TraceReader {
       detail =
         "for \(tier) after \(attempts) attempt\(attempts == 1 ? "" : "s"): \(text(envelope.lastReason))"
     } else {
-      let replay = envelope.replay.isEmpty ? "" : ", replay of dead letter \(text(envelope.replay))"
+      let mark = carried(.replay)
+      let replay = mark.isEmpty ? "" : ", replay of dead letter \(mark)"
       detail = "\(text(envelope.pushTypeText)), priority \(envelope.priority)\(replay)"
     }
+    let trace = carried(.traceParent)
     return TraceHop(
       kind: tier == nil ? .queued : .parked, at: record.timestamp, place: place, detail: detail,
       apnsID: apnsID.lowercased(), requestID: id.isEmpty ? nil : unescaped(id),
-      traceParent: envelope.traceParent.isEmpty ? nil : text(envelope.traceParent))
+      traceParent: trace.isEmpty ? nil : trace)
   }
 
   /// The content of a JSON string.

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import Glibc
+import HTTPClient
+import JSON
+import Kafka
+import Pipeline
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// What a request has for the way and for its receipt, through a whole pipeline and through one of two builds.
+@Suite struct CarriedFieldTests {
+  /// The folder of the programs of another build, an earlier or a later one.
+  private static let otherBuild = getenv("MARTLET_OTHER_BUILD").map { String(cString: $0) }
+
+  private func request(_ number: Int, _ more: String = "") -> String {
+    #"{"id":"r\#(number)","app":"com.example.app","token":"\#(PipelineRig.token(number))","#
+      + #""payload":{"aps":{"alert":"x"}},"collapse_id":"c\#(number)""# + more + "}"
+  }
+
+  private let headersAndData =
+    #","headers":{"apns-new-thing":"a=b","apns-other":"x y"},"data":{ "order" : "8812", "k\u00e9":"\"" }"#
+
+  private func start(_ rig: PipelineRig, other: String? = nil) throws {
+    for name in PipelineRig.services {
+      try rig.start(name, of: name == other ? Self.otherBuild : nil)
+    }
+    for name in PipelineRig.services {
+      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
+    }
+  }
+
+  /// The receipts by the ids of their requests.
+  private func receipts(_ rig: PipelineRig, _ count: Int) throws -> [String: JSONValue] {
+    var receipts: [String: JSONValue] = [:]
+    let isRead = try rig.read(
+      rig.names.receipts,
+      { record in
+        for line in (record.value ?? "").split(separator: "\n") {
+          let receipt = try JSONDocument(String(line)).root
+          if let id = receipt["id"]?.string { receipts[id] = receipt }
+        }
+      }, until: { receipts.count >= count })
+    #expect(isRead, "only \(receipts.count)")
+    return receipts
+  }
+
+  /// The header fields of the requests that the gateway has seen, by collapse id.
+  private func headers(_ rig: PipelineRig) throws -> [String: [String: String]] {
+    let seen = try HTTPClient().get("http://\(rig.gatewayAdmin)/requests").text
+    var all: [String: [String: String]] = [:]
+    for line in seen.split(separator: "\n") {
+      let fields = try JSONDocument(String(line)).root["headers"]?.array ?? []
+      let pairs = fields.compactMap { field -> (String, String)? in
+        guard let name = field.array?[0].string, let value = field.array?[1].string else {
+          return nil
+        }
+        return (name, value)
+      }
+      let named = Dictionary(pairs, uniquingKeysWith: { "\($0), \($1)" })
+      all[named["apns-collapse-id"] ?? ""] = named
+    }
+    return all
+  }
+
+  @Test func `headers arrive at the gateway and data in the receipt`() throws {
+    let rig = try PipelineRig()
+    defer { rig.stop() }
+    try rig.startSimulator()
+    try start(rig)
+    try rig.produce(rig.names.requests, 0..<1) {
+      (PipelineRig.token($0), request($0, headersAndData))
+    }
+    try rig.produce(rig.names.requests, 1..<2) { (PipelineRig.token($0), request($0)) }
+    let file = rig.folder.file("requests.jsonl")
+    try File.write(
+      file,
+      Array("\(request(2, headersAndData))\n\(request(3, #","headers":{"apns-id":"x"}"#))\n".utf8))
+    let imported = try BuiltProgram.run(
+      ChildProcess.sibling("martlet"), ["import", file, "--kafka", rig.kafka], in: rig.folder)
+    #expect(imported.output.contains("headers.apns-id: is set by Martlet itself"))
+    let receipts = try receipts(rig, 3)
+    let headers = try headers(rig)
+    for number in 0..<3 {
+      let receipt = receipts["r\(number)"]
+      #expect(receipt?["outcome"]?.string == "delivered")
+      let seen = headers["c\(number)"]
+      #expect(seen?["apns-topic"] == "com.example.app")
+      #expect(seen?["apns-new-thing"] == (number == 1 ? nil : "a=b"))
+      #expect(seen?["apns-other"] == (number == 1 ? nil : "x y"))
+      let data: JSONValue = ["order": "8812", "k\u{e9}": "\""]
+      #expect(receipt?["data"] == (number == 1 ? Optional<JSONValue>.none : data))
+    }
+  }
+
+  /// Ingest of one build and the sender of another. Set MARTLET_OTHER_BUILD to the folder of the other's programs.
+  @Test(.enabled(if: otherBuild != nil), arguments: ["martlet-ingest", "martlet-sender"])
+  func `a rolling upgrade: one program is of another build`(other: String) throws {
+    let rig = try PipelineRig()
+    defer { rig.stop() }
+    try rig.startSimulator()
+    try start(rig, other: other)
+    let count = 20
+    try rig.produce(rig.names.requests, 0..<count) { number in
+      (PipelineRig.token(number), request(number, number % 2 == 0 ? headersAndData : ""))
+    }
+    let receipts = try receipts(rig, count)
+    let outcomes = Dictionary(grouping: receipts.values) { $0["outcome"]?.string ?? "" }
+    #expect(outcomes.mapValues(\.count) == ["delivered": count])
+    #expect(receipts.values.count { $0["data"] != nil } == count / 2)
+    #expect(try headers(rig).values.count { $0["apns-new-thing"] == "a=b" } == count / 2)
+  }
+}
