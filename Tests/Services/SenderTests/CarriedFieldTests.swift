@@ -33,7 +33,7 @@ import Testing
       try rig.send(
         SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number), carrying: Self.later))
     }
-    let parked = try rig.fixture.read(rig.names.retries5s, count: 1)
+    let parked = try rig.fixture.read(rig.names.retries(.seconds5), count: 1)
     let fields = line(try #require(parked.first)).split(
       separator: "\t", omittingEmptySubsequences: false)
     #expect(fields.dropFirst(14).map(String.init) == Self.later)
