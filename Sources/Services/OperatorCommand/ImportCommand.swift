@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+public import Diagnosis
 import JSON
 import Kafka
 import Pipeline

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Diagnosis
 import EventLoop
 import Glibc
 import JSON
@@ -51,8 +52,8 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     let found = ImportCommand.check(bad, try context(ImportCommand.self))
     #expect(found.map(\.status) == [.error])
     #expect(
-      found.first?.text.contains(
-        "2 lines, 1 not valid requests, 1 invalid tokens in the others") == true)
+      found.first?.message
+        == "2 lines, 1 not valid requests, 1 invalid tokens in the others")
     let folder = TemporaryFolder()
     let fine = try settings(good.replacing(",\"zz\"", with: ""), folder, [])
     #expect(

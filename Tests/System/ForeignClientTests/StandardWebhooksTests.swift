@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import EventLoop
 import Glibc
 import JSON
 import Kafka
@@ -77,7 +78,7 @@ final class StandardWebhooksTests {
       path: "/usr/bin/unshare",
       [
         "-rm", "bash", "-c", "cd '\(folder.path)' && \(script)", "bash", root,
-        try ChildProcess.sibling("martlet-webhooks"),
+        ChildProcess.sibling("martlet-webhooks"),
       ]
         + arguments, in: folder)
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import EventLoop
 import Glibc
 import SystemTestSupport
 import TestSupport
@@ -67,7 +68,7 @@ import Testing
       "postgresql://martlet@127.0.0.1:\(port)/tokens?sslmode=require&sslcert=\(certificate)&sslkey=\(key)"
       + (password.map { "&sslpassword=\($0)" } ?? "")
     // On a terminal of its own, where a question would wait for an answer.
-    let command = "'\(try ChildProcess.sibling("martlet"))' tokens list --database '\(url)'"
+    let command = "'\(ChildProcess.sibling("martlet"))' tokens list --database '\(url)'"
     let run = try BuiltProgram.run("/usr/bin/script", ["-qec", command, "/dev/null"], in: folder)
     #expect(run.status == 1, "\(run.output)")
     #expect(!run.output.contains("PEM pass phrase"))
