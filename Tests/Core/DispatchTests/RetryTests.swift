@@ -27,10 +27,11 @@ import Testing
 
   @Test
   func `without an answer: at once again, then by a retry topic when due, then a dead letter`() {
-    let loop = loop({
-      $0.requestTimeout = 1_000
-      $0.maxAttempts = 4
-    }) { _ in .hold }
+    let loop = loop(
+      {
+        $0.requestTimeout = 1_000
+        $0.maxAttempts = 4
+      }, first: { _ in .hold })
     pass(2, loop)
     loop.produce(0)
     pass(9, loop)
@@ -81,7 +82,7 @@ import Testing
   }
 
   @Test func `attempts of earlier stays count: the last one is the last`() {
-    let loop = loop({ $0.maxAttempts = 4 }) { _ in .reset }
+    let loop = loop({ $0.maxAttempts = 4 }, first: { _ in .reset })
     pass(2, loop)
     loop.produce(0) { $0.attempt = 3 }
     pass(2, loop)
