@@ -35,7 +35,7 @@ import Testing
     let isTwice = reason.rule.verdict == .credentialRefused(retryOnce: true)
     let loop = loop(reason, times: isTwice ? 2 : 1, target)
     if reason.rule.verdict == .refreshToken || isTwice { loop.publishToken() }
-    loop.run(milliseconds: 70_000)
+    _ = loop.runToEnd(of: 41, within: 70_000)
     let ending = try #require(loop.endings[0], "\(loop.moves)")
     switch reason.rule.verdict {
     case .delivered, .foreign: Issue.record("no reason means that")
