@@ -48,13 +48,13 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
   @Test func `a check reads the file without Kafka and counts what an import would refuse`() throws
   {
     let good = #"{"app":"a.b","tokens":["\#(token)","zz"],"payload":{"aps":{"badge":1}}}"#
-    let bad = try settings("\(good)\n\n{}\n", TemporaryFolder(), [])
+    let folder = TemporaryFolder()
+    let bad = try settings("\(good)\n\n{}\n", folder, [])
     let found = ImportCommand.check(bad, try context(ImportCommand.self))
     #expect(found.map(\.status) == [.error])
     #expect(
       found.first?.message
         == "2 lines, 1 not valid requests, 1 invalid tokens in the others")
-    let folder = TemporaryFolder()
     let fine = try settings(good.replacing(",\"zz\"", with: ""), folder, [])
     #expect(
       ImportCommand.check(fine, try context(ImportCommand.self)).map(\.status) == [.ok])

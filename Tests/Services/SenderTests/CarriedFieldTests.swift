@@ -57,7 +57,7 @@ import Testing
   {
     let rig = try SenderRig()
     try rig.publishToken(keyID: "KEY0000002", apps: ["com.example.other"])
-    try rig.startSender(["--credential-wait", "1500ms"])
+    try rig.startSender { $0.credentialWait = 1_500 }
     let good = SenderRig.envelope(id: SenderRig.id(1), carrying: Self.later)
     try rig.send(SenderRig.token(1), good)
     let receipt = try #require(try rig.receipts(1).first)

@@ -31,14 +31,15 @@ import Testing
       + "\(try simulator.keys.providerToken())\(more)"
   }
 
-  @Test func `a refusal is :status and apns-id, 37 bytes, and a reason, 27 bytes`() throws {
+  /// As many bytes as the digits of the id make it in Huffman's code: 37 in the captures.
+  @Test func `a refusal is :status and apns-id, some 37 bytes, and a reason, 27 bytes`() throws {
     let folder = TemporaryFolder()
     let simulator = try RunningSimulator(in: folder)
     defer { simulator.stop() }
     let frames = try frames(simulator, [push(simulator)], in: folder)
     try #require(frames.map { $0["frame"]?.string } == ["Headers", "Data"], "\(frames)")
     #expect(names(frames[0]) == [":status", "apns-id"])
-    #expect(frames[0]["bytes"]?.int == 37)
+    #expect((35...39).contains(frames[0]["bytes"]?.int ?? 0), "\(frames[0])")
     #expect(frames[1]["bytes"]?.int == 27)
     #expect(frames[1]["text"]?.string == #"{"reason":"BadDeviceToken"}"#)
   }
