@@ -40,10 +40,26 @@ import Testing
       [
         "-c", "cd \"$0\" && exec \"$@\"", folder.path, try Contract.tool("schemathesis"),
         "--config-file", Contract.path("Tests/System/ContractTests/Python/schemathesis.toml"),
-        "run", Contract.path("docs/openapi.json"), "--url", String(url), "-H",
+        "run", try document(in: folder), "--url", String(url), "-H",
         "Authorization: Bearer \(Self.key)", "--no-color", "--generation-database", "none",
         "--seed", "1",
       ] + flags, in: folder, withinMilliseconds: 500_000)
+  }
+
+  /// The document without `headers` of requests: the tool makes no objects whose names have a pattern. That field's rules
+  /// are held to the parser by `RequestSchemaTests`.
+  private func document(in folder: TemporaryFolder) throws -> String {
+    let copied = try BuiltProgram.run(
+      "/bin/cp",
+      ["-r", Contract.path("docs/openapi.json"), Contract.path("docs/schemas"), folder.path],
+      in: folder)
+    try #require(copied.status == 0, "\(copied.output)")
+    let request = folder.file("schemas/request.json")
+    let text = String(decoding: try File.read(request), as: UTF8.self)
+    let start = try #require(text.firstRange(of: #""headers": {"#)).lowerBound
+    let end = try #require(text.firstRange(of: #""data": {"#)).lowerBound
+    try File.write(request, Array((text[..<start] + text[end...]).utf8))
+    return folder.file("openapi.json")
   }
 
   /// Each value at its limits takes minutes for requests, with their many rules: that is done when
