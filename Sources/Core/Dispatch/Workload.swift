@@ -159,7 +159,7 @@ struct Workload: Sendable {
     let slot = pushes.take(partitions[index].sendClass, earlier: facts.attempt)
     pushes[slot].fill(
       facts, Origin(partition: Int32(index), epoch: partitions.epoch, offset: offset),
-      maxAge: settings.lanes[facts.lane].maxAge,
+      maxAge: settings.lanes.maxAge(facts.lane),
       kind: settings.gatewayKind(facts.environment, facts.target))
     if facts.waitedSince != 0 {
       let waited = UInt64(max(0, turn.wall - Int64(facts.waitedSince)))

@@ -51,6 +51,8 @@ public struct Lanes: Sendable, Equatable {
   private let acceptsAny: Bool
   /// The names, by place, in a form that is compared without a call.
   private let names: InlineArray<8, LaneName>
+  /// The ages, by place, for every notification.
+  private let ages: InlineArray<8, Int64>
 
   /// - Throws: for no lane or too many, a bad name, one that is given twice, and numbers out of their range.
   public init(_ rules: [Rule]) throws(Problem) {
@@ -75,6 +77,7 @@ public struct Lanes: Sendable, Equatable {
     names = InlineArray { place in
       place < rules.count ? LaneName(rules[place].name.utf8.span) : LaneName()
     }
+    ages = InlineArray { place in rules[min(place, rules.count - 1)].maxAge }
   }
 
   private static func check(_ rule: Rule) throws(Problem) {
@@ -116,6 +119,9 @@ public struct Lanes: Sendable, Equatable {
 
   /// A lane that the list does not have counts as its last one.
   public subscript(lane: Lane) -> Rule { rules[min(Int(lane.place), rules.count - 1)] }
+
+  /// The age above which notifications of the lane end as `expired`, in milliseconds.
+  public func maxAge(_ lane: Lane) -> Int64 { ages[Int(lane.place)] }
 
   public func name(_ lane: Lane) -> String { self[lane].name }
 

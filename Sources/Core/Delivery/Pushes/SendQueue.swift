@@ -15,7 +15,7 @@ public struct SendQueue: Sendable {
   }
 
   /// By the class's place.
-  private var lines: [Line]
+  private var lines = InlineArray<9, Line>(repeating: Line())
   private var shares: LaneShares
   /// The classes with a push in line, as bits by place.
   private var waiting: UInt16 = 0
@@ -29,7 +29,6 @@ public struct SendQueue: Sendable {
   public private(set) var beside = 0
 
   public init(shares: LaneShares) {
-    lines = Array(repeating: Line(), count: shares.classes)
     self.shares = shares
   }
 
@@ -103,7 +102,7 @@ public struct SendQueue: Sendable {
   public mutating func bringBack() {
     guard beside > 0 else { return }
     beside = 0
-    for place in lines.indices {
+    for place in 0..<shares.classes {
       while let slot = lines[place].beside.popFirst() { append(slot, SendClass(place: place)) }
     }
   }
@@ -113,7 +112,7 @@ public struct SendQueue: Sendable {
   /// Takes any push that waits: the partitions are given back.
   public mutating func popAny() -> UInt32? {
     bringBack()
-    for place in lines.indices {
+    for place in 0..<shares.classes {
       if let slot = popFirst(place) { return slot }
     }
     return nil
@@ -121,10 +120,10 @@ public struct SendQueue: Sendable {
 
   /// Takes out a push that waits, of those that matter least.
   public mutating func popLeast() -> UInt32? {
-    for place in lines.indices.reversed() {
+    for place in (0..<shares.classes).reversed() {
       if let slot = popFirst(place) { return slot }
     }
-    for place in lines.indices.reversed() {
+    for place in (0..<shares.classes).reversed() {
       guard let slot = lines[place].beside.popFirst() else { continue }
       beside -= 1
       return slot
@@ -135,12 +134,12 @@ public struct SendQueue: Sendable {
   /// Takes the pushes out that wait and are gone for some reason; the others keep their order. Costs a look at each.
   public mutating func removeAll(where isGone: (UInt32) -> Bool) -> [UInt32] {
     var gone: [UInt32] = []
-    for place in lines.indices {
+    for place in 0..<shares.classes {
       gone += lines[place].waiting.removeAll(where: isGone)
       if lines[place].waiting.isEmpty { waiting &= ~(1 << UInt16(place)) }
     }
     let ofLine = gone.count
-    for place in lines.indices { gone += lines[place].beside.removeAll(where: isGone) }
+    for place in 0..<shares.classes { gone += lines[place].beside.removeAll(where: isGone) }
     inLine -= ofLine
     beside -= gone.count - ofLine
     return gone

@@ -2,7 +2,8 @@
 
 /// A first-in, first-out line of slot indices in a ring that doubles when full. No allocation when warm.
 public struct SlotQueue: Sendable {
-  var ring: [UInt32] = Array(repeating: 0, count: 8)
+  /// Empty until the first slot comes: most classes of most destinations never have one.
+  var ring: [UInt32] = []
   var head = 0
   /// Slots in line.
   public internal(set) var count = 0
@@ -46,7 +47,7 @@ public struct SlotQueue: Sendable {
   }
 
   mutating func grow() {
-    var larger: [UInt32] = Array(repeating: 0, count: ring.count * 2)
+    var larger: [UInt32] = Array(repeating: 0, count: max(8, ring.count * 2))
     for index in 0..<count { larger[index] = ring[(head + index) & (ring.count - 1)] }
     ring = larger
     head = 0
