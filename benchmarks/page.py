@@ -34,7 +34,7 @@ def texts(root, folder, figures):
     if not (found and ended):
         raise SystemExit(f"benchmarks/pages: README.md has no place for the figures: {BEGIN} … {END}")
     place = (root / "benchmarks" / "readme.template").read_text()
-    shown = filled(place, figures) + newest(folder, figures)
+    shown = filled(place, figures) + readme_plots(folder, figures)
     yield readme, before + BEGIN + "\n" + shown + END + after
     planning = root / "Sources" / "Core" / "Planning"
     table = costs(figures)
@@ -247,10 +247,14 @@ def drawn(folder, figures):
     return [name for name in figures if (folder / f"{name}.svg").exists()]
 
 
-def newest(folder, figures):
-    """The two newest plots, as Markdown."""
-    names = sorted(drawn(folder, figures), key=lambda name: (figures[name][0]["at"], name))[-2:]
-    titles = {name: figures[name][0]["command"].split(" --")[0] for name in reversed(names)}
+# The plots that are kept in git.
+SHOWN = ("plan", "scale")
+
+
+def readme_plots(folder, figures):
+    """The plots of the README, as Markdown."""
+    names = [name for name in SHOWN if name in drawn(folder, figures)]
+    titles = {name: figures[name][0]["command"].split(" --")[0] for name in names}
     return "".join(f"\n![{title}](benchmarks/results/{name}.svg)\n" for name, title in titles.items())
 
 

@@ -4,7 +4,7 @@
 // are their ratios to h2load, times what h2load takes beside the sender.
 extension MeasuredCosts {
   public static let measured = MeasuredCosts(
-    sender: 2.73, request: 211.51, batch: 20.35, ingest: 3.24, feedback: 28.22,
-    h2load: 3.24, senderMiB: 57.10, ingestMiB: 77.10,
-    source: "AMD EPYC, 2 cores, Linux 6.18.44-fc-v595, commit a846661")
+    sender: 2.23, request: 394.35, batch: 15.30, ingest: 2.72, feedback: 35.64,
+    h2load: 2.99, senderMiB: 62.10, ingestMiB: 101.80,
+    source: "AMD EPYC, 2 cores, Linux 6.18.44-fc-v669, commit 15fab66d")
 }

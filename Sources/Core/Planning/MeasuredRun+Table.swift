@@ -5,117 +5,117 @@ extension MeasuredRun {
   public static let all: [MeasuredRun] = [
     .init(
       "sender", "sender, 12 partitions",
-      cpu: 3.36, rate: 140_342),
+      cpu: 2.87, rate: 208_155),
     .init(
       "sender-partitions", "sender, 1 partitions",
-      cpu: 4.31, rate: 31_757),
+      cpu: 2.9, rate: 133_507),
     .init(
       "sender-partitions", "sender, 12 partitions",
-      cpu: 3.26, rate: 124_823),
+      cpu: 2.89, rate: 197_568),
     .init(
       "sender-partitions", "sender, 64 partitions",
-      cpu: 3.74, rate: 131_162),
+      cpu: 3.14, rate: 200_764),
     .init(
       "sender-partitions-paced", "sender, 12 partitions",
-      cpu: 19.76, rate: 4_808),
+      cpu: 29.73, rate: 4_718),
     .init(
       "sender-partitions-paced", "sender, 64 partitions",
-      cpu: 31.99, rate: 4_839),
+      cpu: 33.74, rate: 4_811),
     .init(
       "sender-apps", "sender, 12 partitions",
-      cpu: 2.91, rate: 166_300),
+      cpu: 2.75, rate: 196_717),
     .init(
       "sender-apps", "sender, 12 partitions, 100 apps",
-      cpu: 3.25, rate: 157_650),
+      cpu: 3.24, rate: 196_158),
     .init(
       "sender-credentials", "sender, 12 partitions",
-      cpu: 3.1, rate: 124_563),
+      cpu: 2.82, rate: 135_026),
     .init(
       "sender-credentials", "sender, 12 partitions, 100 credentials",
-      cpu: 4.45, rate: 108_801),
+      cpu: 4.14, rate: 118_788),
     .init(
       "sender-credentials", "sender, 12 partitions, 1000 credentials",
-      cpu: 8.05, rate: 80_287),
+      cpu: 7.26, rate: 83_404),
     .init(
       "ingest", "ingest",
-      cpu: 3.06, rate: 126_986),
+      cpu: 2.67, rate: 210_133),
     .init(
       "feedback", "feedback",
-      cpu: 31.88, rate: 20_572),
+      cpu: 36.5, rate: 19_048),
     .init(
       "backlog", "backlog of 300,000",
-      cpu: 4.15, rate: 300_254),
+      cpu: 5.36, rate: 219_326),
     .init(
       "backlog", "requests: backlog of 300,000",
-      cpu: 3.88, rate: 233_570),
+      cpu: 4.0, rate: 252_897),
     .init(
       "latency", "saturation",
-      rate: 139_633),
+      rate: 197_806),
     .init(
       "latency", "20 per second",
-      rate: 20, p50: 22.0, p99: 38.0),
+      rate: 20, p50: 16.0, p99: 24.0),
     .init(
       "latency", "10 % of saturation",
-      rate: 13_963, p50: 22.9, p99: 68.1),
+      rate: 19_781, p50: 23.1, p99: 53.4),
     .init(
       "latency", "50 % of saturation",
-      rate: 69_817, p50: 26.5, p99: 100.7),
+      rate: 98_903, p50: 32.7, p99: 78.0),
     .init(
       "latency", "80 % of saturation",
-      rate: 111_707, p50: 29.7, p99: 142.2),
+      rate: 158_245, p50: 78.3, p99: 2_519.1),
     .init(
       "lanes", "transactional, idle",
-      cpu: 1_028.0, rate: 50, p50: 62, p99: 70),
+      cpu: 1_570.59, rate: 50, p50: 62, p99: 69),
     .init(
       "lanes", "transactional, with a bulk backlog",
-      cpu: 1_028.0, rate: 50, p50: 62, p99: 67),
+      cpu: 1_570.59, rate: 50, p50: 62, p99: 71),
     .init(
       "api", "api, NDJSON",
-      cpu: 5.28, rate: 205_574),
+      cpu: 8.54, rate: 97_524),
     .init(
       "api", "api, one request at a time",
-      p50: 6.1, p99: 7.9),
+      p50: 0.4, p99: 5.8),
     .init(
       "pipeline", "pipeline, 1 senders: broker",
-      cpu: 1.57, rate: 100_510),
+      cpu: 0.81, rate: 148_408),
     .init(
       "pipeline", "pipeline, 1 senders: simulator",
-      cpu: 0.68, rate: 100_510),
+      cpu: 0.67, rate: 148_408),
     .init(
       "pipeline", "pipeline, 1 senders: ingest",
-      cpu: 3.08, rate: 100_510),
+      cpu: 2.82, rate: 148_408),
     .init(
       "pipeline", "pipeline, 1 senders: senders",
-      cpu: 3.31, rate: 100_510),
+      cpu: 3.3, rate: 148_408),
     .init(
       "pipeline", "pipeline, 2 senders: broker",
-      cpu: 1.83, rate: 113_035),
+      cpu: 1.03, rate: 136_577),
     .init(
       "pipeline", "pipeline, 2 senders: simulator",
-      cpu: 0.66, rate: 113_035),
+      cpu: 0.75, rate: 136_577),
     .init(
       "pipeline", "pipeline, 2 senders: ingest",
-      cpu: 3.13, rate: 113_035),
+      cpu: 2.87, rate: 136_577),
     .init(
       "pipeline", "pipeline, 2 senders: senders",
-      cpu: 3.76, rate: 113_035),
+      cpu: 4.21, rate: 136_577),
     .init(
       "pipeline", "pipeline, 4 senders: broker",
-      cpu: 1.96, rate: 112_949),
+      cpu: 1.25, rate: 119_615),
     .init(
       "pipeline", "pipeline, 4 senders: simulator",
-      cpu: 0.68, rate: 112_949),
+      cpu: 0.76, rate: 119_615),
     .init(
       "pipeline", "pipeline, 4 senders: ingest",
-      cpu: 3.11, rate: 112_949),
+      cpu: 3.04, rate: 119_615),
     .init(
       "pipeline", "pipeline, 4 senders: senders",
-      cpu: 4.28, rate: 112_949),
+      cpu: 4.95, rate: 119_615),
     .init(
       "demo", "demo, 2 senders",
-      rate: 100_686, p50: 41, p99: 171, fanOut: 2.57),
+      rate: 82_024, p50: 295, p99: 3_455, fanOut: 2.57),
     .init(
       "demo", "demo, 4 senders",
-      rate: 98_467, p50: 40, p99: 167, fanOut: 2.57),
+      rate: 78_304, p50: 735, p99: 1_855, fanOut: 2.57),
   ]
 }
