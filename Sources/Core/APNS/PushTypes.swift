@@ -43,7 +43,7 @@ public struct PushTypes: Sendable, Equatable {
       throw Problem(text: "must be NAME=SUFFIX, such as weather=.push-type.weather")
     }
     let (name, suffix) = (String(parts[0]), String(parts[1]))
-    guard Self.isName(name.utf8.span) else {
+    guard name.utf8.span.isPlainName(most: Self.maximumText) else {
       throw Problem(text: "the name must be 1 to \(Self.maximumText) of a-z, 0-9 and hyphen")
     }
     guard PushType(name) == nil else { throw Problem(text: "\(name) is built in") }
@@ -61,15 +61,6 @@ public struct PushTypes: Sendable, Equatable {
     custom.append(Custom(name: name, suffix: suffix))
   }
 
-  private static func isName(_ name: Span<UInt8>) -> Bool {
-    guard (1...maximumText).contains(name.count) else { return false }
-    for index in 0..<name.count {
-      let byte = name[index]
-      guard byte &- 0x61 < 26 || byte &- 0x30 < 10 || byte == 0x2D else { return false }
-    }
-    return true
-  }
-
   private static func isSuffix(_ suffix: String) -> Bool {
     if suffix.isEmpty { return true }
     return suffix.utf8.count <= maximumText && suffix.first == "."
@@ -84,7 +75,7 @@ public struct PushTypes: Sendable, Equatable {
     for index in custom.indices where name.spells(custom[index].name) {
       return .custom(UInt8(truncatingIfNeeded: index))
     }
-    return acceptsAny && Self.isName(name) ? .custom(Self.unlisted) : nil
+    return acceptsAny && name.isPlainName(most: Self.maximumText) ? .custom(Self.unlisted) : nil
   }
 
   /// The names of all types, those of the setting last.

@@ -9,6 +9,16 @@ extension Span<UInt8> {
     return true
   }
 
+  /// True if these are 1 … `most` of a-z, 0-9 and hyphen: the names of push types and lanes.
+  public func isPlainName(most: Int) -> Bool {
+    guard count > 0, count <= most else { return false }
+    for index in 0..<count {
+      let byte = self[index]
+      guard byte &- 0x61 < 26 || byte &- 0x30 < 10 || byte == 0x2D else { return false }
+    }
+    return true
+  }
+
   /// The bytes as text; broken UTF-8 shows as replacement characters. For messages.
   public var text: String {
     var bytes: [UInt8] = []

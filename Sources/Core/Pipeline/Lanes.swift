@@ -81,7 +81,7 @@ public struct Lanes: Sendable, Equatable {
   }
 
   private static func check(_ rule: Rule) throws(Problem) {
-    guard isName(rule.name.utf8.span) else {
+    guard rule.name.utf8.span.isPlainName(most: longestName) else {
       throw Problem("\"\(rule.name)\" is not 1 to \(longestName) of a-z, 0-9 and hyphen")
     }
     // Keys of pauses would be the same as those of apps.
@@ -101,15 +101,6 @@ public struct Lanes: Sendable, Equatable {
     }
   }
 
-  private static func isName(_ name: Span<UInt8>) -> Bool {
-    guard (1...longestName).contains(name.count) else { return false }
-    for index in 0..<name.count {
-      let byte = name[index]
-      guard byte &- 0x61 < 26 || byte &- 0x30 < 10 || byte == 0x2D else { return false }
-    }
-    return true
-  }
-
   public static func == (left: Lanes, right: Lanes) -> Bool { left.rules == right.rules }
 
   public var count: Int { rules.count }
@@ -127,8 +118,8 @@ public struct Lanes: Sendable, Equatable {
 
   /// The lane with this name, or `nil`.
   public func find(_ name: Span<UInt8>) -> Lane? {
+    if acceptsAny { return name.isPlainName(most: Self.longestName) ? .first : nil }
     guard name.count <= Self.longestName, name.count > 0 else { return nil }
-    if acceptsAny { return Self.isName(name) ? .first : nil }
     let wanted = LaneName(name)
     for place in 0..<rules.count where names[place] == wanted { return Lane(place: UInt8(place)) }
     return nil
