@@ -58,7 +58,7 @@ public struct DestinationHealth: Sendable {
 
   /// nil while nothing is known to fail.
   public var trouble: Trouble? {
-    if !watch.isUndisturbed { return isUnreachable ? .connects : .gateway }
+    if watch.isFailing { return isUnreachable ? .connects : .gateway }
     if breaker.refusals > 0 { return .credential }
     if connects.isFailing, !isServedMeanwhile { return .connects }
     return apps.isEmpty ? nil : .app

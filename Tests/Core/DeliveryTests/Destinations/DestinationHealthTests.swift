@@ -37,6 +37,23 @@ import Testing
     #expect(health.trouble == .connects)
   }
 
+  @Test func `a gateway fails until it serves again, and not until all may be sent`() {
+    var health = DestinationHealth()
+    var times = (0..<64 as Range<UInt64>).map { $0 * 10 }.makeIterator()
+    health.watch.failed(now: 0, random: 0)
+    #expect(health.trouble == nil, "one push that failed")
+    while health.watch.state == .closed, let now = times.next() {
+      health.watch.failed(now: now, random: 0)
+    }
+    #expect(health.trouble == .gateway)
+    _ = health.allowance(capacity: 2_000, now: 60_000)
+    #expect(health.watch.state == .probing)
+    #expect(health.trouble == .gateway)
+    health.served(app: 1, sentAt: 60_000)
+    #expect(health.watch.state != .closed, "few may be open")
+    #expect(health.trouble == nil)
+  }
+
   @Test
   func
     `a newer token is asked for once in a while, and at once when the newer one is refused, too`()
