@@ -150,7 +150,7 @@ struct ScenarioRun {
     }
     if devices.unexpected > 0, !rig.auditor.hasBlindSpots {
       rig.problem(
-        "the database has \(devices.unexpected) dead tokens that the gateway never named, or that"
+        "the database has \(devices.unexpected) invalid tokens that the gateway never named, or that"
           + " registered later")
     }
   }

@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `a mark that a registration refutes is no dead token, and is found`(kind: DatabaseKind)
+  func `a mark that a registration refutes is no invalid token, and is found`(kind: DatabaseKind)
     throws
   {
     let location = try kind.location(in: folder)
@@ -83,7 +83,7 @@ import Testing
   func `rows are counted by state, each device once`(kind: DatabaseKind) throws {
     let location = try kind.location(in: folder)
     let store = try open(location)
-    let none = TokenStoreReader.StateCounts(live: 0, removed: 0, dead: 0, suspected: 0)
+    let none = TokenStoreReader.StateCounts(valid: 0, removed: 0, invalid: 0, suspected: 0)
     #expect(try TokenStoreReader(location).stateCounts() == none)
     func identity(_ number: Int) -> DeviceIdentity {
       DeviceIdentity(token: "0\(number)", app: "com.example.app", environment: .sandbox)
@@ -101,7 +101,7 @@ import Testing
       Suspicion(firstAt: 8, lastAt: 8, lastSentAt: 8, count: 1, reason: "BadDeviceToken"))
     #expect(
       try TokenStoreReader(location).stateCounts()
-        == TokenStoreReader.StateCounts(live: 2, removed: 1, dead: 3, suspected: 1))
+        == TokenStoreReader.StateCounts(valid: 2, removed: 1, invalid: 3, suspected: 1))
   }
 
   @Test(arguments: DatabaseKind.allCases)
@@ -254,19 +254,19 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `a reader sees counts and dead tokens beside the writer`(kind: DatabaseKind) throws {
+  func `a reader sees counts and invalid tokens beside the writer`(kind: DatabaseKind) throws {
     let location = try kind.location(in: folder)
     let store = try open(location)
     let reader = try TokenStoreReader(location)
     #expect(try reader.deviceCount() == 0)
     try put(store, registered: 1)
-    let dead = DeviceIdentity(token: "aa", app: "com.example.app", environment: .sandbox)
-    try put(store, dead, deadSince: 5)
+    let invalid = DeviceIdentity(token: "aa", app: "com.example.app", environment: .sandbox)
+    try put(store, invalid, deadSince: 5)
     #expect(try reader.deviceCount() == 2)
     #expect(try reader.invalidCount() == 1)
     #expect(
       try reader.invalidDevices()
-        == [InvalidDevice(device: dead, since: 5, reason: "Unregistered")])
+        == [InvalidDevice(device: invalid, since: 5, reason: "Unregistered")])
     #expect(try reader.invalidDevices(limit: 0).isEmpty)
   }
 
@@ -299,7 +299,8 @@ import Testing
     #expect(page == Array(expected[11...12]))
   }
 
-  @Test func `a database of the first schema is brought up to date, and its dead tokens can live`()
+  @Test
+  func `a database of the first schema is brought up to date, and its invalid tokens can be valid again`()
     throws
   {
     let path = folder.file("old.db")

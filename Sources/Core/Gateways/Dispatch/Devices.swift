@@ -65,7 +65,7 @@ struct Devices: Sendable {
   }
 
   /// False when certainly no device is known to be dead, which costs one comparison.
-  func mayBeDead(now: UInt64) -> Bool { !invalid.isEmpty(now: now) }
+  func mayBeInvalid(now: UInt64) -> Bool { !invalid.isEmpty(now: now) }
 
   /// True if a push was requested before its device was called dead.
   func isDead(_ push: borrowing PushState, now: UInt64) -> Bool {
