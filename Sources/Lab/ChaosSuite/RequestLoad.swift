@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import EventLoop
 import Kafka
 import LabCommand
-import Pipeline
 import Random
 
 /// Produces generated requests at a rate, for as long as it is asked to.

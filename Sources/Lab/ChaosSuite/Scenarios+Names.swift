@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import JSON
 import LabCommand
-import Pipeline
 
 /// Members with names whose coordinator cannot work.
 extension Scenario {

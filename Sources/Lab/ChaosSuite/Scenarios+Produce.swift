@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import JSON
 import LabCommand
-import Pipeline
 
 /// Answers to produce requests that clients take for final, although they pass.
 extension Scenario {

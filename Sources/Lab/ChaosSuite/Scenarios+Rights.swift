@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import JSON
 import LabCommand
-import Pipeline
 
 /// Rights on Kafka that are taken away while everything runs.
 extension Scenario {

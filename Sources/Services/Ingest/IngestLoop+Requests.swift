@@ -2,10 +2,10 @@
 import APNS
 import Bytes
 import Compatibility
-import Delivery
+import ConsumerGroup
+import Contract
 import EventLoop
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import EventLoop
 import Glibc
 import JSON
 import Kafka
-import Pipeline
 import ServiceKit
 
 /// The result of a replay, or of a dry run.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import EventLoop
 import Glibc
 public import Kafka
-import Pipeline
 public import ServiceKit
 
 /// A cluster as a command first meets it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
-import Pipeline
+import Contract
+import Gateways
 import ServiceKit
 import Synchronization
 import Telemetry

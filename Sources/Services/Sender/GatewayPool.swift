@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Dispatch
 import EventLoop
+import Gateways
 import HTTP2
 import Settings
 import TLS

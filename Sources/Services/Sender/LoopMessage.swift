@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
-import Dispatch
+import ConsumerGroup
 import EventLoop
+import Gateways
 import Kafka
 import Records
 

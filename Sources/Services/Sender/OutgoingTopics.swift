@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import Kafka
-import Pipeline
 import ServiceKit
 
 /// The topics a loop writes to.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+public import Contract
 public import Kafka
-public import Pipeline
 
 extension DeadLetter {
   public var kafkaHeaders: [KafkaHeader] {

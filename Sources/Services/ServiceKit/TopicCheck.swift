@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+public import Contract
 public import Kafka
-public import Pipeline
 
 /// Compares the topics of a cluster with the table that `martlet topics create` makes them from.
 public struct TopicCheck: Sendable {

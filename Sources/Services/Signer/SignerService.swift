@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 public import Diagnosis
 import EventLoop
 import Kafka
-import Pipeline
 import Records
 public import ServiceKit
 public import Settings

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import Diagnosis
-import Pipeline
 import Testing
 
 /// Kafka before a program runs.

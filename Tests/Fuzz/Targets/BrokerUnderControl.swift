@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import EmbeddedKafka
 import HTTPServer
 import JSON
 import Kafka
-import Pipeline
 
 @testable import HTTPServer
 @testable import LabCommand

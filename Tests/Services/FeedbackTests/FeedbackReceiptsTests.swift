@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import EventLoop
 import Kafka
-import Pipeline
 import Store
 import TestSupport
 import Testing

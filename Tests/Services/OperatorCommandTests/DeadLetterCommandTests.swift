@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import Settings

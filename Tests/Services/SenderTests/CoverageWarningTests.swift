@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import Diagnosis
 import Kafka
-import Pipeline
 import Testing
 
 @testable import Sender

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Dispatch
+import Contract
+import Gateways
 import Kafka
 import OperatorCommand
-import Pipeline
 import Records
 import ServiceKit
 import Settings

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import HTTP2
-import Pipeline
 import Records
 import Testing
 

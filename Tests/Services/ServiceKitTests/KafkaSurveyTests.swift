@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import Diagnosis
 import EmbeddedKafka
 import Kafka
-import Pipeline
 import TestSupport
 import Testing
 

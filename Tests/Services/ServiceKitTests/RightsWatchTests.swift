@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import Diagnosis
 import EmbeddedKafka
 import EventLoop
 import Kafka
-import Pipeline
 import Settings
 import Telemetry
 import TestSupport

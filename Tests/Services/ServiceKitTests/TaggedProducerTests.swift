@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import EmbeddedKafka
 import Kafka
-import Pipeline
 import TestSupport
 import Testing
 

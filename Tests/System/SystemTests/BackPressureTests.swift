@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import EventLoop
 import Glibc
 import JSON
-import Pipeline
 import SystemTestSupport
 import TestSupport
 import Testing

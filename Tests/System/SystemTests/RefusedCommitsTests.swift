@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import HTTPClient
-import Pipeline
 import SystemTestSupport
 import TestSupport
 import Testing

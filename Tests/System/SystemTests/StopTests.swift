@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import Glibc
-import Pipeline
 import SystemTestSupport
 import TestSupport
 import Testing

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import EmbeddedKafka
 import Glibc
 import Kafka
 import OperatorCommand
-import Pipeline
 public import ServiceKit
 public import Settings
 import Telemetry

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 public import Diagnosis
 import Kafka
-import Pipeline
 public import ServiceKit
 public import Settings
 
