@@ -114,7 +114,8 @@ func tests(
 
 /// What the fuzz targets parse with.
 let fuzzed: [Target.Dependency] = [
-  "APNS", "Pipeline", "Delivery", "Dispatch", "Random", "Faults", "Gateway", "Settings",
+  "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Random", "Faults",
+  "GatewayModel", "Settings",
   "Telemetry", "Bytes", "JSON", "Compatibility",
   "Records", "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit",
   "Ingest",
@@ -157,88 +158,90 @@ let package = Package(
     // Core: decisions as values.
     core("Random"),
     core("APNS"),
-    core("Pipeline", ["APNS"]),
-    core("Delivery", ["APNS", "Pipeline"]),
-    core("Dispatch", ["APNS", "Pipeline", "Delivery", "Random"]),
-    core("Diagnosis", ["APNS", "Pipeline"]),
+    core("Contract", ["APNS"]),
+    core("ConsumerGroup", ["APNS"]),
+    core("DeviceTokens", ["APNS", "Contract"]),
+    core("Gateways", ["Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS"]),
+    core("Diagnosis", ["APNS", "Contract"]),
     core("Settings"),
     core("Telemetry"),
     core("Access"),
-    core("TokenFiles", ["APNS", "Pipeline"]),
+    core("TokenFiles", ["APNS", "Contract"]),
     core("PEMFiles"),
-    core("Webhooks", ["Delivery", "HTTP2Engine", "Telemetry"]),
+    core("Webhooks", ["HTTP2Engine", "Telemetry", "ConsumerGroup", "Gateways"]),
     core("HTTP1"),
     core("HTTP2Engine"),
-    core("Planning", ["Pipeline", "Delivery", "Dispatch", "Random", "Settings", "Telemetry"]),
+    core("Planning", ["Contract", "Random", "Settings", "Telemetry", "Gateways"]),
 
     // IO: shells, each type owns one handle on one thread.
     io("Bytes", ["CLinux"]),
     io("EventLoop", ["Bytes", "Random", "CLinux"]),
     io("TLS", ["PEMFiles", "Bytes", "COpenSSL"]),
     io("HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2Engine", "CNghttp2"]),
-    io("Kafka", ["Pipeline", "EventLoop", "Telemetry", "CRdKafka", "CLinux"]),
+    io("Kafka", ["Contract", "EventLoop", "Telemetry", "CRdKafka", "CLinux"]),
     // C++, because simdjson is: reads requests and payloads in one pass (Sources/IO/CSimdjson/include/CSimdjson.h).
     .target(
       name: "CSimdjson", path: "Sources/IO/CSimdjson",
       cxxSettings: [.unsafeFlags(["-O2"])] + hardenedCXX,
       linkerSettings: [.linkedLibrary("simdjson")]),
     io("JSON", ["Bytes", "CSimdjson"]),
-    io("Records", ["Bytes", "JSON", "APNS", "Pipeline", "CSimdjson"]),
+    io("Records", ["Bytes", "JSON", "APNS", "Contract", "CSimdjson"]),
     io("Compatibility", ["JSON", "APNS", "Records"]),
     io("HTTPServer", ["Bytes", "EventLoop", "TLS", "HTTP1", "CZlib"]),
     io("HTTPClient", ["CCurl"]),
-    io("Store", ["APNS", "Pipeline", "Delivery", "CSQLite", "CPostgres"]),
+    io("Store", ["APNS", "Contract", "CSQLite", "CPostgres", "DeviceTokens", "Gateways"]),
     io("Signing", ["PEMFiles", "Bytes", "COpenSSL"]),
 
     // Services: one room per process.
     .target(
       name: "ServiceKit",
       dependencies: [
-        "Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Delivery", "Records", "Signing",
-        "APNS", "Pipeline", "JSON", "HTTPServer", "Diagnosis", "CBuild",
+        "Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Records", "Signing",
+        "APNS", "Contract", "ConsumerGroup", "JSON", "HTTPServer", "Diagnosis",
+        "CBuild",
       ],
       path: "Sources/Services/ServiceKit", swiftSettings: outer),
     service(
       "Ingest",
       [
-        "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "Records",
-        "Compatibility",
+        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Compatibility",
+        "ConsumerGroup",
       ]),
     service(
       "API",
       [
-        "Access", "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "HTTP1", "Kafka",
-        "JSON", "Records", "Signing", "Store", "HTTPServer", "TLS", "Compatibility",
+        "Access", "APNS", "Contract", "Diagnosis", "EventLoop", "HTTP1", "Kafka", "JSON", "Records",
+        "Signing", "Store", "HTTPServer", "TLS", "Compatibility", "DeviceTokens", "Gateways",
       ]),
     service(
       "Signer",
       [
-        "APNS", "Diagnosis", "Pipeline", "Delivery", "EventLoop", "Kafka", "JSON", "Records",
-        "Signing",
+        "APNS", "Diagnosis", "Contract", "EventLoop", "Kafka", "JSON", "Records", "Signing",
+        "Gateways",
       ]),
     service(
       "Sender",
       [
-        "APNS", "Pipeline", "Delivery", "Diagnosis", "Dispatch", "EventLoop", "Kafka", "JSON",
-        "Records", "TLS", "HTTP2", "HTTP2Engine",
+        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP2",
+        "HTTP2Engine", "ConsumerGroup", "Gateways",
       ]),
     service(
       "Feedback",
       [
-        "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
-        "Store", "Compatibility",
+        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "Store",
+        "Compatibility", "DeviceTokens", "Gateways", "ConsumerGroup",
       ]),
     service(
       "WebhookDelivery",
       [
-        "Webhooks", "APNS", "Pipeline", "Delivery", "Diagnosis", "EventLoop", "Kafka", "JSON",
-        "Records", "Signing", "HTTPClient", "TLS",
+        "Webhooks", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
+        "Signing", "HTTPClient", "TLS", "ConsumerGroup",
       ]),
     service(
       "OperatorCommand",
       [
-        "APNS", "Pipeline", "Delivery", "Diagnosis", "Dispatch", "Planning", "EventLoop", "Kafka",
-        "JSON", "Records", "HTTPClient", "HTTPServer", "Store", "TLS", "TokenFiles",
+        "APNS", "Contract", "Diagnosis", "Planning", "EventLoop", "Kafka", "JSON", "Records",
+        "HTTPClient", "HTTPServer", "Store", "TLS", "TokenFiles", "DeviceTokens", "Gateways",
       ]),
 
     // Executables: parse, build, run.
@@ -252,14 +255,15 @@ let package = Package(
     executable("apns-simulator", ["GatewaySimulator", "ServiceKit"]),
 
     // Simulator: APNs as a server.
-    simulator("Gateway", ["APNS", "Settings"], settings: pure),
+    simulator("GatewayModel", ["APNS", "Settings"], settings: pure),
     simulator("Faults", ["APNS", "Random"], settings: pure),
     simulator(
       "HTTP2Server", ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "CNghttp2"]),
     simulator(
       "GatewaySimulator",
       [
-        "APNS", "Gateway", "Faults", "Random", "EventLoop", "JSON", "TLS", "HTTP2", "HTTP2Server",
+        "APNS", "GatewayModel", "Faults", "Random", "EventLoop", "JSON", "TLS", "HTTP2",
+        "HTTP2Server",
         "HTTPServer", "Signing", "ServiceKit", "Settings", "Telemetry", "Bytes",
       ]),
 
@@ -270,31 +274,34 @@ let package = Package(
     lab(
       "LabCommand",
       [
-        "OperatorCommand", "EmbeddedKafka", "APNS", "Pipeline", "Random", "EventLoop", "Kafka",
+        "OperatorCommand", "EmbeddedKafka", "APNS", "Contract", "Random", "EventLoop", "Kafka",
         "JSON", "Records", "Signing", "Store", "HTTPClient", "HTTPServer", "ServiceKit",
         "Settings", "Telemetry", "Bytes",
       ]),
     lab(
       "ChaosSuite",
       [
-        "APNS", "Pipeline", "Delivery", "Random", "Bytes", "EventLoop", "Kafka", "JSON", "Records",
-        "Store", "Settings", "ServiceKit", "LabCommand", "HTTPClient",
+        "APNS", "Contract", "Random", "Bytes", "EventLoop", "Kafka", "JSON", "Records", "Store",
+        "Settings", "ServiceKit", "LabCommand", "HTTPClient", "ConsumerGroup",
       ]),
     labProgram("martlet-lab", ["LabCommand"]),
     labProgram("martlet-chaos", ["ChaosSuite", "ServiceKit"]),
     labProgram("http2-benchmark", ["EventLoop", "TLS", "HTTP2", "HTTP2Engine", "CLinux"]),
-    labProgram("store-benchmark", ["APNS", "Delivery", "EventLoop", "Random", "Store"]),
+    labProgram("store-benchmark", ["APNS", "EventLoop", "Random", "Store"]),
     labProgram(
       "benchmark-load",
       [
-        "APNS", "Bytes", "EventLoop", "Kafka", "Pipeline", "Random", "Records", "ServiceKit",
+        "APNS", "Bytes", "EventLoop", "Kafka", "Contract", "Random", "Records", "ServiceKit",
         "Settings",
       ]),
     labProgram(
       "benchmark-topics",
-      ["EmbeddedKafka", "Kafka", "OperatorCommand", "Pipeline", "ServiceKit", "Settings"]),
+      ["EmbeddedKafka", "Kafka", "OperatorCommand", "Contract", "ServiceKit", "Settings"]),
     .target(
-      name: "Simulation", dependencies: ["APNS", "Pipeline", "Delivery", "Dispatch", "Random"],
+      name: "Simulation",
+      dependencies: [
+        "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Random",
+      ],
       path: "Sources/Lab/Simulation", swiftSettings: pure),
     labProgram("martlet-simulate", ["Simulation"]),
 
@@ -306,19 +313,22 @@ let package = Package(
       name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "TestSupport"],
       path: "Tests/Support/SystemTestSupport", swiftSettings: swift),
     tests("Core", "APNS", ["APNS", "Random"]),
-    tests("Core", "Pipeline", ["APNS", "Pipeline", "Random"]),
-    tests("Core", "Delivery", ["APNS", "Pipeline", "Delivery", "Random", "TestSupport"]),
-    tests("Core", "Dispatch", ["APNS", "Pipeline", "Delivery", "Dispatch"]),
-    tests("Core", "Simulation", ["Delivery", "Random", "Simulation", "TestSupport"]),
-    tests("Core", "Diagnosis", ["APNS", "Pipeline", "Diagnosis", "HTTP2Engine"]),
+    tests("Core", "Contract", ["APNS", "Contract", "Random"]),
+    tests("Core", "ConsumerGroup", ["Random", "TestSupport", "ConsumerGroup", "APNS"]),
+    tests("Core", "DeviceTokens", ["Random", "TestSupport", "DeviceTokens", "Contract", "APNS"]),
+    tests(
+      "Core", "Gateways",
+      ["Random", "TestSupport", "ConsumerGroup", "Gateways", "Contract", "APNS"]),
+    tests("Core", "Simulation", ["Random", "Simulation", "TestSupport", "Gateways"]),
+    tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "HTTP2Engine"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Access", "Random"]),
-    tests("Core", "Webhooks", ["Delivery", "Webhooks"]),
+    tests("Core", "Webhooks", ["Webhooks", "ConsumerGroup", "Gateways"]),
     tests("Core", "Telemetry", ["Telemetry"]),
-    tests("Core", "TokenFiles", ["APNS", "Pipeline", "Random", "TokenFiles"]),
+    tests("Core", "TokenFiles", ["APNS", "Contract", "Random", "TokenFiles"]),
     tests("Core", "HTTP1", ["HTTP1", "Random"]),
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random"]),
-    tests("Core", "Planning", ["Planning", "Delivery", "Random", "Telemetry", "Bytes"]),
+    tests("Core", "Planning", ["Planning", "Random", "Telemetry", "Bytes", "Gateways"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(
@@ -327,85 +337,76 @@ let package = Package(
         "Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "HTTP2Server", "Signing",
         "TestSupport",
       ]),
-    tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "Pipeline", "TestSupport"]),
+    tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "Contract", "TestSupport"]),
     tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
     tests(
-      "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Pipeline", "Random", "TestSupport"]),
-    tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Pipeline", "Records"]),
+      "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Contract", "Random", "TestSupport"]),
+    tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Contract", "Records"]),
     tests("IO", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
-    tests("IO", "Store", ["APNS", "Pipeline", "Delivery", "Bytes", "Store", "TestSupport"]),
+    tests("IO", "Store", ["APNS", "Contract", "Bytes", "Store", "TestSupport", "DeviceTokens"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
       "Services", "ServiceKit",
       [
-        "ServiceKit", "Settings", "Telemetry", "Pipeline", "Delivery", "Diagnosis", "EventLoop",
-        "Kafka", "JSON", "HTTPClient", "Bytes", "Random", "TestSupport", "EmbeddedKafka",
+        "ServiceKit", "Settings", "Telemetry", "Contract", "Diagnosis", "EventLoop", "Kafka",
+        "JSON", "HTTPClient", "Bytes", "Random", "TestSupport", "EmbeddedKafka", "ConsumerGroup",
+        "Gateways",
       ]),
     tests(
       "Services", "Ingest",
       [
-        "Ingest", "ServiceKit", "Telemetry", "Random", "APNS", "Pipeline", "Kafka", "JSON",
+        "Ingest", "ServiceKit", "Telemetry", "Random", "APNS", "Contract", "Kafka", "JSON",
         "Records", "EventLoop",
         "Settings", "TestSupport", "EmbeddedKafka",
       ]),
     tests(
       "Services", "API",
       [
-        "Access", "API", "APNS", "Delivery", "Diagnosis", "EmbeddedKafka", "ServiceKit", "Kafka",
-        "JSON",
-        "Records",
-        "Signing", "Store", "HTTPClient", "TLS",
-        "EventLoop", "Bytes", "Pipeline", "Settings", "Telemetry", "TestSupport",
+        "Access", "API", "APNS", "Diagnosis", "EmbeddedKafka", "ServiceKit", "Kafka", "JSON",
+        "Records", "Signing", "Store", "HTTPClient", "TLS", "EventLoop", "Bytes", "Contract",
+        "Settings", "Telemetry", "TestSupport", "DeviceTokens",
       ]),
     tests(
       "Services", "Signer",
       [
-        "Signer", "ServiceKit", "Telemetry", "APNS", "Diagnosis", "Pipeline", "Delivery", "Kafka",
-        "JSON",
-        "Records",
-        "Signing", "Bytes",
-        "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
+        "Signer", "ServiceKit", "Telemetry", "APNS", "Diagnosis", "Contract", "Kafka", "JSON",
+        "Records", "Signing", "Bytes", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
+        "Gateways",
       ]),
     tests(
       "Services", "Sender",
       [
-        "Sender", "APNS", "Diagnosis", "Faults", "Pipeline", "Delivery", "Dispatch", "Kafka",
-        "JSON", "Records",
-        "TLS",
+        "Sender", "APNS", "Diagnosis", "Faults", "Contract", "Kafka", "JSON", "Records", "TLS",
         "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator",
-        "ServiceKit", "EmbeddedKafka",
-        "Signing", "Telemetry", "OperatorCommand", "HTTPClient",
-        "Signer",
+        "ServiceKit", "EmbeddedKafka", "Signing", "Telemetry", "OperatorCommand", "HTTPClient",
+        "Signer", "ConsumerGroup", "Gateways",
       ]),
     tests(
       "Services", "Feedback",
       [
-        "Feedback", "ServiceKit", "Telemetry", "Random", "APNS", "Pipeline", "Delivery", "Kafka",
-        "JSON",
-        "Records",
-        "Store", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
+        "Feedback", "ServiceKit", "Telemetry", "Random", "APNS", "Contract", "Kafka", "JSON",
+        "Records", "Store", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka", "DeviceTokens",
+        "Gateways",
       ]),
     tests(
       "Services", "WebhookDelivery",
       [
-        "WebhookDelivery", "Webhooks", "ServiceKit", "Telemetry", "Pipeline", "Kafka", "JSON",
+        "WebhookDelivery", "Webhooks", "ServiceKit", "Telemetry", "Contract", "Kafka", "JSON",
         "Bytes", "EventLoop", "Settings", "Signing", "TestSupport",
       ]),
     tests(
       "Services", "OperatorCommand",
       [
-        "OperatorCommand", "APNS", "Diagnosis", "Signing", "Pipeline", "Delivery", "Kafka",
-        "EventLoop",
+        "OperatorCommand", "APNS", "Diagnosis", "Signing", "Contract", "Kafka", "EventLoop",
         "GatewaySimulator", "HTTPClient", "ServiceKit", "JSON", "Records", "Bytes", "Settings",
-        "TestSupport",
-        "Telemetry", "Store",
+        "TestSupport", "Telemetry", "Store", "DeviceTokens",
       ]),
     tests("Simulator", "Faults", ["APNS", "Faults", "Random"]),
-    tests("Simulator", "Gateway", ["APNS", "Gateway", "Random"]),
+    tests("Simulator", "GatewayModel", ["APNS", "GatewayModel", "Random"]),
     tests(
       "Simulator", "GatewaySimulator",
       [
-        "GatewaySimulator", "APNS", "Gateway", "Faults", "Random", "JSON", "TLS", "HTTP2",
+        "GatewaySimulator", "APNS", "GatewayModel", "Faults", "Random", "JSON", "TLS", "HTTP2",
         "HTTP2Engine", "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit",
         "Settings",
         "Telemetry", "TestSupport",
@@ -415,22 +416,21 @@ let package = Package(
     tests(
       "Lab", "LabCommand",
       [
-        "LabCommand", "OperatorCommand", "EmbeddedKafka", "APNS", "Signing", "Pipeline", "Kafka",
+        "LabCommand", "OperatorCommand", "EmbeddedKafka", "APNS", "Signing", "Contract", "Kafka",
         "HTTPClient", "HTTPServer", "ServiceKit", "TLS", "JSON", "Records", "Bytes", "Settings",
         "TestSupport", "Telemetry",
       ]),
     tests(
       "Lab", "Chaos",
       [
-        "ChaosSuite", "LabCommand", "APNS", "Pipeline", "Bytes", "Delivery", "JSON", "Kafka",
-        "Records",
-        "SystemTestSupport", "TestSupport",
+        "ChaosSuite", "LabCommand", "APNS", "Contract", "Bytes", "JSON", "Kafka", "Records",
+        "SystemTestSupport", "TestSupport", "ConsumerGroup",
       ]),
     tests(
       "System", "System",
       [
         "Bytes", "Diagnosis", "EmbeddedKafka", "EventLoop", "HTTPClient", "JSON", "Kafka",
-        "Pipeline", "Signing",
+        "Contract", "Signing",
         "SystemTestSupport", "TestSupport",
       ], exclude: ["Python"]),
     tests(
@@ -441,17 +441,16 @@ let package = Package(
       ],
       exclude: ["Python"]),
     tests(
-      "System", "Contract",
+      "System", "Documents",
       [
-        "APNS", "Bytes", "EventLoop", "Feedback", "JSON", "Kafka", "Pipeline", "Records", "Signing",
-        "Store",
-        "SystemTestSupport", "TestSupport",
+        "APNS", "Bytes", "EventLoop", "Feedback", "JSON", "Kafka", "Contract", "Records", "Signing",
+        "Store", "SystemTestSupport", "TestSupport", "DeviceTokens",
       ], exclude: ["Python"]),
     tests(
       "System", "Deploy",
       [
         "API", "Ingest", "Signer", "Sender", "Feedback", "WebhookDelivery", "GatewaySimulator",
-        "OperatorCommand", "LabCommand", "ServiceKit", "Settings", "Telemetry", "Pipeline",
+        "OperatorCommand", "LabCommand", "ServiceKit", "Settings", "Telemetry", "Contract",
         "APNS", "Diagnosis", "Kafka",
         "EventLoop", "JSON", "Bytes", "TestSupport", "SystemTestSupport",
       ], exclude: ["Python"]),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Pipeline
+public import Contract
 
 /// The facts that a program found out about its Kafka cluster before it runs, and the findings that follow from them.
 public struct KafkaFacts: Sendable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Pipeline
+public import Contract
 
 /// The operations that a user of Kafka may perform on a topic or a consumer group.
 public struct KafkaRight: Sendable, Equatable {

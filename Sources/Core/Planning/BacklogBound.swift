@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Pipeline
+public import Contract
 
 /// The rate at which one sender can get a backlog out of a real cluster, whatever CPU it has.
 ///

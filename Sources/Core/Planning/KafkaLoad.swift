@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Pipeline
+internal import Contract
 
 /// The load that a run of `benchmarks/run`, or another one, puts on Kafka: its processes, and how many notifications
 /// per second they work on.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Pipeline
+internal import Contract
 
 /// Records of one topic on their way from the processes that write them.
 public struct KafkaFlow: Sendable, Equatable {

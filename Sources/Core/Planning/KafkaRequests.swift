@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Pipeline
+public import Contract
 
 /// The number of requests that a client sends to Kafka's brokers, by arithmetic from its settings. Records come at
 /// random moments (Poisson), and librdkafka 2.0.2 does what its source says.

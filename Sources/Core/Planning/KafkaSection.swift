@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Pipeline
+internal import Contract
 
 /// "Kafka requests" of `docs/sizing.md`: what each measured run asks of a real cluster.
 enum KafkaSection {

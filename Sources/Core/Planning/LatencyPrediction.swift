@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Pipeline
+internal import Contract
 
 /// A notification's time at a low rate as a sum of named terms, in milliseconds.
 public struct LatencyPrediction: Sendable, Equatable {

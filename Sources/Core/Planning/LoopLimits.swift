@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Delivery
-internal import Dispatch
-public import Pipeline
+public import Contract
+public import Gateways
 
 /// The limits of one loop of a sender: the defaults of its settings, and what the gateway announces.
 public struct LoopLimits: Sendable, Equatable {

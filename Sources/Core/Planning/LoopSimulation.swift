@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Delivery
-internal import Pipeline
+internal import Contract
+import Gateways
 internal import Random
 public import Telemetry
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Pipeline
+internal import Contract
 
 /// The needs of a deployment for a rate: from measured costs by arithmetic, and from a simulation of one loop.
 public struct PipelinePlan: Sendable {

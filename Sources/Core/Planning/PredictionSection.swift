@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Pipeline
+internal import Contract
 
 /// "Predictions for a real broker" of `docs/sizing.md`: CPU, latency, backlog and demo.
 enum PredictionSection {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Pipeline
+internal import Contract
 
 /// Figures that were seen on a real broker elsewhere, beside what is predicted for it.
 enum SeenSection {

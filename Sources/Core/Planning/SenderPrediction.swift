@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Pipeline
+internal import Contract
 
 /// CPU of senders on a real cluster: what was measured on `martlet broker` with its requests to Kafka replaced.
 public enum SenderPrediction {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Pipeline
+internal import Contract
 
 /// `docs/sizing.md`: what three rates need, with the formulas.
 public enum SizingPage {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
-public import Pipeline
+public import Contract
 
 /// The facts about one device token in a file of another system, or in an export. Times are milliseconds since the
 /// epoch.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Pipeline
+import Contract
 
 /// A row of OneSignal's CSV export. Its columns are known by their names, in any order.
 enum OneSignalRow {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Pipeline
+import Contract
 
 /// The rows of an rpush database that are about tokens: its feedback, which has tokens that APNs called dead, and the
 /// application's own table of devices. `rpush_apps`, if it comes first, says which app an `app_id` is.

@@ -1,5 +1,6 @@
+public import ConsumerGroup
 // SPDX-License-Identifier: Apache-2.0
-public import Delivery
+import Gateways
 
 /// All that is decided about one endpoint: which batch is sent when, what an answer means, and what is given up.
 ///

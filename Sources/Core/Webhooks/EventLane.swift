@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Delivery
+import Gateways
 
 /// The events of one partition on their way to one endpoint, in their order: one batch at a time, and the next one when
 /// the endpoint has it, or when it is given up.

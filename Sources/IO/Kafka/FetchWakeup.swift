@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
+internal import Contract
 internal import Glibc
-internal import Pipeline
 
 /// Makes a consumer look which of its partitions have room for more records (`RefillMark`).
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import CRdKafka
-internal import Pipeline
+internal import Contract
 
 /// The librdkafka properties of this process's clients, in layers: what Martlet needs at its base,
 /// what a service prefers above it, and what the user says on top.

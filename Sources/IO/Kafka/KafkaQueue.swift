@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
+internal import Contract
 public import EventLoop
-internal import Pipeline
 
 /// Records of one partition that wait for one loop.
 ///

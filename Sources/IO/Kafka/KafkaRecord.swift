@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CLinux
 internal import CRdKafka
-internal import Pipeline
+internal import Contract
 
 /// One header of a record.
 public struct KafkaHeader: Sendable, Hashable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import APNS
+public import Contract
 public import JSON
-public import Pipeline
 
 /// Which device of which app in which environment a record is about: the key that `push.feedback`,
 /// `push.devices` and `push.invalid-tokens` share, `<token>:<app>:<environment>`.

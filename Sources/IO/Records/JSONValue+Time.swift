@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Contract
 public import JSON
-internal import Pipeline
 
 extension JSONValue {
   /// The time in milliseconds since the epoch that this number is (`OutsideTime`); nil for everything else.

@@ -3,7 +3,7 @@
 public import APNS
 public import Bytes
 internal import CSimdjson
-public import Pipeline
+public import Contract
 
 /// A request that keeps the rules, as views of the reader's memory: valid until its next read.
 public struct PushRequest {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import APNS
+public import Contract
 import Glibc
 public import JSON
-public import Pipeline
 
 /// A receipt as its readers see it: one line of a record of `push.receipts`.
 public struct Receipt: Equatable, Sendable {

@@ -2,7 +2,7 @@
 
 public import APNS
 public import Bytes
-public import Pipeline
+public import Contract
 
 /// What a receipt line says, as byte slices of whatever record it is about: nothing is copied or
 /// allocated to fill one. What is empty or `nil` is left out of the line.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import APNS
+internal import Contract
 internal import JSON
-internal import Pipeline
 
 /// Why a record of a topic is not what it should be: the record's kind, the field and the problem.
 public struct RecordError: Error, Equatable, Sendable, CustomStringConvertible {

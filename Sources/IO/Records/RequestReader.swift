@@ -3,7 +3,7 @@
 public import APNS
 internal import Bytes
 internal import CSimdjson
-public import Pipeline
+public import Contract
 
 /// Reads the records of `push.requests`: one pass of the JSON parser a record, then the rules of each
 /// field. Keeps its buffers; belongs to one thread.

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Pipeline
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import DeviceTokens
 
 extension DeviceState {
   var removedAt: Int64? {

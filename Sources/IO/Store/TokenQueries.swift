@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
 public import APNS
-public import Delivery
-public import Pipeline
+public import Contract
+// SPDX-License-Identifier: Apache-2.0
+public import DeviceTokens
 
 /// A dead token as `TokenQueries` lists it.
 public struct ListedToken: Equatable, Sendable {

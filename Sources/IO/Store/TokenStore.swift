@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import CSQLite
-public import Delivery
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+public import DeviceTokens
 import Glibc
-import Pipeline
 
 /// The database of device tokens, as its writer sees it: SQLite with a write-ahead log, or PostgreSQL.
 ///

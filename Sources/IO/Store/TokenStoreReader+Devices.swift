@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
 public import APNS
-public import Delivery
+// SPDX-License-Identifier: Apache-2.0
+public import DeviceTokens
 
 /// A device with what is known of it.
 public struct KnownDevice: Equatable, Sendable {

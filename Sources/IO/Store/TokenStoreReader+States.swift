@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import DeviceTokens
+import Gateways
 
 extension TokenStoreReader {
   /// The number of rows in each state; a device is in one of the first three.

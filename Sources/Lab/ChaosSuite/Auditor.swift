@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
+public import Contract
 public import LabCommand
-public import Pipeline
 public import Records
 
 /// Compares, for every notification of a run, what was asked for with what five independent reports say:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import EventLoop
 import Glibc
 import JSON
 import Kafka
 import LabCommand
-import Pipeline
 import ServiceKit
 
 /// The place of a scenario: its folder, its topics, its requests, and how its processes are started.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import EventLoop
 import Glibc
 import HTTPClient
 import JSON
 import Kafka
 import LabCommand
-import Pipeline
 import Random
 import ServiceKit
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import ConsumerGroup
+import Contract
 import Kafka
-import Pipeline
 
 /// Holds what a senders' group has committed of one partition against what is known of its records: the offset
 /// stands for every record below it, and the offset map beside it for those above that it calls completed. The

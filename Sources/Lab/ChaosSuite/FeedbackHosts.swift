@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Contract
 import EventLoop
 import Glibc
 import Kafka
 import LabCommand
-import Pipeline
 import Random
 import Records
 import ServiceKit

@@ -1,9 +1,9 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
 import Kafka
 import LabCommand
-import Pipeline
 
 /// Compares what readers have committed with what is accounted for: an offset that passes an open record
 /// would lose it in a crash, and so would an offset map that calls it completed.

@@ -1,8 +1,8 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Kafka
 import LabCommand
-import Pipeline
 import Random
 
 /// Produces generated requests at a rate, for as long as it is asked to.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 import EventLoop
 import Kafka
 import LabCommand
-import Pipeline
 import Random
 import Records
 import ServiceKit

@@ -1,8 +1,8 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 import JSON
 import LabCommand
-import Pipeline
 import Random
 
 /// Brokers that go, lead no more, or answer with errors; groups that never rest.

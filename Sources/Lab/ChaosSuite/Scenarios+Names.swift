@@ -1,7 +1,7 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import JSON
 import LabCommand
-import Pipeline
 
 /// Members with names whose coordinator cannot work.
 extension Scenario {

@@ -1,7 +1,7 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import JSON
 import LabCommand
-import Pipeline
 
 /// Answers to produce requests that clients take for final, although they pass.
 extension Scenario {

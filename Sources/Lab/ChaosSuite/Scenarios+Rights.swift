@@ -1,7 +1,7 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import JSON
 import LabCommand
-import Pipeline
 
 /// Rights on Kafka that are taken away while everything runs.
 extension Scenario {

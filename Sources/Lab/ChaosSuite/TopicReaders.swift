@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 

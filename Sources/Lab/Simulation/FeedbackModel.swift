@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
+// SPDX-License-Identifier: Apache-2.0
+import DeviceTokens
+import Gateways
 import Random
 
 /// The topics about devices: answers of APNs, registrations, and the marks that follow.

@@ -1,7 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Dispatch
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Random
 
 /// How APNs behaves now.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import Gateways
 
 /// A consumer group as its coordinator sees it: whose partitions are whose, what is committed, who went on too slowly.
 struct GroupModel {

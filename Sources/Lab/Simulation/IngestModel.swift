@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Dispatch
-import Pipeline
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
+import Gateways
 import Random
 
 /// One process of ingest: the shipped group membership, offsets and `IngestMachine`, on the topics as models.

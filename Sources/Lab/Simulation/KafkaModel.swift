@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
-import Dispatch
-import Pipeline
+import ConsumerGroup
+import Contract
+import Gateways
 
 /// One partition of a lane or of a retry topic, and what the senders' group has committed in it.
 struct PartitionModel {

@@ -1,7 +1,7 @@
+import ConsumerGroup
+import Contract
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
-import Dispatch
-import Pipeline
+import Gateways
 import Random
 
 /// Partitions are begun, given back, lost, and made again.

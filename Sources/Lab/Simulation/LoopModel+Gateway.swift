@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Dispatch
-import Pipeline
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import DeviceTokens
+import Gateways
 import Random
 
 /// Connections, and what the dispatcher wants done.

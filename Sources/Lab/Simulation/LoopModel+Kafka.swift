@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Dispatch
-import Pipeline
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
+import Gateways
 import Random
 
 /// What a sender's control thread knows of offsets and windows: the shipped values.

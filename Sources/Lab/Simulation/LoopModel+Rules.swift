@@ -1,8 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Dispatch
-import Pipeline
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 
 /// What must hold whenever a push is sent or ends, or a connection is opened or closed.
 extension LoopModel {

@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Dispatch
-import Pipeline
+import ConsumerGroup
+import Contract
+import DeviceTokens
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Random
 
 /// One process of the sender with one loop: the shipped `Dispatcher`, the shipped decisions of the control thread about

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import ConsumerGroup
 import Random
 
 /// One process's membership in a group: the shipped `Membership`, `OffsetBook` and `CommitState`, and what

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Dispatch
-import Pipeline
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 
 /// A record of a lane or of a retry topic.
 struct LogRecord {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
-import Dispatch
+import Gateways
 import Random
 
 /// The topics of provider tokens and of requests for them.

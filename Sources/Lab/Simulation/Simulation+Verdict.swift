@@ -1,6 +1,6 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
-import Dispatch
-import Pipeline
+import Gateways
 
 /// What must hold beyond one process: one app's failure affects no other, and in the end every push has its outcome.
 extension Simulation {

@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Dispatch
-import Pipeline
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
+import Gateways
 import Random
 
 /// The shipped decisions of ingest, sender, signer and feedback in virtual time: two processes of each in their

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
-import Dispatch
+import ConsumerGroup
+import Gateways
 import Random
 
 /// A device of an app: what tokens are registered and invalid for.

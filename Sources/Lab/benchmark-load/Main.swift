@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Contract
 import EventLoop
 import Glibc
 import Kafka
-import Pipeline
 import Random
 import Records
 import ServiceKit

@@ -1,8 +1,8 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import Kafka
 import OperatorCommand
-import Pipeline
 import ServiceKit
 import Settings
 

@@ -2,12 +2,12 @@
 import Access
 import Bytes
 import Compatibility
+import Contract
 import EventLoop
 import HTTP1
 import HTTPServer
 import JSON
 import Kafka
-import Pipeline
 import ServiceKit
 import Settings
 import TLS

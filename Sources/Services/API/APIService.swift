@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 import Bytes
+import Contract
 public import Diagnosis
-import Pipeline
 public import ServiceKit
 public import Settings
 import TLS

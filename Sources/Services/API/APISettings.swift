@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
+public import Contract
 public import Kafka
-public import Pipeline
 import ServiceKit
 public import Settings
 import Store

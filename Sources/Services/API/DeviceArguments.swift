@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Delivery
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import JSON
-import Pipeline
 import Records
 import Store
 

@@ -2,9 +2,9 @@
 import APNS
 import Access
 import Bytes
+import Contract
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 

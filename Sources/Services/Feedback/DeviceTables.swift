@@ -1,8 +1,8 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import DeviceTokens
 import EventLoop
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import Store

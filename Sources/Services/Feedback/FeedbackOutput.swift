@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
 import Compatibility
-import Delivery
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 

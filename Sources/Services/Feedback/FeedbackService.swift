@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Compatibility
+import Contract
 public import Diagnosis
 import EventLoop
 import Glibc
 import Kafka
-import Pipeline
 public import ServiceKit
 public import Settings
 import Store

@@ -1,9 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
+import DeviceTokens
 import EventLoop
+import Gateways
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import Store

@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import DeviceTokens
 import EventLoop
-import Pipeline
 import Records
 import Store
 

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
 import Compatibility
-import Delivery
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
 import EventLoop
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 

@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Delivery
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
 import EventLoop
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Compatibility
+import Contract
 public import Diagnosis
-import Pipeline
 public import ServiceKit
 public import Settings
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 public import Compatibility
+public import Contract
 public import Kafka
-public import Pipeline
 import ServiceKit
 public import Settings
 

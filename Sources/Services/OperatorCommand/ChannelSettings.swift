@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Contract
 import HTTPClient
 import Kafka
-import Pipeline
 import ServiceKit
 public import Settings
 import TLS

@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
+import Contract
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 

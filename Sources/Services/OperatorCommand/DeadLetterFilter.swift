@@ -1,7 +1,7 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import JSON
-import Pipeline
 import ServiceKit
 public import Settings
 

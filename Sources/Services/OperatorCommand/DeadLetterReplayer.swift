@@ -1,9 +1,9 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
 import JSON
 import Kafka
-import Pipeline
 import ServiceKit
 
 /// The result of a replay, or of a dry run.

@@ -1,7 +1,7 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import JSON
 import Kafka
-import Pipeline
 import ServiceKit
 
 /// Reads the dead letters from their beginning to the end that they had when it was made, without a group.

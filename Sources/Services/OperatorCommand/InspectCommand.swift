@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import EventLoop
 import Kafka
-import Pipeline
 public import ServiceKit
 public import Settings
 

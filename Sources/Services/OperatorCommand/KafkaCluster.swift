@@ -1,8 +1,8 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
 public import Kafka
-import Pipeline
 public import ServiceKit
 
 /// A cluster as a command first meets it.

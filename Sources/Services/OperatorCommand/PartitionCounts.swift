@@ -1,6 +1,6 @@
+public import Contract
 // SPDX-License-Identifier: Apache-2.0
 public import Kafka
-public import Pipeline
 public import Settings
 
 /// The number of partitions that each topic gets: the defaults, changed by `--partitions`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Dispatch
+import Gateways
 import Planning
 public import ServiceKit
 public import Settings

@@ -1,6 +1,6 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import Kafka
-import Pipeline
 public import ServiceKit
 public import Settings
 

@@ -1,9 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Dispatch
+import Contract
 import EventLoop
-import Pipeline
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Records
 import ServiceKit
 
@@ -12,7 +11,7 @@ import ServiceKit
 /// Owner: one sender loop.
 final class ActionPerformer {
   private let log: Logger
-  private let gateways: Gateways
+  private let gateways: GatewayPools
   private let outcomes: OutcomeWriter
   private let reports: ControlReports
   /// What could not be done: pushes whose connection had no stream, connections that could not be begun.
@@ -21,7 +20,7 @@ final class ActionPerformer {
   )
 
   init(
-    _ log: Logger, _ gateways: Gateways, _ outcomes: OutcomeWriter, _ reports: ControlReports
+    _ log: Logger, _ gateways: GatewayPools, _ outcomes: OutcomeWriter, _ reports: ControlReports
   ) {
     self.log = log
     self.gateways = gateways

@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
 import Bytes
-public import Delivery
+import Contract
 public import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+public import Gateways
 import JSON
-import Pipeline
 public import TLS
 import Telemetry
 

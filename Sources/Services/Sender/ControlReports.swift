@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
-import Delivery
-import Dispatch
+import ConsumerGroup
+import Contract
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 

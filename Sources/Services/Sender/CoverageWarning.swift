@@ -1,7 +1,7 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import Diagnosis
 import Kafka
-import Pipeline
 import ServiceKit
 
 /// Warns when a lane has fewer partitions than the senders have loops, as far as this sender can tell from what it was

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-import Dispatch
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import HTTP2
 
 /// A provider token as the bytes of an `authorization` header, kept in place as long as somebody refers to

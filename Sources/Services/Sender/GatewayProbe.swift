@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Diagnosis
-import Dispatch
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Glibc
 import HTTP2
 import HTTP2Engine

@@ -1,10 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Delivery
-import Dispatch
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Kafka
-import Pipeline
 import Records
 
 /// Why a record is no notification that can be sent, for its dead letter.

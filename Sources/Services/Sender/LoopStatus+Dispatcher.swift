@@ -1,8 +1,7 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
-import Dispatch
+import Gateways
 import Kafka
-import Pipeline
 import Records
 
 /// When a loop writes down how it stands: once a second while somebody watches, else every ten seconds.
@@ -25,7 +24,7 @@ struct StatusPace {
 /// How a loop stands, as its parts know it. Looks at every push.
 extension LoopStatus {
   init(
-    _ dispatcher: inout Dispatcher, _ lanes: [String], _ gateways: Gateways,
+    _ dispatcher: inout Dispatcher, _ lanes: [String], _ gateways: GatewayPools,
     _ queues: borrowing PartitionQueues,
     _ outcomes: OutcomeWriter
   ) {
@@ -51,7 +50,7 @@ extension LoopStatus {
 }
 
 extension LoopStatus.Connection {
-  fileprivate init(_ connection: GatewayConnection, _ state: Dispatch.Connection, now: UInt64) {
+  fileprivate init(_ connection: GatewayConnection, _ state: Gateways.Connection, now: UInt64) {
     self.init(
       address: connection.address, credential: connection.pool.credential,
       environment: connection.pool.environment, state: state.machine.state,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 import EventLoop
 import HTTP2
-import Pipeline
 import ServiceKit
 import Synchronization
 import Telemetry

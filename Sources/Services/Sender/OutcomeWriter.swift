@@ -1,12 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Delivery
-import Dispatch
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import HTTP2
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 

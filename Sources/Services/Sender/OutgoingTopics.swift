@@ -1,6 +1,6 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import Kafka
-import Pipeline
 import ServiceKit
 
 /// The topics a loop writes to.

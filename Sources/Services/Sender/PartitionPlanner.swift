@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
-import Dispatch
+import ConsumerGroup
+import Contract
 import EventLoop
+import Gateways
 import Kafka
-import Pipeline
 import ServiceKit
 import Telemetry
 

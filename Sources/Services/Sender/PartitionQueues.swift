@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-import Delivery
-import Dispatch
+import ConsumerGroup
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Kafka
 
 /// The Kafka queues of one loop's partitions, by the numbers that the `Dispatcher` gives them.

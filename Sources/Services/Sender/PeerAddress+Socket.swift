@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-import Delivery
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 
 extension SocketAddress {
   init(_ peer: PeerAddress) {

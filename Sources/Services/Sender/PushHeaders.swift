@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 import Glibc
 import HTTP2
 import HTTP2Engine
-import Pipeline
 import Records
 
 /// The header fields of a pool's requests (Apple, "Sending notification requests to APNs").

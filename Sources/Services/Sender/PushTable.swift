@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import HTTP2
-import Pipeline
 import Records
 
 /// The bytes of one loop's pushes, by the slots that the `Dispatcher` gives them.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Contract
 import HTTP2
-import Pipeline
 import Records
 
 /// What a push ended in, for its receipt.

@@ -1,6 +1,6 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
-import Pipeline
+import Gateways
 
 /// The apps that APNs refuses with one credential, and the credential itself if APNs refuses that, with Apple's reasons.
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Dispatch
+public import Gateways
 public import ServiceKit
 public import Telemetry
 

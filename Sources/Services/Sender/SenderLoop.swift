@@ -1,12 +1,12 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Dispatch
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
 import EventLoop
+import Gateways
 import HTTP2
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import Settings
@@ -33,7 +33,7 @@ final class SenderLoop {
   private let inbox: Mailbox<LoopMessage>
   private let reports: ControlReports
   private let poller: Poller
-  private let gateways: Gateways
+  private let gateways: GatewayPools
   private let publisher: Publisher
   private let outcomes: OutcomeWriter
   private let performer: ActionPerformer
@@ -62,7 +62,7 @@ final class SenderLoop {
     telemetry = LoopTelemetry(settings.lanes)
     reports = ControlReports(log: context.log, control: control)
     poller = try Poller(capacity: Self.socketsATurn)
-    gateways = try Gateways(settings, context.log, access, poller, inbox.wakeup)
+    gateways = try GatewayPools(settings, context.log, access, poller, inbox.wakeup)
     publisher = try Publisher(context, names, cluster, inbox.wakeup)
     outcomes = OutcomeWriter(publisher, telemetry.recorder)
     performer = ActionPerformer(context.log, gateways, outcomes, reports)

@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-public import Dispatch
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+public import Gateways
 import HTTP2
-import Pipeline
 import ServiceKit
 public import Telemetry
 

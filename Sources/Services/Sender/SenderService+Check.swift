@@ -1,9 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
-import Delivery
+import Contract
 public import Diagnosis
-import Dispatch
 import EventLoop
-import Pipeline
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 public import ServiceKit
 import TLS
 

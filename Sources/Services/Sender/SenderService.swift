@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
+import Contract
 import Diagnosis
-import Dispatch
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Glibc
 import Kafka
-import Pipeline
 public import ServiceKit
 public import Settings
 import Synchronization

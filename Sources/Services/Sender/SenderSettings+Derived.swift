@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-public import Delivery
-import Dispatch
-import Pipeline
+// SPDX-License-Identifier: Apache-2.0
+public import ConsumerGroup
+import Contract
+import Gateways
 import Settings
 import TLS
 

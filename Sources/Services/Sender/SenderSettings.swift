@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
 public import APNS
-import Delivery
-public import Dispatch
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+public import Contract
+public import Gateways
 import Glibc
 public import HTTP2
 public import Kafka
-public import Pipeline
 public import ServiceKit
 public import Settings
 

@@ -1,7 +1,7 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
-import Dispatch
+import Gateways
 import Kafka
-import Pipeline
 import ServiceKit
 
 /// A record on its way to the feedback, retry or dead-letter topic.

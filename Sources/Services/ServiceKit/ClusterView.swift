@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Delivery
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+public import Contract
 public import Diagnosis
 import EventLoop
 import Glibc
 public import Kafka
-public import Pipeline
 
 /// The cluster as a service finds it when it starts: what it is, and how many partitions the topics have.
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Pipeline
+import Contract
 public import Settings
 import Telemetry
 

@@ -1,6 +1,6 @@
+public import Contract
 // SPDX-License-Identifier: Apache-2.0
 public import Kafka
-public import Pipeline
 
 extension DeadLetter {
   public var kafkaHeaders: [KafkaHeader] {

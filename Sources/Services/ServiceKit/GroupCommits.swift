@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Delivery
+public import ConsumerGroup
+import Diagnosis
 public import Kafka
 import Telemetry
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import ConsumerGroup
 import EventLoop
 public import Kafka
 import Synchronization

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Delivery
+public import ConsumerGroup
 public import EventLoop
 public import Kafka
 

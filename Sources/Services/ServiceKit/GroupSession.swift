@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Delivery
+public import ConsumerGroup
 import Diagnosis
 public import EventLoop
 public import Kafka

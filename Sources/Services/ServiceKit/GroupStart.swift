@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Delivery
+public import ConsumerGroup
 public import Kafka
 
 /// What the group has given to a process.

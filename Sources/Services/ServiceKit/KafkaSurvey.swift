@@ -1,9 +1,9 @@
+public import Contract
 // SPDX-License-Identifier: Apache-2.0
 public import Diagnosis
 import EventLoop
 import Glibc
 public import Kafka
-public import Pipeline
 
 /// Asks a cluster what a program needs to know before it runs: brokers, topics with their settings, and whether this
 /// user may see and read them and use the group. Changes nothing, commits nothing and joins no group, so the right to

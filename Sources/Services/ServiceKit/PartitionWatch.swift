@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Delivery
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
 import EventLoop
 import Kafka
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
 import Diagnosis
 public import Kafka
 import Telemetry

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
 public import Bytes
-import Delivery
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
 public import EventLoop
 public import Kafka
 import Telemetry

@@ -1,6 +1,6 @@
+public import Contract
 // SPDX-License-Identifier: Apache-2.0
 public import Kafka
-public import Pipeline
 
 /// Compares the topics of a cluster with the table that `martlet topics create` makes them from.
 public struct TopicCheck: Sendable {

@@ -1,8 +1,8 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 public import Diagnosis
 import EventLoop
 import Kafka
-import Pipeline
 import Records
 public import ServiceKit
 public import Settings

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import ConsumerGroup
+import Contract
 import EventLoop
 import Kafka
-import Pipeline
 import ServiceKit
 import Webhooks
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import ConsumerGroup
+import Contract
+import Diagnosis
 import EventLoop
 import HTTPClient
 import Kafka
-import Pipeline
 import ServiceKit
 import Settings
 import Signing

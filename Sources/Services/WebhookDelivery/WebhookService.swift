@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 public import Diagnosis
 import EventLoop
 import Kafka
-import Pipeline
 public import ServiceKit
 public import Settings
 import Synchronization

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import EventLoop
-import Gateway
+import GatewayModel
 import Glibc
 import HTTPServer
 import JSON

@@ -2,7 +2,7 @@
 import APNS
 import Bytes
 import EventLoop
-import Gateway
+import GatewayModel
 import HTTPServer
 import JSON
 import ServiceKit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Gateway
+import GatewayModel
 
 /// An answer that is none of the usual ones: any status, any header fields, any body.
 struct CustomAnswer: Sendable, Equatable {

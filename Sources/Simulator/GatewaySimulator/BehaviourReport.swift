@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Gateway
+import GatewayModel
 
 /// The table of behaviours as text: for `--behaviours`, the admin port and the page about the simulator.
 public enum BehaviourReport {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import EventLoop
-import Gateway
+import GatewayModel
 import HTTP2
 import HTTP2Server
 import ServiceKit

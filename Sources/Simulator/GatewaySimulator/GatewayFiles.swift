@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-public import Gateway
+public import GatewayModel
 public import JSON
 import Signing
 import TLS

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Gateway
+public import GatewayModel
 import Synchronization
 import TLS
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
-public import Gateway
+public import GatewayModel
 import JSON
 
 /// The facts of a connection that the judgement of its requests needs.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 public import Bytes
-import Gateway
+import GatewayModel
 import HTTP2
 import HTTP2Server
 import JSON

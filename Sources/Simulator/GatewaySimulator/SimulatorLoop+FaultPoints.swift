@@ -2,7 +2,7 @@
 import APNS
 import EventLoop
 import Faults
-import Gateway
+import GatewayModel
 import HTTP2
 import HTTP2Server
 import TLS

@@ -3,7 +3,7 @@ import APNS
 import Bytes
 import EventLoop
 import Faults
-import Gateway
+import GatewayModel
 import HTTP2
 import HTTP2Server
 import ServiceKit

@@ -2,7 +2,7 @@
 import APNS
 import Bytes
 import EventLoop
-import Gateway
+import GatewayModel
 import HTTP2
 import HTTP2Server
 import Random

@@ -2,7 +2,7 @@
 import APNS
 import Bytes
 public import EventLoop
-import Gateway
+import GatewayModel
 import Glibc
 import HTTPServer
 import JSON

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Faults
-import Gateway
+import GatewayModel
 
 /// The faults that hold for the whole gateway now.
 struct StandingFaults {

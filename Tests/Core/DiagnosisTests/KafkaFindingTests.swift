@@ -1,6 +1,6 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import Diagnosis
-import Pipeline
 import Testing
 
 /// Kafka before a program runs.

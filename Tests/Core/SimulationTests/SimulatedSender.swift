@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import Gateways
 import Random
 
 /// One sender: a book of provider tokens, some connections, and a clock that is set now and then.

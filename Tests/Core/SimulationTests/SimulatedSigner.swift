@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import Gateways
 import TestSupport
 
 /// A provider token as it stands in the simulated topic.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import ConsumerGroup
+import Gateways
 import Testing
 
 @testable import Webhooks

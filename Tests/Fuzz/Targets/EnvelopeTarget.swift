@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Contract
 import JSON
-import Pipeline
 import Records
 
 extension FuzzTarget {

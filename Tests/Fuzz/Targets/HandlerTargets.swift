@@ -1,9 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Compatibility
-import Delivery
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
+import DeviceTokens
+import Gateways
 import JSON
-import Pipeline
 import Records
 import Signing
 import Webhooks

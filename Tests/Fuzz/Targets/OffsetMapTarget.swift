@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import ConsumerGroup
 
 extension FuzzTarget {
   /// The metadata of a commit. The input is read twice: as the text itself, and as runs that are written and

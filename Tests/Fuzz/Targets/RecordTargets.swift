@@ -1,9 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Gateway
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import DeviceTokens
+import GatewayModel
+import Gateways
 import JSON
-import Pipeline
 import Records
 
 @testable import Feedback

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Contract
 import JSON
 import LabCommand
-import Pipeline
 import Records
 import ServiceKit
 

@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Delivery
-import Dispatch
+import ConsumerGroup
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import JSON
-import Pipeline
 import Records
 
 @testable import Sender

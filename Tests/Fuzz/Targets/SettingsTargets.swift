@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Contract
 import Feedback
 import GatewaySimulator
 import Ingest
-import Pipeline
 import Sender
 import ServiceKit
 import Settings

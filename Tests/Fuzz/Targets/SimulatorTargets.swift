@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Gateway
+import GatewayModel
 import Signing
 
 @testable import GatewaySimulator

@@ -2,7 +2,7 @@
 
 import APNS
 import Bytes
-import Pipeline
+import Contract
 import Records
 import TestSupport
 import Testing

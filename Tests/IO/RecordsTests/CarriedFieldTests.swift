@@ -2,8 +2,8 @@
 
 import APNS
 import Bytes
+import Contract
 import JSON
-import Pipeline
 import Records
 import Testing
 

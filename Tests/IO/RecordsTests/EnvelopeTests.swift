@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import APNS
-import Pipeline
+import Contract
 import Random
 import Records
 import Testing

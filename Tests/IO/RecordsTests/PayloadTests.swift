@@ -2,7 +2,7 @@
 
 import APNS
 import Bytes
-import Pipeline
+import Contract
 import Random
 import Testing
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Contract
 import Glibc
 import JSON
-import Pipeline
 import Testing
 
 @testable import Records
@@ -118,7 +118,9 @@ import Testing
   private func fields(_ text: String) throws -> [String: String] {
     let record = Array(text.utf8)
     let envelope = try Envelope.parse(record.span)
-    func part(_ range: ByteRange) -> String { String(decoding: record[range.indices], as: UTF8.self) }
+    func part(_ range: ByteRange) -> String {
+      String(decoding: record[range.indices], as: UTF8.self)
+    }
     var fields = [
       "lane": part(envelope.laneText), "environment": envelope.environment.description,
       "app": part(envelope.app), "topic": part(envelope.topic),

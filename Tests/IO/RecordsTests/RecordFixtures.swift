@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Contract
 import JSON
-import Pipeline
 import Records
 
 /// A record of a topic as a version of Martlet writes it: a line of Tests/Fixtures/Records.

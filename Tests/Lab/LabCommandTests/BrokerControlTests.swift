@@ -1,10 +1,10 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import HTTPClient
 import HTTPServer
 import Kafka
 import OperatorCommand
-import Pipeline
 import Testing
 
 @testable import LabCommand

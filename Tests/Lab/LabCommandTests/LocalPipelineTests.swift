@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import EmbeddedKafka
 import Glibc
 import Kafka
-import Pipeline
 import ServiceKit
 import Settings
 import Telemetry

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import Diagnosis
 import EventLoop
 import HTTPClient
 import JSON
 import Kafka
-import Pipeline
 import ServiceKit
 import Settings
 import Signing

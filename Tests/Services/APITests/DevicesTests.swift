@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import DeviceTokens
 import EmbeddedKafka
 import HTTPClient
 import JSON
 import Kafka
-import Pipeline
 import Records
 import Store
 import Telemetry

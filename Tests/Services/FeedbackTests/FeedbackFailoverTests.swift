@@ -1,7 +1,7 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Kafka
-import Pipeline
 import Records
 import Store
 import TestSupport

@@ -1,8 +1,8 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
 import Kafka
-import Pipeline
 import Records
 import Store
 import TestSupport

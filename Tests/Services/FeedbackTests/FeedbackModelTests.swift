@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import DeviceTokens
 import Glibc
 import JSON
 import Kafka
-import Pipeline
 import Random
 import Records
 import TestSupport

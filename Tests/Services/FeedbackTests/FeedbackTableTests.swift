@@ -1,9 +1,9 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import DeviceTokens
 import EmbeddedKafka
 import EventLoop
 import Kafka
-import Pipeline
 import Records
 import Store
 import TestSupport

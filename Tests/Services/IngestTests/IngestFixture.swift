@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 import EventLoop
 import Ingest
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import Settings

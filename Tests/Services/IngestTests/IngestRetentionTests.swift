@@ -1,8 +1,8 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import EventLoop
 import Kafka
-import Pipeline
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 import Kafka
-import Pipeline
 import Records
 import TestSupport
 import Testing

@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import Diagnosis
 import HTTPClient
 import JSON
-import Pipeline
 import Records
 import ServiceKit
 import Telemetry

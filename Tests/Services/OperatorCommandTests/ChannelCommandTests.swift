@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Contract
 import EventLoop
 import GatewaySimulator
 import HTTPClient
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import Settings

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Contract
 import Diagnosis
 import EventLoop
 import Glibc
 import JSON
 import Kafka
-import Pipeline
 import ServiceKit
 import Settings
 import Telemetry

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Pipeline
+import Contract
 import Settings
 import Testing
 

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Delivery
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import DeviceTokens
 import Diagnosis
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import Settings

@@ -1,6 +1,6 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
-import Pipeline
+import Gateways
 import Telemetry
 import Testing
 

@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Dispatch
+import Contract
 import GatewaySimulator
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import HTTPClient
 import Kafka
-import Pipeline
 import Records
 import TestSupport
 import Testing

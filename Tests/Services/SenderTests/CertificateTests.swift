@@ -1,13 +1,12 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Delivery
-import Dispatch
+import Contract
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import HTTP2
 import HTTP2Server
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import Settings

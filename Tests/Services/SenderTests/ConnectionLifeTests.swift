@@ -1,11 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Dispatch
+import Contract
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import HTTP2
 import HTTP2Server
-import Pipeline
 import Records
 import Synchronization
 import TestSupport

@@ -1,7 +1,7 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import Diagnosis
 import Kafka
-import Pipeline
 import Testing
 
 @testable import Sender

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Contract
 import EventLoop
 import HTTP2
-import Pipeline
 import Records
 import ServiceKit
 import Signing

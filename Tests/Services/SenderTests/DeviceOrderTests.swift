@@ -1,15 +1,15 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
 import Kafka
-import Pipeline
 import Records
 import TestSupport
 import Testing
 
 @testable import Sender
 
-/// Devices in order. How lanes and devices share a loop is in `Tests/Core/DispatchTests/FairnessTests.swift`.
+/// Devices in order. How lanes and devices share a loop is in `Tests/Core/GatewaysTests/Dispatch/TenantFairnessTests.swift`.
 @Suite(.onOwnThread) struct DeviceOrderTests {
   @Test func `--ordered: one in flight per device, in order; other devices are not slowed`() throws
   {

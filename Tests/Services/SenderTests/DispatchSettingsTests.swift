@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
-import Dispatch
-import Pipeline
+import ConsumerGroup
+import Contract
+import Gateways
 import Settings
 import Testing
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 import EventLoop
 import HTTP2
 import HTTP2Server
-import Pipeline
 import Records
 import Synchronization
 import TestSupport

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Dispatch
+import Contract
 import EventLoop
 import Faults
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Glibc
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import TestSupport

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 import EventLoop
 import HTTP2
 import HTTP2Server
-import Pipeline
 import Records
 import Synchronization
 import TestSupport
@@ -40,7 +40,7 @@ enum Farewell: CaseIterable, Sendable {
   }
 }
 
-/// GOAWAY in every form on the wire. All that follows from one is in `Tests/Core/DispatchTests/GoAwayTests.swift`.
+/// GOAWAY in every form on the wire. All that follows from one is in `Tests/Core/GatewaysTests/Dispatch/GoAwayTests.swift`.
 @Suite(.onOwnThread) struct GoAwayTests {
   /// Each connection answers its first request, holds the next 19, and says goodbye after the 20th: the
   /// streams up to the sixth may have been processed, those above were not.

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Dispatch
+import Contract
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import HTTP2
 import HTTP2Server
-import Pipeline
 import Records
 import Settings
 import TLS

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Dispatch
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
 import EmbeddedKafka
 import EventLoop
+import Gateways
 import Kafka
-import Pipeline
 import Records
 import TestSupport
 import Testing

@@ -1,16 +1,16 @@
-// SPDX-License-Identifier: Apache-2.0
-import Dispatch
+import Contract
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Glibc
 import Kafka
-import Pipeline
 import Records
 import TestSupport
 import Testing
 
 @testable import Sender
 
-/// An outage whose connections the system refuses. All kinds are in `Tests/Core/DispatchTests/OutageTests.swift`.
+/// An outage whose connections the system refuses. All kinds are in `Tests/Core/GatewaysTests/Dispatch/OutageTests.swift`.
 @Suite(.onOwnThread) struct OutageTests {
   @Test
   func `all connections refused, then taken again: nothing is dead-lettered, all is delivered`()

@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
 import EventLoop
 import JSON
 import Kafka
-import Pipeline
 import Records
 import TestSupport
 import Testing

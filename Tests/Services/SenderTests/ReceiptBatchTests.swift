@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Dispatch
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Kafka
-import Pipeline
 import Testing
 
 @testable import Sender

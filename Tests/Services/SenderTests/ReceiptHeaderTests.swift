@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Dispatch
+import Contract
 import EventLoop
 import GatewaySimulator
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import JSON
-import Pipeline
 import Records
 import Settings
 import TestSupport

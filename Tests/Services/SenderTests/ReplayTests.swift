@@ -1,8 +1,8 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
-import Dispatch
+import Gateways
 import Kafka
 import OperatorCommand
-import Pipeline
 import Records
 import ServiceKit
 import Settings

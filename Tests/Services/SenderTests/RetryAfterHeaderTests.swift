@@ -1,10 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
-import Dispatch
+import Contract
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Glibc
-import Pipeline
 import Records
 import Synchronization
 import TestSupport

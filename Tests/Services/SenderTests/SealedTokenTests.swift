@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Dispatch
+import Contract
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import Settings

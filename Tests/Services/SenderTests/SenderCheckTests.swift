@@ -1,14 +1,14 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
+import Contract
 import Diagnosis
-import Dispatch
 import EventLoop
 import GatewaySimulator
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import HTTP2Server
 import HTTPClient
 import Kafka
-import Pipeline
 import ServiceKit
 import Settings
 import Signing

@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Dispatch
+import Contract
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Kafka
-import Pipeline
 import Records
 import TestSupport
 import Testing

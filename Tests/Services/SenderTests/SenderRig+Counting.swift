@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 import EventLoop
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import TestSupport

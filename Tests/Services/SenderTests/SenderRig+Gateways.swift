@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Dispatch
+import Contract
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import Signing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import ConsumerGroup
+import Contract
 import Kafka
-import Pipeline
 import TestSupport
 
 @testable import Sender

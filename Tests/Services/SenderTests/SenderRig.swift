@@ -1,14 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Delivery
-import Dispatch
+import Contract
 import EventLoop
 import GatewaySimulator
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import Glibc
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import Settings

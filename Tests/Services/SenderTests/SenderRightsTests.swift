@@ -1,8 +1,8 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import Diagnosis
 import EmbeddedKafka
 import Kafka
-import Pipeline
 import ServiceKit
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import HTTP2
-import Pipeline
 import Records
 import Testing
 

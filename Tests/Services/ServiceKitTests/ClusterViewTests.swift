@@ -1,9 +1,9 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import Diagnosis
 import EventLoop
 import Glibc
 import Kafka
-import Pipeline
 import ServiceKit
 import Settings
 import Synchronization

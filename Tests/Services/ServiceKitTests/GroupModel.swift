@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Delivery
+import ConsumerGroup
 import Kafka
 import Random
 

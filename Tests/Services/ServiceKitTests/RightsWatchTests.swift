@@ -1,9 +1,9 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import Diagnosis
 import EmbeddedKafka
 import EventLoop
 import Kafka
-import Pipeline
 import Settings
 import Telemetry
 import TestSupport

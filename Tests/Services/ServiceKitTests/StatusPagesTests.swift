@@ -95,7 +95,8 @@ import Testing
     }
     #expect(
       values[
-        "martlet_build_info{program=\"martlet-test\",version=\"\(Version.text)\",commit=\"\(Version.commit)\"}"]
+        "martlet_build_info{program=\"martlet-test\",version=\"\(Version.text)\",commit=\"\(Version.commit)\"}"
+      ]
         == "1")
     #expect(values["martlet_ready"] == "0")
     #expect((Double(values["process_resident_memory_bytes"] ?? "") ?? 0) > 1_000_000)

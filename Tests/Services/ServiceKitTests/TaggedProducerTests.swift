@@ -1,7 +1,7 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import Kafka
-import Pipeline
 import TestSupport
 import Testing
 

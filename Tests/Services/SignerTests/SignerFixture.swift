@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import EventLoop
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import Settings

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import EmbeddedKafka
 import EventLoop
 import Glibc
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 import Signing

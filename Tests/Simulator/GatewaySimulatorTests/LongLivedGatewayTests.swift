@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import EventLoop
-import Gateway
+import GatewayModel
 import GatewaySimulator
 import Glibc
 import HTTP2

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Gateway
+import GatewayModel
 import GatewaySimulator
 import Signing
 import TLS

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import API
 import Bytes
+import Contract
 import Feedback
 import Ingest
 import OperatorCommand
-import Pipeline
 import Sender
 import Settings
 import Signer

@@ -29,7 +29,8 @@ import Testing
   func `a program without one of them is refused`(flag: String, word: String) throws {
     let folder = TemporaryFolder()
     let program = folder.file("program")
-    let source = #"#include <stdio.h>\nint main(void) { char b[99]; return fgets(b, 99, stdin) == 0; }"#
+    let source =
+      #"#include <stdio.h>\nint main(void) { char b[99]; return fgets(b, 99, stdin) == 0; }"#
     let made = try BuiltProgram.run(
       "/bin/sh",
       [

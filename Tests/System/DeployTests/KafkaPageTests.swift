@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import Diagnosis
-import Pipeline
 import Testing
 
 /// docs/kafka.md and the table that the doctor uses say the same.

@@ -1,6 +1,6 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import JSON
-import Pipeline
 import Sender
 import ServiceKit
 import Settings

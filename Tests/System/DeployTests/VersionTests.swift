@@ -50,8 +50,9 @@ import Testing
   }
 
   @Test func `every program says its version, commit and libraries`() throws {
-    for name in ConfigurationPage.programs.map(\.name) + ["apns-simulator", "martlet", "martlet-lab"]
-    {
+    for name in ConfigurationPage.programs.map(\.name) + [
+      "apns-simulator", "martlet", "martlet-lab",
+    ] {
       let run = try BuiltProgram.run(
         ChildProcess.sibling(name), ["--version"], in: TemporaryFolder())
       #expect(run.status == 0)

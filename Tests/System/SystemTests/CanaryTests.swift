@@ -1,9 +1,9 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import HTTPClient
 import JSON
 import Kafka
-import Pipeline
 import SystemTestSupport
 import TestSupport
 import Testing

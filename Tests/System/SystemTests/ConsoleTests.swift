@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import EventLoop
 import Glibc
 import JSON
-import Pipeline
 import SystemTestSupport
 import TestSupport
 import Testing

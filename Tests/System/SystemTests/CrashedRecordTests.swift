@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import EventLoop
 import Glibc
 import HTTPClient
 import Kafka
-import Pipeline
 import SystemTestSupport
 import TestSupport
 import Testing

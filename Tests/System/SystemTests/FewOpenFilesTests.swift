@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Pipeline
+import Contract
 import SystemTestSupport
 import TestSupport
 import Testing

@@ -1,8 +1,8 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import HTTPClient
 import JSON
 import Kafka
-import Pipeline
 import SystemTestSupport
 import TestSupport
 import Testing

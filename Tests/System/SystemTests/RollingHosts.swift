@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import EventLoop
 import Glibc
 import HTTPClient
 import JSON
 import Kafka
-import Pipeline
 import SystemTestSupport
 import TestSupport
 import Testing

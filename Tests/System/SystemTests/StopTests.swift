@@ -1,6 +1,6 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-import Pipeline
 import SystemTestSupport
 import TestSupport
 import Testing

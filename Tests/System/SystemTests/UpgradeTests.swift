@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import EventLoop
 import JSON
-import Pipeline
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -66,7 +66,8 @@ import Testing
       [file, "INSERT INTO migrations VALUES (1000, 'of a later version', 0)"], in: rig.folder)
     try #require(made.status == 0, "\(made.output)")
     let program = try BuiltProgram.run(
-      build == .this ? ChildProcess.sibling(feedback) : "\(RollingHosts.previous ?? "")/\(feedback)",
+      build == .this
+        ? ChildProcess.sibling(feedback) : "\(RollingHosts.previous ?? "")/\(feedback)",
       ["--kafka", rig.kafka, "--database", file], in: rig.folder)
     #expect(program.status == 1)
     #expect(program.output.contains("its schema has version 1000, this program knows"))

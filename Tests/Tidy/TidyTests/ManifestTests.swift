@@ -9,7 +9,7 @@ import Testing
     let manifest = Manifest(
       """
 
-          core("Pipeline", ["APNS"]),
+          core("Contract", ["APNS"]),
           core("Settings"),
           simulator("Faults", ["APNS"], settings: pure),
           labProgram("martlet-chaos", ["ChaosSuite"]),
@@ -25,7 +25,7 @@ import Testing
       """)
     #expect(
       manifest.targets == [
-        .init(name: "Pipeline", path: "Sources/Core/Pipeline", dependencies: ["APNS"]),
+        .init(name: "Contract", path: "Sources/Core/Contract", dependencies: ["APNS"]),
         .init(name: "Settings", path: "Sources/Core/Settings", dependencies: []),
         .init(name: "Faults", path: "Sources/Simulator/Faults", dependencies: ["APNS"]),
         .init(

@@ -51,7 +51,7 @@ import Testing
     #expect(!SourceRules.impurities([line[...]]).isEmpty)
   }
 
-  @Test(arguments: ["public import APNS", "import Pipeline", "/// not unsafe at all", "let a = 1"])
+  @Test(arguments: ["public import APNS", "import Contract", "/// not unsafe at all", "let a = 1"])
   func `pure lines pass`(line: String) {
     #expect(SourceRules.impurities([line[...]]).isEmpty)
   }

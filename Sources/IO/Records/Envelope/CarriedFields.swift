@@ -2,8 +2,8 @@
 
 internal import APNS
 public import Bytes
+public import Contract
 internal import Glibc
-public import Pipeline
 
 /// The keyed fields of an envelope, `key=value` with tabs between them, as they stand in a record that
 /// `Envelope.parse` took: views of its memory.

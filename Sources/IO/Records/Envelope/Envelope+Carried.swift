@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import APNS
-internal import Pipeline
+internal import Contract
 
 /// The keyed fields, which most records do not have.
 extension Envelope {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import APNS
-public import Pipeline
+public import Contract
 
 /// The envelope of a notification record: what its first line says, as values where the sender decides
 /// by them and as ranges of the record where it only passes bytes on.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import APNS
-internal import Pipeline
+internal import Contract
 
 /// Walks an envelope line field by field.
 struct EnvelopeCursor {

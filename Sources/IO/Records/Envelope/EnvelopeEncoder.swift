@@ -2,7 +2,7 @@
 
 public import APNS
 public import Bytes
-internal import Pipeline
+internal import Contract
 
 /// Writes the values of notification records: the envelope line, a newline, the body.
 ///

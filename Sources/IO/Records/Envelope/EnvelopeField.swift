@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Pipeline
+public import Contract
 
 /// The fields of an envelope line: those with a fixed place, in their order, and then all others.
 public enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertible {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import APNS
+public import Contract
 internal import Glibc
-public import Pipeline
 
 /// Reads the envelopes of many records, one after the other. The records of a campaign begin alike, up to the push type:
 /// what begins as the record before did costs one comparison, in place of a look at each byte of five fields.

@@ -1,9 +1,9 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import HTTPServer
 import JSON
 import Kafka
-import Pipeline
 import Telemetry
 
 /// The embedded broker's faults over HTTP, for tests in other processes.

@@ -1,8 +1,8 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import EventLoop
 import Glibc
-import Pipeline
 import ServiceKit
 import Telemetry
 

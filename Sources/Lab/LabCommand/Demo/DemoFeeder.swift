@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+public import Contract
 import EventLoop
 import JSON
 public import Kafka
-public import Pipeline
 import ServiceKit
 
 /// Produces lines to the requests topic, as they are, and tells the ledger where each came to lie.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
-public import Pipeline
+public import Contract
 
 /// The account of each notification of a run, from the requests as they were produced and from three independent
 /// reports: receipts, dead letters and the gateway's own list.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import EmbeddedKafka
 import Glibc
 import Kafka
 import OperatorCommand
-import Pipeline
 import ServiceKit
 
 /// The place of a demo: its folder, its requests file, its topics.

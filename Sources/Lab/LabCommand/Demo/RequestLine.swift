@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
+import Contract
 public import JSON
-import Pipeline
 import Signing
 
 /// Which notifications a request asks for, worked out from its text alone by the public rule for

@@ -1,10 +1,10 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import EventLoop
 import Glibc
 import Kafka
 import OperatorCommand
-import Pipeline
 import Records
 import ServiceKit
 

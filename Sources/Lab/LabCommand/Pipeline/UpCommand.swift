@@ -1,9 +1,9 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import Glibc
 import Kafka
 import OperatorCommand
-import Pipeline
 public import ServiceKit
 public import Settings
 import Telemetry

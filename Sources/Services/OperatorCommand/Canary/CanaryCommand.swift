@@ -1,7 +1,7 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 public import Diagnosis
 import Kafka
-import Pipeline
 public import ServiceKit
 public import Settings
 

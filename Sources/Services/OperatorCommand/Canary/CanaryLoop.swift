@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Delivery
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import Diagnosis
 import EventLoop
 import JSON
 import Kafka
-import Pipeline
 import Records
 import ServiceKit
 

@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
-import Delivery
+import Contract
 import EventLoop
+// SPDX-License-Identifier: Apache-2.0
+import Gateways
 import JSON
 import Kafka
-import Pipeline
 import Records
 public import ServiceKit
 public import Settings

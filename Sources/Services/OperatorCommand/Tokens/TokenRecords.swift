@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Pipeline
+import Contract
 import Records
 import TokenFiles
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 public import Diagnosis
 import JSON
 import Kafka
-import Pipeline
 public import ServiceKit
 public import Settings
 import TokenFiles

@@ -1,9 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
 import APNS
-import Delivery
+import Contract
+// SPDX-License-Identifier: Apache-2.0
+import DeviceTokens
 import EventLoop
+import Gateways
 import Kafka
-import Pipeline
 import Records
 public import ServiceKit
 public import Settings

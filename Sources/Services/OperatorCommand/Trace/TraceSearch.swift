@@ -1,7 +1,7 @@
+import Contract
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Kafka
-import Pipeline
 import ServiceKit
 
 /// Reads the topics from a moment to their ends and keeps what they say about the subject.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import EventLoop
 import HTTPClient
 import JSON
 import Kafka
-import Pipeline
 import Signing
 import SystemTestSupport
 import TestSupport

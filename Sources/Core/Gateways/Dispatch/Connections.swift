@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The connections of one pool in places that are reused.
+struct Connections: Sendable {
+  private var places: [Connection] = []
+  private var free: [Int32] = []
+  /// The places of those that there are, in the order in which they were opened.
+  private(set) var indices: [Int32] = []
+  /// The number of connections so far.
+  private var opened: UInt64 = 0
+
+  var count: Int { indices.count }
+  var isEmpty: Bool { indices.isEmpty }
+
+  subscript(_ index: Int32) -> Connection {
+    @inline(__always) get { places[Int(index)] }
+    @inline(__always) _modify { yield &places[Int(index)] }
+  }
+
+  /// Makes one.
+  ///
+  /// - Parameters:
+  ///   - race: the search that it is an attempt of.
+  ///   - replaceAt: when it will be too old (monotonic milliseconds).
+  mutating func add(
+    of pool: Int32, race: UInt32, to address: PeerAddress, _ machine: ConnectionStateMachine,
+    now: UInt64, replaceAt: UInt64
+  ) -> ConnectionID {
+    opened += 1
+    let place = free.popLast()
+    let id = ConnectionID(pool: pool, index: place ?? Int32(places.count))
+    let connection = Connection(
+      id, serial: UInt64(pool) << 32 | opened, race: race, address: address, machine: machine,
+      now: now, replaceAt: replaceAt)
+    if place == nil { places.append(connection) } else { places[Int(id.index)] = connection }
+    indices.append(id.index)
+    return id
+  }
+
+  mutating func remove(_ index: Int32) {
+    indices.removeAll { $0 == index }
+    free.append(index)
+  }
+
+  // MARK: All together
+
+  /// Those that serve or will.
+  var staying: [Int32] { indices.filter { self[$0].isStaying } }
+
+  /// Streams that may be open in all, as far as is known.
+  var capacity: Int {
+    var sum = 0
+    for index in indices { sum += places[Int(index)].machine.capacity }
+    return sum
+  }
+
+  /// Streams that could be opened now.
+  var credit: Int {
+    var sum = 0
+    for index in indices { sum += places[Int(index)].machine.credit }
+    return sum
+  }
+
+  /// The connection with the most free streams, or nil when none has any.
+  var mostFree: Int32? {
+    var best: Int32?
+    var most = 0
+    for index in indices {
+      let credit = places[Int(index)].machine.credit
+      if credit > most {
+        most = credit
+        best = index
+      }
+    }
+    return best
+  }
+
+  /// The one that closes first: with the fewest open streams.
+  var idlest: Int32? {
+    staying.min { self[$0].machine.openStreams < self[$1].machine.openStreams }
+  }
+
+  /// Nothing is open or asked for.
+  var areSettled: Bool { indices.allSatisfy { self[$0].isServing && self[$0].pingedAt == nil } }
+
+  /// All of them have accepted a push, and none is asked for a sign of life.
+  var areCalm: Bool {
+    for index in indices {
+      guard self[index].isServing, self[index].pingedAt == nil, self[index].machine.hasAccepted
+      else { return false }
+    }
+    return true
+  }
+
+  /// Adds what they carry to what it is decided by whether to open or close one.
+  func add(to load: inout ConnectionPoolPolicy.Load) {
+    for index in indices {
+      let connection = self[index]
+      switch connection.machine.state {
+      case .priming, .ready, .suspect:
+        load.serving += 1
+        if connection.isAged {
+          load.aged += 1
+        } else if !connection.machine.hasAccepted {
+          load.unproven += 1
+        }
+        load.credit += connection.machine.credit
+        load.openStreams += connection.machine.openStreams
+        load.capacity += connection.machine.limit
+      // Of one that is on its way its search counts.
+      case .connecting, .draining, .closed: break
+      }
+    }
+  }
+}

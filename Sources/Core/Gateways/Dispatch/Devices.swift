@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Contract
+import DeviceTokens
+
+/// The state that is kept about single devices: which are throttled, which APNs has just called dead, and whose turn it
+/// is where order is kept.
+struct Devices: Sendable {
+  private var throttled = ThrottleTable()
+  private var invalid = RecentInvalidations()
+  /// The newest timestamp of a record so far, milliseconds since the epoch: what other clocks say.
+  private var newestRecord: Int64 = 0
+  /// Only where order is kept.
+  private var order: DeviceOrder?
+  /// Pushes whose device's turn has come.
+  private var turns = SlotQueue()
+
+  init(_ settings: DispatchSettings) {
+    guard settings.isOrdered else { return }
+    order = DeviceOrder(
+      slots: PushStates.slots(for: settings.maxInFlight),
+      waitingAtMost: max(1, settings.maxInFlight / 8))
+  }
+
+  var isOrdered: Bool { order != nil }
+
+  // MARK: Throttled devices
+
+  /// False when certainly no device is throttled: the usual case, which costs one comparison.
+  func mayThrottle(now: UInt64) -> Bool { throttled.mayThrottle(now: now) }
+
+  /// The time for which nothing should go to the device, in milliseconds; 0 if something may.
+  func pause(_ device: UInt64, now: UInt64) -> Int64 {
+    Int64(throttled.remaining(device, now: now))
+  }
+
+  /// APNs throttles the device.
+  mutating func throttle(_ device: UInt64, until: UInt64) {
+    throttled.throttle(device, until: until)
+  }
+
+  // MARK: Dead devices
+
+  /// A record was taken.
+  ///
+  /// - Parameters:
+  ///   - written: its timestamp, which somebody chose; −1 for none.
+  ///   - wall: milliseconds since the epoch.
+  mutating func noteRecord(written: Int64, wall: Int64) {
+    newestRecord = max(newestRecord, min(written, wall))
+  }
+
+  /// APNs has called the device of a push dead. If our clock is ahead of those that write records, it was sent no later
+  /// than they can know: what is requested afterwards is not suppressed.
+  mutating func invalidated(_ push: borrowing PushState, now: UInt64) {
+    let sentAt =
+      newestRecord > 0
+      ? OutsideTime.bounded(push.sentAt, received: newestRecord) : push.sentAt
+    invalid.note(push.tokenKey, sentAt: sentAt, now: now)
+  }
+
+  /// APNs has accepted a push: its device lives.
+  mutating func accepted(_ push: borrowing PushState, now: UInt64) {
+    if !invalid.isEmpty(now: now) { invalid.forget(push.tokenKey, now: now) }
+  }
+
+  /// False when certainly no device is known to be dead, which costs one comparison.
+  func mayBeDead(now: UInt64) -> Bool { !invalid.isEmpty(now: now) }
+
+  /// True if a push was requested before its device was called dead.
+  func isDead(_ push: borrowing PushState, now: UInt64) -> Bool {
+    invalid.covers(push.tokenKey, created: push.created, now: now)
+  }
+
+  // MARK: Order of each device
+
+  mutating func enter(_ slot: UInt32, device: UInt64) -> DeviceOrder.Admission {
+    order!.enter(slot, device: device)
+  }
+
+  /// A push that had its device's turn has ended.
+  ///
+  /// - Returns: the push whose turn begins; `nextTurn` hands it out.
+  mutating func leave(_ slot: UInt32) -> UInt32? {
+    guard let next = order!.leave(slot) else { return nil }
+    turns.append(next)
+    return next
+  }
+
+  mutating func nextTurn() -> UInt32? { turns.popFirst() }
+}

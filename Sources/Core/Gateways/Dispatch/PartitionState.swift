@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+public import ConsumerGroup
+public import Contract
+
+/// The kind of topic that a partition belongs to: decides its turn and when its records are due.
+public enum Feed: Sendable, Equatable {
+  case lane(Lane)
+  case retries(RetryTier)
+
+  /// True for a lane, whose notifications come for the first time.
+  public var isLane: Bool { if case .lane = self { true } else { false } }
+}
+
+/// The position from which a partition is read, and the known state of its records.
+public struct GrantedPartition: Sendable {
+  public var feed: Feed
+  /// The position from which to read, and the offsets above it that are done.
+  public var resume: ResumePoint
+  /// The `apns-id`s that are known: those of what was completed here when the partition was ours before.
+  public var window: DedupWindow?
+  /// While the window of `apns-id`s is rebuilt from the partition's tail: when to go on without it, in
+  /// monotonic milliseconds. Until then nothing is taken.
+  public var windowDeadline: UInt64?
+
+  public init(
+    feed: Feed, resume: ResumePoint, window: DedupWindow? = nil, windowDeadline: UInt64? = nil
+  ) {
+    self.feed = feed
+    self.resume = resume
+    self.window = window
+    self.windowDeadline = windowDeadline
+  }
+}
+
+/// The progress of a partition.
+public struct PartitionDone: Sendable, Equatable {
+  /// One past the contiguous prefix of completed records.
+  public var committable: Int64
+  /// The completed offsets above it, ascending.
+  public var completedAbove: [Range<Int64>]
+}
+
+/// The progress of a partition, for status displays.
+public struct PartitionStanding: Sendable {
+  public let feed: Feed
+  /// Records taken and not completed.
+  public let open: Int
+  /// The first offset that is not complete; nil while nothing was read.
+  public let committable: Int64?
+  /// The time for which that has not moved, in milliseconds.
+  public let headAge: UInt64
+}
+
+/// One assigned partition as its loop decides by it.
+public struct PartitionState: Sendable {
+  public let feed: Feed
+  /// Made at the first record if the group has committed nothing yet.
+  private var ledger: OffsetLedger?
+  private var recent: RecentIDs
+  /// Spreads what a retry topic gives back.
+  private var pacing: RetryPacing?
+  /// A record that was read before it was due, and when it will be (monotonic milliseconds): a retry, or the head of a
+  /// paused lane.
+  private var notDue: (slot: UInt32, due: UInt64)?
+  /// Records that were taken and given up unsent since the partition is to be given back.
+  private var handedBack = 0
+
+  private let bounds: PartitionBounds
+  private var windowDeadline: UInt64?
+  /// True if the ids of all records before are known, as far as a window reaches.
+  private var isWindowWhole: Bool
+  /// The progress last reported to the control thread.
+  private var told: (committable: Int64, completions: UInt64) = (-1, 0)
+  /// Completed runs above the committable offset when that was last looked at.
+  private var runs = 0
+  /// The widest jump of offsets since the control thread was last told.
+  private var jump: Range<Int64>?
+  /// Offsets went back, below what was to come: whether the log still reaches as far as anything of it is known tells if
+  /// it is the same one.
+  private var wentBackFrom: Int64?
+  /// When the committable offset last moved (monotonic milliseconds), and where to.
+  private var head: (offset: Int64, since: UInt64) = (-1, 0)
+
+  public var isRetry: Bool {
+    if case .retries = feed { return true }
+    return false
+  }
+
+  /// When the retry that was read before it was due will be (monotonic milliseconds); `.max` without one.
+  var nextDue: UInt64 { notDue?.due ?? .max }
+
+  /// A record was read before it was due.
+  var hasEarly: Bool { notDue != nil }
+
+  /// That is the head of a paused lane, which is due when somebody resumes it.
+  var isHeld: Bool { notDue?.due == .max }
+
+  /// Keeps a record that was read before it was due.
+  mutating func keep(_ slot: UInt32, until due: UInt64) { notDue = (slot, due) }
+
+  /// Hands out the record that was read before it was due, whether it is or not.
+  mutating func takeEarly() -> UInt32? {
+    defer { notDue = nil }
+    return notDue?.slot
+  }
+
+  /// Hands out the retry that was read before it was due, once it is.
+  mutating func takeDue(_ now: UInt64) -> UInt32? {
+    guard let notDue, notDue.due <= now else { return nil }
+    self.notDue = nil
+    return notDue.slot
+  }
+
+  /// When a record of a retry topic goes out, in monotonic milliseconds; 0 for one of a lane.
+  ///
+  /// - Parameter written: the record's timestamp.
+  mutating func due(written: Int64, wall: Int64, now: UInt64, random: UInt64) -> UInt64 {
+    pacing?.release(written: written, wall: wall, now: now, random: random) ?? 0
+  }
+
+  /// The class by which its records share the streams.
+  public var sendClass: SendClass {
+    switch feed {
+    case .lane(let lane): SendClass(lane)
+    case .retries: .retry
+    }
+  }
+
+  /// - Parameter window: `apns-id`s that a lane's partition remembers. Retry topics hold what was taken before.
+  public init(_ grant: GrantedPartition, bounds: PartitionBounds, window: Int) {
+    feed = grant.feed
+    windowDeadline = grant.windowDeadline
+    isWindowWhole = grant.windowDeadline == nil
+    self.bounds = bounds
+    switch grant.feed {
+    case .lane:
+      recent = RecentIDs(capacity: window)
+      if let window = grant.window { recent.inherit(window) }
+    case .retries(let tier):
+      recent = RecentIDs(capacity: 0)
+      pacing = RetryPacing(tier)
+    }
+    ledger = grant.resume.next.map {
+      OffsetLedger(nextOffset: $0, completedAbove: grant.resume.completedAbove)
+    }
+  }
+
+  /// Records taken and not completed.
+  public var open: Int { ledger?.incomplete ?? 0 }
+
+  /// True if everything that is still worked on is done.
+  var isDrained: Bool { open <= handedBack }
+
+  /// The number of records that may be taken now, as far as this partition alone is concerned.
+  ///
+  /// - Parameter reserve: how many of those that may be open are to be left.
+  func allowance(reserve: Int = 0) -> Int {
+    guard windowDeadline == nil else { return 0 }
+    guard let ledger else { return bounds.openAtMost - reserve }
+    // Below the end of a map that was read back, records only fill what lies between its runs: as many runs as
+    // the bound allows must not keep the records away that would make them fewer.
+    let runs = ledger.isBelowMap ? 0 : self.runs
+    return bounds.allowance(open: ledger.incomplete + reserve, runs: runs, span: ledger.span)
+  }
+
+  /// Takes the offset of a record in: what is done or under way already must not be worked on.
+  public mutating func admit(_ offset: Int64) -> OffsetLedger.Admission {
+    guard let expected = ledger?.nextOffset else {
+      ledger = OffsetLedger(nextOffset: offset)
+      return ledger!.received(offset)
+    }
+    if offset > expected {
+      if jump == nil || offset - expected > jump!.upperBound - jump!.lowerBound {
+        jump = expected..<offset
+      }
+    } else if offset < expected, wentBackFrom == nil {
+      wentBackFrom = ledger?.knownEnd
+    }
+    return ledger!.received(offset)
+  }
+
+  /// Kafka has the outcome of a record.
+  mutating func acknowledged(_ offset: Int64) { _ = ledger?.completed(offset) }
+
+  mutating func takeWentBackFrom() -> Int64? {
+    defer { wentBackFrom = nil }
+    return wentBackFrom
+  }
+
+  // MARK: Deduplication
+
+  /// True if a record is the first with its `apns-id` among the last ones.
+  mutating func isFirst(_ id: NotificationID) -> Bool { recent.isFirst(id) }
+
+  /// The ids of what the owner before took have been read again: the newest, or all that a window holds. Late
+  /// ones count from now on.
+  mutating func inherit(_ window: DedupWindow, isWhole: Bool) {
+    recent.inherit(window)
+    guard isWhole else { return }
+    windowDeadline = nil
+    isWindowWhole = true
+  }
+
+  /// A record is given up unsent: its next owner must not take it for a repeat, and that may be this process.
+  mutating func handBack(_ id: NotificationID) {
+    handedBack += 1
+    recent.remove(id)
+  }
+
+  /// The ids of what was completed here, for the case that the partition comes back; nil when they are not all
+  /// known.
+  ///
+  /// - Parameter unfinished: the ids of what is still in flight, and comes again.
+  mutating func keptWindow(without unfinished: [NotificationID]) -> DedupWindow? {
+    // The id of a record whose outcome waits for Kafka's acknowledgement is not known any more.
+    guard feed.isLane, isWindowWhole, open == handedBack + unfinished.count else {
+      return nil
+    }
+    for id in unfinished { recent.remove(id) }
+    return recent.merged()
+  }
+
+  /// Begins without the ids that have not been read yet, if it has waited long enough for them.
+  ///
+  /// - Returns: whether it does so now.
+  private mutating func goOnWithoutWindow(now: UInt64) -> Bool {
+    guard let deadline = windowDeadline, now >= deadline else { return false }
+    windowDeadline = nil
+    return true
+  }
+
+  // MARK: What the control thread is told
+
+  /// The progress that may be committed, if it is new; nil while nothing was read.
+  mutating func news() -> PartitionDone? {
+    guard let ledger,
+      ledger.committable != told.committable || ledger.completions != told.completions
+    else { return nil }
+    told = (ledger.committable, ledger.completions)
+    return done
+  }
+
+  /// The progress of the partition; nil while nothing was read.
+  public var done: PartitionDone? {
+    mutating get {
+      guard let ledger else { return nil }
+      let above = ledger.completedRuns(limit: bounds.runsAtMost)
+      runs = above.count
+      return PartitionDone(committable: ledger.committable, completedAbove: above)
+    }
+  }
+
+  private mutating func takeJump() -> Range<Int64>? {
+    defer { jump = nil }
+    return jump
+  }
+
+  /// The changes since the last report.
+  mutating func report(as index: Int, now: UInt64) -> PartitionReport {
+    let isWithoutWindow = goOnWithoutWindow(now: now)
+    return PartitionReport(
+      partition: index, done: news(), jump: takeJump(), wentBackFrom: takeWentBackFrom(),
+      isWithoutWindow: isWithoutWindow)
+  }
+
+  /// Adds its figures to those of all partitions.
+  mutating func add(to gauges: inout PartitionGauges, reserve: Int, now: UInt64) {
+    gauges.open += open
+    gauges.runs += runs
+    // A paused lane is not stuck.
+    if !isHeld { gauges.age = max(gauges.age, headAge(now: now)) }
+    gauges.span = max(gauges.span, ledger?.span ?? 0)
+    if windowDeadline == nil, allowance(reserve: reserve) == 0 { gauges.paused += 1 }
+  }
+
+  /// The time for which the oldest open record has kept the committable offset from moving, in milliseconds, to within
+  /// the time between two looks; 0 when nothing is open.
+  mutating func headAge(now: UInt64) -> UInt64 {
+    guard let ledger, ledger.incomplete > 0 else {
+      head = (-1, now)
+      return 0
+    }
+    if head.offset != ledger.committable { head = (ledger.committable, now) }
+    return now - head.since
+  }
+
+  /// The partition's progress.
+  mutating func standing(now: UInt64) -> PartitionStanding {
+    PartitionStanding(
+      feed: feed, open: open, committable: ledger?.committable, headAge: headAge(now: now))
+  }
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import APNS
+public import Contract
+
+/// The origin of a record: a partition in the loop's table, the assignment it was read under, its offset.
+public struct Origin: Sendable, Equatable {
+  /// Index in the loop's partition table.
+  public var partition: Int32
+  /// The assignment; what belongs to an earlier one is reported but completes nothing.
+  public var epoch: UInt32
+  public var offset: Int64
+
+  public init(partition: Int32, epoch: UInt32, offset: Int64) {
+    self.partition = partition
+    self.epoch = epoch
+    self.offset = offset
+  }
+}
+
+/// The facts about one push that decisions need, from being taken out of Kafka to its outcome. Its bytes are elsewhere.
+public struct PushState: Sendable {
+  /// The push's earlier failures.
+  struct Setback: Sendable {
+    /// The connection that failed it last, to be avoided, by its serial number; 0 for none.
+    var connection: UInt64 = 0
+    /// The address of that connection.
+    var address: PeerAddress?
+    /// Monotonic milliseconds of that.
+    var at: UInt64 = 0
+    /// Time of day when it first failed, in milliseconds; of use once it did.
+    var since: Int64 = 0
+    /// A server's fault was its answer since it was taken.
+    var hasMetFault = false
+    /// The token (as its pool numbers them) with which it was refused at `address`, although another one may accept it;
+    /// `.max` for none.
+    var refusedToken = UInt32.max
+
+    /// Its answer says whether the address was at fault.
+    var findsOut: Bool { refusedToken != .max }
+  }
+
+  /// The place of the push, and the number of times that it was sent.
+  public private(set) var life = PushLife()
+  public private(set) var origin = Origin(partition: 0, epoch: 0, offset: 0)
+  public private(set) var takenID = NotificationID(high: 0, low: 0)
+  /// Hashes of the app's bundle id and of the device token.
+  public private(set) var app: UInt64 = 0
+  private(set) var device: UInt64 = 0
+  private(set) var kind = GatewayKind.production
+  public private(set) var authentication = PushType.Authentication.either
+  private(set) var target = PushTarget.device
+  private(set) var created: Int64 = 0
+  /// When its own expiration passes, and when it is older than its lane allows (milliseconds since the epoch).
+  private(set) var expiresAt = Int64.max
+  private(set) var agesAt = Int64.max
+  /// Time of day of the last send, in milliseconds.
+  public private(set) var sentAt: Int64 = 0
+  /// Monotonic milliseconds when it began to wait for a credential, as far as that is known.
+  private(set) var waitingSince: UInt64 = 0
+  /// The destination that its slot counts for, as `Fairness` numbers them; −1 for none yet.
+  private(set) var destination: Int32 = -1
+  /// The connection that it is open on.
+  public private(set) var connection = ConnectionID.none
+  /// It is the one push of its device that is under way, where order is kept.
+  private(set) var hasTurn = false
+  private(set) var setback = Setback()
+
+  /// A hash of device token, app and environment.
+  var tokenKey: UInt64 {
+    let origin = app ^ (kind.environment == .sandbox ? 0x5851_F42D_4C95_7F2D : 0)
+    return device ^ (origin &* 0x9E37_79B9_7F4A_7C15)
+  }
+
+  /// True if the push is of no more use, at a time in milliseconds since the epoch.
+  func isExpired(at wall: Int64) -> Bool { wall >= expiresAt || wall > agesAt }
+
+  mutating func begin(_ sendClass: SendClass, earlier: UInt16) {
+    life.begin(sendClass, earlier: earlier)
+  }
+
+  mutating func fill(
+    _ facts: borrowing PushFacts, _ origin: Origin, maxAge: Int64, kind: GatewayKind
+  ) {
+    self.origin = origin
+    takenID = facts.takenID
+    app = facts.app
+    device = facts.device
+    self.kind = kind
+    authentication = facts.authentication
+    target = facts.target
+    created = facts.created
+    expiresAt = facts.expiresAt
+    agesAt = facts.created + maxAge
+    waitingSince = facts.waitedSince
+    destination = -1
+    connection = .none
+    hasTurn = false
+    setback.connection = 0
+    setback.hasMetFault = false
+    setback.refusedToken = .max
+  }
+
+  mutating func putAside() { life.putAside() }
+  mutating func resume() { life.resume() }
+  mutating func waits() { life.wait() }
+  mutating func leaveLine() { life.leaveLine() }
+  mutating func end() { life.end() }
+
+  // MARK: What it takes up
+
+  /// Its slot counts for this destination from now on.
+  mutating func count(for destination: Int32) { self.destination = destination }
+
+  /// Its slot counts for no destination any more.
+  ///
+  /// - Returns: the one that it counted for; −1 for none.
+  mutating func discount() -> Int32 {
+    defer { destination = -1 }
+    return destination
+  }
+
+  /// It is the push of its device that is under way.
+  mutating func beginTurn() { hasTurn = true }
+
+  /// - Returns: whether it was the push of its device that is under way.
+  mutating func endTurn() -> Bool {
+    defer { hasTurn = false }
+    return hasTurn
+  }
+
+  // MARK: Waiting for a credential
+
+  /// It waits for one, from this time on unless it began to before.
+  mutating func awaitCredential(now: UInt64) {
+    life.putAside()
+    if waitingSince == 0 { waitingSince = now }
+  }
+
+  /// It has waited on a retry topic for so many milliseconds.
+  mutating func hasAwaitedCredential(_ waited: UInt64, now: UInt64) {
+    waitingSince = now - min(now, waited)
+  }
+
+  mutating func gotCredential() {
+    life.resume()
+    waitingSince = 0
+  }
+
+  // MARK: Streams
+
+  mutating func opened(on connection: ConnectionID, wall: Int64) {
+    life.send()
+    self.connection = connection
+    sentAt = wall
+  }
+
+  /// Its stream has ended.
+  ///
+  /// - Returns: the connection that it was open on.
+  mutating func close(isUnprocessed: Bool) -> ConnectionID {
+    life.close(isUnprocessed: isUnprocessed)
+    return leaveConnection()
+  }
+
+  /// It could not be sent after all.
+  mutating func takeBack() -> ConnectionID {
+    life.takeBack()
+    return leaveConnection()
+  }
+
+  private mutating func leaveConnection() -> ConnectionID {
+    defer { connection = .none }
+    return connection
+  }
+
+  mutating func timeOut() { life.timeOut() }
+
+  /// A send of it failed.
+  mutating func noteFailure(on connection: borrowing Connection, now: UInt64, wall: Int64) {
+    setback.connection = connection.serial
+    setback.address = connection.address
+    setback.at = now
+    if life.sends == 1 { setback.since = wall }
+  }
+
+  /// The send that failed was the destination's fault.
+  mutating func spare() { life.spare() }
+
+  /// A server's fault was its answer.
+  mutating func noteFault() { setback.hasMetFault = true }
+
+  /// It was refused where it was, with this token of its pool.
+  mutating func noteRefusal(token: UInt32) { setback.refusedToken = token }
+
+  /// It goes elsewhere now: no connection has to be avoided any more.
+  mutating func moveOn() { setback.connection = 0 }
+}
+
+/// The facts about a push from the owner of its bytes.
+public struct PushFacts: Sendable {
+  public var takenID: NotificationID
+  /// Hashes of the app's bundle id (`AppTable.hash`) and of the device token (any).
+  public var app: UInt64
+  public var device: UInt64
+  public var environment: Environment
+  public var target: PushTarget
+  public var authentication: PushType.Authentication
+  public var lane: Lane
+  /// Attempts of earlier lives.
+  public var attempt: UInt16
+  /// Milliseconds since the epoch: when the request was made, and when it expires (`.max` for never).
+  public var created: Int64
+  public var expiresAt: Int64
+  /// The same, when it was first moved to a retry topic because it has no credential; 0 if it was not.
+  public var waitedSince: UInt64
+
+  /// A first send with these figures.
+  public init(
+    takenID: NotificationID, app: UInt64, device: UInt64, lane: Lane, created: Int64,
+    expiresAt: Int64
+  ) {
+    self.takenID = takenID
+    self.app = app
+    self.device = device
+    environment = .production
+    target = .device
+    authentication = .either
+    self.lane = lane
+    attempt = 0
+    self.created = created
+    self.expiresAt = expiresAt
+    waitedSince = 0
+  }
+}
+
+/// The pushes of one loop in slots that are reused. The slot index is the push's name everywhere.
+public struct PushStates: Sendable {
+  private static let slotsInChunk = 256
+
+  private var states: [PushState] = []
+  private var free: [UInt32] = []
+  /// Pushes in the table now.
+  public private(set) var count = 0
+  /// The same by the class's place.
+  private(set) var byClass = ByClass(repeating: 0)
+  /// When the open ones have waited too long for their answers.
+  private var deadlines: RequestDeadlines
+
+  /// - Parameters:
+  ///   - most: pushes that are in the table at once at most.
+  ///   - timeout: how long an answer may take, in milliseconds.
+  public init(most: Int = DispatchSettings().maxInFlight, timeout: UInt64 = 30_000) {
+    deadlines = RequestDeadlines(capacity: Self.slots(for: most), timeout: timeout)
+  }
+
+  subscript(_ slot: UInt32) -> PushState {
+    @inline(__always) get { states[Int(slot)] }
+    @inline(__always) _modify { yield &states[Int(slot)] }
+  }
+
+  /// The end of a push, for its receipt.
+  public func ending(_ slot: UInt32) -> Ending {
+    Ending(
+      origin: states[Int(slot)].origin, attempts: states[Int(slot)].life.attempts,
+      app: states[Int(slot)].app)
+  }
+
+  /// A push at its end.
+  public struct Ending {
+    public let origin: Origin
+    public let attempts: Int
+    /// Hash of the app's bundle id (`AppTable.hash`).
+    public let app: UInt64
+  }
+
+  /// Time of day of a push's last send, in milliseconds.
+  public func sentAt(_ slot: UInt32) -> Int64 { states[Int(slot)].sentAt }
+
+  /// Slot indices stay below this when at most `pushes` are in the table at once.
+  public static func slots(for pushes: Int) -> Int {
+    (pushes + slotsInChunk - 1) / slotsInChunk * slotsInChunk
+  }
+
+  /// Takes a free slot; what was there is to be replaced.
+  mutating func take(_ sendClass: SendClass, earlier: UInt16) -> UInt32 {
+    if free.isEmpty { grow() }
+    count += 1
+    byClass[Int(sendClass.place)] += 1
+    let slot = free.removeLast()
+    states[Int(slot)].begin(sendClass, earlier: earlier)
+    return slot
+  }
+
+  /// Frees a slot for reuse: the push in it has its one end.
+  mutating func put(_ slot: UInt32) {
+    count -= 1
+    byClass[Int(states[Int(slot)].life.sendClass.place)] -= 1
+    states[Int(slot)].end()
+    free.append(slot)
+  }
+
+  // MARK: Streams
+
+  /// A push goes out on a connection.
+  mutating func open(_ slot: UInt32, on connection: ConnectionID, now: UInt64, wall: Int64) {
+    states[Int(slot)].opened(on: connection, wall: wall)
+    deadlines.insert(slot, now: now)
+  }
+
+  /// Its stream has ended.
+  ///
+  /// - Parameter isUnprocessed: it never reached APNs, and is neither a send nor an attempt.
+  /// - Returns: the connection.
+  mutating func close(_ slot: UInt32, isUnprocessed: Bool) -> ConnectionID {
+    deadlines.remove(slot)
+    return states[Int(slot)].close(isUnprocessed: isUnprocessed)
+  }
+
+  /// It could not be sent after all.
+  mutating func takeBack(_ slot: UInt32) -> ConnectionID {
+    deadlines.remove(slot)
+    return states[Int(slot)].takeBack()
+  }
+
+  /// The next push whose answer has taken too long; nil when there is none.
+  mutating func timeOut(now: UInt64) -> UInt32? {
+    guard let slot = deadlines.expire(now: now) else { return nil }
+    states[Int(slot)].timeOut()
+    return slot
+  }
+
+  /// When the next one will have, in monotonic milliseconds; nil while nothing is open.
+  var nextTimeOut: UInt64? { deadlines.next }
+  /// The time that an answer may take, in milliseconds.
+  var timeout: UInt64 { deadlines.timeout }
+
+  /// The ids of an assignment's pushes that are in the table.
+  func ids(of partitions: borrowing Partitions) -> [(partition: Int, id: NotificationID)] {
+    states.indices.compactMap { index in
+      guard states[index].life.state != .free, partitions.hasNow(states[index].origin) else {
+        return nil
+      }
+      return (Int(states[index].origin.partition), states[index].takenID)
+    }
+  }
+
+  /// The slot of each partition's oldest push, by its offset.
+  func oldest(of partitions: borrowing Partitions) -> [UInt32?] {
+    var oldest = [UInt32?](repeating: nil, count: partitions.indices.count)
+    for index in states.indices where states[index].life.state != .free {
+      guard let place = partitions.place(of: states[index].origin) else { continue }
+      if let known = oldest[place],
+        states[Int(known)].origin.offset <= states[index].origin.offset
+      {
+        continue
+      }
+      oldest[place] = UInt32(index)
+    }
+    return oldest
+  }
+
+  /// The number that were created at this time (milliseconds since the epoch) or earlier.
+  func count(createdBy wall: Int64) -> Int {
+    states.count { $0.life.state != .free && $0.created <= wall }
+  }
+
+  private mutating func grow() {
+    let first = UInt32(states.count)
+    states.append(contentsOf: repeatElement(PushState(), count: Self.slotsInChunk))
+    // Highest first, so that the lowest slots are taken first and stay warm in the cache.
+    for index in (0..<UInt32(Self.slotsInChunk)).reversed() { free.append(first + index) }
+  }
+}

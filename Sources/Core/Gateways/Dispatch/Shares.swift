@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The share that each destination has of the loop's slots and of each partition's open records, and its consequences:
+/// which one stops the intake, which partitions are not read for one that crowds them, and what is moved aside.
+struct Shares: Sendable {
+  /// One partition of this assignment.
+  private struct Partition: Sendable {
+    /// Its open records by the destination that they are for.
+    var open = OpenByDestination()
+    /// The destination that has so much of it open that nothing is taken until that is less.
+    var pausedBy: Int32?
+  }
+
+  private(set) var fairness: Fairness
+  private var partitions: [Partition] = []
+  /// The most records of one partition that may be open.
+  private let openAtMost: Int
+  /// The destination that stops the intake until it holds less.
+  private var blockedBy: Int32?
+  /// Destinations that pushes may be for.
+  private var known = 0
+  private(set) var isKnownStale = true
+
+  /// - Parameters:
+  ///   - slots: of the loop.
+  ///   - openAtMost: records of one partition.
+  init(slots: Int, openAtMost: Int) {
+    fairness = Fairness(slots: slots)
+    self.openAtMost = openAtMost
+  }
+
+  /// One destination holds as much as it may: nothing is taken.
+  var isBlocked: Bool { blockedBy != nil }
+
+  /// Records are moved aside: how many more of a partition may be open matters.
+  var isDiverting: Bool { fairness.isDiverting }
+  /// True if nothing is taken from a partition because of the records that one destination has open of it.
+  func isPaused(_ partition: Int) -> Bool { partitions[partition].pausedBy != nil }
+
+  /// The number of the records that one partition may have open which are kept for reading past stuck destinations now.
+  var reserve: Int { fairness.reserve(of: openAtMost) }
+
+  // MARK: Events
+
+  mutating func partitionAdded() { partitions.append(Partition()) }
+  mutating func removePartitions() { partitions.removeAll() }
+
+  /// Pools or credentials came or went: destinations are to be counted again.
+  mutating func destinationsChanged() { isKnownStale = true }
+
+  /// Destinations that pushes may be for, counted again.
+  mutating func counted(_ known: Int) {
+    self.known = known
+    isKnownStale = false
+  }
+
+  /// A turn's intake begins: who is stuck, and whether the one that stopped the intake still does.
+  mutating func turn(free: Int, now: UInt64) {
+    fairness.turn(known: known, now: now)
+    if let destination = blockedBy, fairness.decide(Int(destination), free: free) != .wait {
+      blockedBy = nil
+    }
+  }
+
+  mutating func answered(_ destination: Int32) { fairness.answered(Int(destination)) }
+
+  /// A push takes a slot of a destination.
+  ///
+  /// - Parameter partition: of its record; nil if that is of an earlier assignment.
+  mutating func took(_ destination: Int32, partition: Int?) {
+    fairness.took(Int(destination))
+    if let partition { partitions[partition].open.add(Int(destination)) }
+  }
+
+  /// It gives the slot back.
+  mutating func released(_ destination: Int32, partition: Int?) {
+    fairness.released(Int(destination))
+    if let partition { partitions[partition].open.remove(Int(destination)) }
+  }
+
+  // MARK: Decisions
+
+  /// True if a push may wait for a destination; no: it is to be moved aside. Stops the intake, or that of its
+  /// partition, if the destination has as much as it may.
+  ///
+  /// - Parameters:
+  ///   - free: slots that nobody holds.
+  ///   - partition: of its record; nil if that is of an earlier assignment.
+  ///   - left: how many more records of that partition may be open; of no use unless `isDiverting`.
+  mutating func admits(
+    _ destination: Int32, free: Int, partition: Int?, left: Int
+  ) -> Bool {
+    let decision: Fairness.Decision
+    if fairness.isDiverting, let partition {
+      decision = decide(destination, free: free, partition: partition, left: left)
+    } else {
+      decision = fairness.decide(Int(destination), free: free)
+    }
+    switch decision {
+    case .take: return true
+    case .wait: blockedBy = destination
+    case .pause: if let partition { partitions[partition].pausedBy = destination }
+    case .divert: return false
+    }
+    return true
+  }
+
+  /// True if a destination still has so much of a partition open that nothing is taken from it.
+  ///
+  /// - Parameters:
+  ///   - free: slots that nobody holds.
+  ///   - left: how many more of its records may be open.
+  mutating func staysPaused(_ partition: Int, free: Int, left: Int) -> Bool {
+    guard let destination = partitions[partition].pausedBy else { return false }
+    if decide(destination, free: free, partition: partition, left: left) == .pause { return true }
+    partitions[partition].pausedBy = nil
+    return false
+  }
+
+  private func decide(
+    _ destination: Int32, free: Int, partition: Int, left: Int
+  ) -> Fairness.Decision {
+    fairness.decide(
+      Int(destination), free: free, open: partitions[partition].open[Int(destination)], left: left,
+      of: openAtMost)
+  }
+}

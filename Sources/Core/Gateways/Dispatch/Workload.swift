@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+import ConsumerGroup
+internal import Contract
+
+/// The pushes that the loop works on, from being taken to their ends, and what they take up meanwhile: a slot, a part of
+/// their destination's share, an open offset of their partition, their device's turn.
+///
+/// Here a push begins and ends; between that, `Destinations` decides where it goes.
+struct Workload: Sendable {
+  /// The output of all that decides: actions and counts.
+  var turn: Turn
+  private(set) var pushes: PushStates
+  private(set) var partitions = Partitions()
+  private(set) var shares: Shares
+  private var devices: Devices
+  /// What an operator has paused.
+  private(set) var pauses: Pauses
+  let laneShares: LaneShares
+  private var progress: Progress
+  private let settings: DispatchSettings
+
+  init(_ settings: DispatchSettings, _ turn: Turn) {
+    self.turn = turn
+    self.settings = settings
+    progress = Progress(settings)
+    pushes = PushStates(most: settings.maxInFlight, timeout: settings.requestTimeout)
+    shares = Shares(
+      slots: settings.maxInFlight, openAtMost: settings.partitionBounds.openAtMost)
+    devices = Devices(settings)
+    pauses = Pauses(settings.lanes)
+    laneShares = LaneShares(settings.lanes)
+  }
+
+  /// Slots that nobody holds.
+  var freeSlots: Int { settings.maxInFlight - pushes.count }
+
+  /// Slots for records of a class: lanes reserve a part of all, as they do of the streams.
+  func freeSlots(for sendClass: SendClass) -> Int {
+    laneShares.room(for: sendClass, of: settings.maxInFlight, open: pushes.byClass)
+  }
+
+  /// True if Kafka is so far behind in acknowledging outcomes that nothing more is taken.
+  var isBehind: Bool { partitions.unacknowledged >= settings.unacknowledgedAtMost }
+
+  /// True if a push is of this assignment, and nobody has asked for that back: or its partition's next owner sends it.
+  func isCurrent(_ slot: UInt32) -> Bool {
+    partitions.isFeeding && partitions.hasNow(pushes[slot].origin)
+  }
+
+  /// This is what an operator has paused now. What is under way goes on.
+  mutating func update(_ pauses: Pauses) { self.pauses = pauses }
+
+  // MARK: Partitions
+
+  /// A partition is the loop's now.
+  ///
+  /// - Returns: its number until all are given back.
+  mutating func granted(_ start: GrantedPartition) -> Int {
+    shares.partitionAdded()
+    return partitions.add(
+      PartitionState(start, bounds: settings.partitionBounds, window: settings.dedupWindow))
+  }
+
+  /// A window of `apns-id`s has been rebuilt; if its partition waits for all of it, it begins to be read.
+  mutating func inherit(_ window: DedupWindow, by partition: Int, isWhole: Bool) {
+    partitions[partition].inherit(window, isWhole: isWhole)
+    if isWhole { turn.count(.dedupRebuilds) }
+  }
+
+  mutating func signalled(_ partition: Int) { partitions.signalled(partition) }
+  mutating func signalledAll() { partitions.signalledAll() }
+  mutating func foundEmpty(_ partition: Int) { partitions.foundEmpty(partition) }
+  mutating func release(until deadline: UInt64) { partitions.release(until: deadline) }
+  mutating func shortenRelease(until deadline: UInt64) {
+    partitions.shortenRelease(until: deadline)
+  }
+  mutating func stop() { partitions.stop() }
+  mutating func acknowledged(_ origin: Origin) { partitions.acknowledged(origin) }
+
+  /// The progress that may be committed, and anomalies; nil while that is not due yet.
+  mutating func report() -> [PartitionReport]? {
+    guard progress.isDue(now: turn.now) else { return nil }
+    return partitions.report(reserve: shares.reserve, &turn)
+  }
+
+  /// When the next report is due, in monotonic milliseconds.
+  var reportDue: UInt64 { progress.due }
+
+  /// The progress of a partition.
+  mutating func standing(of partition: Int) -> PartitionStanding {
+    partitions[partition].standing(now: turn.now)
+  }
+
+  /// Drops the records that were read before they were due.
+  mutating func handBackEarly() {
+    for index in partitions.indices {
+      if let early = partitions[index].takeEarly() { handBack(early) }
+    }
+  }
+
+  /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
+  mutating func handOver() -> [HandedOverPartition]? {
+    guard partitions.isReleaseDue(now: turn.now) else { return nil }
+    let given = partitions.handOver(
+      unfinished: partitions.isStopping ? [] : pushes.ids(of: partitions))
+    shares.removePartitions()
+    return given
+  }
+
+  /// The number of records that may be taken from a partition now, as far as it alone is concerned.
+  mutating func allowance(of index: Int) -> Int {
+    let allowance = partitions[index].allowance(reserve: shares.reserve)
+    guard allowance > 0, shares.isPaused(index) else { return allowance }
+    let left = partitions[index].allowance()
+    return shares.staysPaused(index, free: freeSlots, left: left) ? 0 : allowance
+  }
+
+  // MARK: Shares
+
+  /// A turn's intake begins.
+  ///
+  /// - Parameter known: destinations that pushes may be for, if they were counted again.
+  mutating func beginIntake(known: Int?) {
+    if let known { shares.counted(known) }
+    shares.turn(free: freeSlots, now: turn.now)
+  }
+
+  /// Pools or credentials came or went.
+  mutating func destinationsChanged() { shares.destinationsChanged() }
+
+  /// A destination has answered about a push.
+  mutating func answered(_ destination: Int32) { shares.answered(destination) }
+
+  // MARK: A push begins
+
+  /// A record that an earlier assignment completed: a later one with its id is still a repeat.
+  mutating func remember(_ id: NotificationID, from partition: Int) {
+    if !partitions[partition].isRetry { _ = partitions.isFirst(id, in: partition) }
+  }
+
+  /// A record comes: whether it is to be worked on.
+  mutating func admit(
+    _ offset: Int64, from partition: Int
+  ) -> OffsetLedger.Admission {
+    let admission = partitions[partition].admit(offset)
+    if case .new = admission { turn.count(.taken) }
+    return admission
+  }
+
+  /// Takes a notification in.
+  ///
+  /// - Returns: its slot, and whether it goes on now: not if it has ended, or is not due yet.
+  mutating func accept(
+    _ facts: PushFacts, offset: Int64, from index: Int, written: Int64
+  ) -> (slot: UInt32, goesOn: Bool) {
+    devices.noteRecord(written: written, wall: turn.wall)
+    let slot = pushes.take(partitions[index].sendClass, earlier: facts.attempt)
+    pushes[slot].fill(
+      facts, Origin(partition: Int32(index), epoch: partitions.epoch, offset: offset),
+      maxAge: settings.lanes.maxAge(facts.lane),
+      kind: settings.gatewayKind(facts.environment, facts.target))
+    if facts.waitedSince != 0 {
+      let waited = UInt64(max(0, turn.wall - Int64(facts.waitedSince)))
+      pushes[slot].hasAwaitedCredential(waited, now: turn.now)
+    }
+    let mayWait = partitions[index].isRetry || pauses.hasLanes
+    let due = mayWait ? due(written: written, from: index) : 0
+    if !partitions.isFirst(facts.takenID, in: index) {
+      finish(slot, .deduplicated, .repeatedID)
+    } else if due > turn.now {
+      pushes[slot].putAside()
+      partitions[index].keep(slot, until: due)
+    } else {
+      return (slot, true)
+    }
+    return (slot, false)
+  }
+
+  /// When a record goes on, in monotonic milliseconds: `.max` for one of a paused lane, which waits until that is
+  /// resumed.
+  private mutating func due(written: Int64, from index: Int) -> UInt64 {
+    if case .lane(let lane) = partitions[index].feed { return pauses.contains(lane) ? .max : 0 }
+    return partitions.due(
+      index, written: written, wall: turn.wall, now: turn.now, random: turn.chance())
+  }
+
+  /// A record that is no notification has ended in a dead letter.
+  ///
+  /// - Returns: what the acknowledgement of that completes.
+  mutating func acceptUnreadable(
+    _ offset: Int64, from partition: Int
+  ) -> Origin {
+    turn.count(.deadLettered)
+    turn.count(.invalidRecords)
+    partitions.ended()
+    return Origin(partition: Int32(partition), epoch: partitions.epoch, offset: offset)
+  }
+
+  /// The retry that was read before it was due, once it is.
+  mutating func takeDue(of partition: Int) -> UInt32? {
+    guard let slot = partitions[partition].takeDue(turn.now) else { return nil }
+    pushes[slot].resume()
+    return slot
+  }
+
+  /// The next record that was kept because its lane was paused, and is not any more.
+  mutating func takeResumed() -> UInt32? {
+    for index in partitions.indices where partitions[index].isHeld {
+      guard case .lane(let lane) = partitions[index].feed, !pauses.contains(lane),
+        let slot = partitions[index].takeEarly()
+      else { continue }
+      pushes[slot].resume()
+      return slot
+    }
+    return nil
+  }
+
+  // MARK: What keeps it from going
+
+  /// True if a push may go now. One that may not has its end here, or is moved aside: it has expired, APNs has called
+  /// its device dead, its device is throttled, or its app is paused. Asked when it is routed and when it is sent, for
+  /// that may have changed in line.
+  mutating func mayGo(_ slot: UInt32) -> Bool {
+    if pushes[slot].isExpired(at: turn.wall) {
+      expire(slot)
+      return false
+    }
+    if devices.mayBeDead(now: turn.now), suppressIfDead(slot) { return false }
+    if devices.mayThrottle(now: turn.now), parkIfThrottled(slot) { return false }
+    return !(pauses.hasApps && divertIfPaused(slot))
+  }
+
+  /// Ends a push unsent if APNs has called its device dead since it was requested.
+  private mutating func suppressIfDead(_ slot: UInt32) -> Bool {
+    guard pushes[slot].target.isDevice, devices.isDead(pushes[slot], now: turn.now) else {
+      return false
+    }
+    finish(slot, .suppressed, .recentlyInvalid)
+    return true
+  }
+
+  /// Moves a push to a retry topic if its device is throttled.
+  private mutating func parkIfThrottled(_ slot: UInt32) -> Bool {
+    let remaining = devices.pause(pushes[slot].device, now: turn.now)
+    // The throttled push itself comes back about when the time is over, by another clock.
+    let isDue = pushes[slot].life.sendClass == .retry && remaining < 1_000
+    guard remaining > 0, !isDue else { return false }
+    park(slot, RetryTier.fitting(remaining), .device)
+    return true
+  }
+
+  /// Moves a push to a retry topic if its app is paused. Nothing of such an app waits here: whoever shares its credential
+  /// is not kept waiting by it.
+  private mutating func divertIfPaused(_ slot: UInt32) -> Bool {
+    guard pauses.contains(app: pushes[slot].app, pushes[slot].kind.environment) else {
+      return false
+    }
+    divert(slot, .paused)
+    return true
+  }
+
+  // MARK: What it holds
+
+  /// Holds a push for a destination, if that may hold one more, and if it is its device's turn. A push that waits for its
+  /// turn counts for it, too: or an app that hangs would have all slots with what waits behind its open pushes.
+  ///
+  /// - Returns: false when it has been moved aside, or waits for its turn.
+  mutating func hold(
+    _ slot: UInt32, forAllowed destination: Int32, _ reason: ParkReason
+  ) -> Bool {
+    if pushes[slot].destination != destination {
+      guard admits(slot, to: destination) else {
+        divert(slot, reason)
+        return false
+      }
+      hold(slot, for: destination)
+    }
+    return !devices.isOrdered || pushes[slot].hasTurn || takeTurn(slot)
+  }
+
+  /// True if a push may wait for a destination; no: it is to be moved aside.
+  private mutating func admits(_ slot: UInt32, to destination: Int32) -> Bool {
+    let partition = partitions.place(of: pushes[slot].origin)
+    var left = 0
+    if shares.isDiverting, let partition { left = partitions[partition].allowance() }
+    return shares.admits(destination, free: freeSlots, partition: partition, left: left)
+  }
+
+  /// The push takes a slot of this destination from now on, of no other.
+  mutating func hold(_ slot: UInt32, for destination: Int32) {
+    guard pushes[slot].destination != destination else { return }
+    release(slot)
+    pushes[slot].count(for: destination)
+    shares.took(destination, partition: partitions.place(of: pushes[slot].origin))
+  }
+
+  /// The push gives its slot back.
+  private mutating func release(_ slot: UInt32) {
+    let destination = pushes[slot].discount()
+    guard destination >= 0 else { return }
+    shares.released(destination, partition: partitions.place(of: pushes[slot].origin))
+  }
+
+  /// True if a push may go now; if not it waits for the one before it, or its device has too many.
+  private mutating func takeTurn(_ slot: UInt32) -> Bool {
+    switch devices.enter(slot, device: pushes[slot].device) {
+    case .goes:
+      pushes[slot].beginTurn()
+      return true
+    case .waits: pushes[slot].putAside()
+    case .refused: divert(slot, .order)
+    }
+    return false
+  }
+
+  /// The next push whose device's turn has come.
+  mutating func nextTurn() -> UInt32? {
+    guard let slot = devices.nextTurn() else { return nil }
+    pushes[slot].resume()
+    return slot
+  }
+
+  // MARK: What happens to it
+
+  /// Tells a push what happens to it.
+  @inline(__always)
+  mutating func tell(_ slot: UInt32, _ event: (inout PushState) -> Void) { event(&pushes[slot]) }
+
+  /// It waits until there is a credential for its app.
+  mutating func awaitCredential(_ slot: UInt32) { pushes[slot].awaitCredential(now: turn.now) }
+
+  /// Its app has a credential now.
+  mutating func gotCredential(_ slot: UInt32) {
+    pushes[slot].gotCredential()
+    shares.answered(Int32(Fairness.noCredential))
+  }
+
+  /// It goes out on a connection.
+  mutating func send(_ slot: UInt32, on connection: ConnectionID) {
+    pushes.open(slot, on: connection, now: turn.now, wall: turn.wall)
+    turn.append(.send(slot: slot, connection))
+  }
+
+  /// The next push whose answer has taken too long; nil when there is none.
+  mutating func timeOut() -> UInt32? {
+    guard let slot = pushes.timeOut(now: turn.now) else { return nil }
+    turn.count(.timedOut)
+    return slot
+  }
+
+  /// Its stream has ended.
+  ///
+  /// - Parameter isUnprocessed: it never reached APNs, and is neither a send nor an attempt.
+  /// - Returns: the connection.
+  mutating func close(_ slot: UInt32, isUnprocessed: Bool = false) -> ConnectionID {
+    pushes.close(slot, isUnprocessed: isUnprocessed)
+  }
+
+  /// It could not be sent after all.
+  mutating func takeBack(_ slot: UInt32) -> ConnectionID { pushes.takeBack(slot) }
+
+  /// It failed on a connection.
+  mutating func noteFailure(_ slot: UInt32, on connection: borrowing Connection) {
+    pushes[slot].noteFailure(on: connection, now: turn.now, wall: turn.wall)
+  }
+
+  /// The whole destination fails, or an address of it: the attempt does not count.
+  mutating func spare(_ slot: UInt32, isUnprocessed: Bool) {
+    turn.count(.keptInOutage)
+    if !isUnprocessed { pushes[slot].spare() }
+  }
+
+  /// APNs throttles its device for so many milliseconds.
+  mutating func throttleDevice(of slot: UInt32, for wait: UInt64) {
+    devices.throttle(pushes[slot].device, until: turn.now + wait)
+  }
+
+  // MARK: It ends
+
+  /// APNs has accepted it.
+  mutating func delivered(_ slot: UInt32, by destination: Int32) {
+    shares.answered(destination)
+    devices.accepted(pushes[slot], now: turn.now)
+    turn.count(.delivered)
+    turn.append(.delivered(slot: slot))
+    leave(slot)
+  }
+
+  /// Ends a push with a receipt.
+  ///
+  /// - Parameter answer: that decided, if it is another than APNs' 200.
+  mutating func finish(
+    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, _ answer: GatewayResponse? = nil
+  ) {
+    turn.count(outcome.counter)
+    turn.append(.receipt(slot: slot, outcome, cause, answer))
+    leave(slot)
+  }
+
+  /// Ends a push that was rejected for its device token.
+  mutating func rejectToken(_ slot: UInt32, _ answer: GatewayResponse) {
+    if answer.isAboutDeadToken { devices.invalidated(pushes[slot], now: turn.now) }
+    turn.count(.rejected)
+    turn.append(.feedback(slot: slot, answer))
+    leave(slot)
+  }
+
+  /// Ends a push that is of no more use.
+  mutating func expire(_ slot: UInt32, _ answer: GatewayResponse? = nil) {
+    let cause: ReceiptCause = pushes[slot].expiresAt <= turn.wall ? .expiration : .age
+    finish(slot, .expired, cause, answer)
+  }
+
+  /// Ends a push that cannot be delivered.
+  mutating func deadLetter(
+    _ slot: UInt32, _ reason: DeadLetterReason, _ cause: ReceiptCause,
+    _ answer: GatewayResponse? = nil
+  ) {
+    turn.count(.deadLettered)
+    turn.append(.deadLetter(slot: slot, reason, cause, answer))
+    leave(slot)
+  }
+
+  /// Moves a push to a retry topic.
+  mutating func park(
+    _ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason
+  ) {
+    if case .failure = reason { turn.count(.retried) } else { turn.count(.diverted) }
+    turn.append(.park(slot: slot, tier, reason))
+    leave(slot)
+  }
+
+  /// Moves a push to a retry topic, unsent, to look at it again later. No attempt is counted.
+  mutating func divert(_ slot: UInt32, _ reason: ParkReason) {
+    park(slot, Fairness.tier(age: turn.wall - pushes[slot].created), reason)
+  }
+
+  /// Drops a push unsent: its partition's next owner sends the record.
+  mutating func handBack(_ slot: UInt32) {
+    turn.count(.handedBack)
+    partitions.handBack(pushes[slot].origin, pushes[slot].takenID)
+    turn.append(.handBack(slot: slot))
+    free(slot)
+  }
+
+  /// A push ends in a record that Kafka is to acknowledge.
+  private mutating func leave(_ slot: UInt32) {
+    partitions.ended()
+    free(slot)
+  }
+
+  /// Frees the slot, and what the push had taken up. If it had its device's turn, the next one's begins.
+  private mutating func free(_ slot: UInt32) {
+    if pushes[slot].endTurn(), let next = devices.leave(slot) { pushes[next].beginTurn() }
+    release(slot)
+    pushes.put(slot)
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import APNS
+import Random
+import Testing
+
+@testable import ConsumerGroup
+
+@Suite struct DedupWindowTests {
+  private func id(_ number: UInt64) -> NotificationID { NotificationID(high: 7, low: number) }
+
+  @Test func `the window refuses an id that is in it`() {
+    var window = DedupWindow(capacity: 3)
+    #expect(window.insert(id(1)) == true)
+    #expect(window.insert(id(1)) == false)
+    #expect(window.insert(id(2)) == true)
+    #expect(window.count == 2)
+  }
+
+  @Test func `the oldest leaves first`() {
+    var window = DedupWindow(capacity: 3)
+    for number in 1...4 as ClosedRange<UInt64> { #expect(window.insert(id(number)) == true) }
+    #expect(window.count == 3)
+    #expect(!window.contains(id(1)))
+    #expect(window.contains(id(2)))
+    #expect(window.insert(id(1)) == true, "it left, so it is new again")
+    #expect(!window.contains(id(2)))
+  }
+
+  @Test func `the nil id is an id like any other`() {
+    var window = DedupWindow(capacity: 2)
+    let zero = NotificationID(high: 0, low: 0)
+    #expect(!window.contains(zero))
+    #expect(window.insert(zero) == true)
+    #expect(window.insert(zero) == false)
+  }
+
+  @Test func `memory is as stated`() {
+    #expect(DedupWindow(capacity: 100_000).memoryBytes == 256 * 16 + 512 * 4)
+  }
+
+  /// Few distinct ids, ids that count up and ids that share their place, against a queue and a set.
+  @Test(arguments: 0..<40 as Range<UInt64>)
+  func `the window agrees with a queue in any order of ids`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    let capacity = 1 + random.below(40)
+    var window = DedupWindow(capacity: capacity)
+    let crowded = (0..<2_000).map { id(UInt64($0)) }.filter { window.home(of: $0) < 6 }
+    var queue: [NotificationID] = []
+    for step in 0..<6_000 {
+      let candidate =
+        random.oneIn(2)
+        ? crowded[random.below(crowded.count)] : id(random.next() % UInt64(capacity * 3))
+      let isNew = !queue.contains(candidate)
+      #expect(window.insert(candidate) == isNew, "seed \(seed), step \(step)")
+      if isNew {
+        queue.append(candidate)
+        if queue.count > capacity { queue.removeFirst() }
+      }
+      let probe = id(random.next() % UInt64(capacity * 3))
+      #expect(window.contains(probe) == queue.contains(probe), "seed \(seed), step \(step)")
+      if window.contains(probe) != queue.contains(probe) { return }
+    }
+    #expect(window.count == queue.count)
+  }
+
+  /// Ids that are taken back, against a list: the newest takes the place of the one that goes.
+  @Test(arguments: 0..<40 as Range<UInt64>)
+  func `the window takes ids back in any order`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    let capacity = 1 + random.below(seed < 20 ? 12 : 600)
+    var window = DedupWindow(capacity: capacity)
+    var list: [NotificationID] = []
+    for step in 0..<4_000 {
+      let candidate = id(random.next() % UInt64(capacity * 2))
+      if random.oneIn(3) {
+        window.remove(candidate)
+        if let index = list.firstIndex(of: candidate) {
+          list[index] = list[list.count - 1]
+          list.removeLast()
+        }
+      } else if window.insert(candidate) {
+        list.append(candidate)
+        if list.count > capacity { list.removeFirst() }
+      }
+      #expect(window.count == list.count, "seed \(seed), step \(step)")
+      #expect(window.contains(candidate) == list.contains(candidate), "seed \(seed), step \(step)")
+    }
+    var order: [NotificationID] = []
+    window.visit { order.append($0) }
+    #expect(order == list)
+  }
+}

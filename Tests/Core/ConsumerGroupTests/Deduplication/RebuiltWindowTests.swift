@@ -1,0 +1,63 @@
+import APNS
+import Testing
+
+// SPDX-License-Identifier: Apache-2.0
+@testable import ConsumerGroup
+
+@Suite struct RebuiltWindowTests {
+  private func id(_ offset: Int64) -> NotificationID {
+    NotificationID(high: 0, low: UInt64(bitPattern: offset))
+  }
+
+  private func offsets(_ window: DedupWindow) -> [Int64] {
+    var all: [Int64] = []
+    window.visit { all.append(Int64(bitPattern: $0.low)) }
+    return all
+  }
+
+  private func read(_ window: inout RebuiltWindow, _ offsets: Range<Int64>) {
+    for offset in offsets { window.insert(id(offset), at: offset) }
+  }
+
+  @Test func `a window that is read from its newest part on forgets its oldest ids first`() {
+    var rebuilt = RebuiltWindow(kept: nil, missing: 0..<40, capacity: 40)
+    read(&rebuilt, 36..<40)
+    #expect(offsets(rebuilt.window(isWhole: false)) == Array(36..<40))
+    read(&rebuilt, 0..<36)
+    var window = rebuilt.window(isWhole: true)
+    #expect(offsets(window) == Array(0..<40))
+    for offset in 40..<50 as Range<Int64> { _ = window.insert(id(offset)) }
+    #expect(offsets(window) == Array(10..<50))
+  }
+
+  @Test
+  func
+    `ids that were kept come before those that are read, and part of the rest counts for nothing yet`()
+  {
+    var kept = DedupWindow(capacity: 40)
+    for offset in 0..<20 as Range<Int64> { _ = kept.insert(id(offset)) }
+    var rebuilt = RebuiltWindow(kept: kept, missing: 20..<40, capacity: 40)
+    read(&rebuilt, 38..<40)
+    read(&rebuilt, 20..<30)
+    #expect(offsets(rebuilt.window(isWhole: false)) == Array(0..<20) + [38, 39])
+    read(&rebuilt, 30..<38)
+    #expect(offsets(rebuilt.window(isWhole: true)) == Array(0..<40))
+  }
+
+  @Test func `reading twice changes nothing`() {
+    var rebuilt = RebuiltWindow(kept: nil, missing: 0..<40, capacity: 40)
+    for _ in 0..<2 {
+      read(&rebuilt, 36..<40)
+      read(&rebuilt, 0..<36)
+    }
+    #expect(offsets(rebuilt.window(isWhole: true)) == Array(0..<40))
+  }
+
+  /// Records with no id of their own, and offsets that are none (a transaction's markers), leave gaps.
+  @Test(arguments: [0..<0, 5..<6, 5..<15, 0..<25] as [Range<Int64>])
+  func `a short tail is one part`(missing: Range<Int64>) {
+    var rebuilt = RebuiltWindow(kept: nil, missing: missing, capacity: 40)
+    read(&rebuilt, missing)
+    #expect(offsets(rebuilt.window(isWhole: true)) == Array(missing))
+  }
+}

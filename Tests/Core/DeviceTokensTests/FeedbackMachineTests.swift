@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+import DeviceTokens
+import Testing
+
+@Suite struct FeedbackMachineTests {
+  private typealias Machine = FeedbackMachine<Int>
+
+  /// A machine that owns a partition and has looked at all devices.
+  private func settled() -> Machine {
+    var machine = Machine(records: 100, atOnce: 10)
+    machine.begin([0], now: 0)
+    finishRounds(&machine)
+    return machine
+  }
+
+  /// Goes through a batch without records.
+  private func finishRounds(_ machine: inout Machine) {
+    while let action = machine.next(now: 0, isVerified: true, outstanding: 0) {
+      guard action == .judge else { continue }
+      machine.rounds.refuting.read(to: nil)
+      machine.rounds.confirming.read(to: nil)
+      machine.judged(following: 0)
+    }
+  }
+
+  private func take(_ count: Int, _ machine: inout Machine) {
+    for _ in 0..<count { machine.took(timestamp: 5, bytes: 10, lines: 0) }
+  }
+
+  @Test func `a batch is verified, judged, published and completed, in this order`() {
+    var machine = settled()
+    take(2, &machine)
+    #expect(machine.age(now: 25) == 20)
+    #expect(machine.next(now: 1, isVerified: false, outstanding: 0) == .verify)
+    #expect(machine.next(now: 1, isVerified: false, outstanding: 0) == nil)
+    #expect(!machine.hasRoom && !machine.isIdle)
+    // Until the database takes it.
+    for _ in 0..<3 { #expect(machine.next(now: 1, isVerified: true, outstanding: 0) == .judge) }
+    machine.judged(following: 3)
+    #expect(machine.next(now: 1, isVerified: true, outstanding: 0) == .publish(from: 0))
+    machine.handedOver(below: 2)
+    #expect(machine.next(now: 1, isVerified: true, outstanding: 2) == .publish(from: 2))
+    machine.handedOver(below: 3)
+    #expect(machine.next(now: 1, isVerified: true, outstanding: 1) == nil)
+    #expect(machine.next(now: 1, isVerified: true, outstanding: 0) == .complete)
+    #expect(machine.isIdle && machine.hasRoom && machine.age(now: 25) == 0)
+    #expect(machine.next(now: 1, isVerified: true, outstanding: 0) == nil)
+  }
+
+  @Test func `a database that is another one is verified again`() {
+    var machine = settled()
+    take(1, &machine)
+    _ = machine.next(now: 1, isVerified: true, outstanding: 0)
+    #expect(machine.next(now: 1, isVerified: true, outstanding: 0) == .judge)
+    machine.outdated()
+    #expect(machine.next(now: 1, isVerified: true, outstanding: 0) == .verify)
+  }
+
+  @Test func `records, lines and bytes are bounded`() {
+    var machine = settled()
+    take(90, &machine)
+    #expect(machine.hasRoom)
+    take(1, &machine)
+    #expect(!machine.hasRoom, "ten more could be too many")
+    var many = settled()
+    many.took(timestamp: -1, bytes: 0, lines: 4_000)
+    #expect(!many.hasRoom && many.age(now: 100) == 0)
+    var large = settled()
+    large.took(timestamp: 1, bytes: 1 << 20, lines: 0)
+    #expect(!large.hasRoom)
+  }
+
+  @Test
+  func `while partitions are given back nothing begins, and nobody waits for a rebuilt database`() {
+    var machine = settled()
+    take(1, &machine)
+    _ = machine.next(now: 1, isVerified: false, outstanding: 0)
+    var rebuilding = machine
+    let isGivenUp = (machine.drain(isRebuilding: false), rebuilding.drain(isRebuilding: true))
+    #expect(isGivenUp == (false, true))
+    #expect(machine.next(now: 1, isVerified: true, outstanding: 0) == .judge)
+    machine.judged(following: 0)
+    #expect(machine.next(now: 1, isVerified: true, outstanding: 0) == .complete)
+    machine.marksAreRefuted()
+    #expect(machine.next(now: 90_000, isVerified: true, outstanding: 0) == nil && !machine.hasRoom)
+    machine.release()
+    machine.begin([0], now: 90_000)
+    #expect(machine.next(now: 90_000, isVerified: true, outstanding: 0) == .verify)
+  }
+
+  @Test
+  func `all devices are looked at at the beginning, every minute, and when marks are refuted`() {
+    var machine = Machine(records: 100, atOnce: 10)
+    machine.marksAreRefuted()
+    #expect(machine.next(now: 0, isVerified: true, outstanding: 0) == nil, "none are ours")
+    machine.begin([3], now: 0)
+    #expect(machine.owns(3) && !machine.owns(4))
+    #expect(machine.rounds.refuting.isDue)
+    finishRounds(&machine)
+    #expect(machine.next(now: 59_999, isVerified: true, outstanding: 0) == nil)
+    #expect(machine.next(now: 60_000, isVerified: true, outstanding: 0) == .verify)
+    #expect(machine.rounds.refuting.isDue && machine.rounds.confirming.isDue)
+    finishRounds(&machine)
+    machine.marksAreRefuted()
+    #expect(machine.next(now: 60_001, isVerified: true, outstanding: 0) == .verify)
+    #expect(machine.rounds.refuting.isDue && !machine.rounds.confirming.isDue)
+  }
+
+  @Test func `suspicions are confirmed only when all answers are read`() {
+    var machine = Machine(records: 100, atOnce: 10)
+    machine.begin([0, 1], now: 0)
+    machine.reachedEnd(of: 0)
+    #expect(!machine.isConfirming)
+    machine.reachedEnd(of: 1)
+    #expect(machine.isConfirming)
+    machine.reads(0)
+    #expect(!machine.isConfirming)
+  }
+}

@@ -1,0 +1,47 @@
+import APNS
+import Contract
+import Testing
+
+@testable import ConsumerGroup
+// SPDX-License-Identifier: Apache-2.0
+@testable import Gateways
+
+/// A partition as a loop decides by it.
+@Suite struct PartitionStateTests {
+  @Test func `a partition says when offsets go back, and works on nothing below where it is`() {
+    // The group began with the first record there was: no offset lies below that.
+    for start in [nil, 0] as [Int64?] {
+      var partition = PartitionState(
+        GrantedPartition(feed: .lane(.bulk), resume: ResumePoint(next: start)),
+        bounds: PartitionBounds(), window: 0)
+      for offset in 0..<10 as Range<Int64> { #expect(partition.admit(offset) == .new) }
+      partition.acknowledged(0)
+      #expect(partition.takeWentBackFrom() == nil)
+      #expect(partition.admit(0) == .alreadyCompleted)
+      #expect(partition.admit(1) == .alreadyReceived)
+      #expect(partition.takeWentBackFrom() == 10)
+      #expect(partition.takeWentBackFrom() == nil)
+    }
+  }
+
+  /// The log may be the same one, read again from its first record.
+  @Test func `records from below the start of reading are not worked on`() {
+    var partition = PartitionState(
+      GrantedPartition(feed: .lane(.bulk), resume: ResumePoint(next: 5)), bounds: PartitionBounds(),
+      window: 100)
+    for offset in 0..<5 as Range<Int64> { #expect(partition.admit(offset) == .alreadyCompleted) }
+    #expect(partition.takeWentBackFrom() == 5)
+    #expect(partition.admit(5) == .new)
+    #expect(partition.takeWentBackFrom() == nil)
+  }
+
+  /// A recreated topic that has as many records as were committed of the old one, and fewer than its map names.
+  @Test func `the log has to reach as far as the map that was committed`() {
+    var partition = PartitionState(
+      GrantedPartition(
+        feed: .lane(.bulk), resume: ResumePoint(next: 5, completedAbove: [7..<9])),
+      bounds: PartitionBounds(), window: 0)
+    #expect(partition.admit(0) == .alreadyCompleted)
+    #expect(partition.takeWentBackFrom() == 9)
+  }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import JSON
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// Files of this repository, and the Python tools that read its schemas.
+enum Documents {
+  static func path(_ relative: String) -> String {
+    let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
+    return "/\(root)/\(relative)"
+  }
+
+  static func text(_ relative: String) throws -> String {
+    String(decoding: try File.read(path(relative)), as: UTF8.self)
+  }
+
+  /// Runs a script of this test's Python folder, and returns the JSON object that it printed.
+  static func run(
+    _ script: String, _ arguments: [String], in folder: TemporaryFolder
+  ) throws -> JSONValue {
+    let result = try BuiltProgram.run(
+      try tool("python"),
+      ["-B", path("Tests/System/DocumentsTests/Python/\(script)")] + arguments, in: folder,
+      withinMilliseconds: 120_000)
+    try #require(result.status == 0, "\(script) printed: \(result.output.suffix(2_000))")
+    let line = try #require(result.output.split(separator: "\n").last { $0.hasPrefix("{") })
+    return try JSONDocument(String(line)).root
+  }
+
+  /// A program of the environment that scripts/setup --test makes.
+  static func tool(_ name: String) throws -> String {
+    let path = path(".build/python/bin/\(name)")
+    guard File.exists(path) else { throw MissingProgram(name: path) }
+    return path
+  }
+
+  /// What a schema of docs/schemas says of each record.
+  static func verdicts(_ schema: String, _ records: [JSONValue]) throws -> [Bool] {
+    try verdicts(schema, texts: records.map { $0.text })
+  }
+
+  static func verdicts(_ schema: String, texts: [[UInt8]]) throws -> [Bool] {
+    let folder = TemporaryFolder()
+    let file = folder.file("records")
+    try File.write(file, Array(texts.joined(separator: [10])))
+    let answer = try run(
+      "check_records.py", ["--schema", path("docs/schemas/\(schema).json"), "--records", file],
+      in: folder)
+    let text = try #require(answer["valid"]?.string)
+    let verdicts = text.map { $0 == "1" }
+    try #require(verdicts.count == texts.count)
+    return verdicts
+  }
+}

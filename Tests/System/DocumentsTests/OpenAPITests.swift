@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+import Kafka
+import Signing
+import Store
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// docs/openapi.json against a running martlet-api: schemathesis sends what the document allows and what it does not, and
+/// looks at status, media type, header fields and body of every answer.
+@Suite(.serialized) struct OpenAPITests {
+  private static let key = "martlet_openapi"
+
+  private func start(_ folder: TemporaryFolder, _ kafka: KafkaFixture) throws -> BuiltProgram {
+    let database = folder.file("tokens.sqlite")
+    _ = try TokenStore(database, now: 1)
+    let digest = SHA256Digest.of(Self.key).map { byte in
+      (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }.joined()
+    let keys = folder.file("keys.json")
+    try File.write(
+      keys, Array(#"[{"name":"test","sha256":"\#(digest)","apps":["*"]}]"#.utf8))
+    return try BuiltProgram.start(
+      "martlet-api",
+      [
+        "--kafka", kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix, "--keys", keys,
+        "--database", database, "--listen", "127.0.0.1:0", "--http", "off",
+      ], in: folder)
+  }
+
+  /// Runs schemathesis to its end.
+  private func run(
+    _ url: Substring, _ flags: [String], in folder: TemporaryFolder
+  ) throws -> (status: Int32, output: String) {
+    // It leaves files where it is started.
+    try BuiltProgram.run(
+      try SystemProgram.path("bash"),
+      [
+        "-c", "cd \"$0\" && exec \"$@\"", folder.path, try Documents.tool("schemathesis"),
+        "--config-file", Documents.path("Tests/System/DocumentsTests/Python/schemathesis.toml"),
+        "run", try document(in: folder), "--url", String(url), "-H",
+        "Authorization: Bearer \(Self.key)", "--no-color", "--generation-database", "none",
+        "--seed", "1",
+      ] + flags, in: folder, withinMilliseconds: 500_000)
+  }
+
+  /// The document without `headers` of requests: the tool makes no objects whose names have a pattern. That field's rules
+  /// are held to the parser by `RequestSchemaTests`.
+  private func document(in folder: TemporaryFolder) throws -> String {
+    let copied = try BuiltProgram.run(
+      "/bin/cp",
+      ["-r", Documents.path("docs/openapi.json"), Documents.path("docs/schemas"), folder.path],
+      in: folder)
+    try #require(copied.status == 0, "\(copied.output)")
+    let request = folder.file("schemas/request.json")
+    let text = String(decoding: try File.read(request), as: UTF8.self)
+    let start = try #require(text.firstRange(of: #""headers": {"#)).lowerBound
+    let end = try #require(text.firstRange(of: #""data": {"#)).lowerBound
+    try File.write(request, Array((text[..<start] + text[end...]).utf8))
+    return folder.file("openapi.json")
+  }
+
+  /// Each value at its limits takes minutes for requests, with their many rules: that is done when
+  /// `MARTLET_TEST_ALL_REQUESTS` asks for it.
+  @Test func `every answer is as the document says, whatever is sent`() throws {
+    let folder = TemporaryFolder()
+    let kafka = try KafkaFixture(topics: [("requests", 2), ("devices", 1)])
+    let api = try start(folder, kafka)
+    try #require(
+      eventually { api.output.contains("HTTP API url=") }, "it printed: \(api.output)")
+    let url = try #require(api.output.firstMatch(of: #/HTTP API url=(http:[0-9.:\/]+)/#)).1
+    let isLong = getenv("MARTLET_TEST_ALL_REQUESTS") != nil
+    let runs = [
+      ["--exclude-path", "/v1/notifications", "--phases", "coverage,fuzzing", "--max-examples"]
+        + [isLong ? "100" : "10"],
+      ["--include-path", "/v1/notifications", "--max-examples", isLong ? "200" : "20", "--phases"]
+        + [isLong ? "coverage,fuzzing" : "fuzzing"],
+    ]
+    for flags in runs {
+      let result = try run(url, flags, in: folder)
+      #expect(result.status == 0, "\(result.output.suffix(8_000))\n\(api.output.suffix(1_000))")
+      #expect(result.output.contains("passed"), "\(result.output)")
+    }
+    #expect(api.stop() == 0, "\(api.output)")
+  }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import JSON
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// docs/walkthrough.md as a new user types it, against `martlet up`.
+@Suite(.serialized) struct WalkthroughTests {
+  /// A command of the page, and the JSON that it shows as its answer.
+  private struct Step {
+    let command: String
+    let answer: JSONValue?
+  }
+
+  private func steps(_ page: String) throws -> [Step] {
+    var steps: [Step] = []
+    for block in page.matches(of: #/```(sh|json)\n((?s).*?)\n```/#) {
+      if block.1 == "sh" {
+        steps.append(Step(command: String(block.2), answer: nil))
+      } else {
+        let command = try #require(steps.last).command
+        steps.removeLast()
+        steps.append(Step(command: command, answer: try JSONParser().parse(String(block.2))))
+      }
+    }
+    return steps
+  }
+
+  /// All commands in one shell, with a mark before the output of each.
+  private func script(_ steps: [Step], in folder: String) -> String {
+    var lines = ["set -eu", "cd '\(folder)'"]
+    for (index, step) in steps.enumerated() {
+      lines += ["printf '\\n@@%d\\n' \(index)", step.command]
+    }
+    return lines.joined(separator: "\n") + "\nprintf '\\n@@end\\n'\n"
+  }
+
+  @Test func `every line works, and is answered as the page says`() throws {
+    let folder = TemporaryFolder()
+    let up = try BuiltProgram.start(
+      "martlet", ["up", "--dir", folder.file("martlet-up")], in: folder)
+    try #require(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
+    let steps = try steps(try Documents.text("docs/walkthrough.md"))
+    try #require(steps.count > 10)
+    let file = folder.file("walk.sh")
+    try File.write(file, Array(script(steps, in: folder.path).utf8))
+    let result = try BuiltProgram.run(
+      try SystemProgram.path("bash"), [file], in: folder, withinMilliseconds: 180_000)
+    #expect(result.status == 0, "\(result.output)")
+    let parts = result.output.split(separator: "\n@@").map(String.init)
+    for (index, step) in steps.enumerated() {
+      guard let expected = step.answer else { continue }
+      let part = try #require(parts.first { $0.hasPrefix("\(index)\n") }, "\(step.command)")
+      let line = try #require(
+        part.split(separator: "\n").last { $0.hasPrefix("{") }, "\(step.command)\n\(part)")
+      compare(try JSONParser().parse(String(line)), expected, step.command)
+    }
+    #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
+  }
+
+  /// The same members, and the same values but for times and ids that Martlet makes.
+  private func compare(_ answer: JSONValue, _ expected: JSONValue, _ command: String) {
+    let own: Set = [
+      "apns_id", "apns_ids", "created", "at", "timestamp", "registered_at", "invalid_since",
+      "recorded_at", "cursor",
+    ]
+    switch (answer, expected) {
+    case (.object(let answer), .object(let expected)):
+      #expect(Set(answer.keys) == Set(expected.keys), "\(command)")
+      for member in expected.members where !own.contains(member.key) {
+        compare(answer[member.key] ?? .null, member.value, command)
+      }
+    case (.array(let answer), .array(let expected)):
+      #expect(answer.count == expected.count, "\(command)")
+      for (one, other) in zip(answer, expected) { compare(one, other, command) }
+    default: #expect(answer == expected, "\(command)")
+    }
+  }
+}
