@@ -315,7 +315,7 @@ let package = Package(
     tests("Core", "APNS", ["APNS", "Random"]),
     tests("Core", "Contract", ["APNS", "Contract", "Random"]),
     tests("Core", "ConsumerGroup", ["Random", "TestSupport", "ConsumerGroup", "APNS"]),
-    tests("Core", "DeviceTokens", ["Random", "TestSupport", "DeviceTokens", "Contract", "APNS"]),
+    tests("Core", "DeviceTokens", ["Random", "DeviceTokens", "Contract", "APNS"]),
     tests(
       "Core", "Gateways",
       ["Random", "TestSupport", "ConsumerGroup", "Gateways", "Contract", "APNS"]),

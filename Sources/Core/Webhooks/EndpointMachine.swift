@@ -1,5 +1,5 @@
-public import ConsumerGroup
 // SPDX-License-Identifier: Apache-2.0
+public import ConsumerGroup
 import Gateways
 
 /// All that is decided about one endpoint: which batch is sent when, what an answer means, and what is given up.

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 public import APNS
 public import Contract
-// SPDX-License-Identifier: Apache-2.0
 public import DeviceTokens
 
 /// A dead token as `TokenQueries` lists it.

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-// SPDX-License-Identifier: Apache-2.0
 public import DeviceTokens
 
 /// The states of some devices, taken from the database at once, changed in memory, and written back at once.

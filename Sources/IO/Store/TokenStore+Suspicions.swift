@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 public import APNS
 import Contract
-// SPDX-License-Identifier: Apache-2.0
 public import DeviceTokens
 
 /// Answers that may be our own mistake. They are on no topic: each process keeps those that it heard.

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 public import APNS
 import Contract
-// SPDX-License-Identifier: Apache-2.0
 public import DeviceTokens
 
 /// Waves of answers that call tokens dead, and what became of them. They are on no topic: each database has those that

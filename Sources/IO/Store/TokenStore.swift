@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import CSQLite
 import Contract
-// SPDX-License-Identifier: Apache-2.0
 public import DeviceTokens
 import Glibc
 

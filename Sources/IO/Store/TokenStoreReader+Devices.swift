@@ -1,5 +1,5 @@
-public import APNS
 // SPDX-License-Identifier: Apache-2.0
+public import APNS
 public import DeviceTokens
 
 /// A device with what is known of it.

@@ -1,5 +1,5 @@
-import APNS
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Gateways
 import Random
 

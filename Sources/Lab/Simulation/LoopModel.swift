@@ -1,8 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import ConsumerGroup
 import Contract
 import DeviceTokens
-// SPDX-License-Identifier: Apache-2.0
 import Gateways
 import Random
 

@@ -1,5 +1,5 @@
-import Contract
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import Gateways
 
 /// What must hold beyond one process: one app's failure affects no other, and in the end every push has its outcome.

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Compatibility
-// SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
 import EventLoop

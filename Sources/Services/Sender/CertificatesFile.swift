@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
 public import EventLoop
-// SPDX-License-Identifier: Apache-2.0
 public import Gateways
 import JSON
 public import TLS

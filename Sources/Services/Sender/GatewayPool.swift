@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import EventLoop
-// SPDX-License-Identifier: Apache-2.0
 import Gateways
 import HTTP2
 import Settings

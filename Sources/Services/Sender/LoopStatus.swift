@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
 import EventLoop
-// SPDX-License-Identifier: Apache-2.0
 import Gateways
 import JSON
 import Kafka

@@ -1,5 +1,5 @@
-import EventLoop
 // SPDX-License-Identifier: Apache-2.0
+import EventLoop
 import Gateways
 
 extension SocketAddress {

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 import Bytes
 import EventLoop
-// SPDX-License-Identifier: Apache-2.0
 import Gateways
 import JSON
 import Kafka

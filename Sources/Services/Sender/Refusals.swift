@@ -1,5 +1,5 @@
-import Contract
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import Gateways
 
 /// The apps that APNs refuses with one credential, and the credential itself if APNs refuses that, with Apple's reasons.

@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 import Contract
 public import Diagnosis
 import EventLoop
-// SPDX-License-Identifier: Apache-2.0
 import Gateways
 public import ServiceKit
 import TLS

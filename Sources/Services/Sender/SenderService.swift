@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 import Contract
 import Diagnosis
 import EventLoop
-// SPDX-License-Identifier: Apache-2.0
 import Gateways
 import Glibc
 import Kafka

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-// SPDX-License-Identifier: Apache-2.0
 public import ConsumerGroup
 import Contract
 import Gateways

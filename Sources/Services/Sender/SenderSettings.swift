@@ -1,5 +1,5 @@
-public import APNS
 // SPDX-License-Identifier: Apache-2.0
+public import APNS
 import ConsumerGroup
 public import Contract
 public import Gateways

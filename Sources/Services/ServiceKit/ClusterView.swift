@@ -1,5 +1,5 @@
-import Bytes
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import ConsumerGroup
 public import Contract
 public import Diagnosis

@@ -1,5 +1,5 @@
-public import Contract
 // SPDX-License-Identifier: Apache-2.0
+public import Contract
 public import Kafka
 
 extension DeadLetter {

@@ -1,5 +1,5 @@
-public import Bytes
 // SPDX-License-Identifier: Apache-2.0
+public import Bytes
 import ConsumerGroup
 public import EventLoop
 public import Kafka

@@ -1,5 +1,5 @@
-public import Contract
 // SPDX-License-Identifier: Apache-2.0
+public import Contract
 public import Kafka
 
 /// Compares the topics of a cluster with the table that `martlet topics create` makes them from.

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-// SPDX-License-Identifier: Apache-2.0
 import DeviceTokens
 import Gateways
 import Kafka

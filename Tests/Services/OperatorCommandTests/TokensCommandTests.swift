@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
 import Contract
-// SPDX-License-Identifier: Apache-2.0
 import DeviceTokens
 import Diagnosis
 import JSON

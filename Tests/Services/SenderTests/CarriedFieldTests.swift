@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
 import GatewaySimulator
-// SPDX-License-Identifier: Apache-2.0
 import Gateways
 import HTTPClient
 import Kafka

@@ -1,5 +1,5 @@
-import Contract
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import EventLoop
 import Glibc
 import Kafka

@@ -1,8 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
 import EventLoop
 import Faults
-// SPDX-License-Identifier: Apache-2.0
 import Gateways
 import Glibc
 import Kafka

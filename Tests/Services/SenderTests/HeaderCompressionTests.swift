@@ -1,8 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
 import Contract
 import EventLoop
-// SPDX-License-Identifier: Apache-2.0
 import Gateways
 import HTTP2
 import HTTP2Server

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-// SPDX-License-Identifier: Apache-2.0
 import Gateways
 import Glibc
 import Kafka

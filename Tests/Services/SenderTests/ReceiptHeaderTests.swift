@@ -1,8 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
 import EventLoop
 import GatewaySimulator
-// SPDX-License-Identifier: Apache-2.0
 import Gateways
 import JSON
 import Records

@@ -1,10 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
 import Contract
 import Diagnosis
 import EventLoop
 import GatewaySimulator
-// SPDX-License-Identifier: Apache-2.0
 import Gateways
 import HTTP2Server
 import HTTPClient

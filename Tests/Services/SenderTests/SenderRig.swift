@@ -1,9 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
 import Contract
 import EventLoop
 import GatewaySimulator
-// SPDX-License-Identifier: Apache-2.0
 import Gateways
 import Glibc
 import JSON

@@ -69,12 +69,12 @@ public struct OutageWatch: Sendable {
   /// True while a push that fails is kept without counting the attempt.
   public var isHolding: Bool { state != .closed || failuresInRow >= Self.suspicion }
 
-  /// True while nothing shows that the destination works: nothing or only probes may be sent, or several failures came
-  /// after the last success. While it ramps up it works, however long that takes with little to send.
+  /// True while nothing shows that the destination works: nothing or only probes may be sent, or the last that was heard
+  /// is a failure. While it ramps up it works, however long that takes with little to send.
   public var isFailing: Bool {
     switch state {
     case .open, .probing: true
-    case .ramping, .closed: failuresInRow >= Self.suspicion
+    case .ramping, .closed: failuresInRow > 0
     }
   }
 

@@ -1,5 +1,5 @@
-import Contract
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 public import Diagnosis
 import Kafka
 public import ServiceKit

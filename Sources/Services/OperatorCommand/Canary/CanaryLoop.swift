@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
-// SPDX-License-Identifier: Apache-2.0
 import Diagnosis
 import EventLoop
 import JSON

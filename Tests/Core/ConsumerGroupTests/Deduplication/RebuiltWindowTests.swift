@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Testing
 
-// SPDX-License-Identifier: Apache-2.0
 @testable import ConsumerGroup
 
 @Suite struct RebuiltWindowTests {

@@ -1,6 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
 import Testing
 
-// SPDX-License-Identifier: Apache-2.0
 @testable import ConsumerGroup
 
 /// Requests whose records are not all acknowledged.

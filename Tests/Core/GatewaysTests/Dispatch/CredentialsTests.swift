@@ -1,8 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
 import Testing
 
-// SPDX-License-Identifier: Apache-2.0
 @testable import Gateways
 
 /// Provider tokens and certificates that come, change and go.

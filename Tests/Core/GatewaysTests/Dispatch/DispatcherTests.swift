@@ -1,9 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
 import Testing
 
 @testable import ConsumerGroup
-// SPDX-License-Identifier: Apache-2.0
 @testable import Gateways
 
 /// Events in, actions out: the way of a push without a socket, a clock or Kafka.

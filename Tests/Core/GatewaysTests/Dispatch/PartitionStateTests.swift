@@ -1,9 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
 import Testing
 
 @testable import ConsumerGroup
-// SPDX-License-Identifier: Apache-2.0
 @testable import Gateways
 
 /// A partition as a loop decides by it.

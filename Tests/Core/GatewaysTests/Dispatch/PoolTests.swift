@@ -1,9 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
 import Testing
 
 @testable import ConsumerGroup
-// SPDX-License-Identifier: Apache-2.0
 @testable import Gateways
 
 /// A pool with a certificate, a connection of a hundred streams, and twenty pushes in its line.

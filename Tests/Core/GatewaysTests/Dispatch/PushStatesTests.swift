@@ -1,7 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
 import Contract
 import Testing
 
-// SPDX-License-Identifier: Apache-2.0
 @testable import Gateways
 
 @Suite struct PushStatesTests {
