@@ -56,8 +56,8 @@ import Testing
           && second.count("feedback") > 0
       })
     #expect(judged("invalidated") >= invalid.count)
-    #expect(eventually { invalid(fixture.database) == Set(invalid.map(\.token)) })
-    #expect(eventually { invalid(other) == Set(invalid.map(\.token)) })
+    #expect(eventually { self.invalid(fixture.database) == Set(invalid.map(\.token)) })
+    #expect(eventually { self.invalid(other) == Set(invalid.map(\.token)) })
     let table = try fixture.published(keys: invalid.count)
     #expect(Set(table.filter { $0.value != nil }.keys) == Set(invalid.map(\.description)))
   }
@@ -77,7 +77,7 @@ import Testing
       device: device, invalidSince: 1_000, reason: "Unregistered", at: 2_000)
     try fixture.produce(fixture.names.invalidTokens, [(late.key, late.value)])
     #expect(try eventually(withinMilliseconds: 20_000) { try mark(fixture, device) == nil })
-    #expect(eventually { invalid(fixture.database).isEmpty })
+    #expect(eventually { self.invalid(fixture.database).isEmpty })
   }
 
   @Test func `a registration counts in whatever partition its producer put it`() throws {
@@ -132,6 +132,6 @@ import Testing
     try fixture.send([Fixture.feedback(kept)])
     #expect(eventually(withinMilliseconds: 20_000) { second.count("kept") == 1 })
     #expect(try eventually { try mark(fixture, revived) == nil })
-    #expect(eventually { invalid(new) == [invalid.token] })
+    #expect(eventually { self.invalid(new) == [invalid.token] })
   }
 }

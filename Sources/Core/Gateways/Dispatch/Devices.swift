@@ -68,7 +68,7 @@ struct Devices: Sendable {
   func mayBeInvalid(now: UInt64) -> Bool { !invalid.isEmpty(now: now) }
 
   /// True if a push was requested before its device was called dead.
-  func isDead(_ push: borrowing PushState, now: UInt64) -> Bool {
+  func isInvalid(_ push: borrowing PushState, now: UInt64) -> Bool {
     invalid.covers(push.tokenKey, created: push.created, now: now)
   }
 

@@ -234,7 +234,7 @@ struct Workload: Sendable {
 
   /// Ends a push unsent if APNs has called its device dead since it was requested.
   private mutating func suppressIfInvalid(_ slot: UInt32) -> Bool {
-    guard pushes[slot].target.isDevice, devices.isDead(pushes[slot], now: turn.now) else {
+    guard pushes[slot].target.isDevice, devices.isInvalid(pushes[slot], now: turn.now) else {
       return false
     }
     finish(slot, .suppressed, .recentlyInvalid)
