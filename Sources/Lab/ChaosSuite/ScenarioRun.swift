@@ -143,7 +143,7 @@ struct ScenarioRun {
     for text in try tables.databaseDifferences(rig.pipeline.database).prefix(10) {
       rig.problem(text)
     }
-    let devices = try tables.deadDifferences([rig.pipeline.database], rig.auditor.dead)
+    let devices = try tables.invalidDifferences([rig.pipeline.database], rig.auditor.invalid)
     if devices.missing > 0 {
       rig.problem(
         "the database lacks \(devices.missing) devices that the gateway called unregistered")

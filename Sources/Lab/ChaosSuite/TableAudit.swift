@@ -103,7 +103,7 @@ struct TableAudit {
   }
 
   /// Devices that must be invalid and that no database has as such, and the other way round.
-  func deadDifferences(
+  func invalidDifferences(
     _ paths: [String], _ expected: Set<DemoGateway.Device>
   ) throws -> (missing: Int, unexpected: Int) {
     var stored: Set<DemoGateway.Device> = []

@@ -18,13 +18,13 @@ import Testing
 
   private func put(
     _ store: TokenStore, _ identity: DeviceIdentity? = nil, registered: Int64? = nil,
-    deadSince: Int64? = nil
+    invalidSince: Int64? = nil
   ) throws(StoreError) {
     try store.put(
       identity ?? device,
       DeviceState(
         presence: registered.map { .registered(at: $0) },
-        mark: deadSince.map {
+        mark: invalidSince.map {
           DeviceState.Mark(
             since: $0, aliveFrom: $0 + 1, reason: "Unregistered", recordedAt: $0 + 1)
         }))
@@ -70,10 +70,10 @@ import Testing
     let location = try kind.location(in: folder)
     let store = try open(location)
     let reader = try TokenStoreReader(location)
-    try put(store, registered: 5, deadSince: 5)
+    try put(store, registered: 5, invalidSince: 5)
     #expect(try reader.invalidCount() == 1)
     #expect(try store.refutedMarks(after: nil, limit: 10).isEmpty)
-    try put(store, registered: 6, deadSince: 5)
+    try put(store, registered: 6, invalidSince: 5)
     #expect(try reader.invalidCount() == 0)
     #expect(try store.refutedMarks(after: nil, limit: 10) == [device])
     #expect(try store.refutedMarks(after: device, limit: 10).isEmpty)
@@ -90,10 +90,10 @@ import Testing
     }
     let mark = DeviceState.Mark(since: 5, aliveFrom: 6, reason: "Unregistered", recordedAt: 7)
     try put(store, identity(1), registered: 5)
-    try put(store, identity(2), registered: 5, deadSince: 5)
-    try put(store, identity(3), deadSince: 5)
+    try put(store, identity(2), registered: 5, invalidSince: 5)
+    try put(store, identity(3), invalidSince: 5)
     // A registration refutes the mark, whoever takes it back.
-    try put(store, identity(4), registered: 6, deadSince: 5)
+    try put(store, identity(4), registered: 6, invalidSince: 5)
     try store.put(identity(5), DeviceState(presence: .removed(at: 4)))
     try store.put(identity(6), DeviceState(presence: .removed(at: 4), mark: mark))
     try store.put(
@@ -183,7 +183,7 @@ import Testing
   func `apps and environments are apart`(kind: DatabaseKind) throws {
     let location = try kind.location(in: folder)
     let store = try open(location)
-    try put(store, deadSince: 5)
+    try put(store, invalidSince: 5)
     let other = DeviceIdentity(token: "00ff", app: "com.example.app", environment: .sandbox)
     #expect(try store.device(other).isEmpty)
   }
@@ -261,7 +261,7 @@ import Testing
     #expect(try reader.deviceCount() == 0)
     try put(store, registered: 1)
     let invalid = DeviceIdentity(token: "aa", app: "com.example.app", environment: .sandbox)
-    try put(store, invalid, deadSince: 5)
+    try put(store, invalid, invalidSince: 5)
     #expect(try reader.deviceCount() == 2)
     #expect(try reader.invalidCount() == 1)
     #expect(
@@ -287,7 +287,7 @@ import Testing
     }
     try store.transaction { () throws(StoreError) in
       for number in 0..<500 where number % 5 != 0 {
-        try put(store, identity(number), deadSince: 1)
+        try put(store, identity(number), invalidSince: 1)
       }
       for number in stride(from: 0, to: 500, by: 5) {
         try put(store, identity(number), registered: 1)

@@ -51,7 +51,7 @@ import Testing
   func `in the state that the times dictate`(seed: UInt64, kind: DatabaseKind) throws {
     let model = try run(seed, kind, isShared: seed % 2 == 0, isStrict: true)
     let invalid = try model.hosts[0].states().filter { $0.value.isInvalid }.map(\.key)
-    #expect(Set(invalid) == model.expectedDead, "seed \(seed)")
+    #expect(Set(invalid) == model.expectedInvalid, "seed \(seed)")
   }
 
   @discardableResult private func run(
@@ -233,7 +233,7 @@ private final class FeedbackModel {
   }
 
   /// Tokens that APNs called invalid and that were not registered since.
-  var expectedDead: Set<DeviceIdentity> {
+  var expectedInvalid: Set<DeviceIdentity> {
     Set(aliveFrom.filter { $0.value > registeredAt[$0.key] ?? .min }.keys)
   }
 
