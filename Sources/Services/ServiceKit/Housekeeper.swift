@@ -122,7 +122,7 @@ private struct SignalWatch {
         nextStatus)
       let wait = next == .max ? -1 : Int32(clamping: next - min(next, now))
       poller.wait(timeoutMilliseconds: wait, into: &events)
-      while let signal = source.next() { take(signal) }
+      while let signal = source.next() { handle(signal) }
     }
     if interval > 0 { printLine(&report, MonotonicClock.milliseconds()) }
   }
@@ -147,7 +147,7 @@ private struct SignalWatch {
     context.systemd.status(words)
   }
 
-  private mutating func take(_ signal: Int32) {
+  private mutating func handle(_ signal: Int32) {
     if signal == SIGHUP {
       switch hangup {
       case .reloads: return context.signals.requestReload()

@@ -101,7 +101,7 @@ import Testing
     var watch = ProducerWatch(place.context)
     var deliveries: [Delivery] = []
     func turn() {
-      deliveries += producer.takeDeliveries()
+      deliveries += producer.drainDeliveries()
       watch.turn(producer, now: MonotonicClock.milliseconds())
     }
     #expect(
@@ -131,7 +131,7 @@ import Testing
     var watch = ProducerWatch(place.context)
     var deliveries: [Delivery] = []
     func turn() {
-      deliveries += producer.takeDeliveries()
+      deliveries += producer.drainDeliveries()
       watch.turn(producer, now: MonotonicClock.milliseconds())
     }
     func wait(_ isReached: () -> Bool) -> Bool {
