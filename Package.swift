@@ -38,6 +38,27 @@ let isFuzzing = Context.environment["MARTLET_TEST_FUZZ"] != nil
 let outer: [SwiftSetting] =
   swift + (isFuzzing ? [.unsafeFlags(["-Onone"], .when(configuration: .release))] : [])
 
+/// C and C++ of ours: the stack and the bounds of C++'s containers are checked everywhere, buffers whose size is known
+/// in releases (glibc wants optimization for that, and sanitizers do it themselves).
+let stackChecks = ["-fstack-protector-strong"]
+let bufferChecks = ["-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3"]
+let hardenedC: [CSetting] = [
+  .unsafeFlags(stackChecks), .unsafeFlags(bufferChecks, .when(configuration: .release)),
+]
+let hardenedCXX: [CXXSetting] = [
+  .unsafeFlags(stackChecks + ["-D_GLIBCXX_ASSERTIONS"]),
+  .unsafeFlags(bufferChecks, .when(configuration: .release)),
+]
+
+/// All symbols are bound at the start, and what they are bound by cannot be written after that. Position-independent
+/// programs and a stack without code are the toolchain's default. `HardeningTests` reads all of it off the programs.
+let hardenedLink: [LinkerSetting] = [
+  .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now"])
+]
+
+/// The commit that `scripts/build` makes a release of; it recompiles one C file.
+let commit = Context.environment["MARTLET_COMMIT"].map { [$0] } ?? []
+
 func system(_ name: String, _ pkgConfig: String, _ debian: String) -> Target {
   .systemLibrary(
     name: name, path: "Sources/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([debian])])
@@ -73,13 +94,14 @@ func lab(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 func labProgram(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .executableTarget(
-    name: name, dependencies: dependencies, path: "Sources/Lab/\(name)", swiftSettings: outer)
+    name: name, dependencies: dependencies, path: "Sources/Lab/\(name)", swiftSettings: outer,
+    linkerSettings: hardenedLink)
 }
 
 func executable(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .executableTarget(
     name: name, dependencies: dependencies, path: "Sources/Executables/\(name)",
-    swiftSettings: outer)
+    swiftSettings: outer, linkerSettings: hardenedLink)
 }
 
 func tests(
@@ -126,8 +148,12 @@ let package = Package(
     system("CZlib", "zlib", "zlib1g-dev"),
     system("CCurl", "libcurl", "libcurl4-openssl-dev"),
     .target(
-      name: "CLinux", path: "Sources/C/CLinux", cSettings: [.define("_GNU_SOURCE")]),
-    .target(name: "CBrokerPort", path: "Sources/C/CBrokerPort"),
+      name: "CLinux", path: "Sources/C/CLinux",
+      cSettings: [.define("_GNU_SOURCE")] + hardenedC),
+    .target(name: "CBrokerPort", path: "Sources/C/CBrokerPort", cSettings: hardenedC),
+    .target(
+      name: "CBuild", path: "Sources/C/CBuild",
+      cSettings: hardenedC + commit.map { .define("MARTLET_COMMIT", to: $0) }),
 
     // Core: decisions as values.
     core("Random"),
@@ -156,7 +182,8 @@ let package = Package(
     // C++, because simdjson is: reads requests and payloads in one pass (Sources/IO/CSimdjson/include/CSimdjson.h).
     .target(
       name: "CSimdjson", path: "Sources/IO/CSimdjson",
-      cxxSettings: [.unsafeFlags(["-O2"])], linkerSettings: [.linkedLibrary("simdjson")]),
+      cxxSettings: [.unsafeFlags(["-O2"])] + hardenedCXX,
+      linkerSettings: [.linkedLibrary("simdjson")]),
     io("JSON", ["Bytes", "CSimdjson"]),
     io("Records", ["Bytes", "JSON", "APNS", "Contract", "CSimdjson"]),
     io("Compatibility", ["JSON", "APNS", "Records"]),
@@ -171,6 +198,7 @@ let package = Package(
       dependencies: [
         "Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Records", "Signing",
         "APNS", "Contract", "ConsumerGroup", "JSON", "HTTPServer", "Diagnosis",
+        "CBuild",
       ],
       path: "Sources/Services/ServiceKit", swiftSettings: outer),
     service(

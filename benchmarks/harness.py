@@ -217,7 +217,7 @@ class Rig:
     def feedback(self, *flags):
         return self.start(
             "martlet-feedback", *self.services(), "--database", self.folder / "tokens.db",
-            # A day's dead tokens in a minute are no wave here.
+            # A day's invalid tokens in a minute are no wave here.
             "--bad-token-limit", "10000000", *flags)
 
     def api(self, *flags, port=0):

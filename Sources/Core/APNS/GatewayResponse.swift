@@ -6,7 +6,7 @@ public struct GatewayResponse: Equatable, Sendable {
   public let status: UInt16
   public let id: AnswerID
   public let body: AnswerBody
-  /// With 410: when APNs last knew the token to be dead, in milliseconds since the epoch.
+  /// With 410: when APNs last knew the token to be invalid, in milliseconds since the epoch.
   public let timestamp: Int64?
 
   /// - Parameter id: that of the push, unless said otherwise.
@@ -34,8 +34,8 @@ public struct GatewayResponse: Equatable, Sendable {
   /// Not an answer of APNs, or about another push.
   public var isForeign: Bool { kind == .foreign }
 
-  /// True if the answer says that the token is dead: APNs' 410, with a reason to that effect or none that is known.
-  public var isAboutDeadToken: Bool {
+  /// True if the answer says that the token is invalid: APNs' 410, with a reason to that effect or none that is known.
+  public var isAboutInvalidToken: Bool {
     status == 410 && !isForeign && (reason == nil || reason?.rule.kind == .token)
   }
 

@@ -4,7 +4,7 @@
 public enum ReasonClass: UInt8, Sendable {
   /// The request is wrong: never send it again unchanged.
   case fix
-  /// The device token is dead.
+  /// The device token is invalid.
   case token
   /// The device token or our own configuration is wrong.
   case suspect

@@ -143,19 +143,19 @@ public struct UnregisteredNorm: Sendable, Equatable {
   }
 }
 
-/// Signs of life of the devices that a wave calls dead, beside those of the app's other devices.
+/// Signs of life of the devices that a wave calls invalid, beside those of the app's other devices.
 ///
-/// Apps register at each launch. Of devices that are alive, as many register again as of all the others; of devices
+/// Apps register at each launch. Of devices in use, as many register again as of all the others; of devices
 /// that are gone, none. So a wave is believed without an operator if its devices show less than a tenth of the life that
 /// was to be expected, and so much was to be expected that this is no accident. An app whose devices never register again
 /// gives no evidence: its waves wait for an operator.
 public struct WaveEvidence: Sendable, Equatable {
-  /// Registered devices that the wave called dead, and those of them that have registered since.
+  /// Registered devices that the wave called invalid, and those of them that have registered since.
   public var held: Int
-  public var heldAlive: Int
+  public var heldValid: Int
   /// Devices of the app that were registered before the wave, and those of them that have registered since.
   public var known: Int
-  public var knownAlive: Int
+  public var knownValid: Int
 
   /// Registrations that have to be expected before their absence proves anything.
   public static let leastExpected = 20
@@ -164,22 +164,22 @@ public struct WaveEvidence: Sendable, Equatable {
   /// The least age of a wave that is believed, in milliseconds.
   public static let leastAge = BadTokenWave.day
 
-  public init(held: Int, heldAlive: Int, known: Int, knownAlive: Int) {
+  public init(held: Int, heldValid: Int, known: Int, knownValid: Int) {
     self.held = held
-    self.heldAlive = heldAlive
+    self.heldValid = heldValid
     self.known = known
-    self.knownAlive = knownAlive
+    self.knownValid = knownValid
   }
 
-  /// The number of the wave's devices that would have registered again if they were as alive as the others.
+  /// The number of the wave's devices that would have registered again if they were in use like the others.
   public var expected: Int {
     guard known > 0 else { return 0 }
-    return known.dividingFullWidth(held.multipliedFullWidth(by: min(knownAlive, known))).quotient
+    return known.dividingFullWidth(held.multipliedFullWidth(by: min(knownValid, known))).quotient
   }
 
   /// True if the answers of a wave of that age are true.
   public func isBelieved(age: Int64) -> Bool {
     age >= Self.leastAge && expected >= Self.leastExpected
-      && heldAlive < expected / Self.fewest
+      && heldValid < expected / Self.fewest
   }
 }

@@ -14,7 +14,7 @@ public struct DeviceHistory: Equatable, Sendable {
   /// A registration, a removal, or a mark. Times are milliseconds since the epoch.
   public struct Fact: Hashable, Comparable, Sendable {
     public let kind: Kind
-    /// When it happened; of a mark, since when the token is dead.
+    /// When it happened; of a mark, since when the token is invalid.
     public let at: Int64
     /// Of a mark, the earliest registration that revives the token; otherwise `at`.
     public let effect: Int64
@@ -72,15 +72,15 @@ public struct DeviceHistory: Equatable, Sendable {
   /// The changes that the facts result in, oldest first: what changed nothing is left out.
   public var changes: [(change: Change, at: Int64, reason: String)] {
     var changes: [(change: Change, at: Int64, reason: String)] = []
-    var isDead = false
+    var isInvalid = false
     for fact in facts {
       let change: Change
       switch fact.kind {
       case .invalid: change = .invalid
       case .removed: change = .removed
-      case .registered: change = isDead ? .revived : .registered
+      case .registered: change = isInvalid ? .revived : .registered
       }
-      if fact.kind != .removed { isDead = fact.kind == .invalid }
+      if fact.kind != .removed { isInvalid = fact.kind == .invalid }
       let last = changes.last?.change
       let isSame = last == change || (change == .registered && last == .revived)
       if !isSame { changes.append((change, fact.at, fact.reason)) }

@@ -11,7 +11,7 @@ public struct TokenAnswer: Sendable, Equatable {
   /// When the push was sent, and when the answer came.
   public var sentAt: Int64
   public var at: Int64
-  /// That the token is dead was judged before: its reason, whatever it is, raises no mere suspicion.
+  /// That the token is invalid was judged before: its reason, whatever it is, raises no mere suspicion.
   public var isJudged = false
 
   public init(status: UInt16, reason: String, timestamp: Int64?, sentAt: Int64, at: Int64) {
@@ -52,11 +52,11 @@ public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
       aliveFrom: TokenInvalidation.earliestRevival(
         timestamp: answer.timestamp, sentAt: answer.sentAt, skew: clockSkew),
       reason: answer.reason, recordedAt: answer.at)
-    var dead = states[device] ?? state
-    guard dead.needs(mark) else { return verdict }
+    var invalid = states[device] ?? state
+    guard invalid.needs(mark) else { return verdict }
     if states[device] == nil { order.append(device) }
-    dead.apply(mark)
-    states[device] = dead
+    invalid.apply(mark)
+    states[device] = invalid
     return verdict
   }
 

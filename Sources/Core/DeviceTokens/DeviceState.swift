@@ -3,7 +3,7 @@
 public import Contract
 
 /// The state of one device according to the topics: its newest registration or removal (`push.devices`) and whether it
-/// is marked dead (`push.invalid-tokens`). A database row is this value; it follows from the topics alone, so every
+/// is marked invalid (`push.invalid-tokens`). A database row is this value; it follows from the topics alone, so every
 /// process ends in the same one. Only the history depends on more: which of the facts that compaction removes since a
 /// process has read.
 ///
@@ -24,9 +24,9 @@ public struct DeviceState: Equatable, Sendable {
 
   /// A record of `push.invalid-tokens`.
   public struct Mark: Equatable, Sendable {
-    /// Dead since, by APNs' clock.
+    /// Invalid since, by APNs' clock.
     public var since: Int64
-    /// The earliest registration that proves the token alive.
+    /// The earliest registration that proves the token valid.
     public var aliveFrom: Int64
     /// APNs' reason.
     public var reason: String
@@ -79,7 +79,7 @@ public struct DeviceState: Equatable, Sendable {
 
   /// nil: nothing is known.
   public var word: Word? {
-    if isDead { return .invalid }
+    if isInvalid { return .invalid }
     if isEmpty { return nil }
     return registeredAt == nil ? .removed : .registered
   }
@@ -89,8 +89,8 @@ public struct DeviceState: Equatable, Sendable {
     if case .registered(let time) = presence { time } else { nil }
   }
 
-  /// True if the token is dead: marked, and not registered since.
-  public var isDead: Bool { mark != nil && !isMarkObsolete }
+  /// True if the token is invalid: marked, and not registered since.
+  public var isInvalid: Bool { mark != nil && !isMarkObsolete }
 
   /// True if `push.invalid-tokens` has a mark that the newest registration refutes: the mark is to be taken back.
   public var isMarkObsolete: Bool {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The devices that APNs has called dead a short while ago (410), so that what was queued for them before is not sent in
+/// The devices that APNs has called invalid a short while ago (410), so that what was queued for them before is not sent in
 /// vain. Bounded: a new one takes the place of the oldest in its row. One that is forgotten costs a request, no more.
 ///
-/// The rule is that of times: a push that was requested before the dead one was sent is of no use. One that was requested
+/// The rule is that of times: a push that was requested before the invalid one was sent is of no use. One that was requested
 /// later is sent: the app may have registered in between, and ingest, which hears of registrations, has let it through.
 public struct RecentInvalidations: Sendable {
   /// The time that an invalidation is remembered, in milliseconds: an app that registers again meanwhile loses what was
@@ -16,7 +16,7 @@ public struct RecentInvalidations: Sendable {
 
   private struct Entry: Sendable {
     var device: UInt64 = 0
-    /// When the push was sent that found it dead, milliseconds since the epoch.
+    /// When the push was sent that found it invalid, milliseconds since the epoch.
     var sentAt: Int64 = 0
     /// Until when it is remembered, monotonic milliseconds; 0: nothing is here.
     var until: UInt64 = 0

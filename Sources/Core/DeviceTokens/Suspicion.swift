@@ -16,7 +16,7 @@ public struct Suspicion: Equatable, Sendable {
   public var count: Int64
   /// APNs' reason in the last answer.
   public var reason: String
-  /// True if the last answer would have proved the token dead, had it not come in a wave.
+  /// True if the last answer would have proved the token invalid, had it not come in a wave.
   public var isHeld: Bool
 
   public init(
@@ -57,7 +57,7 @@ public struct Suspicion: Equatable, Sendable {
       count: known.count + 1, reason: reason)
   }
 
-  /// The suspicion after an answer that would have proved the token dead, had it not come in a wave: nil when the answer
+  /// The suspicion after an answer that would have proved the token invalid, had it not come in a wave: nil when the answer
   /// is one we know.
   public static func held(_ mark: DeviceState.Mark, known: Suspicion?) -> Suspicion? {
     let new = Suspicion(
@@ -79,7 +79,7 @@ public struct Suspicion: Equatable, Sendable {
       reason: reason, recordedAt: lastAt)
   }
 
-  /// True if the token is dead by now.
+  /// True if the token is invalid by now.
   ///
   /// - Parameters:
   ///   - now: all answers until then are known, milliseconds since the epoch.

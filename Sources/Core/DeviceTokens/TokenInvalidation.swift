@@ -2,9 +2,9 @@
 
 public import APNS
 
-/// When a device token may be called dead: only on proof.
+/// When a device token may be called invalid: only on proof.
 ///
-/// APNs answers 410 with the time at which it last saw the token dead for the topic. An app that registers
+/// APNs answers 410 with the time at which it last saw the token invalid for the topic. An app that registers
 /// the same token again later revives it, so an answer that is older than the newest registration proves
 /// nothing. A configuration mistake (wrong topic, wrong environment) looks like a bad token, so those answers
 /// only raise a suspicion and never invalidate.
@@ -16,7 +16,7 @@ public import APNS
 public enum TokenInvalidation {
   /// Why an answer leaves the token as it is.
   public enum Kept: UInt8, Equatable, Sendable {
-    /// The device registered after APNs saw the token dead, or after the push was sent.
+    /// The device registered after APNs saw the token invalid, or after the push was sent.
     case registeredLater
     /// The answer says nothing about the token.
     case notAboutToken
@@ -24,10 +24,10 @@ public enum TokenInvalidation {
 
   /// The consequence of an answer.
   public enum Verdict: Equatable, Sendable {
-    /// The token is dead for its app since this time (milliseconds since the epoch).
+    /// The token is invalid for its app since this time (milliseconds since the epoch).
     case invalidate(since: Int64)
     case keep(Kept)
-    /// Dead, or our own mistake: to be counted, never acted upon alone.
+    /// Invalid, or our own mistake: to be counted, never acted upon alone.
     case suspect
   }
 
@@ -47,21 +47,21 @@ public enum TokenInvalidation {
     if reason?.rule.kind == .suspect { return .suspect }
     guard
       GatewayResponse(status: status, body: reason.map { .reason($0) } ?? .otherReason)
-        .isAboutDeadToken
+        .isAboutInvalidToken
     else {
       return .keep(.notAboutToken)
     }
-    let alive = earliestRevival(timestamp: timestamp, sentAt: sentAt, skew: skew)
-    guard let registeredAt, registeredAt >= alive else {
+    let revival = earliestRevival(timestamp: timestamp, sentAt: sentAt, skew: skew)
+    guard let registeredAt, registeredAt >= revival else {
       return .invalidate(since: timestamp ?? sentAt)
     }
     return .keep(.registeredLater)
   }
 
-  /// The earliest registration that proves the token of a 410 alive, milliseconds since the epoch; for who
+  /// The earliest registration that proves the token of a 410 valid, milliseconds since the epoch; for who
   /// stores the answer and hears of registrations later. Parameters as for `verdict`.
   public static func earliestRevival(timestamp: Int64?, sentAt: Int64, skew: Int64 = 0) -> Int64 {
-    // Without APNs' time the push itself is the latest moment at which the token can have been found dead.
+    // Without APNs' time the push itself is the latest moment at which the token can have been found invalid.
     guard let timestamp else { return sentAt }
     let (moment, overflow) = timestamp.addingReportingOverflow(skew)
     return overflow || moment == .max ? .max : moment + 1

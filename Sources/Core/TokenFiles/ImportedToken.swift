@@ -13,12 +13,12 @@ public struct ImportedToken: Equatable, Sendable {
   /// The newest sign of life; nil with no `removedAt`: the file has no time.
   public var registeredAt: Int64?
   public var removedAt: Int64?
-  /// That APNs has called the token dead, if so.
-  public var death: Death?
+  /// That APNs has called the token invalid, if so.
+  public var invalidation: Invalidation?
   public var details = DeviceDetails.none
 
-  /// An answer of APNs that a token is dead.
-  public struct Death: Equatable, Sendable {
+  /// An answer of APNs that a token is invalid.
+  public struct Invalidation: Equatable, Sendable {
     public var since: Int64
     /// The earliest registration that revives it; nil: any after `since`.
     public var aliveFrom: Int64?

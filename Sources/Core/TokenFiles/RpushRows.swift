@@ -2,7 +2,7 @@
 import APNS
 import Contract
 
-/// The rows of an rpush database that are about tokens: its feedback, which has tokens that APNs called dead, and the
+/// The rows of an rpush database that are about tokens: its feedback, which has tokens that APNs called invalid, and the
 /// application's own table of devices. `rpush_apps`, if it comes first, says which app an `app_id` is.
 struct RpushRows: Sendable {
   private struct App: Sendable {
@@ -59,7 +59,7 @@ struct RpushRows: Sendable {
     token.app = value("bundle_id", "app_identifier") ?? app?.bundle
     token.environment =
       value("environment").flatMap { Self.environment($0) } ?? app?.environment
-    if Self.isFeedback(row.table) { return death(token, value("failed_at")) }
+    if Self.isFeedback(row.table) { return invalidation(token, value("failed_at")) }
     for name in ["last_registered_at", "last_seen_at", "updated_at", "created_at"]
     where token.registeredAt == nil {
       guard let text = value(name) else { continue }
@@ -74,12 +74,12 @@ struct RpushRows: Sendable {
     return .token(token)
   }
 
-  private func death(_ token: ImportedToken, _ failedAt: String?) -> ImportedItem {
+  private func invalidation(_ token: ImportedToken, _ failedAt: String?) -> ImportedItem {
     guard let time = failedAt.flatMap(ImportedTime.milliseconds) else {
       return .problem(field: "failed_at", failedAt == nil ? "is required" : "is not a time")
     }
     var token = token
-    token.death = .init(since: time, aliveFrom: nil, reason: "Unregistered", recordedAt: nil)
+    token.invalidation = .init(since: time, aliveFrom: nil, reason: "Unregistered", recordedAt: nil)
     return .token(token)
   }
 

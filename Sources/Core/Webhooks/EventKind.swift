@@ -8,9 +8,9 @@ public enum EventKind: String, Sendable, CaseIterable {
   case suppressed = "notification.suppressed"
   case deduplicated = "notification.deduplicated"
   case deadLettered = "notification.dead_lettered"
-  /// APNs reported the device token dead.
+  /// APNs reported the device token invalid.
   case tokenInvalidated = "token.invalidated"
-  /// A later registration proves an invalid token alive.
+  /// A later registration proves an invalid token valid.
   case tokenRevived = "token.revived"
   /// The app registered the device.
   case tokenRegistered = "token.registered"

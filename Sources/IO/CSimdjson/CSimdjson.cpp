@@ -23,9 +23,11 @@ extern "C" martlet_json *martlet_json_create(const char *carried) {
 
 extern "C" void martlet_json_destroy(martlet_json *parser) { delete parser; }
 
-extern "C" const char *martlet_json_implementation(void) {
-  static const std::string name = get_active_implementation()->name();
-  return name.c_str();
+extern "C" const char *martlet_json_library_version(void) {
+  static const std::string version = std::to_string(SIMDJSON_VERSION_MAJOR) + "." +
+                                     std::to_string(SIMDJSON_VERSION_MINOR) + "." +
+                                     std::to_string(SIMDJSON_VERSION_REVISION);
+  return version.c_str();
 }
 
 extern "C" int32_t martlet_json_read_document(martlet_json *json, const uint8_t *bytes,

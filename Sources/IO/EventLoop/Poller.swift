@@ -36,7 +36,8 @@ public struct ReadyEvent: Sendable, Equatable {
 /// Waits for descriptors (epoll(7), level-triggered). Owned by one thread.
 public final class Poller {
   private let fd: Int32
-  private let slots: UnsafeMutableBufferPointer<epoll_event>
+  private let slots: UnsafeMutablePointer<epoll_event>
+  private let capacity: Int32
 
   /// The epoll descriptor, for another poller: readable while something is ready here.
   public var descriptor: Int32 { fd }
@@ -47,7 +48,8 @@ public final class Poller {
     guard opened >= 0 else { throw SystemError.last("cannot open an epoll descriptor") }
     fd = opened
     slots = .allocate(capacity: capacity)
-    slots.initialize(repeating: epoll_event())
+    slots.initialize(repeating: epoll_event(), count: capacity)
+    self.capacity = Int32(capacity)
   }
 
   deinit {
@@ -78,10 +80,10 @@ public final class Poller {
   /// only) and replaces `events` by what is ready. A signal ends the wait: also with no events.
   public func wait(timeoutMilliseconds: Int32, into events: inout [ReadyEvent]) {
     events.removeAll(keepingCapacity: true)
-    var count = epoll_wait(fd, slots.baseAddress, Int32(slots.count), timeoutMilliseconds)
+    var count = epoll_wait(fd, slots, capacity, timeoutMilliseconds)
     // So wakes a process that was stopped. What came meanwhile is there, and is to be seen before the time is.
     if count < 0, errno == EINTR {
-      count = epoll_wait(fd, slots.baseAddress, Int32(slots.count), 0)
+      count = epoll_wait(fd, slots, capacity, 0)
     }
     guard count > 0 else { return }
     for index in 0..<Int(count) {

@@ -14,6 +14,9 @@ public struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
 
 /// Reads JSON text into values. Keeps its buffers between texts; belongs to one thread.
 public final class JSONParser {
+  /// The version of simdjson.
+  public static let libraryVersion = String(cString: martlet_json_library_version())
+
   private let handle: OpaquePointer
 
   public init() {

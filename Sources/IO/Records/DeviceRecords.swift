@@ -56,7 +56,7 @@ public struct FeedbackRecord: Equatable, Sendable {
   public var topic: String
   public var status: UInt16
   public var reason: String
-  /// When APNs last knew the token to be dead, in milliseconds; `nil` if it did not say.
+  /// When APNs last knew the token to be invalid, in milliseconds; `nil` if it did not say.
   public var timestamp: Int64?
   public var apnsID: String
   /// When the notification was sent, in milliseconds.
@@ -185,7 +185,7 @@ extension JSONObject {
   }
 }
 
-/// A record of `push.invalid-tokens`: a token that is dead. Its tombstone: registered again.
+/// A record of `push.invalid-tokens`: a token that is invalid. Its tombstone: registered again.
 public struct InvalidTokenRecord: Equatable, Sendable {
   public var device: DeviceKey
   /// Since when, in milliseconds.
@@ -193,7 +193,7 @@ public struct InvalidTokenRecord: Equatable, Sendable {
   public var reason: String
   /// When APNs said so, in milliseconds.
   public var at: Int64
-  /// The earliest registration that proves the token alive, in milliseconds.
+  /// The earliest registration that proves the token valid, in milliseconds.
   public var aliveFrom: Int64
 
   /// - Parameter aliveFrom: nil: any registration after `invalidSince`.

@@ -232,7 +232,7 @@ enum Migrations {
           code: 1, attempt: "cannot use the database",
           message:
             "its schema has version \(version), this program knows \(steps.count); run a newer"
-            + " program")
+            + " program, or name another database, which the topics fill")
       }
       for (index, step) in steps.enumerated() where Int64(index) >= version {
         try database.execute(step.sql)

@@ -3,10 +3,10 @@ public import APNS
 public import Contract
 public import DeviceTokens
 
-/// A dead token as `TokenQueries` lists it.
+/// An invalid token as `TokenQueries` lists it.
 public struct ListedToken: Equatable, Sendable {
   public let device: DeviceIdentity
-  /// Dead since, by APNs' clock, in milliseconds since the epoch.
+  /// Invalid since, by APNs' clock, in milliseconds since the epoch.
   public let since: Int64
   public let reason: String
   /// When APNs said so.
@@ -15,8 +15,8 @@ public struct ListedToken: Equatable, Sendable {
   public let details: DeviceDetails
 }
 
-/// Which dead tokens of an app, by the time at which APNs called them dead.
-public struct DeadTokenPage: Equatable, Sendable {
+/// Which invalid tokens of an app, by the time at which APNs called them invalid.
+public struct InvalidTokenPage: Equatable, Sendable {
   /// The end of a page: the next one begins behind it, whatever was written meanwhile.
   public struct Place: Equatable, Sendable {
     public let recordedAt: Int64
@@ -47,7 +47,7 @@ public struct DeadTokenPage: Equatable, Sendable {
 /// Questions to the database beside its writers, for the HTTP API. Owned by one thread.
 public final class TokenQueries {
   private let device: Statement
-  private let dead: Statement
+  private let invalid: Statement
   private let database: Database
   /// By the number of apps that they ask for; 0 asks for all.
   private var outcomes: [Int: Statement] = [:]
@@ -57,7 +57,7 @@ public final class TokenQueries {
   public init(_ location: String) throws(StoreError) {
     database = try Database(location, isReadOnly: true, busyTimeout: 2_000)
     device = try database.prepare(TokenStore.SQL.select)
-    dead = try database.prepare(
+    invalid = try database.prepare(
       """
       SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
         user_name, locale, app_version, bundle
@@ -114,21 +114,21 @@ public final class TokenQueries {
     return device.deviceState(from: 0)
   }
 
-  /// Dead tokens in the order of their time, then of token and environment.
-  public func deadTokens(_ page: DeadTokenPage) throws(StoreError) -> [ListedToken] {
-    dead.bind(1, page.app)
-    dead.bind(2, page.after.recordedAt)
-    dead.bind(3, page.after.token)
-    dead.bind(4, page.after.environment)
-    dead.bind(5, page.environment?.description ?? "")
-    dead.bind(6, Int64(page.limit))
+  /// Invalid tokens in the order of their time, then of token and environment.
+  public func invalidTokens(_ page: InvalidTokenPage) throws(StoreError) -> [ListedToken] {
+    invalid.bind(1, page.app)
+    invalid.bind(2, page.after.recordedAt)
+    invalid.bind(3, page.after.token)
+    invalid.bind(4, page.after.environment)
+    invalid.bind(5, page.environment?.description ?? "")
+    invalid.bind(6, Int64(page.limit))
     var tokens: [ListedToken] = []
-    while try dead.next() {
-      guard let identity = dead.identity else { continue }
+    while try invalid.next() {
+      guard let identity = invalid.identity else { continue }
       tokens.append(
         ListedToken(
-          device: identity, since: dead.time(3) ?? 0, reason: dead.text(4),
-          recordedAt: dead.time(5) ?? 0, details: dead.details(from: 6)))
+          device: identity, since: invalid.time(3) ?? 0, reason: invalid.text(4),
+          recordedAt: invalid.time(5) ?? 0, details: invalid.details(from: 6)))
     }
     return tokens
   }

@@ -3,7 +3,7 @@ public import APNS
 import Contract
 public import DeviceTokens
 
-/// Waves of answers that call tokens dead, and what became of them. They are on no topic: each database has those that
+/// Waves of answers that call tokens invalid, and what became of them. They are on no topic: each database has those that
 /// its processes heard.
 extension TokenStore {
   /// The waves of an app, oldest first.
@@ -49,12 +49,12 @@ extension TokenStore {
     try decide.run()
   }
 
-  /// The number of devices of an app that were called dead after a time and until another, counted up to `limit`: those
+  /// The number of devices of an app that were called invalid after a time and until another, counted up to `limit`: those
   /// that are, and those that a wave holds back.
   public func deathCount(
     _ app: String, _ environment: Environment, after time: Int64, until: Int64, limit: Int
   ) throws(StoreError) -> Int {
-    let count = waves.deaths
+    let count = waves.invalidations
     count.bind(1, app)
     count.bind(2, environment.description)
     count.bind(3, time)
@@ -82,8 +82,9 @@ extension TokenStore {
     return (try busiest(BadTokenWave.window), try busiest(BadTokenWave.day))
   }
 
-  /// Devices that were called dead in waves that hold their answers and ended after a time, at most `limit`.
-  public func deathsInWaves(endedAfter time: Int64, limit: Int) throws(StoreError) -> [ListedToken]
+  /// Devices that were called invalid in waves that hold their answers and ended after a time, at most `limit`.
+  public func invalidationsInWaves(endedAfter time: Int64, limit: Int) throws(StoreError)
+    -> [ListedToken]
   {
     let select = waves.deathsIn
     select.bind(1, time)
@@ -99,7 +100,7 @@ extension TokenStore {
     return tokens
   }
 
-  /// Devices that waves held back which were released after a time, at most `limit`: those that are not dead by now
+  /// Devices that waves held back which were released after a time, at most `limit`: those that are not invalid by now
   /// and have not registered since.
   public func releasedDevices(
     after time: Int64, limit: Int
@@ -143,7 +144,7 @@ public struct HeldWave: Equatable, Sendable {
   public let wave: BadTokenWave
   /// The person who has decided it; empty if nobody has.
   public let decidedBy: String
-  /// Devices that are neither dead nor registered since.
+  /// Devices that are neither invalid nor registered since.
   public let held: Int
 }
 
@@ -152,7 +153,7 @@ struct WaveStatements {
   let select: Statement
   let upsert: Statement
   let decide: Statement
-  let deaths: Statement
+  let invalidations: Statement
   let norm: Statement
   let deathsIn: Statement
   let released: Statement
@@ -165,7 +166,7 @@ struct WaveStatements {
       AND s.last_at >= w.from_time AND s.last_at <= w.until_time AND s.held = 1
     LEFT JOIN devices AS d ON d.token = s.token AND d.app = s.app AND d.environment = s.environment
     """
-  /// The condition that a device is neither dead nor registered again since.
+  /// The condition that a device is neither invalid nor registered again since.
   static let isOpen = """
     (d.token IS NULL OR (d.invalid_since IS NULL
       AND (d.registered_at IS NULL OR d.registered_at < s.last_sent_at)))
@@ -187,11 +188,11 @@ struct WaveStatements {
       UPDATE waves SET verdict = ?4, decided_at = ?5, decided_by = ?6
       WHERE app = ?1 AND environment = ?2 AND verdict IS NULL AND from_time = coalesce(?3, from_time)
       """)
-    deaths = try database.prepare(
+    invalidations = try database.prepare(
       """
       SELECT (SELECT count(*) FROM (SELECT 1 FROM dead_tokens
           WHERE app = ?1 AND environment = ?2 AND recorded_at > ?3 AND recorded_at <= ?4
-          LIMIT ?5) AS dead)
+          LIMIT ?5) AS invalid)
         + (SELECT count(*) FROM (SELECT 1 FROM suspicions AS s
           WHERE app = ?1 AND environment = ?2 AND last_at > ?3 AND last_at <= ?4 AND held = 1
             AND NOT EXISTS (SELECT 1 FROM dead_tokens AS d WHERE d.token = s.token
@@ -265,15 +266,15 @@ struct WaveStatements {
       let first = "substr(d.history, 2, 13) <= CAST(CAST(?3 AS BIGINT) AS TEXT)"
       select = try database.prepare(
         """
-        SELECT held.count, held.alive, known.count, known.alive FROM
+        SELECT held.count, held.valid, known.count, known.valid FROM
           (SELECT count(*) AS count,
-            sum(CASE WHEN d.registered_at > s.last_at THEN 1 ELSE 0 END) AS alive
+            sum(CASE WHEN d.registered_at > s.last_at THEN 1 ELSE 0 END) AS valid
             FROM suspicions AS s JOIN devices AS d
               ON d.token = s.token AND d.app = s.app AND d.environment = s.environment
             WHERE s.app = ?1 AND s.environment = ?2 AND s.last_at >= ?3 AND s.last_at <= ?4
               AND s.held = 1 AND d.registered_at IS NOT NULL) AS held,
           (SELECT count(*) AS count,
-            sum(CASE WHEN d.registered_at > ?4 THEN 1 ELSE 0 END) AS alive
+            sum(CASE WHEN d.registered_at > ?4 THEN 1 ELSE 0 END) AS valid
             FROM devices AS d WHERE d.app = ?1 AND d.environment = ?2
               AND (d.registered_at <= ?3 OR (d.registered_at > ?3 AND \(again) AND \(first))))
             AS known
@@ -287,11 +288,11 @@ struct WaveStatements {
       select.bind(4, wave.wave.until)
       defer { select.reset() }
       guard try select.next() else {
-        return WaveEvidence(held: 0, heldAlive: 0, known: 0, knownAlive: 0)
+        return WaveEvidence(held: 0, heldValid: 0, known: 0, knownValid: 0)
       }
       func count(_ column: Int32) -> Int { Int(select.integer(column) ?? 0) }
       return WaveEvidence(
-        held: count(0), heldAlive: count(1), known: count(2), knownAlive: count(3))
+        held: count(0), heldValid: count(1), known: count(2), knownValid: count(3))
     }
   }
 }

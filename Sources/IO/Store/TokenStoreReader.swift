@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A dead token.
+/// An invalid token.
 public struct InvalidDevice: Hashable, Sendable {
   public let device: DeviceIdentity
   /// Milliseconds since the epoch.
@@ -22,12 +22,12 @@ public final class TokenStoreReader {
     Int(try database.integer("SELECT count(*) FROM devices") ?? 0)
   }
 
-  /// Dead tokens.
+  /// Invalid tokens.
   public func invalidCount() throws(StoreError) -> Int {
     Int(try database.integer("SELECT count(*) FROM dead_tokens") ?? 0)
   }
 
-  /// Dead tokens, at most `limit`, by token, app and environment: the first ones, or those that follow
+  /// Invalid tokens, at most `limit`, by token, app and environment: the first ones, or those that follow
   /// `device` in that order.
   public func invalidDevices(
     after device: DeviceIdentity? = nil, limit: Int = .max

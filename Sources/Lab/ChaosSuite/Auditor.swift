@@ -39,7 +39,7 @@ public final class Auditor {
   private var givenUp: Set<NotificationID> = []
   /// When a notification is of no more use, in milliseconds since the epoch.
   private var ends: [NotificationID: Int64] = [:]
-  /// Devices that got nothing because they were taken for dead.
+  /// Devices that got nothing because they were taken for invalid.
   private var suppressed: Set<DemoGateway.Device> = []
   /// Poison that was written on purpose and must end as a dead letter.
   private var poison: Set<DeadLetterOrigin> = []
@@ -59,7 +59,7 @@ public final class Auditor {
   public private(set) var tokenRefusals = 0
   /// Devices that the gateway called unregistered.
   public private(set) var unregistered: Set<DemoGateway.Device> = []
-  /// Devices that registered after the gateway had seen them last: alive, whatever the gateway says.
+  /// Devices that registered after the gateway had seen them last: valid, whatever the gateway says.
   public private(set) var registered: Set<DemoGateway.Device> = []
   /// When a notification came to its lane (milliseconds since the epoch), and for which app.
   private var arrivals: [NotificationID: (at: Int64, app: String)] = [:]
@@ -174,8 +174,8 @@ public final class Auditor {
 
   // MARK: What is concluded
 
-  /// Devices that must be taken for dead in the end.
-  public var dead: Set<DemoGateway.Device> { unregistered.subtracting(registered) }
+  /// Devices that must be taken for invalid in the end.
+  public var invalid: Set<DemoGateway.Device> { unregistered.subtracting(registered) }
 
   /// The times of answers from the lane on, in milliseconds, shortest first: of the notifications that came to their
   /// lane in this time, for apps other than `app`. The greatest number stands for those that have none.
@@ -233,7 +233,7 @@ public final class Auditor {
   /// Notifications of the load that a sender gave up: no fault here lasts for as long as attempts do.
   public var abandoned: [NotificationID] { givenUp.filter { ledger[$0]?.isExpected == true } }
 
-  /// Devices that were taken for dead although the gateway never said so.
+  /// Devices that were taken for invalid although the gateway never said so.
   public var wronglySuppressed: [DemoGateway.Device] {
     suppressed.filter { !unregistered.contains($0) }
   }

@@ -233,7 +233,7 @@ final class ChaosRig {
         let now = MonotonicClock.milliseconds()
         guard now >= nextLook else { return false }
         nextLook = now + 100
-        let devices = try? tables.deadDifferences(databases, auditor.dead)
+        let devices = try? tables.invalidDifferences(databases, auditor.invalid)
         return devices?.missing == 0
       }, within: options.livenessMilliseconds)
     slowestRecovery = max(slowestRecovery, MonotonicClock.milliseconds() - begin)

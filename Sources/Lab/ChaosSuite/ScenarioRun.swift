@@ -143,14 +143,14 @@ struct ScenarioRun {
     for text in try tables.databaseDifferences(rig.pipeline.database).prefix(10) {
       rig.problem(text)
     }
-    let devices = try tables.deadDifferences([rig.pipeline.database], rig.auditor.dead)
+    let devices = try tables.invalidDifferences([rig.pipeline.database], rig.auditor.invalid)
     if devices.missing > 0 {
       rig.problem(
         "the database lacks \(devices.missing) devices that the gateway called unregistered")
     }
     if devices.unexpected > 0, !rig.auditor.hasBlindSpots {
       rig.problem(
-        "the database has \(devices.unexpected) dead tokens that the gateway never named, or that"
+        "the database has \(devices.unexpected) invalid tokens that the gateway never named, or that"
           + " registered later")
     }
   }

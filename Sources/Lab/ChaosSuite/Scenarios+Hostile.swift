@@ -58,7 +58,7 @@ extension Scenario {
       let isClean = try rig.pump(
         until: {
           try rig.readGateway()
-          unexpected = try tables.deadDifferences(rig.databases, rig.auditor.dead).unexpected
+          unexpected = try tables.invalidDifferences(rig.databases, rig.auditor.invalid).unexpected
           return unexpected == 0
         }, within: 60_000)
       if !isClean { rig.problem("\(unexpected) devices are invalid that the gateway knows") }

@@ -9,7 +9,7 @@ import Records
 import ServiceKit
 import Store
 
-/// Checks of what is not about single notifications: provider tokens and the database of dead tokens.
+/// Checks of what is not about single notifications: provider tokens and the database of invalid tokens.
 struct TableAudit {
   private let kafka: KafkaConfiguration
   private let names: TopicNames
@@ -70,7 +70,7 @@ struct TableAudit {
     return audit
   }
 
-  /// Dead tokens that stand in the database and not in `push.invalid-tokens` played from its start, or the
+  /// Invalid tokens that stand in the database and not in `push.invalid-tokens` played from its start, or the
   /// other way round, in words.
   func databaseDifferences(_ path: String) throws -> [String] {
     var replayed: [[UInt8]: Int64] = [:]
@@ -102,8 +102,8 @@ struct TableAudit {
     return differences
   }
 
-  /// Devices that must be dead and that no database has as such, and the other way round.
-  func deadDifferences(
+  /// Devices that must be invalid and that no database has as such, and the other way round.
+  func invalidDifferences(
     _ paths: [String], _ expected: Set<DemoGateway.Device>
   ) throws -> (missing: Int, unexpected: Int) {
     var stored: Set<DemoGateway.Device> = []

@@ -33,9 +33,9 @@ struct DeviceTopicsModel {
   mutating func append(_ key: DeviceOfApp, _ answer: TokenAnswer) {
     answers[Int(key.device % 2)].append(Answer(key: key, answer: answer))
     guard answer.status == 410 else { return }
-    let alive = TokenInvalidation.earliestRevival(
+    let revival = TokenInvalidation.earliestRevival(
       timestamp: answer.timestamp, sentAt: answer.sentAt)
-    aliveFrom[key] = max(aliveFrom[key] ?? .min, alive)
+    aliveFrom[key] = max(aliveFrom[key] ?? .min, revival)
   }
 
   mutating func register(_ key: DeviceOfApp, at time: Int64) {
@@ -67,10 +67,10 @@ struct DeviceTopicsModel {
       let record = answers[partition][verified[partition]]
       verified[partition] += 1
       guard record.answer.status == 410 else { continue }
-      let alive = TokenInvalidation.earliestRevival(
+      let revival = TokenInvalidation.earliestRevival(
         timestamp: record.answer.timestamp, sentAt: record.answer.sentAt)
-      let isMarked = (marked[record.key]?.aliveFrom ?? .min) >= alive
-      if !isMarked, (registeredAt[record.key] ?? .min) < alive {
+      let isMarked = (marked[record.key]?.aliveFrom ?? .min) >= revival
+      if !isMarked, (registeredAt[record.key] ?? .min) < revival {
         return kafka.fail(
           "an answer about device \(record.key.device) was committed without its mark")
       }
@@ -80,13 +80,13 @@ struct DeviceTopicsModel {
   /// The first device that the topic says something wrong about.
   var wrong: String? {
     for key in aliveFrom.keys.sorted() {
-      let isDead = aliveFrom[key]! > registeredAt[key] ?? .min
-      if isDead != (marked[key] != nil) {
-        return "device \(key.device) is \(isDead ? "dead" : "alive") and is not called so"
+      let isInvalid = aliveFrom[key]! > registeredAt[key] ?? .min
+      if isInvalid != (marked[key] != nil) {
+        return "device \(key.device) is \(isInvalid ? "invalid" : "valid") and is not called so"
       }
     }
     let strangers = Set(marked.keys).subtracting(aliveFrom.keys)
-    return strangers.isEmpty ? nil : "a device is called dead that APNs said nothing of"
+    return strangers.isEmpty ? nil : "a device is called invalid that APNs said nothing of"
   }
 }
 
@@ -246,7 +246,7 @@ final class FeedbackModel: GroupProcess {
     }
     outgoing = marks.marks.map { .init(key: $0.device, mark: $0.mark) }
     for record in outgoing where world.devices.isRefuted(record, before: takenAt) {
-      world.kafka.fail("device \(record.key.device) is called dead, and was registered later")
+      world.kafka.fail("device \(record.key.device) is called invalid, and was registered later")
     }
     if machine.rounds.refuting.isDue { refute() }
     machine.judged(following: outgoing.count)

@@ -8,7 +8,7 @@ import Store
 
 /// Measures the store alone: batches as the feedback service applies them, each read, judged, written and committed
 /// together with its position. Of the devices, which a seed draws, half are new, a quarter are registered again, and a
-/// quarter are marked dead. Prints one JSON object.
+/// quarter are marked invalid. Prints one JSON object.
 ///
 /// With receipts instead of devices: outcomes of 420 bytes with the ids that they are found by, 4,000 in a transaction.
 ///

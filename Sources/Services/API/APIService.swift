@@ -14,7 +14,7 @@ public enum APIService: Service {
   public static let name = "martlet-api"
   public static let summary =
     "Takes notification requests over HTTP (POST /v1/notifications) and answers when Kafka has them, with a verdict on"
-    + " each; registers devices, and tells which tokens are dead. Start more copies behind a load balancer to take more."
+    + " each; registers devices, and tells which tokens are invalid. Start more copies behind a load balancer to take more."
   public static let table = APISettings.table
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> APISettings {

@@ -26,7 +26,7 @@ enum DeviceAnswers {
     case .removed(let time): object.append("removed_at", .integer(time))
     case nil: break
     }
-    if state.isDead, let mark = state.mark {
+    if state.isInvalid, let mark = state.mark {
       object.append("invalid_since", .integer(mark.since))
       object.append("reason", .string(mark.reason))
       object.append("recorded_at", .integer(mark.recordedAt))
@@ -46,7 +46,7 @@ enum DeviceAnswers {
     return .object(entry)
   }
 
-  static func tokens(_ tokens: [ListedToken], _ page: DeadTokenPage) -> HTTPResponse {
+  static func tokens(_ tokens: [ListedToken], _ page: InvalidTokenPage) -> HTTPResponse {
     var object = JSONObject()
     object.append(
       "invalid_tokens",
@@ -62,7 +62,7 @@ enum DeviceAnswers {
           return .object(entry)
         }))
     object.append("has_more", .bool(tokens.count == page.limit))
-    let place = tokens.last.map(DeadTokenPage.Place.init) ?? page.after
+    let place = tokens.last.map(InvalidTokenPage.Place.init) ?? page.after
     if !place.token.isEmpty { object.append("cursor", .string(place.cursor)) }
     return ok(object)
   }

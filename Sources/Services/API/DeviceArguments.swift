@@ -106,10 +106,10 @@ enum DeviceArguments {
   private static let earliest: Int64 = 100_000_000_000
   private static let dayMilliseconds: Int64 = 86_400_000
 
-  /// A page of dead tokens.
+  /// A page of invalid tokens.
   ///
   /// - Parameter query: the value of a query's argument.
-  static func page(_ query: (String) -> String?) throws(Failure) -> DeadTokenPage {
+  static func page(_ query: (String) -> String?) throws(Failure) -> InvalidTokenPage {
     let app = try app(query("app"))
     let environment = try environment(query("environment"))
     var limit = 1_000
@@ -119,14 +119,14 @@ enum DeviceArguments {
       }
       limit = number
     }
-    return DeadTokenPage(
+    return InvalidTokenPage(
       app: app, environment: environment,
       after: try place(since: query("since"), cursor: query("cursor")), limit: limit)
   }
 
   private static func place(
     since: String?, cursor: String?
-  ) throws(Failure) -> DeadTokenPage.Place {
+  ) throws(Failure) -> InvalidTokenPage.Place {
     if let cursor {
       guard since == nil else { throw refuse("cannot be combined with since", "cursor") }
       let parts = cursor.split(separator: ".", omittingEmptySubsequences: false)
@@ -144,7 +144,7 @@ enum DeviceArguments {
   }
 }
 
-extension DeadTokenPage.Place {
+extension InvalidTokenPage.Place {
   /// The place of a listed token on the pages.
   init(_ token: ListedToken) {
     self.init(

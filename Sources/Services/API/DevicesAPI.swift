@@ -76,7 +76,7 @@ final class DevicesAPI {
     case (.invalidTokens, _), (.notifications, _), (.gorush, _):
       let page = try DeviceArguments.page { exchange.argument($0) }
       try demandRead(page.app, key)
-      return .ask(.deadTokens(page))
+      return .ask(.invalidTokens(page))
     }
   }
 
@@ -130,7 +130,7 @@ final class DevicesAPI {
   ) throws(Admission.Failure) -> QueryWorker.Question {
     switch question {
     case .device(let identity): try demandRead(identity.app, key)
-    case .deadTokens(let page): try demandRead(page.app, key)
+    case .invalidTokens(let page): try demandRead(page.app, key)
     case .outcomes(let id, _): return .outcomes(id: id, key)
     }
     return question

@@ -10,7 +10,7 @@ import Store
 final class QueryWorker {
   enum Question: Sendable {
     case device(DeviceIdentity)
-    case deadTokens(DeadTokenPage)
+    case invalidTokens(InvalidTokenPage)
     /// The outcomes of a request or a notification, as far as the key may read them.
     case outcomes(id: String, APIKey)
   }
@@ -108,8 +108,8 @@ final class QueryWorker {
       switch question {
       case .device(let identity):
         return DeviceAnswers.device(identity, try queries.state(identity))
-      case .deadTokens(let page):
-        return DeviceAnswers.tokens(try queries.deadTokens(page), page)
+      case .invalidTokens(let page):
+        return DeviceAnswers.tokens(try queries.invalidTokens(page), page)
       case .outcomes(let id, let key):
         let limit = OutcomeAnswers.limit
         let apps = key.readable.contains("*") ? nil : key.readable

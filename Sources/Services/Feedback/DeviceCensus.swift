@@ -40,9 +40,9 @@ enum DeviceCensus {
     var samples: [MetricSample] {
       guard let counts = counts.withLock({ $0 }) else { return [] }
       return [
-        MetricSample(FeedbackMetrics.devices, ["live"], counts.live),
+        MetricSample(FeedbackMetrics.devices, ["valid"], counts.valid),
         MetricSample(FeedbackMetrics.devices, ["removed"], counts.removed),
-        MetricSample(FeedbackMetrics.devices, ["dead"], counts.dead),
+        MetricSample(FeedbackMetrics.devices, ["invalid"], counts.invalid),
         MetricSample(FeedbackMetrics.devices, ["suspected"], counts.suspected),
         MetricSample(FeedbackMetrics.wavesHeld, counts.wavesHeld),
       ]

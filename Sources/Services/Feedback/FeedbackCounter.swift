@@ -8,23 +8,23 @@ enum FeedbackCounter: Int, CounterKey {
   case feedback
   /// Registrations and removals.
   case devices
-  /// Answers that showed a token dead.
+  /// Answers that showed a token invalid.
   case invalidated
   /// Answers that were older than the newest registration, or not about the token.
   case kept
   /// Answers that may be our own mistake.
   case suspected
-  /// Tokens declared dead because they were called bad on two days.
+  /// Tokens declared invalid because they were called bad on two days.
   case confirmed
-  /// Tokens that an answer of a wave called dead.
+  /// Tokens that an answer of a wave called invalid.
   case held
-  /// Marks of dead tokens taken back because a wave followed.
+  /// Marks of invalid tokens taken back because a wave followed.
   case withdrawn
   /// Marks of tokens published because their wave was released.
   case released
   /// Times in which an abnormal number of an app's tokens was called bad.
   case badTokenWaves
-  /// Marks of dead tokens taken back because of a later registration.
+  /// Marks of invalid tokens taken back because of a later registration.
   case revived
   case deadLettered
   /// Records of `invalid-tokens` that Kafka has.

@@ -64,7 +64,7 @@ public enum FeedbackMetrics {
   )
   static let devices = Metric(
     "martlet_feedback_devices", .gauge, labels: ["state"], bound: "4",
-    "Rows of the database of device tokens: live, removed by the application, dead, and those of them that APNs has"
+    "Rows of the database of device tokens: valid, removed by the application, invalid, and those of them that APNs has"
       + " reported as bad since their registration (suspected). Looked up every minute;"
       + " all processes with one database count the same rows.")
 

@@ -10,14 +10,14 @@ public import ServiceKit
 public import Settings
 import Store
 
-/// `martlet-feedback`: records which device tokens are dead, and tells ingest.
+/// `martlet-feedback`: records which device tokens are invalid, and tells ingest.
 ///
 /// Everything happens on one thread, in `FeedbackWorker`.
 public enum FeedbackService: Service {
   public static let name = "martlet-feedback"
   public static let summary = """
     Keeps the database of device tokens: applies registrations and what APNs says about tokens, and publishes \
-    which tokens are dead. A token is declared dead only on proof, never for a configuration mistake.
+    which tokens are invalid. A token is declared invalid only on proof, never for a configuration mistake.
     """
   public static let notesCrashes = true
   public static let table = FeedbackSettings.table

@@ -242,7 +242,7 @@ final class FeedbackWorker {
         "a wave of invalid tokens is believed: its devices do not register again",
         [
           "app": wave.app, "environment": wave.environment.description, "devices": "\(wave.held)",
-          "registered_again": "\(evidence.heldAlive), \(evidence.expected) expected",
+          "registered_again": "\(evidence.heldValid), \(evidence.expected) expected",
         ])
     }
   }

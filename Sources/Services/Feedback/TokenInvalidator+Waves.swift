@@ -6,7 +6,7 @@ import EventLoop
 import Records
 import Store
 
-/// Waves of answers that call tokens bad or dead: what they hold back, and what becomes of it.
+/// Waves of answers that call tokens bad or invalid: what they hold back, and what becomes of it.
 extension TokenInvalidator {
   /// Marks that are published or taken back at once.
   private static let atOnce = 10_000
@@ -18,7 +18,9 @@ extension TokenInvalidator {
     for (origin, marks) in origins {
       let times = marks.map(\.mark.recordedAt)
       for span in [BadTokenWave.window, BadTokenWave.day] {
-        if let alarm = try watch(origin, deaths: times, within: span) { alarms.append(alarm) }
+        if let alarm = try watch(origin, invalidations: times, within: span) {
+          alarms.append(alarm)
+        }
       }
       let waves = try store.waves(origin.app, origin.environment)
       for (device, mark) in marks where waves.contains(where: { $0.holds(mark.recordedAt) }) {
@@ -31,15 +33,16 @@ extension TokenInvalidator {
     }
   }
 
-  /// Looks whether an abnormal number of an app's tokens is called dead.
+  /// Looks whether an abnormal number of an app's tokens is called invalid.
   ///
   /// - Parameter times: when the batch's answers did so.
   private func watch(
-    _ origin: AppOrigin, deaths times: [Int64], within span: Int64
+    _ origin: AppOrigin, invalidations times: [Int64], within span: Int64
   ) throws(StoreError) -> BadTokenAlarm? {
     guard let peak = BadTokenWave.peak(of: times, within: span) else { return nil }
-    let place = DeathCounts.Place(origin: origin, span: span, hour: peak.at / BadTokenWave.window)
-    guard deathCounts.isDue(place, adding: times.count) else { return nil }
+    let place = InvalidationCounts.Place(
+      origin: origin, span: span, hour: peak.at / BadTokenWave.window)
+    guard invalidationCounts.isDue(place, adding: times.count) else { return nil }
     func devices(upTo limit: Int) throws(StoreError) -> Int {
       try peak.count
         + store.deathCount(
@@ -48,14 +51,14 @@ extension TokenInvalidator {
     // The norm takes a look at all rows.
     let first = try devices(upTo: badTokenLimit + 1)
     guard first > badTokenLimit else {
-      deathCounts.note(place, left: badTokenLimit - first)
+      invalidationCounts.note(place, left: badTokenLimit - first)
       return nil
     }
     let norm = try norms.norm(origin, at: peak.at, floor: badTokenLimit, store)
     let limit = span == BadTokenWave.day ? norm.day : norm.hour
     let count = try devices(upTo: limit == .max ? limit : limit + 1)
     // Of a wave that goes on, nothing but its end is moved.
-    deathCounts.note(place, left: count > limit ? .max : limit - count)
+    invalidationCounts.note(place, left: count > limit ? .max : limit - count)
     return try begin(origin, devices: count, limit: limit, at: peak.at, within: span)
   }
 
@@ -95,8 +98,9 @@ extension TokenInvalidator {
   ) throws(StoreError) {
     let said = Set(outcome.publications.map(\.device))
     // Answers that came late, and imports, are as old as an hour: their wave may be over when it begins.
-    let dead = try store.deathsInWaves(endedAfter: now - BadTokenWave.day, limit: Self.atOnce)
-    for token in dead where isMine(token.device.key) && !said.contains(token.device.key) {
+    let invalid = try store.invalidationsInWaves(
+      endedAfter: now - BadTokenWave.day, limit: Self.atOnce)
+    for token in invalid where isMine(token.device.key) && !said.contains(token.device.key) {
       let mark = DeviceState.Mark(
         since: token.since, aliveFrom: token.since, reason: token.reason,
         recordedAt: token.recordedAt)
@@ -165,9 +169,9 @@ extension AppOrigin {
   init(_ device: DeviceKey) { self.init(app: device.app, environment: device.environment) }
 }
 
-/// How many more devices may be called dead before they have to be counted again: counting looks at all that were, each
+/// How many more devices may be called invalid before they have to be counted again: counting looks at all that were, each
 /// time more of them.
-final class DeathCounts {
+final class InvalidationCounts {
   /// What is counted: an app's devices in a span that ends in an hour.
   struct Place: Hashable {
     let origin: AppOrigin
@@ -176,7 +180,7 @@ final class DeathCounts {
   }
 
   private static let most = 1_000
-  /// Other processes call devices dead, too: counted again after so many milliseconds.
+  /// Other processes call devices invalid, too: counted again after so many milliseconds.
   private static let patience: UInt64 = 10_000
   /// Of what is left this process may use up one part in so many unseen, so that as many processes may.
   private static let sharers = 8

@@ -16,7 +16,7 @@ struct TokenInvalidator {
   /// What is to be said about one device on `invalid-tokens`.
   struct Publication: Equatable {
     let device: DeviceKey
-    /// nil: a tombstone, the token lives again.
+    /// nil: a tombstone, the token is valid again.
     let record: InvalidTokenRecord?
   }
 
@@ -37,7 +37,7 @@ struct TokenInvalidator {
   private let clockSkew: Int64
   let badTokenLimit: Int
   let norms = UnregisteredNorms()
-  let deathCounts = DeathCounts()
+  let invalidationCounts = InvalidationCounts()
   let waveClock = WaveClock()
   /// By topic: what a crash in a judgement blames.
   private let hands: [String: RecordInHand]
@@ -172,7 +172,7 @@ struct TokenInvalidator {
     return page.count == limit ? page.last : nil
   }
 
-  /// Declares tokens dead that were called bad again, a page of them, in the caller's transaction.
+  /// Declares tokens invalid that were called bad again, a page of them, in the caller's transaction.
   ///
   /// - Parameters:
   ///   - now: all answers until then are judged, milliseconds since the epoch.
@@ -201,7 +201,7 @@ struct TokenInvalidator {
 /// What a batch comes to.
 struct Tally {
   private var counts = Array(repeating: 0, count: FeedbackCounter.allCases.count)
-  /// Devices that this batch declares dead.
+  /// Devices that this batch declares invalid.
   var marks: DeviceMarks<DeviceKey>
   /// Those of them that a wave holds back.
   var held: Set<DeviceKey> = []

@@ -8,7 +8,7 @@ enum IngestCounter: Int, CounterKey {
   case requests
   /// Notifications handed to Kafka.
   case notifications
-  /// Tokens known to be dead.
+  /// Tokens known to be invalid.
   case suppressed
   /// Requests that were refused as a whole.
   case badRequests

@@ -151,7 +151,7 @@ extension IngestLoop {
 
   // MARK: What does not become a notification
 
-  /// A token known to be dead: a receipt instead of a notification.
+  /// A token known to be invalid: a receipt instead of a notification.
   private func suppress(_ token: UnsafeRawBufferPointer) -> Bool {
     guard output.hasRoomForReceipt() else { return false }
     var line = receiptLine(.suppressed)

@@ -10,7 +10,7 @@ import ServiceKit
 
 /// The one thread of ingest: membership in the group, requests, notifications, commits.
 ///
-/// A turn takes what Kafka acknowledged, follows the group and the table of dead tokens, works on the batch of
+/// A turn takes what Kafka acknowledged, follows the group and the table of invalid tokens, works on the batch of
 /// requests at hand, and commits. It takes a further batch only when the last one is done, and stops in the
 /// middle of a request when Kafka has no room or the readers are behind: what waits, waits in Kafka.
 final class IngestLoop {
@@ -49,7 +49,7 @@ final class IngestLoop {
   let tokenText = UnsafeMutablePointer<UInt8>.allocate(capacity: 512)
   private var nextLook: UInt64 = 0
 
-  /// Reads the table of dead tokens, and joins the group.
+  /// Reads the table of invalid tokens, and joins the group.
   init(
     _ settings: IngestSettings, _ context: ServiceContext, _ names: TopicNames,
     _ cluster: ClusterView
@@ -79,7 +79,7 @@ final class IngestLoop {
 
   deinit { tokenText.deallocate() }
 
-  /// Requests taken before the table is read would notify dead tokens: worth a wait, not an outage.
+  /// Requests taken before the table is read would notify invalid tokens: worth a wait, not an outage.
   private static func catchUp(
     _ invalidTokens: InvalidTokens, _ context: ServiceContext, _ loop: ServiceLoop
   ) {

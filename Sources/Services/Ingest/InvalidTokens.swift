@@ -5,7 +5,7 @@ import EventLoop
 import Kafka
 import Records
 
-/// The tokens known to be dead: follows `push.invalid-tokens` from its beginning.
+/// The tokens known to be invalid: follows `push.invalid-tokens` from its beginning.
 ///
 /// Owner: the ingest loop.
 final class InvalidTokens {
@@ -55,7 +55,7 @@ final class InvalidTokens {
     suffix.append(request.environment.name)
   }
 
-  /// Whether the token (lower case) is known to be dead for the request's app and environment.
+  /// Whether the token (lower case) is known to be invalid for the request's app and environment.
   func contains(_ token: UnsafeRawBufferPointer) -> Bool {
     if keys.count == 0 { return false }
     key.removeAll()

@@ -34,7 +34,7 @@ struct CommandList {
   func answer(_ arguments: [String], width: Int) -> Answer {
     let first = arguments.first ?? ""
     if ["--version", "-V", "version"].contains(first) {
-      return Answer(output: "\(program) \(Version.text)\n")
+      return Answer(output: Version.lines(program).map { "\($0)\n" }.joined())
     }
     let isFamily = commands.contains { $0.words.count > 1 && $0.words[0] == first }
     let family = isFamily ? [first] : []

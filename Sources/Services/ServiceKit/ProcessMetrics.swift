@@ -20,7 +20,9 @@ struct ProcessMetrics {
   }
 
   var samples: [MetricSample] {
-    var samples = [MetricSample(ProgramMetrics.buildInfo, [program, Version.text], 1)]
+    var samples = [
+      MetricSample(ProgramMetrics.buildInfo, [program, Version.text, Version.commit], 1)
+    ]
     if let figures = Self.figures {
       samples += [
         MetricSample(

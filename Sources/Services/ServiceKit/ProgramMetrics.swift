@@ -4,8 +4,8 @@ public import Telemetry
 /// The metrics that every program has on `/metrics`.
 public enum ProgramMetrics {
   static let buildInfo = Metric(
-    "martlet_build_info", .gauge, labels: ["program", "version"], bound: "1", merge: .highest,
-    "1, with the program and its release as labels.")
+    "martlet_build_info", .gauge, labels: ["program", "version", "commit"], bound: "1",
+    merge: .highest, "1, with the program, its release and its commit as labels.")
   static let ready = Metric(
     "martlet_ready", .gauge, merge: .lowest,
     event: "ready", "1 while /readyz answers 200: the process is ready.")

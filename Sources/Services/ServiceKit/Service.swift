@@ -55,8 +55,3 @@ public struct ServiceFailure: Error, Sendable, CustomStringConvertible {
     self.status = status
   }
 }
-
-/// The release, as `--version` prints it.
-public enum Version {
-  public static let text = "0.1.0"
-}

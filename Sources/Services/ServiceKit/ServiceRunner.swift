@@ -71,7 +71,7 @@ public enum ServiceRunner {
         return done
       }
       if flags.isVersion {
-        StandardOutput.line("\(program) \(Version.text)")
+        for line in Version.lines(program) { StandardOutput.line(line) }
         return done
       }
       if flags.isCheck { return Checkup.run(service, program: program, flags, table) }

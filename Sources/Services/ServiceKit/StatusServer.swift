@@ -101,7 +101,13 @@ struct StatusPages: Sendable {
   }
 
   var version: HTTPResponse {
-    json(["program": .string(context.name), "version": .string(Version.text)])
+    let libraries = LoadedLibraries.versions.map {
+      JSONObject.Member(key: $0.name, value: .string($0.version))
+    }
+    return json([
+      "program": .string(context.name), "version": .string(Version.text),
+      "commit": .string(Version.commit), "libraries": .object(JSONObject(libraries)),
+    ])
   }
 
   var state: HTTPResponse {

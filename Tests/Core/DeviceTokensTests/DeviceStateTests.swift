@@ -10,11 +10,11 @@ import Testing
 
   @Test func `a mark counts until a registration at its limit or later`() {
     var state = DeviceState(presence: .registered(at: 100), mark: mark(100))
-    #expect(state.isDead && !state.isMarkObsolete)
+    #expect(state.isInvalid && !state.isMarkObsolete)
     state.apply(.registered(at: 101))
-    #expect(!state.isDead && state.isMarkObsolete)
+    #expect(!state.isInvalid && state.isMarkObsolete)
     state.apply(DeviceState.Mark?.none)
-    #expect(!state.isDead && !state.isMarkObsolete && !state.isEmpty)
+    #expect(!state.isInvalid && !state.isMarkObsolete && !state.isEmpty)
   }
 
   @Test func `the newest fact counts in any order, and of two at one time the later record`() {

@@ -4,7 +4,8 @@ import Random
 import Testing
 
 @Suite struct RecentInvalidationsTests {
-  @Test func `what was requested before the dead push was sent is of no use, what came later is`() {
+  @Test
+  func `what was requested before the invalid push was sent is of no use, what came later is`() {
     var recent = RecentInvalidations(capacity: 64)
     #expect(recent.isEmpty(now: 5) && !recent.covers(7, created: 0, now: 5))
     recent.note(7, sentAt: 10_000, now: 5)

@@ -20,7 +20,7 @@ import Testing
     return known
   }
 
-  private func isDead(
+  private func isInvalid(
     _ suspicion: Suspicion?, now: Int64, registeredAt: Int64? = nil, waves: [BadTokenWave] = []
   ) -> Bool {
     suspicion?.isConfirmed(now: now, registeredAt: registeredAt, waves: waves) == true
@@ -29,16 +29,16 @@ import Testing
   @Test func `two answers a day apart confirm each other, once no wave can follow`() {
     let twice = cast([0, Self.day])
     #expect(twice?.count == 2 && twice?.lastSentAt == Self.day - 1)
-    #expect(!isDead(twice, now: Self.day + Self.hour - 1))
-    #expect(isDead(twice, now: Self.day + Self.hour))
-    #expect(!isDead(cast([0, Self.day - 1]), now: 9 * Self.day))
-    #expect(!isDead(cast([0]), now: 9 * Self.day))
+    #expect(!isInvalid(twice, now: Self.day + Self.hour - 1))
+    #expect(isInvalid(twice, now: Self.day + Self.hour))
+    #expect(!isInvalid(cast([0, Self.day - 1]), now: 9 * Self.day))
+    #expect(!isInvalid(cast([0]), now: 9 * Self.day))
     #expect(cast([5, 5, 4])?.count == 1, "read again")
   }
 
   @Test func `a token that is not for its topic is a mistake of configuration`() {
     let twice = cast([0, Self.day], reason: "DeviceTokenNotForTopic")
-    #expect(!isDead(twice, now: 9 * Self.day))
+    #expect(!isInvalid(twice, now: 9 * Self.day))
   }
 
   @Test func `answers from before a registration do not count`() {
@@ -48,18 +48,18 @@ import Testing
     let later = Suspicion.cast(
       at: Self.day, sentAt: 0, reason: "BadDeviceToken", known: known, registeredAt: 3, waves: [])
     #expect(later?.firstAt == Self.day && later?.count == 1)
-    #expect(!isDead(cast([0, Self.day]), now: 9 * Self.day, registeredAt: 3))
+    #expect(!isInvalid(cast([0, Self.day]), now: 9 * Self.day, registeredAt: 3))
   }
 
   @Test func `answers of a wave do not count, neither as the first nor as the last`() {
     let wave = BadTokenWave(from: -10, until: 10)
     #expect(cast([0, Self.day], waves: [wave])?.firstAt == Self.day)
     let twice = cast([0, Self.day])
-    #expect(!isDead(twice, now: 9 * Self.day, waves: [wave]))
+    #expect(!isInvalid(twice, now: 9 * Self.day, waves: [wave]))
     #expect(
-      !isDead(
+      !isInvalid(
         twice, now: 9 * Self.day, waves: [BadTokenWave(from: Self.day - 1, until: Self.day + 1)]))
-    #expect(isDead(twice, now: 9 * Self.day, waves: [BadTokenWave(from: 11, until: 12)]))
+    #expect(isInvalid(twice, now: 9 * Self.day, waves: [BadTokenWave(from: 11, until: 12)]))
   }
 
   @Test func `the breaker opens above the limit, stays open, and a later wave is another one`() {
@@ -89,7 +89,7 @@ import Testing
     #expect(cause("Unregistered", "production", 0).contains("campaign"))
   }
 
-  // MARK: Tokens that are called dead
+  // MARK: Tokens that are called invalid
 
   @Test func `the peak of some times is where most of them lie within an hour`() {
     #expect(BadTokenWave.peak(of: []) == nil)
@@ -138,9 +138,9 @@ import Testing
 
   @Test func `a wave is believed when its devices show too little life beside the others`() {
     func believed(
-      _ held: Int, _ alive: Int, of known: Int, _ knownAlive: Int, age: Int64 = Self.day
+      _ held: Int, _ valid: Int, of known: Int, _ knownValid: Int, age: Int64 = Self.day
     ) -> Bool {
-      WaveEvidence(held: held, heldAlive: alive, known: known, knownAlive: knownAlive)
+      WaveEvidence(held: held, heldValid: valid, known: known, knownValid: knownValid)
         .isBelieved(age: age)
     }
     // 15,000 of a million, of which a tenth registers within a day.
@@ -155,8 +155,8 @@ import Testing
     #expect(!believed(300, 0, of: 20_000, 1_000))
     #expect(!believed(15_000, 0, of: 1_000_000, 0))
     #expect(!believed(15_000, 0, of: 0, 0))
-    #expect(WaveEvidence(held: .max, heldAlive: 0, known: .max, knownAlive: .max).expected == .max)
-    #expect(WaveEvidence(held: 5, heldAlive: 0, known: 5, knownAlive: 9).expected == 5)
+    #expect(WaveEvidence(held: .max, heldValid: 0, known: .max, knownValid: .max).expected == .max)
+    #expect(WaveEvidence(held: 5, heldValid: 0, known: 5, knownValid: 9).expected == 5)
   }
 
   @Test func `an answer that a wave holds back is noted, and noted once`() {
@@ -173,6 +173,6 @@ import Testing
     let second = Suspicion.held(mark(20), known: first)
     #expect(second?.firstAt == 10 && second?.lastAt == 20 && second?.count == 2)
     #expect(Suspicion.held(mark(20, "ExpiredToken"), known: first)?.firstAt == 20)
-    #expect(!isDead(second, now: 100 * Self.day), "the next answer decides, not time")
+    #expect(!isInvalid(second, now: 100 * Self.day), "the next answer decides, not time")
   }
 }

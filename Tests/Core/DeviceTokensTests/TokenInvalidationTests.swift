@@ -49,12 +49,12 @@ import Testing
   @Test func `the earliest revival is the first registration that keeps the token`() {
     for timestamp in [nil, 500] as [Int64?] {
       for skew in [0, 200] as [Int64] {
-        let alive = TokenInvalidation.earliestRevival(
+        let valid = TokenInvalidation.earliestRevival(
           timestamp: timestamp, sentAt: 1_000, skew: skew)
-        let kept = verdict(410, nil, timestamp: timestamp, registeredAt: alive, skew: skew)
-        let dead = verdict(410, nil, timestamp: timestamp, registeredAt: alive - 1, skew: skew)
+        let kept = verdict(410, nil, timestamp: timestamp, registeredAt: valid, skew: skew)
+        let invalid = verdict(410, nil, timestamp: timestamp, registeredAt: valid - 1, skew: skew)
         #expect(kept == .keep(.registeredLater))
-        #expect(dead == .invalidate(since: timestamp ?? 1_000))
+        #expect(invalid == .invalidate(since: timestamp ?? 1_000))
       }
     }
   }

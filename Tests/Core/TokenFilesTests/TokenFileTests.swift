@@ -113,12 +113,12 @@ import Testing
 
     """
 
-  @Test func `a dump of pg_dump gives dead tokens of rpush and the application's devices`() {
+  @Test func `a dump of pg_dump gives invalid tokens of rpush and the application's devices`() {
     let found = items(.rpush, copy)
     let known = tokens(found)
     #expect(known.map(\.token) == ["00ff", "aa", "ee"])
     #expect(known[0].app == "com.example.shop" && known[0].environment == .production)
-    #expect(known[0].death?.since == 1_793_527_200_250 && known[0].registeredAt == nil)
+    #expect(known[0].invalidation?.since == 1_793_527_200_250 && known[0].registeredAt == nil)
     #expect(known[1].app == nil && known[1].environment == .sandbox)
     #expect(known[2].registeredAt == 1_793_523_600_000 && known[2].details.user == "17")
     #expect(known[2].details.locale == "en\tGB")

@@ -312,7 +312,7 @@ private struct JudgedDevice {
     _ = (state.history.changes, DeviceHistory(text: state.history.text))
     var later = state
     later.apply(.registered(at: HostileRecord.now + OutsideTime.skew + 10_001))
-    if later.isDead { problem = "dead for ever" }
+    if later.isInvalid { problem = "dead for ever" }
   }
 }
 

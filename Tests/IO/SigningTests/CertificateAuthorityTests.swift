@@ -15,7 +15,9 @@ import Testing
       try certificate.write(
         certificate: "\(folder)/certificate.pem", key: "\(folder)/key.pem")
       try File.write("\(folder)/root.pem", authority.certificatePEM)
-      let text = openssl("x509 -in \(folder)/certificate.pem -noout -text").output
+      let text = openssl(
+        "x509 -in \(folder)/certificate.pem -noout -text -nameopt RFC2253"
+      ).output
       body(folder, text)
     }
   }
@@ -60,8 +62,8 @@ import Testing
   @Test func `a client certificate carries its app, its topics and its environments`() throws {
     let issued = try authority.issueClient(bundleID: "com.example.app", forSandbox: false)
     try inspected(issued) { folder, text in
-      #expect(text.contains("UID = com.example.app"))
-      #expect(text.contains("CN = Apple Push Services: com.example.app"))
+      #expect(text.contains("UID=com.example.app"))
+      #expect(text.contains("CN=Apple Push Services: com.example.app"))
       #expect(text.contains("TLS Web Client Authentication"))
       #expect(text.contains("1.2.840.113635.100.6.3.2"))
       #expect(!text.contains("1.2.840.113635.100.6.3.1:"))

@@ -18,13 +18,13 @@ import Testing
 
   private func put(
     _ store: TokenStore, _ identity: DeviceIdentity? = nil, registered: Int64? = nil,
-    deadSince: Int64? = nil
+    invalidSince: Int64? = nil
   ) throws(StoreError) {
     try store.put(
       identity ?? device,
       DeviceState(
         presence: registered.map { .registered(at: $0) },
-        mark: deadSince.map {
+        mark: invalidSince.map {
           DeviceState.Mark(
             since: $0, aliveFrom: $0 + 1, reason: "Unregistered", recordedAt: $0 + 1)
         }))
@@ -64,16 +64,16 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `a mark that a registration refutes is no dead token, and is found`(kind: DatabaseKind)
+  func `a mark that a registration refutes is no invalid token, and is found`(kind: DatabaseKind)
     throws
   {
     let location = try kind.location(in: folder)
     let store = try open(location)
     let reader = try TokenStoreReader(location)
-    try put(store, registered: 5, deadSince: 5)
+    try put(store, registered: 5, invalidSince: 5)
     #expect(try reader.invalidCount() == 1)
     #expect(try store.refutedMarks(after: nil, limit: 10).isEmpty)
-    try put(store, registered: 6, deadSince: 5)
+    try put(store, registered: 6, invalidSince: 5)
     #expect(try reader.invalidCount() == 0)
     #expect(try store.refutedMarks(after: nil, limit: 10) == [device])
     #expect(try store.refutedMarks(after: device, limit: 10).isEmpty)
@@ -83,17 +83,17 @@ import Testing
   func `rows are counted by state, each device once`(kind: DatabaseKind) throws {
     let location = try kind.location(in: folder)
     let store = try open(location)
-    let none = TokenStoreReader.StateCounts(live: 0, removed: 0, dead: 0, suspected: 0)
+    let none = TokenStoreReader.StateCounts(valid: 0, removed: 0, invalid: 0, suspected: 0)
     #expect(try TokenStoreReader(location).stateCounts() == none)
     func identity(_ number: Int) -> DeviceIdentity {
       DeviceIdentity(token: "0\(number)", app: "com.example.app", environment: .sandbox)
     }
     let mark = DeviceState.Mark(since: 5, aliveFrom: 6, reason: "Unregistered", recordedAt: 7)
     try put(store, identity(1), registered: 5)
-    try put(store, identity(2), registered: 5, deadSince: 5)
-    try put(store, identity(3), deadSince: 5)
+    try put(store, identity(2), registered: 5, invalidSince: 5)
+    try put(store, identity(3), invalidSince: 5)
     // A registration refutes the mark, whoever takes it back.
-    try put(store, identity(4), registered: 6, deadSince: 5)
+    try put(store, identity(4), registered: 6, invalidSince: 5)
     try store.put(identity(5), DeviceState(presence: .removed(at: 4)))
     try store.put(identity(6), DeviceState(presence: .removed(at: 4), mark: mark))
     try store.put(
@@ -101,7 +101,7 @@ import Testing
       Suspicion(firstAt: 8, lastAt: 8, lastSentAt: 8, count: 1, reason: "BadDeviceToken"))
     #expect(
       try TokenStoreReader(location).stateCounts()
-        == TokenStoreReader.StateCounts(live: 2, removed: 1, dead: 3, suspected: 1))
+        == TokenStoreReader.StateCounts(valid: 2, removed: 1, invalid: 3, suspected: 1))
   }
 
   @Test(arguments: DatabaseKind.allCases)
@@ -183,7 +183,7 @@ import Testing
   func `apps and environments are apart`(kind: DatabaseKind) throws {
     let location = try kind.location(in: folder)
     let store = try open(location)
-    try put(store, deadSince: 5)
+    try put(store, invalidSince: 5)
     let other = DeviceIdentity(token: "00ff", app: "com.example.app", environment: .sandbox)
     #expect(try store.device(other).isEmpty)
   }
@@ -254,19 +254,19 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `a reader sees counts and dead tokens beside the writer`(kind: DatabaseKind) throws {
+  func `a reader sees counts and invalid tokens beside the writer`(kind: DatabaseKind) throws {
     let location = try kind.location(in: folder)
     let store = try open(location)
     let reader = try TokenStoreReader(location)
     #expect(try reader.deviceCount() == 0)
     try put(store, registered: 1)
-    let dead = DeviceIdentity(token: "aa", app: "com.example.app", environment: .sandbox)
-    try put(store, dead, deadSince: 5)
+    let invalid = DeviceIdentity(token: "aa", app: "com.example.app", environment: .sandbox)
+    try put(store, invalid, invalidSince: 5)
     #expect(try reader.deviceCount() == 2)
     #expect(try reader.invalidCount() == 1)
     #expect(
       try reader.invalidDevices()
-        == [InvalidDevice(device: dead, since: 5, reason: "Unregistered")])
+        == [InvalidDevice(device: invalid, since: 5, reason: "Unregistered")])
     #expect(try reader.invalidDevices(limit: 0).isEmpty)
   }
 
@@ -287,7 +287,7 @@ import Testing
     }
     try store.transaction { () throws(StoreError) in
       for number in 0..<500 where number % 5 != 0 {
-        try put(store, identity(number), deadSince: 1)
+        try put(store, identity(number), invalidSince: 1)
       }
       for number in stride(from: 0, to: 500, by: 5) {
         try put(store, identity(number), registered: 1)
@@ -299,7 +299,8 @@ import Testing
     #expect(page == Array(expected[11...12]))
   }
 
-  @Test func `a database of the first schema is brought up to date, and its dead tokens can live`()
+  @Test
+  func `a database of the first schema is brought up to date, and its invalid tokens can be valid again`()
     throws
   {
     let path = folder.file("old.db")

@@ -39,9 +39,9 @@ import Testing
   @Test func `a device that registered later must not be dead`() {
     let device = DemoGateway.Device(token: "ab", app: "com.example.a")
     auditor.gatewayForgot(device)
-    #expect(auditor.dead == [device])
+    #expect(auditor.invalid == [device])
     auditor.registeredAgain(device)
-    #expect(auditor.dead == [])
+    #expect(auditor.invalid == [])
     #expect(auditor.unregistered == [device])
   }
 

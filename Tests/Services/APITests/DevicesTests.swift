@@ -120,7 +120,7 @@ private let lower = token.lowercased()
       environment: environment)
   }
 
-  private static func dead(_ time: Int64) -> DeviceState {
+  private static func invalid(_ time: Int64) -> DeviceState {
     DeviceState(
       mark: .init(since: time - 5, aliveFrom: time - 4, reason: "Unregistered", recordedAt: time))
   }
@@ -140,13 +140,13 @@ private let lower = token.lowercased()
     let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
-    let alive = Self.device(3)
+    let valid = Self.device(3)
     try Self.put(
       store,
       [
         Self.device(1): DeviceState(presence: .registered(at: 7)),
-        Self.device(2): Self.dead(100),
-        alive: DeviceState(
+        Self.device(2): Self.invalid(100),
+        valid: DeviceState(
           presence: .registered(at: 200),
           mark: .init(since: 95, aliveFrom: 96, reason: "Unregistered", recordedAt: 100)),
         Self.device(4, .sandbox): DeviceState(presence: .removed(at: 9)),
@@ -161,10 +161,10 @@ private let lower = token.lowercased()
     let registered = try get(Self.device(1))
     #expect(registered.0 == 200 && registered.1["state"] == "registered")
     #expect(registered.1["registered_at"]?.int == 7)
-    let dead = try get(Self.device(2))
-    #expect(dead.1["state"] == "invalid" && dead.1["reason"] == "Unregistered")
-    #expect(dead.1["invalid_since"]?.int == 95 && dead.1["recorded_at"]?.int == 100)
-    #expect(try get(alive).1["state"] == "registered" && get(alive).1["reason"] == nil)
+    let invalid = try get(Self.device(2))
+    #expect(invalid.1["state"] == "invalid" && invalid.1["reason"] == "Unregistered")
+    #expect(invalid.1["invalid_since"]?.int == 95 && invalid.1["recorded_at"]?.int == 100)
+    #expect(try get(valid).1["state"] == "registered" && get(valid).1["reason"] == nil)
     #expect(try get(Self.device(4, .sandbox)).1["state"] == "removed")
     #expect(try get(Self.device(4)).0 == 404)
     #expect(try get(Self.device(1, app: "a.b")).0 == 403)
@@ -172,7 +172,7 @@ private let lower = token.lowercased()
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `dead tokens come in stable pages: each once and in order, while others are written`(
+  func `invalid tokens come in stable pages: each once and in order, while others are written`(
     kind: DatabaseKind
   ) throws {
     let folder = TemporaryFolder()
@@ -181,10 +181,10 @@ private let lower = token.lowercased()
     var states: [DeviceIdentity: DeviceState] = [:]
     for number in 0..<500 {
       states[Self.device(number, number % 2 == 0 ? .sandbox : .production)] =
-        Self.dead(1_000 + Int64(number / 10))
+        Self.invalid(1_000 + Int64(number / 10))
     }
     states[Self.device(900)] = DeviceState(presence: .registered(at: 5))
-    states[Self.device(901, app: "a.b")] = Self.dead(1_000)
+    states[Self.device(901, app: "a.b")] = Self.invalid(1_000)
     try Self.put(store, states)
     let fixture = try APIFixture(["--database", location])
     var seen: [String] = []
@@ -202,7 +202,7 @@ private let lower = token.lowercased()
         try Self.put(
           store,
           [
-            Self.device(2_000): Self.dead(9_000),
+            Self.device(2_000): Self.invalid(9_000),
             Self.device(0, .sandbox): DeviceState(presence: .registered(at: 99_999)),
           ])
       }

@@ -50,8 +50,9 @@ import Testing
       try HTTPClient(roots: folder.file("other")).post(
         fixture.url, request, headers: authorization)
     }
+    // By a client of its own: from 8.14 on libcurl sends what is for http: over an encrypted connection that it has.
     let plain = fixture.url.replacing("https:", with: "http:")
-    #expect((try? client.post(plain, request, headers: authorization).status) != 202)
+    #expect((try? HTTPClient().post(plain, request, headers: authorization).status) != 202)
   }
 
   @Test func `a key that others may read, or with a pass phrase, ends the start with the cure`()

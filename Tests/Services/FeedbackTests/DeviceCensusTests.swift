@@ -25,11 +25,12 @@ import Testing
       let own = context.counters.samples.filter { $0.metric == FeedbackMetrics.devices }
       return Dictionary(uniqueKeysWithValues: own.map { ($0.labels[0], $0.value) })
     }
-    #expect(eventually { counts()["live"] == .integer(0) })
+    #expect(eventually { counts()["valid"] == .integer(0) })
     try store.put(FeedbackFixture.device(1).identity, DeviceState(presence: .registered(at: 3)))
     try store.put(FeedbackFixture.device(2).identity, DeviceState(presence: .removed(at: 3)))
     let expected: [String: MetricValue] = [
-      "live": .integer(1), "removed": .integer(1), "dead": .integer(0), "suspected": .integer(0),
+      "valid": .integer(1), "removed": .integer(1), "invalid": .integer(0),
+      "suspected": .integer(0),
     ]
     #expect(eventually { counts() == expected })
   }

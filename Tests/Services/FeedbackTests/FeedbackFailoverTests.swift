@@ -13,7 +13,8 @@ import Testing
 @Suite(.serialized) struct FeedbackFailoverTests {
   private typealias Fixture = FeedbackFixture
 
-  @Test func `a server that dies and comes back loses no registration and no dead token`() throws {
+  @Test func `a server that dies and comes back loses no registration and no invalid token`() throws
+  {
     let server = try PostgresServer()
     let fixture = try Fixture()
     let location = try server.newDatabase("failover")

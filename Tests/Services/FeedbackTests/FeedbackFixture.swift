@@ -91,7 +91,7 @@ final class FeedbackFixture {
       CommandLineFlags(
         [
           "--topic-prefix", kafka.prefix, "--database", database ?? self.database,
-          // Hundreds of dead tokens at once are a wave otherwise.
+          // Hundreds of invalid tokens at once are a wave otherwise.
           "--bad-token-limit", "1000000",
         ] + flags,
         for: FeedbackSettings.table))
@@ -101,7 +101,7 @@ final class FeedbackFixture {
     return try RunningFeedback(settings, values)
   }
 
-  /// Dead tokens in the database, once there are this many (or the time is up).
+  /// Invalid tokens in the database, once there are this many (or the time is up).
   func invalid(atLeast count: Int) -> [InvalidDevice] {
     var devices: [InvalidDevice] = []
     _ = eventually(withinMilliseconds: 20_000) {

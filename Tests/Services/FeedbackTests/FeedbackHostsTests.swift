@@ -29,15 +29,15 @@ import Testing
   }
 
   @Test(arguments: counts)
-  func `a second host with an empty disk declares nothing dead that was registered later`(
+  func `a second host with an empty disk declares nothing invalid that was registered later`(
     counts: [String: Int]
   ) throws {
     let fixture = try Fixture(counts: counts)
     let first = try fixture.start()
     defer { first.stop() }
-    let live = (1...40).map { Fixture.device($0) }
-    let dead = (101...120).map { Fixture.device($0) }
-    try fixture.send(live.map { DeviceRecord(device: $0, event: .registered(at: 5_000)) })
+    let valid = (1...40).map { Fixture.device($0) }
+    let invalid = (101...120).map { Fixture.device($0) }
+    try fixture.send(valid.map { DeviceRecord(device: $0, event: .registered(at: 5_000)) })
     #expect(
       try eventually(withinMilliseconds: 20_000) {
         try fixture.committed(fixture.names.devices, partitions: counts["devices"] ?? 4) == 40
@@ -50,20 +50,21 @@ import Testing
     var sent = 0
     #expect(
       try eventually(withinMilliseconds: 30_000) {
-        try fixture.send((live + dead).map { Fixture.feedback($0) })
-        sent += live.count + dead.count
+        try fixture.send((valid + invalid).map { Fixture.feedback($0) })
+        sent += valid.count + invalid.count
         return eventually(withinMilliseconds: 2_000) { judged("feedback") >= sent }
           && second.count("feedback") > 0
       })
-    #expect(judged("invalidated") >= dead.count)
-    #expect(eventually { invalid(fixture.database) == Set(dead.map(\.token)) })
-    #expect(eventually { invalid(other) == Set(dead.map(\.token)) })
-    let table = try fixture.published(keys: dead.count)
-    #expect(Set(table.filter { $0.value != nil }.keys) == Set(dead.map(\.description)))
+    #expect(judged("invalidated") >= invalid.count)
+    #expect(eventually { self.invalid(fixture.database) == Set(invalid.map(\.token)) })
+    #expect(eventually { self.invalid(other) == Set(invalid.map(\.token)) })
+    let table = try fixture.published(keys: invalid.count)
+    #expect(Set(table.filter { $0.value != nil }.keys) == Set(invalid.map(\.description)))
   }
 
   @Test(arguments: counts)
-  func `a dead mark that comes after its tombstone is taken back`(counts: [String: Int]) throws {
+  func `an invalid mark that comes after its tombstone is taken back`(counts: [String: Int]) throws
+  {
     let fixture = try Fixture(counts: counts)
     let device = Fixture.device(1)
     try fixture.send([Fixture.feedback(device)])
@@ -76,7 +77,7 @@ import Testing
       device: device, invalidSince: 1_000, reason: "Unregistered", at: 2_000)
     try fixture.produce(fixture.names.invalidTokens, [(late.key, late.value)])
     #expect(try eventually(withinMilliseconds: 20_000) { try mark(fixture, device) == nil })
-    #expect(eventually { invalid(fixture.database).isEmpty })
+    #expect(eventually { self.invalid(fixture.database).isEmpty })
   }
 
   @Test func `a registration counts in whatever partition its producer put it`() throws {
@@ -114,12 +115,12 @@ import Testing
   @Test func `a lost disk ends in the rows that were on it`() throws {
     let fixture = try Fixture()
     let first = try fixture.start()
-    let (kept, dead, revived) = (Fixture.device(1), Fixture.device(2), Fixture.device(3))
-    try fixture.send([dead, revived].map { Fixture.feedback($0) })
+    let (kept, invalid, revived) = (Fixture.device(1), Fixture.device(2), Fixture.device(3))
+    try fixture.send([invalid, revived].map { Fixture.feedback($0) })
     #expect(fixture.invalid(atLeast: 2).count == 2)
     try fixture.send([
       DeviceRecord(device: kept, event: .registered(at: 5_000)),
-      DeviceRecord(device: dead, event: .registered(at: 500)),
+      DeviceRecord(device: invalid, event: .registered(at: 500)),
     ])
     #expect(eventually { first.count("devices") == 2 })
     first.stop()
@@ -131,6 +132,6 @@ import Testing
     try fixture.send([Fixture.feedback(kept)])
     #expect(eventually(withinMilliseconds: 20_000) { second.count("kept") == 1 })
     #expect(try eventually { try mark(fixture, revived) == nil })
-    #expect(eventually { invalid(new) == [dead.token] })
+    #expect(eventually { self.invalid(new) == [invalid.token] })
   }
 }

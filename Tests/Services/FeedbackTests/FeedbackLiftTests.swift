@@ -26,17 +26,17 @@ import Testing
     #expect(fixture.invalid(atLeast: 9).count == 9)
     let table = try KafkaTable(fixture.kafka.configuration, topic: fixture.names.invalidTokens)
     defer { table.close() }
-    var dead: Set<String> = []
+    var invalid: Set<String> = []
     func follow() {
       table.poll(timeoutMilliseconds: 5) { key, value in
         let text = String(decoding: key, as: UTF8.self)
-        if value == nil { dead.remove(text) } else { dead.insert(text) }
+        if value == nil { invalid.remove(text) } else { invalid.insert(text) }
       }
     }
     #expect(
       eventually(withinMilliseconds: 20_000) {
         follow()
-        return dead.count == 9
+        return invalid.count == 9
       })
     var times: [UInt64] = []
     for device in devices {
@@ -44,7 +44,7 @@ import Testing
       try fixture.send([DeviceRecord(device: device, event: .registered(at: 5_000))])
       let isLifted = eventually(withinMilliseconds: 30_000) {
         follow()
-        return !dead.contains(device.description)
+        return !invalid.contains(device.description)
       }
       #expect(isLifted)
       times.append(MonotonicClock.milliseconds() - start)

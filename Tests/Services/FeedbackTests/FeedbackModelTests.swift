@@ -46,12 +46,12 @@ import Testing
   }
 
   /// Without removals, and with producers that withdraw what Kafka has not acknowledged, the times of registrations and
-  /// answers alone decide which token is dead.
+  /// answers alone decide which token is invalid.
   @Test(arguments: seeds(300, 16, 4))
   func `in the state that the times dictate`(seed: UInt64, kind: DatabaseKind) throws {
     let model = try run(seed, kind, isShared: seed % 2 == 0, isStrict: true)
-    let dead = try model.hosts[0].states().filter { $0.value.isDead }.map(\.key)
-    #expect(Set(dead) == model.expectedDead, "seed \(seed)")
+    let invalid = try model.hosts[0].states().filter { $0.value.isInvalid }.map(\.key)
+    #expect(Set(invalid) == model.expectedInvalid, "seed \(seed)")
   }
 
   @discardableResult private func run(
@@ -232,8 +232,8 @@ private final class FeedbackModel {
     try renewHosts([0, 1, 2])
   }
 
-  /// Tokens that APNs called dead and that were not registered since.
-  var expectedDead: Set<DeviceIdentity> {
+  /// Tokens that APNs called invalid and that were not registered since.
+  var expectedInvalid: Set<DeviceIdentity> {
     Set(aliveFrom.filter { $0.value > registeredAt[$0.key] ?? .min }.keys)
   }
 
@@ -299,10 +299,10 @@ private final class FeedbackModel {
     let record = FeedbackFixture.feedback(
       FeedbackFixture.device(number), timestamp: below(3) == 0 ? nil : time, sentAt: time + 5)
     feedback.append(record)
-    let alive = TokenInvalidation.earliestRevival(
+    let valid = TokenInvalidation.earliestRevival(
       timestamp: record.timestamp, sentAt: record.sentAt)
     let device = record.device.identity
-    aliveFrom[device] = max(aliveFrom[device] ?? .min, alive)
+    aliveFrom[device] = max(aliveFrom[device] ?? .min, valid)
   }
 
   /// The owner reads to the ends, judges, and publishes; or loses its partition before Kafka has what it publishes.

@@ -40,9 +40,9 @@ import Testing
     throws
   {
     let fixture = try Fixture()
-    let (dead, revived) = (Fixture.device(1), Fixture.device(2))
+    let (invalid, revived) = (Fixture.device(1), Fixture.device(2))
     func send() throws {
-      try fixture.send([Fixture.feedback(dead), Fixture.feedback(revived)])
+      try fixture.send([Fixture.feedback(invalid), Fixture.feedback(revived)])
       try fixture.send([DeviceRecord(device: revived, event: .registered(at: 1_500))])
     }
     try send()
@@ -53,11 +53,11 @@ import Testing
     // The same records once more are what a crash before the commit leads to.
     try send()
     #expect(eventually { service.count("feedback") == 4 && service.count("devices") == 2 })
-    #expect(first.map(\.device.token) == [dead.token])
+    #expect(first.map(\.device.token) == [invalid.token])
     #expect(fixture.invalid(atLeast: 1) == first)
     #expect(try eventually { try fixture.committed(fixture.names.feedback) == 4 })
     let table = try fixture.published(keys: 1)
-    #expect(table[dead.description]??.contains("\"invalid_since\":1000") == true)
+    #expect(table[invalid.description]??.contains("\"invalid_since\":1000") == true)
     #expect(table[revived.description]?.flatMap { $0 } == nil)
   }
 }

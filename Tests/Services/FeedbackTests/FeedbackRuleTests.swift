@@ -63,7 +63,7 @@ import Testing
     return outcome
   }
 
-  /// Answers and registrations in any order end with the same token dead or alive, and judging them again
+  /// Answers and registrations in any order end with the same token invalid or valid, and judging them again
   /// publishes nothing.
   @Test(arguments: 0..<40 as Range<UInt64>)
   func `answers judged again publish nothing, with any clock skew and missing times`(
@@ -97,9 +97,9 @@ import Testing
       let once = try invalidator.store.device(device.identity)
       #expect(try judge(invalidator, answers).publications.isEmpty, "skew \(skew), order \(order)")
       #expect(try invalidator.store.device(device.identity) == once)
-      ends.append(once.isDead)
+      ends.append(once.isInvalid)
     }
-    #expect(Set(ends).count == 1, "dead in every order or in none")
+    #expect(Set(ends).count == 1, "invalid in every order or in none")
   }
 
   @Test func `a registration at the very moment of a push without a time keeps the token`() throws {
@@ -109,7 +109,7 @@ import Testing
       if isFirst { try register(invalidator, device, at: 50) }
       _ = try judge(invalidator, [answer])
       if !isFirst { try register(invalidator, device, at: 50) }
-      #expect(try invalidator.store.device(device.identity).isDead == false)
+      #expect(try invalidator.store.device(device.identity).isInvalid == false)
     }
   }
 
@@ -133,7 +133,8 @@ import Testing
     return outcome.publications.map(\.device)
   }
 
-  @Test func `a token called bad on two days is dead, unless it was registered between`() throws {
+  @Test func `a token called bad on two days is invalid, unless it was registered between`() throws
+  {
     let invalidator = try invalidator("two-days.db")
     _ = try judge(invalidator, [bad(1, at: 0), bad(2, at: 0), bad(3, at: 0), bad(4, at: 0)])
     _ = try judge(invalidator, [bad(1, at: Self.day / 2)])
@@ -166,7 +167,7 @@ import Testing
     let text = "\(try #require(alarms.first).fields)"
     #expect(text.contains("sandbox tokens sent to production"))
     #expect(text.contains("5 of them are registered for sandbox"))
-    // What is bad on two days in normal times, too, is dead; the wave's answers are not the first of them.
+    // What is bad on two days in normal times, too, is invalid; the wave's answers are not the first of them.
     _ = try judge(invalidator, [bad(3, at: 10 * Self.day)])
     #expect(try confirmed(invalidator, now: 11 * Self.day).isEmpty)
     _ = try judge(invalidator, [bad(3, at: 12 * Self.day)])
@@ -191,9 +192,9 @@ import Testing
     #expect(fields.contains("another app"))
   }
 
-  // MARK: Tokens that are called dead
+  // MARK: Tokens that are called invalid
 
-  private func dead(
+  private func invalid(
     _ number: Int, at time: Int64, status: UInt16 = 410, reason: String = "Unregistered"
   ) -> FeedbackRecord {
     Fixture.feedback(
@@ -214,19 +215,19 @@ import Testing
     return outcome.publications.count
   }
 
-  private func isDead(_ invalidator: TokenInvalidator, _ number: Int) throws -> Bool {
-    try invalidator.store.device(Fixture.device(number).identity).isDead
+  private func isInvalid(_ invalidator: TokenInvalidator, _ number: Int) throws -> Bool {
+    try invalidator.store.device(Fixture.device(number).identity).isInvalid
   }
 
-  /// 300 live tokens, and a 410 for each: by a proxy, a gateway gone wrong, or whoever writes to the topic.
+  /// 300 valid tokens, and a 410 for each: by a proxy, a gateway gone wrong, or whoever writes to the topic.
   @Test(arguments: [300, 40, 7])
-  func `a wave of 410s raises one alarm and leaves no token dead`(batch: Int) throws {
+  func `a wave of 410s raises one alarm and leaves no token invalid`(batch: Int) throws {
     let invalidator = try invalidator("410-\(batch).db")
     for number in 1...300 { try register(invalidator, Fixture.device(number), at: 1) }
     var alarms: [BadTokenAlarm] = []
     var numbers = Array(1...300)[...]
     while !numbers.isEmpty {
-      let records = numbers.prefix(batch).map { dead($0, at: 5 * Self.day + Int64($0)) }
+      let records = numbers.prefix(batch).map { invalid($0, at: 5 * Self.day + Int64($0)) }
       numbers = numbers.dropFirst(batch)
       alarms += try judge(invalidator, records).alarms
     }
@@ -235,19 +236,19 @@ import Testing
     // What was published before the wave was one.
     let count = try withdraw(invalidator, now: 5 * Self.day + 400)
     #expect(count == (batch == 300 ? 0 : 100 / batch * batch))
-    #expect(try (1...300).count { try isDead(invalidator, $0) } == 0)
+    #expect(try (1...300).count { try isInvalid(invalidator, $0) } == 0)
     #expect(try withdraw(invalidator, now: 5 * Self.day + 400) == 0)
     // Nothing is lost: the next such answer about a token decides, on a quieter day.
-    _ = try judge(invalidator, [dead(7, at: 7 * Self.day)])
-    #expect(try isDead(invalidator, 7))
+    _ = try judge(invalidator, [invalid(7, at: 7 * Self.day)])
+    #expect(try isInvalid(invalidator, 7))
   }
 
   @Test func `a 410 that calls the token bad is a suspicion: two days are asked of it`() throws {
     let invalidator = try invalidator("410-bad.db")
-    let outcome = try judge(invalidator, [dead(1, at: 5, reason: "BadDeviceToken")])
+    let outcome = try judge(invalidator, [invalid(1, at: 5, reason: "BadDeviceToken")])
     #expect(outcome.publications.isEmpty)
     #expect(try confirmed(invalidator, now: 10 * Self.day).isEmpty)
-    _ = try judge(invalidator, [dead(1, at: 2 * Self.day, reason: "BadDeviceToken")])
+    _ = try judge(invalidator, [invalid(1, at: 2 * Self.day, reason: "BadDeviceToken")])
     #expect(try confirmed(invalidator, now: 3 * Self.day) == [Fixture.device(1)])
   }
 
@@ -291,10 +292,10 @@ import Testing
     try record.key.withUnsafeBytes { key in
       try record.value.withUnsafeBytes { try invalidator.apply(names.invalidTokens, key, $0) }
     }
-    #expect(try invalidator.store.device(device.identity).isDead)
+    #expect(try invalidator.store.device(device.identity).isInvalid)
     let later = WallClock.milliseconds() + OutsideTime.skew
     try register(invalidator, device, at: later)
-    #expect(try !invalidator.store.device(device.identity).isDead)
+    #expect(try !invalidator.store.device(device.identity).isInvalid)
   }
 
   @Test func `a registration in seconds or far in the future is refused with what is expected`() {

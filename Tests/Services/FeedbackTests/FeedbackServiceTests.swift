@@ -17,7 +17,7 @@ import Testing
   private typealias Fixture = FeedbackFixture
 
   @Test(arguments: DatabaseKind.allCases)
-  func `dead tokens are recorded and published, and their offsets committed`(kind: DatabaseKind)
+  func `invalid tokens are recorded and published, and their offsets committed`(kind: DatabaseKind)
     throws
   {
     let fixture = try Fixture(kind)
@@ -56,27 +56,27 @@ import Testing
     kind: DatabaseKind
   ) throws {
     let fixture = try Fixture(kind)
-    let (kept, dead, revived) = (Fixture.device(1), Fixture.device(2), Fixture.device(3))
+    let (kept, invalid, revived) = (Fixture.device(1), Fixture.device(2), Fixture.device(3))
     let service = try fixture.start()
     defer { service.stop() }
     try fixture.send([
       DeviceRecord(device: kept, event: .registered(at: 1_001)),
-      DeviceRecord(device: dead, event: .registered(at: 1_000)),
+      DeviceRecord(device: invalid, event: .registered(at: 1_000)),
     ])
     #expect(eventually(withinMilliseconds: 20_000) { service.count("devices") == 2 })
-    try fixture.send([kept, dead, revived].map { Fixture.feedback($0) })
+    try fixture.send([kept, invalid, revived].map { Fixture.feedback($0) })
     #expect(eventually { service.count("feedback") == 3 })
     #expect(service.count("kept") == 1)
     try fixture.send([DeviceRecord(device: revived, event: .registered(at: 1_500))])
     #expect(eventually { service.count("published") == 3 })
     let table = try fixture.published(keys: 2)
-    #expect(table[dead.description]??.contains("Unregistered") == true)
+    #expect(table[invalid.description]??.contains("Unregistered") == true)
     #expect(table[revived.description] == .some(nil), "a tombstone")
     #expect(table[kept.description] == nil)
-    #expect(fixture.invalid(atLeast: 1).map(\.device.token) == [dead.token])
+    #expect(fixture.invalid(atLeast: 1).map(\.device.token) == [invalid.token])
   }
 
-  @Test func `a bad token answer is a suspicion only and never makes a token dead`() throws {
+  @Test func `a bad token answer is a suspicion only and never makes a token invalid`() throws {
     let fixture = try Fixture()
     let service = try fixture.start()
     defer { service.stop() }

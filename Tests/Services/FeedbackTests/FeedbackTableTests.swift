@@ -17,7 +17,7 @@ import Testing
 
   private let ghost = FeedbackFixture.device(99)
 
-  /// A database with a dead token that no topic has.
+  /// A database with an invalid token that no topic has.
   private func prepare(
     _ fixture: Fixture, completeAt: Int64, topic: String? = nil,
     anchor: ChangelogPosition.Anchor? = nil
@@ -38,10 +38,10 @@ import Testing
   {
     let fixture = try Fixture(partitions: 1)
     let now = WallClock.milliseconds()
-    let dead = Fixture.device(1)
+    let invalid = Fixture.device(1)
     let first = try fixture.start()
-    try fixture.send([Fixture.feedback(dead)])
-    #expect(fixture.invalid(atLeast: 1).map(\.device.token) == [dead.token])
+    try fixture.send([Fixture.feedback(invalid)])
+    #expect(fixture.invalid(atLeast: 1).map(\.device.token) == [invalid.token])
     #expect(first.count("restores") == 1)
     first.stop()
     let again = try fixture.start()

@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  private func dead(_ numbers: some Sequence<Int>, at time: Int64) -> [FeedbackRecord] {
+  private func invalid(_ numbers: some Sequence<Int>, at time: Int64) -> [FeedbackRecord] {
     numbers.map { Fixture.feedback(Fixture.device($0), timestamp: time - 5, sentAt: time) }
   }
 
@@ -80,7 +80,7 @@ import Testing
   private func deadCount(_ invalidator: TokenInvalidator, _ numbers: ClosedRange<Int>) throws
     -> Int
   {
-    try numbers.count { try invalidator.store.device(Fixture.device($0).identity).isDead }
+    try numbers.count { try invalidator.store.device(Fixture.device($0).identity).isInvalid }
   }
 
   /// 300 forged answers in an app that loses five devices a day, which a share of its devices would let pass.
@@ -92,7 +92,7 @@ import Testing
     try register(invalidator, 1...20_000, at: Self.first - Self.day)
     for day in 0..<5 {
       let numbers = (19_000 + day * 5)..<(19_005 + day * 5)
-      try turn(invalidator, dead(numbers, at: Self.first + Int64(day) * Self.day), now: 1)
+      try turn(invalidator, invalid(numbers, at: Self.first + Int64(day) * Self.day), now: 1)
     }
     #expect(try deadCount(invalidator, 19_000...19_024) == 25)
     // The same devices, as many others, and the same once more.
@@ -100,13 +100,13 @@ import Testing
       (1, 6, 1...300), (2, 7, 1...300), (3, 9, 301...600), (4, 16, 1...300),
     ] {
       let time = Self.first + Int64(days) * Self.day
-      let outcome = try turn(invalidator, dead(numbers, at: time), now: time + 60_000)
+      let outcome = try turn(invalidator, invalid(numbers, at: time), now: time + 60_000)
       #expect(outcome.alarms.count == 1 && outcome.publications.isEmpty, "wave \(wave)")
       try turn(invalidator, now: time + 60_000)
       #expect(try deadCount(invalidator, 1...600) == 0, "wave \(wave)")
     }
     // In a quiet hour an answer decides.
-    try turn(invalidator, dead([7], at: Self.first + 20 * Self.day), now: 1)
+    try turn(invalidator, invalid([7], at: Self.first + 20 * Self.day), now: 1)
     #expect(try deadCount(invalidator, 1...600) == 1)
   }
 
@@ -119,7 +119,7 @@ import Testing
     for hour in 0..<10 {
       let time = Self.first + Int64(hour) * Self.hour
       let numbers = (hour * 60 + 1)...(hour * 60 + 60)
-      alarms += try turn(invalidator, dead(numbers, at: time), now: time + 60_000).alarms
+      alarms += try turn(invalidator, invalid(numbers, at: time), now: time + 60_000).alarms
       try turn(invalidator, now: time + 60_000)
     }
     #expect(alarms.count == 1 && alarms.first?.span == "a day")
@@ -132,7 +132,7 @@ import Testing
     for minute in 0..<240 {
       let time = Self.first + Int64(minute) * 60_000
       let numbers = (minute * 7 + 1)...(minute * 7 + 7)
-      alarms += try turn(invalidator, dead(numbers, at: time), now: time).alarms.count
+      alarms += try turn(invalidator, invalid(numbers, at: time), now: time).alarms.count
     }
     try turn(invalidator, now: Self.first + 239 * 60_000)
     #expect(alarms == 1)
@@ -140,12 +140,12 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `what an operator releases is dead, but for what has registered since`(kind: DatabaseKind)
+  func `what an operator releases is invalid, but for what has registered since`(kind: DatabaseKind)
     throws
   {
     let invalidator = try invalidator(kind)
     try register(invalidator, 1...300, at: Self.first - Self.day)
-    try turn(invalidator, dead(1...300, at: Self.first), now: Self.first)
+    try turn(invalidator, invalid(1...300, at: Self.first), now: Self.first)
     try register(invalidator, 1...3, at: Self.first + Self.hour)
     let waves = try invalidator.store.undecidedWaves()
     #expect(waves.map(\.held) == [297])
@@ -159,22 +159,24 @@ import Testing
     #expect(try invalidator.store.undecidedWaves().isEmpty)
     // What was released is the norm a day later.
     let later = try turn(
-      invalidator, dead(301...800, at: Self.first + 2 * Self.day), now: Self.first + 2 * Self.day)
+      invalidator, invalid(301...800, at: Self.first + 2 * Self.day), now: Self.first + 2 * Self.day
+    )
     #expect(later.alarms.isEmpty && later.publications.count == 500)
   }
 
-  @Test func `what an operator rejects is never dead, and answers of a day more neither`() throws {
+  @Test func `what an operator rejects is never invalid, and answers of a day more neither`() throws
+  {
     let invalidator = try invalidator(.sqlite)
-    try turn(invalidator, dead(1...300, at: Self.first), now: Self.first)
+    try turn(invalidator, invalid(1...300, at: Self.first), now: Self.first)
     try invalidator.store.decide(
       "com.example.app", .production, .init(.rejected, at: Self.first), by: "ann")
     let more = try turn(
-      invalidator, dead(301...500, at: Self.first + Self.hour / 2), now: Self.first + Self.hour)
+      invalidator, invalid(301...500, at: Self.first + Self.hour / 2), now: Self.first + Self.hour)
     #expect(more.alarms.isEmpty && more.publications.isEmpty)
     try turn(invalidator, now: Self.first + 2 * Self.day)
     #expect(try deadCount(invalidator, 1...500) == 0)
     let again = try turn(
-      invalidator, dead(1...300, at: Self.first + 2 * Self.day), now: Self.first + 2 * Self.day)
+      invalidator, invalid(1...300, at: Self.first + 2 * Self.day), now: Self.first + 2 * Self.day)
     #expect(again.alarms.count == 1, "a wave of another day is a wave of its own")
   }
 
@@ -186,7 +188,7 @@ import Testing
     for isHonest in [true, false] {
       let invalidator = try invalidator(kind)
       try register(invalidator, 1...20_000, at: Self.first - 90 * Self.day)
-      let outcome = try turn(invalidator, dead(1...400, at: Self.first), now: Self.first)
+      let outcome = try turn(invalidator, invalid(1...400, at: Self.first), now: Self.first)
       #expect(outcome.alarms.count == 1 && outcome.publications.isEmpty)
       let launched = (1...20_000).filter { $0 % 10 == 0 && !(isHonest && $0 <= 400) }
       try register(invalidator, launched, at: Self.first + Self.day / 2)
@@ -205,7 +207,7 @@ import Testing
   @Test func `answers that were late together are no wave, and an import is one`() throws {
     let invalidator = try invalidator(.sqlite)
     let late = (0..<300).map { number in
-      dead([number + 1], at: Self.first + Int64(number) * 1_200_000)[0]
+      invalid([number + 1], at: Self.first + Int64(number) * 1_200_000)[0]
     }
     #expect(try turn(invalidator, late, now: 1).publications.count == 300)
     // Anybody who may write the topic can say that it is an import, and of what age.
@@ -213,7 +215,7 @@ import Testing
     let reader = JobReader(names)
     var records: [FeedbackRecord] = []
     for number in 1001...1_300 {
-      var record = dead([number], at: Self.first - Int64(number) * Self.hour)[0]
+      var record = invalid([number], at: Self.first - Int64(number) * Self.hour)[0]
       record.isImported = true
       let content = record.key.withUnsafeBytes { key in
         record.value.withUnsafeBytes {

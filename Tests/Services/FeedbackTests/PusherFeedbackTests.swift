@@ -33,11 +33,11 @@ import Testing
     service.stop()
     #expect(try fixture.kafka.read(topic, count: 3, timeoutMilliseconds: 300).count == 2)
     let told = try records.map { try JSONParser().parse($0.value ?? "") }
-    let dead = try #require(told.first { $0["Reason"]?.string == "Unregistered" })
-    #expect(dead["DeviceToken"]?.string == device.token)
-    #expect(dead["StatusCode"]?.int == 410)
-    #expect(dead["timestamp"]?.int == 5)
-    #expect(dead["metadata"]?["deleteToken"]?.bool == true)
+    let invalid = try #require(told.first { $0["Reason"]?.string == "Unregistered" })
+    #expect(invalid["DeviceToken"]?.string == device.token)
+    #expect(invalid["StatusCode"]?.int == 410)
+    #expect(invalid["timestamp"]?.int == 5)
+    #expect(invalid["metadata"]?["deleteToken"]?.bool == true)
     #expect(told.contains { $0["Err"]?["Key"]?.string == "bad-device-token" })
   }
 }

@@ -61,7 +61,7 @@ import Testing
     }
     try request(0..<20)
     #expect(try fixture.read(fixture.names.notifications(.first), count: 20).count == 20)
-    // The table of dead tokens may get some of them.
+    // The table of invalid tokens may get some of them.
     fixture.kafka.broker!.inject(Array(repeating: .offsetOutOfRange, count: 10), into: .fetch)
     try request(20..<40)
     #expect(try fixture.read(fixture.names.notifications(.first), count: 40).count == 40)

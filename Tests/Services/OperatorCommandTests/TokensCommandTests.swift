@@ -63,13 +63,14 @@ import Testing
     let fixture = try KafkaFixture(topics: [("devices", 2), ("feedback", 2)])
     let result = try run(
       "\n\(token.uppercased())\n<abcd 0123>\nno token\n", fixture, flags: ["--app", "a.b"])
-    #expect(result.devices == 2 && result.problems == 1 && result.dead == 0)
+    #expect(result.devices == 2 && result.problems == 1 && result.invalid == 0)
     let records = try fixture.read(fixture.name("devices"), count: 2)
     #expect(Set(records.map(\.key)) == ["\(token):a.b:production", "abcd0123:a.b:production"])
     #expect(records.allSatisfy { $0.value?.contains("\"registered_at\":0") == true })
   }
 
-  @Test func `dead tokens of rpush are answers of APNs, and its devices are registrations`() throws
+  @Test func `invalid tokens of rpush are answers of APNs, and its devices are registrations`()
+    throws
   {
     let fixture = try KafkaFixture(topics: [("devices", 1), ("feedback", 1)])
     let text = """
@@ -81,10 +82,10 @@ import Testing
       \\.
       """
     let result = try run(text, fixture, flags: ["--app", "a.b", "--environment", "sandbox"])
-    #expect(result.devices == 1 && result.dead == 1 && result.problems == 0)
-    let death = try #require(try fixture.read(fixture.name("feedback"), count: 1).first)
-    #expect(death.key == "\(token):a.b:sandbox")
-    let answer = try Array((death.value ?? "").utf8).withUnsafeBytes {
+    #expect(result.devices == 1 && result.invalid == 1 && result.problems == 0)
+    let invalidation = try #require(try fixture.read(fixture.name("feedback"), count: 1).first)
+    #expect(invalidation.key == "\(token):a.b:sandbox")
+    let answer = try Array((invalidation.value ?? "").utf8).withUnsafeBytes {
       try FeedbackRecord($0, parser: JSONParser())
     }
     #expect(answer.status == 410 && answer.timestamp == 1_793_527_200_000)
@@ -199,7 +200,7 @@ import Testing
       #expect(state.presence == expected.presence, "\(number)")
       #expect(state.details == expected.details, "\(number)")
       #expect(state.word == expected.word, "\(number)")
-      if expected.isDead { #expect(state.mark == expected.mark, "\(number)") }
+      if expected.isInvalid { #expect(state.mark == expected.mark, "\(number)") }
     }
   }
 

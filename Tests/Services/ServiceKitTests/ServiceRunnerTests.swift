@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import EventLoop
 import Glibc
 import Kafka
 import Settings
@@ -237,7 +238,9 @@ private enum WriteService: Service {
 
   @Test(arguments: ["--version", "-V", "version"])
   func `every usual way prints the version`(word: String) {
-    #expect(answer(word) == .init(output: "post \(Version.text)\n"))
+    let output = answer(word).output
+    #expect(output.hasPrefix("post \(Version.text)\ncommit unknown\nwith librdkafka "))
+    #expect(output.hasSuffix("\n"))
   }
 
   @Test func `the list of commands is as wide as the terminal`() {

@@ -71,6 +71,14 @@ import Testing
     let version = try json("/version").value
     #expect(version["program"]?.string == "martlet-test")
     #expect(version["version"]?.string == Version.text)
+    #expect(version["commit"]?.string == Version.commit)
+    // Those that this test's program has loaded.
+    let libraries = version["libraries"]?.object?.keys ?? []
+    #expect(libraries.starts(with: ["librdkafka", "OpenSSL"]) && libraries.contains("simdjson"))
+    for name in libraries {
+      let text = version["libraries"]?[name]?.string ?? ""
+      #expect(text.wholeMatch(of: #/\d+\.\d+(\.\d+)*[a-z-]*/#) != nil, "\(name) \(text)")
+    }
     context.status.show("loop-0") { ["in_flight": 3] }
     let state = try json("/debug/state").value
     #expect(state["loop-0"]?["in_flight"]?.int == 3)
@@ -86,7 +94,10 @@ import Testing
       values[String(parts[0])] = String(parts[1])
     }
     #expect(
-      values["martlet_build_info{program=\"martlet-test\",version=\"\(Version.text)\"}"] == "1")
+      values[
+        "martlet_build_info{program=\"martlet-test\",version=\"\(Version.text)\",commit=\"\(Version.commit)\"}"
+      ]
+        == "1")
     #expect(values["martlet_ready"] == "0")
     #expect((Double(values["process_resident_memory_bytes"] ?? "") ?? 0) > 1_000_000)
     #expect((Double(values["process_cpu_seconds_total"] ?? "") ?? 0) > 0)

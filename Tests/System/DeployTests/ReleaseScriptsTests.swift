@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
+import JSON
 import LabCommand
 import OperatorCommand
 import ServiceKit
@@ -67,6 +68,78 @@ import Testing
     for word in ["--release", "--deb", "--output DIR"] { #expect(help.output.contains(word)) }
     #expect(try run(build, []).status == 2)
     #expect(try run(build, ["--relase"]).status == 2)
+  }
+
+  @Test func `a release is signed by who may, and a changed file or a foreign key is noticed`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    let release = "\(DeployedFiles.root)/scripts/release"
+    func shell(_ command: String) throws {
+      let run = try run("/bin/sh", ["-c", "cd '\(folder.path)' && \(command)"])
+      try #require(run.status == 0, "\(run.output)")
+    }
+    try shell(
+      """
+      mkdir out && echo programs >out/martlet.tar.xz && (cd out && sha256sum -- * >SHA256SUMS)
+      for name in ours theirs; do ssh-keygen -q -t ed25519 -N '' -C '' -f $name; done
+      echo "releases@example.com $(cat ours.pub)" >signers
+      echo "releases@example.com $(cat theirs.pub)" >others
+      """)
+    let out = folder.file("out")
+    #expect(try run(release, ["--sign", out, folder.file("ours")]).status == 0)
+    let good = try run(release, ["--verify", out, folder.file("signers")])
+    #expect(good.status == 0 && good.output.contains("signed by releases@example.com"))
+    let foreign = try run(release, ["--verify", out, folder.file("others")])
+    #expect(foreign.status == 1 && foreign.output.contains("signed by nobody whom"))
+    try shell("echo other >out/martlet.tar.xz")
+    let changed = try run(release, ["--verify", out, folder.file("signers")])
+    #expect(changed.status == 1 && changed.output.contains("a file is not what was signed"))
+    try shell("cd out && sha256sum -- martlet.tar.xz >SHA256SUMS")
+    #expect(try run(release, ["--verify", out, folder.file("signers")]).status == 1)
+  }
+
+  @Test func `the number of the version is changed wherever it stands`() throws {
+    let folder = TemporaryFolder()
+    let copied = try run(
+      "/bin/sh",
+      [
+        "-c",
+        "cd '\(DeployedFiles.root)' && cp -R --parents deploy docs *.md scripts/release"
+          + " Sources/Services/ServiceKit/Version.swift '\(folder.path)'",
+      ])
+    try #require(copied.status == 0, "\(copied.output)")
+    let release = folder.file("scripts/release")
+    #expect(try run(release, ["--set", "1.22"]).status == 2)
+    #expect(try run(release, ["--set", "98.7.6"]).status == 0)
+    let left = try run(
+      "/bin/sh",
+      [
+        "-c",
+        "cd '\(folder.path)' && grep -rnF '\(Version.text)' . --include=Version.swift --include=*.yaml"
+          + " --include=Dockerfile --include=install.md --include=SECURITY.md; grep -rlF 98.7 . | wc -l",
+      ])
+    #expect(left.output.split(separator: "\n").count == 1, "\(left.output)")
+    #expect((Int(left.output.split(separator: "\n").last ?? "") ?? 0) > 8)
+  }
+
+  @Test func `the bill of materials has the programs, the Swift runtime and the packages`() throws {
+    let folder = TemporaryFolder()
+    let linked = try run(
+      "/bin/sh",
+      [
+        "-c",
+        "mkdir '\(folder.path)/bin' && ln -s '\(ChildProcess.sibling("martlet"))' '\(folder.path)/bin/'",
+      ])
+    try #require(linked.status == 0)
+    let made = try run("\(DeployedFiles.root)/scripts/sbom", [folder.path])
+    try #require(made.status == 0, "\(made.output)")
+    let bill = try JSONDocument(made.output).root
+    #expect(bill["metadata"]?["component"]?["version"]?.string == Version.text)
+    let names = (bill["components"]?.array ?? []).compactMap { $0["name"]?.string }
+    for name in ["bin/martlet", "swift-runtime", "librdkafka1", "libpq5"] {
+      #expect(names.contains(name), "\(names)")
+    }
   }
 
   @Test func `every shell script of deploy and scripts parses`() throws {

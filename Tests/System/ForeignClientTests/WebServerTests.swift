@@ -10,7 +10,12 @@ import Testing
 @Suite(.serialized) struct WebServerTests {
   enum Server: String, CaseIterable { case nginx, h2o }
 
-  @Test(arguments: Server.allCases)
+  /// Debian 13 has no h2o.
+  private static let servers = Server.allCases.filter {
+    $0 != .h2o || (try? SystemProgram.h2o()) != nil
+  }
+
+  @Test(arguments: servers)
   func `every push is delivered once and a dead token is reported, also when the server leaves`(
     _ server: Server
   ) throws {

@@ -75,7 +75,7 @@ import Testing
     let address = try startCanary(rig, [1, 7], timeout: "30s")
     #expect(becomes(1, "1", address), "\(rig["martlet"].output.suffix(1_500))")
     #expect(becomes(7, "0", address))
-    // The token is dead now: nothing is sent any more.
+    // The token is invalid now: nothing is sent any more.
     #expect(rig["martlet"].prints("suppressed", withinMilliseconds: 60_000))
     #expect(becomes(1, "1", address))
     try expectPrefixes(rig)

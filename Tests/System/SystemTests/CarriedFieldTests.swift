@@ -2,7 +2,6 @@
 import Bytes
 import Contract
 import EventLoop
-import Glibc
 import HTTPClient
 import JSON
 import Kafka
@@ -10,11 +9,8 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-/// What a request has for the way and for its receipt, through a whole pipeline and through one of two builds.
+/// What a request has for the way and for its receipt, through a whole pipeline.
 @Suite struct CarriedFieldTests {
-  /// The folder of the programs of another build, an earlier or a later one.
-  private static let otherBuild = getenv("MARTLET_OTHER_BUILD").map { String(cString: $0) }
-
   private func request(_ number: Int, _ more: String = "") -> String {
     #"{"id":"r\#(number)","app":"com.example.app","token":"\#(PipelineRig.token(number))","#
       + #""payload":{"aps":{"alert":"x"}},"collapse_id":"c\#(number)""# + more + "}"
@@ -23,9 +19,9 @@ import Testing
   private let headersAndData =
     #","headers":{"apns-new-thing":"a=b","apns-other":"x y"},"data":{ "order" : "8812", "k\u00e9":"\"" }"#
 
-  private func start(_ rig: PipelineRig, other: String? = nil) throws {
+  private func start(_ rig: PipelineRig) throws {
     for name in PipelineRig.services {
-      try rig.start(name, of: name == other ? Self.otherBuild : nil)
+      try rig.start(name)
     }
     for name in PipelineRig.services {
       try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
@@ -93,23 +89,5 @@ import Testing
       let data: JSONValue = ["order": "8812", "k\u{e9}": "\""]
       #expect(receipt?["data"] == (number == 1 ? Optional<JSONValue>.none : data))
     }
-  }
-
-  /// Ingest of one build and the sender of another. Set MARTLET_OTHER_BUILD to the folder of the other's programs.
-  @Test(.enabled(if: otherBuild != nil), arguments: ["martlet-ingest", "martlet-sender"])
-  func `a rolling upgrade: one program is of another build`(other: String) throws {
-    let rig = try PipelineRig()
-    defer { rig.stop() }
-    try rig.startSimulator()
-    try start(rig, other: other)
-    let count = 20
-    try rig.produce(rig.names.requests, 0..<count) { number in
-      (PipelineRig.token(number), request(number, number % 2 == 0 ? headersAndData : ""))
-    }
-    let receipts = try receipts(rig, count)
-    let outcomes = Dictionary(grouping: receipts.values) { $0["outcome"]?.string ?? "" }
-    #expect(outcomes.mapValues(\.count) == ["delivered": count])
-    #expect(receipts.values.count { $0["data"] != nil } == count / 2)
-    #expect(try headers(rig).values.count { $0["apns-new-thing"] == "a=b" } == count / 2)
   }
 }

@@ -76,13 +76,11 @@ struct ConsoleIncident: Sendable {
       begin: { try $0.rig.setBroker(#"{"up":false}"#) },
       end: { try $0.rig.setBroker(#"{"up":true}"#) }),
     ConsoleIncident(
-      name: "write right missing", headline: "Blocked", texts: ["Kafka refuses records"],
+      name: "write right missing", headline: "Blocked", texts: ["sender: needs Write on topic push.receipts"],
       begin: {
-        let errors = Array(repeating: #""topic_not_authorized""#, count: 2_000)
-        try $0.rig.injectErrors(
-          #"{"request":"produce","errors":[\#(errors.joined(separator: ","))]}"#)
+        try $0.rig.setTopic(#"{"topic":"push.receipts","error":"topic_not_authorized"}"#)
       },
-      end: { try $0.rig.clearErrors(#"{"request":"produce"}"#) }),
+      end: { try $0.rig.setTopic(#"{"topic":"push.receipts"}"#) }),
   ]
 
   private static let data = [
@@ -116,7 +114,7 @@ struct ConsoleIncident: Sendable {
       begin: {
         try $0.setShim("0 \($0.rig.folder.file("tokens.sqlite"))")
         try $0.rig.addGatewayFaults(
-          #"[{"id":"any_answer","reason":"Unregistered","when":{"app":"com.example.chat"}}]"#)
+          #"[{"id":"any_answer","reason":"BadDeviceToken","when":{"app":"com.example.chat"}}]"#)
       },
       end: {
         try $0.setShim("0")

@@ -54,13 +54,15 @@ final class PipelineRig {
     _ name: String, _ flags: [String] = [], kafka address: String? = nil, as alias: String? = nil,
     subcommand: [String] = [], of build: String? = nil
   ) throws {
-    let own: [String: [String]] = [
+    var own: [String: [String]] = [
       "martlet-signer": ["--credentials", keys + "/credentials.json"],
       "martlet-sender": [
         "--gateway", gateway, "--sandbox-gateway", gateway, "--gateway-roots", keys + "/root.pem",
       ],
       "martlet-feedback": ["--database", folder.file("tokens.sqlite")],
     ]
+    // A host's own database.
+    if flags.contains("--database") { own["martlet-feedback"] = [] }
     // The embedded broker rebalances a group in a session time-out less a second.
     let session = "--kafka.consumer.session.timeout.ms="
     let isOwn = !Self.services.contains(name) || flags.contains { $0.hasPrefix(session) }

@@ -159,6 +159,14 @@ import Testing
     }
   }
 
+  @Test func `every page of a decision has a status with its date`() {
+    let status =
+      #/\n\n\*\*Status\.\*\* (Accepted|Proposed|Rejected|Superseded by \d{3}), \d{4}-\d\d-\d\d/#
+    let pages = repository.paths.filter { $0.hasPrefix("docs/decisions/0") }
+    #expect(pages.count >= 16)
+    for path in pages { #expect(repository.text(path).contains(status), "\(path)") }
+  }
+
   /// Whoever changes a decision finds its tests: by the name of its file, or by its name in a test.
   @Test func `every file of Core has tests of its name, or is named in tests`() {
     let tests = repository.swiftPaths.filter { $0.hasPrefix("Tests/") }
@@ -182,7 +190,10 @@ import Testing
   }
 
   @Test func `scripts can be run`() {
-    for path in ["scripts/setup", "scripts/test", "scripts/demo", "scripts/build", ".ci/run"] {
+    for path in [
+      "scripts/setup", "scripts/test", "scripts/demo", "scripts/build", "scripts/release",
+      "scripts/hardening", "scripts/previous-build", ".ci/run",
+    ] {
       let first = repository.lines(path).first
       #expect(first == "#!/usr/bin/env bash", "\(path)")
     }

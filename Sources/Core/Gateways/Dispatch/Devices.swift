@@ -65,10 +65,10 @@ struct Devices: Sendable {
   }
 
   /// False when certainly no device is known to be dead, which costs one comparison.
-  func mayBeDead(now: UInt64) -> Bool { !invalid.isEmpty(now: now) }
+  func mayBeInvalid(now: UInt64) -> Bool { !invalid.isEmpty(now: now) }
 
-  /// True if a push was requested before its device was called dead.
-  func isDead(_ push: borrowing PushState, now: UInt64) -> Bool {
+  /// True if a push was requested before its device was called invalid.
+  func isInvalid(_ push: borrowing PushState, now: UInt64) -> Bool {
     invalid.covers(push.tokenKey, created: push.created, now: now)
   }
 

@@ -227,14 +227,14 @@ struct Workload: Sendable {
       expire(slot)
       return false
     }
-    if devices.mayBeDead(now: turn.now), suppressIfDead(slot) { return false }
+    if devices.mayBeInvalid(now: turn.now), suppressIfInvalid(slot) { return false }
     if devices.mayThrottle(now: turn.now), parkIfThrottled(slot) { return false }
     return !(pauses.hasApps && divertIfPaused(slot))
   }
 
   /// Ends a push unsent if APNs has called its device dead since it was requested.
-  private mutating func suppressIfDead(_ slot: UInt32) -> Bool {
-    guard pushes[slot].target.isDevice, devices.isDead(pushes[slot], now: turn.now) else {
+  private mutating func suppressIfInvalid(_ slot: UInt32) -> Bool {
+    guard pushes[slot].target.isDevice, devices.isInvalid(pushes[slot], now: turn.now) else {
       return false
     }
     finish(slot, .suppressed, .recentlyInvalid)
@@ -401,7 +401,7 @@ struct Workload: Sendable {
 
   /// Ends a push that was rejected for its device token.
   mutating func rejectToken(_ slot: UInt32, _ answer: GatewayResponse) {
-    if answer.isAboutDeadToken { devices.invalidated(pushes[slot], now: turn.now) }
+    if answer.isAboutInvalidToken { devices.invalidated(pushes[slot], now: turn.now) }
     turn.count(.rejected)
     turn.append(.feedback(slot: slot, answer))
     leave(slot)

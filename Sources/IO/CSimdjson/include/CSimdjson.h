@@ -168,8 +168,8 @@ typedef struct {
 martlet_json *martlet_json_create(const char *carried);
 void martlet_json_destroy(martlet_json *parser);
 
-// The name of the instruction set simdjson picked for this processor.
-const char *martlet_json_implementation(void);
+// The version of simdjson, whose shared library changes its name with it.
+const char *martlet_json_library_version(void);
 
 // Reads one request. The whole input is checked to be valid JSON, the payload included; values are not
 // judged beyond their JSON types. Returns 0, or the error's code with `error` filled.

@@ -41,7 +41,7 @@ final class DemoRun {
     plan.topicPrefix = place.names.prefix
     // One loop a sender: the machine is shared by a broker, a gateway and everything else.
     plan.extra["martlet-sender"] = ["--loops", "1"]
-    // A day's dead devices in a minute are no wave here.
+    // A day's invalid devices in a minute are no wave here.
     plan.extra["martlet-feedback"] = ["--bad-token-limit", "10000000"]
     pipeline = try LocalPipeline(plan, log: context.log)
   }

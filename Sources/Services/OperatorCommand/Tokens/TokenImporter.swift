@@ -89,7 +89,7 @@ final class TokenImporter {
     let records = try TokenRecords(token, defaults)
     guard let output else {
       if records.device != nil { result.devices += 1 }
-      if records.feedback != nil { result.dead += 1 }
+      if records.feedback != nil { result.invalid += 1 }
       return
     }
     do throws(KafkaError) {
@@ -127,11 +127,11 @@ final class TokenImporter {
   private func drain(_ note: String) {
     if let taken = output?.takeProgress() {
       result.devices += taken.devices
-      result.dead += taken.dead
+      result.invalid += taken.invalid
       for (line, error) in taken.refused { refuse(line, error) }
     }
     progress?.update(
-      count: result.devices + result.dead, fraction: source.fraction, note: note)
+      count: result.devices + result.invalid, fraction: source.fraction, note: note)
   }
 
   /// Waits for the answers to what was produced; a second stop signal ends the process anyway.

@@ -40,7 +40,7 @@ struct TokenObjects {
     token.removedAt = try time(object, "removed_at")
     token.details = try DeviceDetails { name throws(Problem) in try self.text(object, name) }
     if let since = try time(object, "invalid_since") {
-      token.death = .init(
+      token.invalidation = .init(
         since: since, aliveFrom: try time(object, "alive_from"),
         reason: try self.text(object, "reason") ?? "Unregistered",
         recordedAt: try time(object, "recorded_at"))
@@ -127,7 +127,7 @@ extension KnownDevice {
     case nil: break
     }
     object.append(state.details)
-    if state.isDead, let mark = state.mark {
+    if state.isInvalid, let mark = state.mark {
       object.append("invalid_since", .integer(mark.since))
       object.append("alive_from", .integer(mark.aliveFrom))
       object.append("reason", .string(mark.reason))

@@ -8,15 +8,15 @@ import ServiceKit
 
 /// Produces registrations, removals and answers about tokens. Memory is bounded by the producer's queue.
 final class TokenProducer {
-  /// With the line of each record, and whether it says that a token is dead.
-  private let producer: TaggedProducer<(line: Int, isDead: Bool)>
+  /// With the line of each record, and whether it says that a token is invalid.
+  private let producer: TaggedProducer<(line: Int, isInvalid: Bool)>
   private let devices: KafkaTopic
   private let feedback: KafkaTopic
 
   /// The records that Kafka has taken since the last time that somebody asked.
   struct Progress {
     var devices = 0
-    var dead = 0
+    var invalid = 0
     /// The line of each record that Kafka will never take, and why.
     var refused: [(line: Int, error: KafkaError)] = []
   }
@@ -47,8 +47,8 @@ final class TokenProducer {
     for answer in producer.takeAnswers() {
       if let error = answer.refused {
         progress.refused.append((answer.tag.line, error))
-      } else if answer.tag.isDead {
-        progress.dead += 1
+      } else if answer.tag.isInvalid {
+        progress.invalid += 1
       } else {
         progress.devices += 1
       }

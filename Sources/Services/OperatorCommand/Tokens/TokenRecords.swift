@@ -8,7 +8,7 @@ import TokenFiles
 struct TokenDefaults {
   var app: String?
   var environment = Environment.production
-  /// The time of a registration without one. An early one: a later answer of APNs that the token is dead counts.
+  /// The time of a registration without one. An early one: a later answer of APNs that the token is invalid counts.
   var registeredAt: Int64 = 0
 }
 
@@ -31,13 +31,17 @@ struct TokenRecords {
     if let time = token.removedAt {
       try Self.check(time, "removed_at")
       device = DeviceRecord(device: key, event: .removed(at: time))
-    } else if let time = token.registeredAt ?? (token.death == nil ? defaults.registeredAt : nil) {
+    } else if let time = token.registeredAt
+      ?? (token.invalidation == nil ? defaults.registeredAt : nil)
+    {
       try Self.check(time, "registered_at")
       try Self.check(token.details)
       device = DeviceRecord(device: key, event: .registered(at: time), details: token.details)
     }
     self.device = device
-    feedback = try token.death.map { death throws(Problem) in try Self.feedback(key, death) }
+    feedback = try token.invalidation.map { invalidation throws(Problem) in
+      try Self.feedback(key, invalidation)
+    }
   }
 
   private static func digits(_ text: String) throws(Problem) -> String {
@@ -71,16 +75,17 @@ struct TokenRecords {
   }
 
   private static func feedback(
-    _ key: DeviceKey, _ death: ImportedToken.Death
+    _ key: DeviceKey, _ invalidation: ImportedToken.Invalidation
   ) throws(Problem) -> FeedbackRecord {
-    try check(death.since, "invalid_since")
-    let at = death.recordedAt ?? death.since
+    try check(invalidation.since, "invalid_since")
+    let at = invalidation.recordedAt ?? invalidation.since
     try check(at, "recorded_at")
     // Of an answer without APNs' time, the moment of the push stands for it.
-    let hasTime = death.aliveFrom != death.since
+    let hasTime = invalidation.aliveFrom != invalidation.since
     return FeedbackRecord(
-      device: key, topic: key.app, status: 410, reason: death.reason,
-      timestamp: hasTime ? death.since : nil, apnsID: "", sentAt: hasTime ? at : death.since,
+      device: key, topic: key.app, status: 410, reason: invalidation.reason,
+      timestamp: hasTime ? invalidation.since : nil, apnsID: "",
+      sentAt: hasTime ? at : invalidation.since,
       at: at,
       isImported: true)
   }

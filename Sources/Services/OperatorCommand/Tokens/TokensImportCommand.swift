@@ -122,7 +122,7 @@ public enum TokensImportCommand: Service {
       }
       let output = try TokenProducer(cluster, settings.names)
       result = try TokenImporter(source, settings, output, context).run()
-      let counts = "\(result.devices) registrations and removals, \(result.dead) dead tokens"
+      let counts = "\(result.devices) registrations and removals, \(result.invalid) invalid tokens"
       Audit.note("tokens import", "\(counts) from \(settings.file)", context)
     }
     StandardOutput.line(settings.isJSON ? result.json : result.text)
@@ -140,9 +140,9 @@ public enum TokensImportCommand: Service {
 
 /// The result of an import of tokens.
 public struct TokenImportResult: Sendable, Equatable {
-  /// Registrations and removals, and answers that a token is dead: those that Kafka has, or would get.
+  /// Registrations and removals, and answers that a token is invalid: those that Kafka has, or would get.
   public var devices = 0
-  public var dead = 0
+  public var invalid = 0
   /// Entries that are for other platforms, or without a token.
   public var skipped = 0
   /// Entries that cannot be used.
@@ -155,8 +155,9 @@ public struct TokenImportResult: Sendable, Equatable {
 
   var text: String {
     let tenths = milliseconds / 100
-    let rate = milliseconds > 0 ? UInt64(devices + dead) * 1_000 / milliseconds : 0
-    return "\(devices) registrations and \(dead) dead tokens \(isDry ? "read" : "produced") in"
+    let rate = milliseconds > 0 ? UInt64(devices + invalid) * 1_000 / milliseconds : 0
+    return
+      "\(devices) registrations and \(invalid) invalid tokens \(isDry ? "read" : "produced") in"
       + " \(tenths / 10).\(tenths % 10) s (\(rate)/s); \(skipped) skipped, \(problems) wrong,"
       + " \(refused) refused" + (isDry ? "; nothing was produced" : "")
       + (wasStopped ? "; stopped before the end" : "")
@@ -165,7 +166,7 @@ public struct TokenImportResult: Sendable, Equatable {
   /// The same for a program; `complete` is false if it was stopped before the end.
   var json: String {
     let object: JSONValue = [
-      "devices": .integer(Int64(devices)), "dead": .integer(Int64(dead)),
+      "devices": .integer(Int64(devices)), "invalid": .integer(Int64(invalid)),
       "skipped": .integer(Int64(skipped)), "problems": .integer(Int64(problems)),
       "refused": .integer(Int64(refused)), "milliseconds": .integer(Int64(milliseconds)),
       "dry_run": .bool(isDry), "complete": .bool(!wasStopped),

@@ -52,18 +52,18 @@ public enum TokensReviveCommand: Service {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let dead = try invalidDevices(settings)
-    guard !dead.isEmpty else { throw ServiceFailure("none of these tokens is invalid") }
+    let invalid = try invalidDevices(settings)
+    guard !invalid.isEmpty else { throw ServiceFailure("none of these tokens is invalid") }
     if !settings.isConfirmed {
-      try Confirmation.ask("register \(dead.count) invalid tokens as of now")
+      try Confirmation.ask("register \(invalid.count) invalid tokens as of now")
     }
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
     try cluster.demand(settings.names.devices, "nothing was done: check --topic-prefix")
     let output = try TokenProducer(cluster, settings.names)
     defer { output.close() }
-    let revived = try produce(dead, output, context)
-    let names = dead.prefix(100).map { DeviceToken.shortened($0.device.token) }
+    let revived = try produce(invalid, output, context)
+    let names = invalid.prefix(100).map { DeviceToken.shortened($0.device.token) }
     Audit.note("tokens revive", "\(revived) tokens: \(names.joined(separator: " "))", context)
     StandardOutput.line("\(revived) tokens registered as of now")
   }
@@ -73,22 +73,22 @@ public enum TokensReviveCommand: Service {
   ) throws(ServiceFailure) -> [KnownDevice] {
     do throws(StoreError) {
       let reader = try TokenStoreReader(settings.database)
-      var dead: [KnownDevice] = []
+      var invalid: [KnownDevice] = []
       for token in settings.tokens {
-        dead += try reader.devices(token: token).filter { known in
-          known.state.isDead && (settings.app ?? known.device.app) == known.device.app
+        invalid += try reader.devices(token: token).filter { known in
+          known.state.isInvalid && (settings.app ?? known.device.app) == known.device.app
             && (settings.environment ?? known.device.environment.description)
               == known.device.environment.description
         }
       }
-      return dead
+      return invalid
     } catch {
       throw ServiceFailure("\(error)")
     }
   }
 
   private static func produce(
-    _ dead: [KnownDevice], _ output: TokenProducer, _ context: ServiceContext
+    _ invalid: [KnownDevice], _ output: TokenProducer, _ context: ServiceContext
   ) throws(ServiceFailure) -> Int {
     let now = WallClock.milliseconds()
     var revived = 0
@@ -97,7 +97,7 @@ public enum TokensReviveCommand: Service {
       revived += taken.devices
       if let refused = taken.refused.first { throw ServiceFailure("\(refused.error)") }
     }
-    for (index, known) in dead.enumerated() {
+    for (index, known) in invalid.enumerated() {
       let key = DeviceKey(
         token: known.device.token, app: known.device.app, environment: known.device.environment)
       // APNs' clock may be ahead of ours: the registration is later than its word in any case.
@@ -112,7 +112,7 @@ public enum TokensReviveCommand: Service {
     }
     while output.outstanding > 0 {
       if context.signals.isStopping {
-        throw context.signals.interrupted("\(revived) of \(dead.count) tokens were registered")
+        throw context.signals.interrupted("\(revived) of \(invalid.count) tokens were registered")
       }
       output.flush()
       try drain()

@@ -92,7 +92,7 @@ enum TokenText {
   }
 
   static func state(_ state: DeviceState) -> String {
-    guard state.isDead, let mark = state.mark else { return state.word?.rawValue ?? "unknown" }
+    guard state.isInvalid, let mark = state.mark else { return state.word?.rawValue ?? "unknown" }
     let reason = mark.reason.isEmpty ? "" : " (\(mark.reason))"
     return
       "invalid since \(moment(mark.since))\(reason), as APNs said at \(moment(mark.recordedAt))"

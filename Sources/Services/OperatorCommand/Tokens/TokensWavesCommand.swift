@@ -8,7 +8,7 @@ public import Settings
 import Store
 import Telemetry
 
-/// `martlet tokens waves`: waves of answers that call tokens dead, and what they hold.
+/// `martlet tokens waves`: waves of answers that call tokens invalid, and what they hold.
 public enum TokensWavesCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     @Declared(TokenSettings.database) var database: String
@@ -61,7 +61,7 @@ enum WaveText {
     )
     let expected =
       evidence.expected > 0 ? " (\(evidence.expected) expected of living devices)" : ""
-    let held = "\(wave.held) tokens held, \(evidence.heldAlive) registered since\(expected)"
+    let held = "\(wave.held) tokens held, \(evidence.heldValid) registered since\(expected)"
     return [
       wave.app, wave.environment.description, "\(from) … \(until)", decision(wave), held,
     ].joined(separator: "  ")
@@ -80,7 +80,7 @@ enum WaveText {
     object.append("from", .integer(wave.wave.from))
     object.append("until", .integer(wave.wave.until))
     object.append("held", .integer(Int64(wave.held)))
-    object.append("registered_since", .integer(Int64(evidence.heldAlive)))
+    object.append("registered_since", .integer(Int64(evidence.heldValid)))
     object.append("expected", .integer(Int64(evidence.expected)))
     object.append("verdict", .string(wave.wave.decision?.verdict.rawValue ?? "undecided"))
     if let decision = wave.wave.decision {

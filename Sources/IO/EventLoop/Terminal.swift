@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Since glibc 2.41 `sys/epoll.h` declares `winsize` too.
+import CLinux
 import Glibc
 
 /// The terminal that standard output or standard error goes to.
-enum Terminal {
+public enum Terminal {
   /// Columns of help: the terminal's, as long as lines of that length can be read; 80 where there is none.
-  static var width: Int {
+  public static var width: Int {
     for descriptor in [STDOUT_FILENO, STDERR_FILENO] where isatty(descriptor) == 1 {
       var size = winsize()
       guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { continue }
@@ -13,5 +15,6 @@ enum Terminal {
     return 80
   }
 
-  static func readable(_ columns: Int) -> Int { min(max(columns, 40), 100) }
+  /// The width of help on a terminal of so many columns: 40 to 100.
+  public static func readable(_ columns: Int) -> Int { min(max(columns, 40), 100) }
 }

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import JSON
+import SystemTestSupport
+import TestSupport
+import Testing
+
+/// The files of .github and .devcontainer, without the services that read them.
+@Suite struct ForgeTests {
+  private static let root = DeployedFiles.root
+
+  private func text(_ path: String) throws -> String { try DeployedFiles.text("../\(path)") }
+
+  private func tool(_ name: String, _ arguments: [String]) throws {
+    let path = try DeployedFiles.python().replacing("/bin/python", with: "/bin/\(name)")
+    let run = try BuiltProgram.run(
+      path, arguments, in: TemporaryFolder(), withinMilliseconds: 60_000)
+    #expect(run.status == 0, "\(name): \(run.output)")
+  }
+
+  private func yaml(_ path: String) throws -> JSONValue {
+    let script = "\(Self.root)/Tests/System/DeployTests/Python/yaml_to_json.py"
+    let run = try BuiltProgram.run(
+      try DeployedFiles.python(), ["-B", script, "\(Self.root)/\(path)"], in: TemporaryFolder(),
+      withinMilliseconds: 60_000)
+    return try JSONDocument(run.output.split(separator: "\n").first.map(String.init) ?? "")
+      .root["document"] ?? .null
+  }
+
+  @Test func `actionlint has no objection to the workflow, which runs what a person runs`() throws {
+    let path = ".github/workflows/test.yaml"
+    try tool("actionlint", ["-no-color", "\(Self.root)/\(path)"])
+    let workflow = try text(path)
+    #expect(workflow.contains("run: .ci/run\n") && workflow.contains("run: .ci/run --full\n"))
+    // The image of the tests is the one that releases are built in.
+    let base = try DeployedFiles.text("docker/Dockerfile").firstMatch(of: #/ARG BUILD_BASE=(\S+)/#)
+    #expect(workflow.contains("image: \(try #require(base).1)\n"))
+  }
+
+  @Test func `actions stand by commit, with their version beside it`() throws {
+    let uses = try text(".github/workflows/test.yaml").split(separator: "\n").filter {
+      $0.contains("uses:")
+    }
+    #expect(uses.count >= 3)
+    for line in uses {
+      #expect(line.contains(#/uses: actions\/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/#), "\(line)")
+    }
+  }
+
+  @Test(arguments: ["bug", "proposal"])
+  func `a form has what GitHub asks for`(name: String) throws {
+    let form = try yaml(".github/ISSUE_TEMPLATE/\(name).yaml")
+    #expect(form["name"]?.string != nil && form["description"]?.string != nil)
+    var ids: Set<String> = []
+    for field in form["body"]?.array ?? [] {
+      let type = field["type"]?.string ?? ""
+      #expect(["markdown", "textarea", "input", "dropdown", "checkboxes"].contains(type))
+      guard type != "markdown" else {
+        #expect(field["attributes"]?["value"]?.string != nil)
+        continue
+      }
+      #expect(field["attributes"]?["label"]?.string != nil)
+      let isNew = ids.insert(field["id"]?.string ?? "").inserted
+      #expect(isNew)
+      if type == "dropdown" { #expect((field["attributes"]?["options"]?.array?.count ?? 0) > 1) }
+    }
+    #expect(ids.count >= 4 && !ids.contains(""))
+  }
+
+  @Test func `owners are named for places that exist`() throws {
+    let lines = try text(".github/CODEOWNERS").split(separator: "\n").filter { !$0.hasPrefix("#") }
+    #expect(lines.count > 5 && lines[0].hasPrefix("* "))
+    for line in lines.dropFirst() {
+      let place = line.prefix { $0 != " " }
+      #expect(File.exists(Self.root + place.trimmedSlash), "\(line)")
+    }
+  }
+
+  @Test func `the development container is the newer Debian, with what scripts/setup installs`()
+    throws
+  {
+    let lines = try text(".devcontainer/devcontainer.json").split(separator: "\n").filter {
+      !$0.drop { $0 == " " }.hasPrefix("//")
+    }
+    let container = try JSONDocument(lines.joined(separator: "\n")).root
+    #expect(container["build"]?["dockerfile"]?.string == "Dockerfile")
+    let command = container["postCreateCommand"]?.string ?? ""
+    for option in ["--test", "--bench", "--package"] {
+      #expect(command.contains("scripts/setup \(option)"))
+    }
+    #expect(try text(".devcontainer/Dockerfile").contains("\nFROM debian:13."))
+    try tool("hadolint", ["\(Self.root)/.devcontainer/Dockerfile"])
+  }
+}
+
+extension Substring {
+  /// A folder without the slash behind it.
+  fileprivate var trimmedSlash: Substring { hasSuffix("/") ? dropLast() : self }
+}
