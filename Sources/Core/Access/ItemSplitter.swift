@@ -37,7 +37,7 @@ public struct ItemSplitter: Sendable, Equatable {
     }
   }
 
-  private enum Place: Sendable, Equatable {
+  private enum State: Sendable, Equatable {
     case start
     case single
     /// In the array; an element must follow if a comma came before.
@@ -48,7 +48,7 @@ public struct ItemSplitter: Sendable, Equatable {
   }
 
   public let form: Form
-  private var place = Place.start
+  private var state = State.start
   private var depth = 0
   private var isInString = false
   private var isEscaped = false
@@ -113,7 +113,7 @@ public struct ItemSplitter: Sendable, Equatable {
   ) throws(Problem) -> Range<Int>? {
     while scanned < bytes.count {
       let byte = bytes[scanned]
-      switch place {
+      switch state {
       case .element, .single:
         if let found = inItem(bytes, byte) { return found }
       case _ where Self.isBlank(byte):
@@ -122,7 +122,7 @@ public struct ItemSplitter: Sendable, Equatable {
       default: try between(byte)
       }
     }
-    if isEnd, place != .end { throw .unfinished }
+    if isEnd, state != .end { throw .unfinished }
     return nil
   }
 
@@ -163,29 +163,29 @@ public struct ItemSplitter: Sendable, Equatable {
     while last > itemStart, Self.isBlank(bytes[last - 1]) { last -= 1 }
     let found = itemStart..<last
     itemStart = end
-    place = place == .single ? .end : .afterElement
+    state = state == .single ? .end : .afterElement
     return found
   }
 
   /// Looks at a byte between items that is no blank.
   private mutating func between(_ byte: UInt8) throws(Problem) {
-    switch (place, byte) {
-    case (.start, UInt8(ascii: "{")): place = .single
+    switch (state, byte) {
+    case (.start, UInt8(ascii: "{")): state = .single
     case (.start, UInt8(ascii: "[")):
       isArray = true
-      place = .beforeElement(afterComma: false)
+      state = .beforeElement(afterComma: false)
       pass()
     case (.start, _): throw .notADocument
     case (.beforeElement(false), UInt8(ascii: "]")), (.afterElement, UInt8(ascii: "]")):
-      place = .end
+      state = .end
       pass()
     case (.beforeElement, UInt8(ascii: "]")), (.beforeElement, UInt8(ascii: ",")):
       throw .expectedElement
     case (.beforeElement, _):
-      place = .element
+      state = .element
       itemStart = scanned
     case (.afterElement, UInt8(ascii: ",")):
-      place = .beforeElement(afterComma: true)
+      state = .beforeElement(afterComma: true)
       pass()
     case (.afterElement, _): throw .expectedComma
     default: throw .afterTheEnd

@@ -7,14 +7,14 @@ public struct ChunkedBody: Sendable {
   static let longestLine = 256
   static let longestTrailer = 4_096
 
-  private enum Place: Sendable {
+  private enum State: Sendable {
     case size
     case data
     case dataEnd
     case trailer
   }
 
-  private var place = Place.size
+  private var state = State.size
   private var left = 0
   private var trailer = 0
 
@@ -34,7 +34,7 @@ public struct ChunkedBody: Sendable {
 
   /// - Parameter bytes: what has arrived and was neither skipped nor taken.
   public mutating func next(_ bytes: Span<UInt8>) throws(RequestProblem) -> Step {
-    switch place {
+    switch state {
     case .size: return try size(bytes)
     case .data: return bytes.count == 0 ? .wait : .data(min(left, bytes.count))
     case .dataEnd:
@@ -42,7 +42,7 @@ public struct ChunkedBody: Sendable {
       guard bytes[0] == 0x0D, bytes[1] == 0x0A else {
         throw .malformed("a chunk is longer than its size says")
       }
-      place = .size
+      state = .size
       return .skip(2)
     case .trailer: return try trailers(bytes)
     }
@@ -51,7 +51,7 @@ public struct ChunkedBody: Sendable {
   /// So many bytes of content were taken.
   public mutating func took(_ count: Int) {
     left -= count
-    if left == 0 { place = .dataEnd }
+    if left == 0 { state = .dataEnd }
   }
 
   private mutating func size(_ bytes: Span<UInt8>) throws(RequestProblem) -> Step {
@@ -66,7 +66,7 @@ public struct ChunkedBody: Sendable {
       throw .malformed("the size of a chunk is not a hexadecimal number")
     }
     left = value
-    place = value == 0 ? .trailer : .data
+    state = value == 0 ? .trailer : .data
     return .skip(line + 2)
   }
 

@@ -111,7 +111,7 @@ public struct LoopSimulation: Sendable {
   private mutating func takeTurn() {
     now += 1
     budget = min(1_000, budget + 1_000)
-    takeAnswers()
+    drainAnswers()
     arrivals.transactional.advance(to: Double(now), &random)
     arrivals.bulk.advance(to: Double(now), &random)
     takeIn()
@@ -120,7 +120,7 @@ public struct LoopSimulation: Sendable {
     if now % Self.upkeep == 0 { connect() }
   }
 
-  private mutating func takeAnswers() {
+  private mutating func drainAnswers() {
     let place = Int(now) % Self.longest
     let due = answersDue[place]
     answersDue[place].removeAll(keepingCapacity: true)

@@ -36,7 +36,7 @@ public struct CommandLineFlags: Sendable {
         isVersion = true
       } else {
         let following = index < arguments.count ? arguments[index] : nil
-        let (usedFollowing, error) = take(argument, following: following, table)
+        let (usedFollowing, error) = parse(argument, following: following, table)
         if usedFollowing { index += 1 }
         if let error { errors.append(error) }
       }
@@ -45,7 +45,7 @@ public struct CommandLineFlags: Sendable {
   }
 
   /// Takes one flag; says whether it used the argument after it, and what is wrong with it.
-  private mutating func take(
+  private mutating func parse(
     _ argument: String, following: String?, _ table: SettingTable
   ) -> (usedFollowing: Bool, error: SettingError?) {
     guard argument.hasPrefix("--") else { return (false, Self.unknown(argument, table)) }

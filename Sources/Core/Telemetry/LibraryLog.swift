@@ -48,8 +48,8 @@ public struct LibraryLog: Sendable {
   }
 
   /// The repeated messages that have ended since the last call.
-  public mutating func takeEnded(now: UInt64) -> [RepeatedMessages.Ended] {
-    repeated.takeEnded(now: now)
+  public mutating func drainEnded(now: UInt64) -> [RepeatedMessages.Ended] {
+    repeated.drainEnded(now: now)
   }
 
   private mutating func admit(_ subject: String, now: UInt64) -> Int? {

@@ -54,7 +54,7 @@ public struct RepeatedMessages: Sendable {
   }
 
   /// The repeated messages that have ended since the last call, in alphabetical order.
-  public mutating func takeEnded(now: UInt64) -> [Ended] {
+  public mutating func drainEnded(now: UInt64) -> [Ended] {
     guard !messages.isEmpty else { return [] }
     let over = messages.filter { now >= $0.value.lastAt + Self.quiet }
     for key in over.keys { messages[key] = nil }

@@ -18,13 +18,13 @@ struct SQLDump {
   /// Tables whose columns are remembered, at most.
   private static let mostTables = 1_000
 
-  private enum Place {
+  private enum State {
     case statements
     case copy(table: String, columns: [String])
     case create(table: String)
   }
 
-  private var place = Place.statements
+  private var state = State.statements
   private var columnsOf: [String: [String]] = [:]
   private let isWanted: @Sendable (String) -> Bool
 
@@ -33,10 +33,10 @@ struct SQLDump {
 
   /// - Parameter line: without its end.
   mutating func read(_ line: ArraySlice<UInt8>, _ found: (Found) -> Void) {
-    switch place {
+    switch state {
     case .copy(let table, let columns):
       if line.elementsEqual("\\.".utf8) {
-        place = .statements
+        state = .statements
         return
       }
       guard isWanted(table) else { return }
@@ -55,13 +55,13 @@ struct SQLDump {
     switch words.word()?.lowercased() {
     case "copy":
       guard let table = words.name(), let columns = words.names() else { return }
-      place = .copy(table: table, columns: columns)
+      state = .copy(table: table, columns: columns)
     case "create":
       guard words.word()?.lowercased() == "table" else { return }
       words.skip(["if", "not", "exists"])
       guard let table = words.name(), words.skip("(") else { return }
       if columnsOf.count < Self.mostTables { columnsOf[table] = [] }
-      if words.isAtEnd { place = .create(table: table) }
+      if words.isAtEnd { state = .create(table: table) }
     case "insert", "replace":
       words.skip(["ignore", "into"])
       guard let table = words.name(), isWanted(table) else { return }
@@ -76,7 +76,7 @@ struct SQLDump {
   private mutating func readColumn(_ line: ArraySlice<UInt8>, of table: String) {
     var words = SQLWords(line)
     if words.skip(")") {
-      place = .statements
+      state = .statements
       return
     }
     let others = [

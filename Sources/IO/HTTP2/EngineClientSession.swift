@@ -80,7 +80,7 @@ public final class EngineClientSession {
     let now = MonotonicClock.milliseconds()
     prefetchAnswered(octets.span)
     var position = 0
-    while let event = engine.next(in: octets.span, at: &position, now: now) { take(event) }
+    while let event = engine.next(in: octets.span, at: &position, now: now) { handle(event) }
   }
 
   /// Asks for the memory that answers are written to, and for the ids that theirs are compared with.
@@ -94,7 +94,7 @@ public final class EngineClientSession {
   }
 
   @inline(__always)
-  private func take(_ event: ClientEvent) {
+  private func handle(_ event: ClientEvent) {
     switch event {
     case .head(let token, let isComplete):
       guard let exchange = exchange(token) else { return }
@@ -199,13 +199,13 @@ public final class EngineClientSession {
     waiting.removeAll()
   }
 
-  func takeCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
+  func drainCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
     list.removeAll(keepingCapacity: true)
     guard !completed.isEmpty else { return }
     swap(&list, &completed)
   }
 
-  func takeNotices() -> [ConnectionNotice] {
+  func drainNotices() -> [ConnectionNotice] {
     guard !notices.isEmpty else { return [] }
     let taken = notices
     notices = []

@@ -169,12 +169,12 @@ public final class HTTP2ClientConnection {
 
   /// Replaces `list` by the exchanges completed since the last call: each submitted exchange appears
   /// exactly once, also when the connection dies.
-  public func takeCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
-    session.takeCompleted(into: &list)
+  public func drainCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
+    session.drainCompleted(into: &list)
   }
 
   /// The notices of the connection since the last call.
-  public func takeNotices() -> [ConnectionNotice] { session.takeNotices() }
+  public func drainNotices() -> [ConnectionNotice] { session.drainNotices() }
 
   /// Comes nearer to TLS as far as that is possible now. True when it is up.
   private func establish(

@@ -169,18 +169,18 @@ public enum HTTP2ClientSession {
 
   /// Replaces `list` by the exchanges that completed since the last call. Both lists keep their
   /// room, so a steady flow does not allocate.
-  public func takeCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
+  public func drainCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
     switch self {
-    case .engine(let session): session.takeCompleted(into: &list)
-    case .nghttp2(let session): session.takeCompleted(into: &list)
+    case .engine(let session): session.drainCompleted(into: &list)
+    case .nghttp2(let session): session.drainCompleted(into: &list)
     }
   }
 
   /// The notices of the connection since the last call.
-  public func takeNotices() -> [ConnectionNotice] {
+  public func drainNotices() -> [ConnectionNotice] {
     switch self {
-    case .engine(let session): session.takeNotices()
-    case .nghttp2(let session): session.takeNotices()
+    case .engine(let session): session.drainNotices()
+    case .nghttp2(let session): session.drainNotices()
     }
   }
 

@@ -162,14 +162,14 @@ public final class NGHTTP2ClientSession {
 
   /// Replaces `list` by the exchanges that completed since the last call. Both lists keep their
   /// room, so a steady flow does not allocate.
-  func takeCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
+  func drainCompleted(into list: inout [UnsafeMutablePointer<Exchange>]) {
     list.removeAll(keepingCapacity: true)
     guard !state.pointee.completed.isEmpty else { return }
     swap(&list, &state.pointee.completed)
   }
 
   /// The notices of the connection since the last call.
-  func takeNotices() -> [ConnectionNotice] {
+  func drainNotices() -> [ConnectionNotice] {
     guard !state.pointee.notices.isEmpty else { return [] }
     let taken = state.pointee.notices
     state.pointee.notices = []

@@ -113,7 +113,7 @@ final class ServerConnection {
       server.clients.heard(id, at: server.now)
       if case .body = phase { deadline = server.now + server.idleMilliseconds }
       if case .lingering = phase { return }
-      take(UnsafeRawBufferPointer(rebasing: server.scratch[..<count]))
+      receive(UnsafeRawBufferPointer(rebasing: server.scratch[..<count]))
     }
     if hasEnded, case .lingering = phase { close() }
   }
@@ -127,7 +127,7 @@ final class ServerConnection {
     }
   }
 
-  private func take(_ bytes: UnsafeRawBufferPointer) {
+  private func receive(_ bytes: UnsafeRawBufferPointer) {
     guard let tls else { return inbox.append(bytes) }
     do throws(TLSError) {
       tls.receive(bytes)

@@ -15,14 +15,14 @@ public struct CrashNotes: Sendable {
   /// Bytes of the file that are read: its end.
   private static let most = 64 << 10
 
-  private struct Place: Hashable {
+  private struct RecordKey: Hashable {
     let topic: String
     let partition: Int32
     let offset: Int64
     let timestamp: Int64
   }
 
-  private var crashes: [Place: Int] = [:]
+  private var crashes: [RecordKey: Int] = [:]
 
   /// None.
   public init() {}
@@ -37,7 +37,7 @@ public struct CrashNotes: Sendable {
       guard words.count == 5, Int32(words[0]) != nil, let partition = Int32(words[1]),
         let offset = Int64(words[2]), let timestamp = Int64(words[3])
       else { continue }
-      let place = Place(
+      let place = RecordKey(
         topic: words[4], partition: partition, offset: offset, timestamp: timestamp)
       crashes[place, default: 0] += 1
     }
@@ -89,7 +89,7 @@ public struct CrashNotes: Sendable {
   }
 
   func areDeadly(topic: String, partition: Int32, offset: Int64, timestamp: Int64) -> Bool {
-    let place = Place(topic: topic, partition: partition, offset: offset, timestamp: timestamp)
+    let place = RecordKey(topic: topic, partition: partition, offset: offset, timestamp: timestamp)
     return crashes[place] ?? 0 >= Self.deadly
   }
 }

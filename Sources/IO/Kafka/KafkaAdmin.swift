@@ -64,7 +64,7 @@ public final class KafkaAdmin {
   }
 
   /// The errors of connections since the last call, without the remark that all brokers are down.
-  public func takeErrors() -> [KafkaError] {
+  public func drainErrors() -> [KafkaError] {
     var errors: [KafkaError] = []
     while let client, let event = rd_kafka_queue_poll(client.events, 0) {
       let code = rd_kafka_event_error(event)

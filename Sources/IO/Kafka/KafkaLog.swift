@@ -51,7 +51,7 @@ public enum KafkaLog {
   /// Says of repeated messages that they have ended. To be called every some seconds.
   public static func sayWhatEnded() {
     let now = MonotonicClock.milliseconds()
-    let (ended, format) = log.withLock { ($0.rules.takeEnded(now: now), $0.format) }
+    let (ended, format) = log.withLock { ($0.rules.drainEnded(now: now), $0.format) }
     for message in ended where !silenced.load(ordering: .relaxed) {
       put(
         .info, "a message of librdkafka is no longer repeated",

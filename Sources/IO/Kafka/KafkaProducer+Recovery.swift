@@ -151,7 +151,7 @@ extension KafkaProducer {
     produceFailed(into: &deliveries)
   }
 
-  /// Makes a client where there is none. Should that fail, the next `takeDeliveries` tries again.
+  /// Makes a client where there is none. Should that fail, the next `drainDeliveries` tries again.
   @discardableResult
   func connectAnew() -> Bool {
     do throws(KafkaError) {

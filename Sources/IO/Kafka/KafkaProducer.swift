@@ -8,7 +8,7 @@ internal import Glibc
 /// Owned by one thread. It gives no record up that Kafka may yet take: an outage, a topic that is not there and a
 /// missing right are waited out, and an error that ends librdkafka's client is answered by a new client that
 /// produces every unanswered record again, in their order. Such a repetition may store a record twice. Only what
-/// is refused although it was a batch of its own comes back. Call `takeDeliveries` when the wakeup is
+/// is refused although it was a batch of its own comes back. Call `drainDeliveries` when the wakeup is
 /// signalled and every 100 ms while something is outstanding: repetitions happen there.
 public final class KafkaProducer {
   let configuration: KafkaConfiguration
@@ -19,7 +19,7 @@ public final class KafkaProducer {
   /// Copies of records whose delivery failed for a reason that time heals.
   var failures: [FailedRecord] = []
   var recovery = ProducerRecovery()
-  /// What the last `takeDeliveries` returned: its memory is used again.
+  /// What the last `drainDeliveries` returned: its memory is used again.
   private var deliveries: [Delivery] = []
   /// Answers that `flush` collected.
   private var early: [Delivery] = []
@@ -48,7 +48,7 @@ public final class KafkaProducer {
   /// Kafka gave the client no producer id, and when it said so (monotonic milliseconds): this user may write to none of
   /// its topics. Every further client asks again.
   var refusedID: (error: KafkaError, at: UInt64)?
-  /// The content of refused records: of those that are to come out of the next `takeDeliveries`, and of those
+  /// The content of refused records: of those that are to come out of the next `drainDeliveries`, and of those
   /// that came out of the last.
   var refused: [RefusedRecord] = []
   private var returned: [RefusedRecord] = []
@@ -148,7 +148,7 @@ public final class KafkaProducer {
   /// The name of a topic of this producer.
   public func name(of topic: KafkaTopic) -> String { topics[Int(topic.index)].name }
 
-  /// The content of a record whose `Delivery` says `refused`; nil after the next `takeDeliveries`.
+  /// The content of a record whose `Delivery` says `refused`; nil after the next `drainDeliveries`.
   public func refusedRecord(_ tag: UInt) -> RefusedRecord? {
     returned.first { $0.tag == tag }
   }
@@ -240,7 +240,7 @@ public final class KafkaProducer {
   }
 
   /// Takes the answers that have arrived. Only final ones: errors that pass are handled here.
-  public func takeDeliveries() -> [Delivery] {
+  public func drainDeliveries() -> [Delivery] {
     deliveries.removeAll(keepingCapacity: true)
     swap(&deliveries, &early)
     serve(into: &deliveries)
@@ -319,7 +319,7 @@ public final class KafkaProducer {
       ? nil : KafkaError(code, "no producer id", isFatal: true)
   }
 
-  /// Sends what was produced since `takeDeliveries` without lingering, if everything before it was acknowledged by then
+  /// Sends what was produced since `drainDeliveries` without lingering, if everything before it was acknowledged by then
   /// (Nagle's rule, RFC 1122 §4.2.3.4): a record that is alone goes at once, and under load batches form while others
   /// are on their way. Not while many come one by one (`ProducerPace`). Call it at the end of a turn that found no
   /// further work.
@@ -334,7 +334,7 @@ public final class KafkaProducer {
   }
 
   /// Sends what waits without lingering and waits for all answers; they come out of the next
-  /// `takeDeliveries`. Returns whether every record has its answer.
+  /// `drainDeliveries`. Returns whether every record has its answer.
   public func flush(timeoutMilliseconds: UInt64) -> Bool {
     let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
     while outstanding > 0 {

@@ -151,14 +151,14 @@ public final class OffsetRangeReader {
   }
 
   /// The partitions whose stretches came to their end since the last call.
-  public func takeFinished() -> [Place] {
+  public func drainFinished() -> [Place] {
     defer { finished.removeAll() }
     for place in finished { open[place] = nil }
     return finished
   }
 
   /// Gives up the stretches of which nothing has come for so long, as of a partition that has lost its leader.
-  public func takeSilent(forMilliseconds limit: UInt64) -> [Place] {
+  public func drainSilent(forMilliseconds limit: UInt64) -> [Place] {
     let now = MonotonicClock.milliseconds()
     let silent = open.filter { now >= $0.value.heardAt + limit && !finished.contains($0.key) }.map(
       \.key)

@@ -18,7 +18,7 @@ public struct ListedToken: Equatable, Sendable {
 /// Which invalid tokens of an app, by the time at which APNs called them invalid.
 public struct InvalidTokenPage: Equatable, Sendable {
   /// The end of a page: the next one begins behind it, whatever was written meanwhile.
-  public struct Place: Equatable, Sendable {
+  public struct Cursor: Equatable, Sendable {
     public let recordedAt: Int64
     public let token: String
     public let environment: String
@@ -33,10 +33,10 @@ public struct InvalidTokenPage: Equatable, Sendable {
   public let app: String
   /// nil: of both environments.
   public let environment: Environment?
-  public let after: Place
+  public let after: Cursor
   public let limit: Int
 
-  public init(app: String, environment: Environment?, after: Place, limit: Int) {
+  public init(app: String, environment: Environment?, after: Cursor, limit: Int) {
     self.app = app
     self.environment = environment
     self.after = after

@@ -189,7 +189,7 @@ final class HostileWriter {
     guard producer.flush(timeoutMilliseconds: 20_000) else {
       throw ServiceFailure("Kafka did not take hostile records within 20 s")
     }
-    for delivery in producer.takeDeliveries() {
+    for delivery in producer.drainDeliveries() {
       if let error = delivery.refused { throw error }
       guard let name = sent.removeValue(forKey: delivery.tag), delivery.offset >= 0 else {
         continue

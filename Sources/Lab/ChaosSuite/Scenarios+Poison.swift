@@ -75,7 +75,7 @@ final class PoisonWriter {
     guard producer.flush(timeoutMilliseconds: 20_000) else {
       throw ServiceFailure("the broker did not take the poison within 20 s")
     }
-    for delivery in producer.takeDeliveries() {
+    for delivery in producer.drainDeliveries() {
       if let error = delivery.refused { throw error }
       guard let name = planted[delivery.tag], delivery.offset >= 0 else { continue }
       rig.auditor.poisoned(

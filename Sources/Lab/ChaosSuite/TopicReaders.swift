@@ -59,14 +59,14 @@ final class TopicReaders {
     var isNews = false
     for (index, tail) in tails.enumerated() {
       let count = tail.poll(into: &batch, timeoutMilliseconds: index == 0 ? 5 : 0)
-      for place in 0..<count { take(batch[place], of: tail.topic, auditor) }
+      for place in 0..<count { receive(batch[place], of: tail.topic, auditor) }
       batch.release()
       if count > 0 { isNews = true }
     }
     return isNews
   }
 
-  private func take(_ record: KafkaRecord, of topic: String, _ auditor: Auditor) {
+  private func receive(_ record: KafkaRecord, of topic: String, _ auditor: Auditor) {
     let place = TopicPartition(topic: topic, partition: record.partition)
     positions[place] = record.offset + 1
     if topic == names.receipts || topic == names.deadLetters {

@@ -117,7 +117,7 @@ final class FeedbackModel: GroupProcess {
     followGroup(&world)
     if hasFetched(&world) { follow(world) }
     askEnds(&world)
-    takeJobs(&world)
+    drainJobs(&world)
     while let action = machine.next(
       now: world.now, isVerified: completeness.isComplete { self.read[$0] },
       outstanding: storedAt == nil ? 0 : outgoing.count)
@@ -213,7 +213,7 @@ final class FeedbackModel: GroupProcess {
 
   // MARK: Batches
 
-  private func takeJobs(_ world: inout World) {
+  private func drainJobs(_ world: inout World) {
     if !refuted.isEmpty { machine.marksAreRefuted() }
     while machine.hasRoom, let job = member.take(&world, end: world.devices.end) {
       machine.took(timestamp: world.wall, bytes: 100, lines: 0)

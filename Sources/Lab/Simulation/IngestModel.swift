@@ -30,10 +30,10 @@ final class IngestModel: GroupProcess {
   private var marksRead = 0
 
   func turn(_ world: inout World) {
-    takeDeliveries(&world)
+    drainDeliveries(&world)
     followMarks(world)
     followGroup(&world)
-    takeRequests(&world)
+    readRequests(&world)
     if machine.count > 40 || outgoing.count > 90 { world.kafka.fail("ingest holds too much") }
   }
 
@@ -54,7 +54,7 @@ final class IngestModel: GroupProcess {
 
   // MARK: Requests
 
-  private func takeRequests(_ world: inout World) {
+  private func readRequests(_ world: inout World) {
     guard member.isAssigned else { return }
     for _ in 0..<20 {
       if !machine.isMaking {
@@ -124,7 +124,7 @@ final class IngestModel: GroupProcess {
 
   // MARK: Kafka
 
-  private func takeDeliveries(_ world: inout World) {
+  private func drainDeliveries(_ world: inout World) {
     for index in outgoing.indices where !outgoing[index].isStored {
       guard outgoing[index].storedAt <= world.now else { continue }
       outgoing[index].isStored = true

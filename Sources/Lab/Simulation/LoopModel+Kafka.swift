@@ -91,7 +91,7 @@ extension LoopModel {
 
   func control(_ world: inout World) {
     rebuildWindows(&world)
-    takeReports(&world)
+    drainReports(&world)
     lookAtLogs(&world)
     handOver()
     followGroup(&world)
@@ -117,7 +117,7 @@ extension LoopModel {
     offsets.rebuilds.removeAll { $0.readyAt <= world.now }
   }
 
-  private func takeReports(_ world: inout World) {
+  private func drainReports(_ world: inout World) {
     for report in dispatcher.report() ?? [] {
       let partition = places[report.partition].partition
       if let done = report.done { note(partition, done) }

@@ -131,7 +131,7 @@ final class LoopModel: GroupProcess {
     dispatcher.expireDeadlines()
     perform(&world)
     dispatcher.signalledAll()
-    takeRecords(&world)
+    readRecords(&world)
     dispatcher.takeTurns()
     dispatcher.dispatch()
     perform(&world)
@@ -161,7 +161,7 @@ final class LoopModel: GroupProcess {
 
   // MARK: Records
 
-  private func takeRecords(_ world: inout World) {
+  private func readRecords(_ world: inout World) {
     dispatcher.beginIntake()
     while let take = dispatcher.nextTake(isProducerOpen: outgoing.count < 5_000) {
       perform(&world)

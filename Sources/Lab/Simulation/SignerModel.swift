@@ -115,7 +115,7 @@ final class SignerModel: GroupProcess {
     }
     guard machine.isOwner, member.isAssigned else { return }
     readTopic(world)
-    takeRequests(&world)
+    readRequests(&world)
     if world.isCalm || !world.chance.oneIn(4) { work(&world) }
   }
 
@@ -165,7 +165,7 @@ final class SignerModel: GroupProcess {
     }
   }
 
-  private func takeRequests(_ world: inout World) {
+  private func readRequests(_ world: inout World) {
     let count = Int64(world.tokens.requests.count)
     while let (partition, offset) = member.take(&world, end: { _ in count }) {
       let request = world.tokens.requests[Int(offset)]
@@ -189,7 +189,7 @@ final class SignerModel: GroupProcess {
       case .publish(let stamp): produce(.init(key: key, stamp: stamp), minted: nil, &world)
       }
     }
-    for name in machine.takeUnlisted(wall: seconds(world), now: world.now).sorted() {
+    for name in machine.drainUnlisted(wall: seconds(world), now: world.now).sorted() {
       produce(.init(key: Int(name.dropFirst(3))!, stamp: nil), minted: nil, &world)
     }
   }

@@ -124,7 +124,7 @@ private final class Producing {
     let startedAt = WallClock.milliseconds()
     var produced = 0
     while produced < load.count, !context.signals.isStopping {
-      takeDeliveries()
+      drainDeliveries()
       guard !producer.isFull, produced < allowed(since: start) else {
         usleep(500)
         continue
@@ -133,7 +133,7 @@ private final class Producing {
       for _ in 0..<batch where produce(produced) { produced += 1 }
     }
     while acknowledged < produced {
-      takeDeliveries()
+      drainDeliveries()
       usleep(500)
     }
     if load.waits { try waitUntilCommitted() }
@@ -151,8 +151,8 @@ private final class Producing {
     return Int(Double(MonotonicClock.nanoseconds() - start) / 1e9 * Double(load.rate)) + 1
   }
 
-  private func takeDeliveries() {
-    for delivery in producer.takeDeliveries() {
+  private func drainDeliveries() {
+    for delivery in producer.drainDeliveries() {
       acknowledged += 1
       ends[delivery.partition] = max(ends[delivery.partition] ?? 0, delivery.offset + 1)
     }

@@ -142,14 +142,14 @@ final class Load {
   }
 
   func turn(_ connection: HTTP2ClientConnection, _ index: Int) {
-    connection.takeCompleted(into: &completed)
+    connection.drainCompleted(into: &completed)
     for exchange in completed {
       done += 1
       if exchange.pointee.status == 200 { accepted += 1 }
       free[index].append(Int(exchange.pointee.owner))
     }
     if !started[index] || connection.isClosed {
-      for notice in connection.takeNotices() {
+      for notice in connection.drainNotices() {
         if case .closed(let failure) = notice {
           Main.fail("closed: \(String(describing: failure))")
         }

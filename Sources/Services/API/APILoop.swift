@@ -104,7 +104,7 @@ final class APILoop: StreamHandler {
 
   private func turn(now: UInt64) {
     api.beginTurn(now: now)
-    takeDeliveries()
+    drainDeliveries()
     lookAtFiles()
     notifications.turn()
     devices.turn()
@@ -121,7 +121,7 @@ final class APILoop: StreamHandler {
   }
 
   private func lookAtFiles() {
-    let isAsked = api.context.signals.takeReload()
+    let isAsked = api.context.signals.consumeReload()
     api.keys.look(now: api.now, isAsked: isAsked)
     guard isAsked || api.now >= lookAt else { return }
     lookAt = api.now + 1_000
@@ -134,7 +134,7 @@ final class APILoop: StreamHandler {
   private func tellChanges() {
     guard api.now >= tellAt || api.context.signals.isStopping else { return }
     tellAt = api.now + Self.tellMilliseconds
-    for (name, change) in api.keys.figures.takeUntold() {
+    for (name, change) in api.keys.figures.drainUntold() {
       api.context.log.info(
         "devices changed",
         [
@@ -144,8 +144,8 @@ final class APILoop: StreamHandler {
     }
   }
 
-  private func takeDeliveries() {
-    for delivery in api.producer.takeDeliveries() {
+  private func drainDeliveries() {
+    for delivery in api.producer.drainDeliveries() {
       let isAcknowledged = delivery.errorCode == 0
       if let number = DeviceExchanges.number(ofTag: delivery.tag) {
         devices.delivered(number, isAcknowledged: isAcknowledged)

@@ -62,7 +62,7 @@ enum DeviceAnswers {
           return .object(entry)
         }))
     object.append("has_more", .bool(tokens.count == page.limit))
-    let place = tokens.last.map(InvalidTokenPage.Place.init) ?? page.after
+    let place = tokens.last.map(InvalidTokenPage.Cursor.init) ?? page.after
     if !place.token.isEmpty { object.append("cursor", .string(place.cursor)) }
     return ok(object)
   }

@@ -126,7 +126,7 @@ enum DeviceArguments {
 
   private static func place(
     since: String?, cursor: String?
-  ) throws(Failure) -> InvalidTokenPage.Place {
+  ) throws(Failure) -> InvalidTokenPage.Cursor {
     if let cursor {
       guard since == nil else { throw refuse("cannot be combined with since", "cursor") }
       let parts = cursor.split(separator: ".", omittingEmptySubsequences: false)
@@ -144,7 +144,7 @@ enum DeviceArguments {
   }
 }
 
-extension InvalidTokenPage.Place {
+extension InvalidTokenPage.Cursor {
   /// The place of a listed token on the pages.
   init(_ token: ListedToken) {
     self.init(

@@ -69,7 +69,7 @@ struct DeviceExchanges {
   }
 
   /// Takes those whose time is up.
-  mutating func takeLate(now: UInt64) -> [DeviceExchange] {
+  mutating func drainLate(now: UInt64) -> [DeviceExchange] {
     let late = open.values.filter { now >= $0.deadline }
     for exchange in late { open[exchange.number] = nil }
     return late

@@ -166,12 +166,12 @@ final class DevicesAPI {
 
   /// The database's answers, and those whose time is up.
   func turn() {
-    for reply in queries?.takeAnswers() ?? [] {
+    for reply in queries?.drainAnswers() ?? [] {
       api.counters.add(reply.response == nil ? .queriesFailed : .queriesAnswered)
       guard let device = open.take(reply.number) else { continue }
       answer(device, reply.response ?? Problem.unavailable("the database does not answer").response)
     }
-    for device in open.takeLate(now: api.now) {
+    for device in open.drainLate(now: api.now) {
       answer(device, Problem.unavailable("there was no answer in time").response)
     }
   }

@@ -43,7 +43,7 @@ final class KeyFigures: MetricSource {
   }
 
   /// The changes since the last call, by the names of their keys.
-  func takeUntold() -> [(name: String, changes: Changes)] {
+  func drainUntold() -> [(name: String, changes: Changes)] {
     values.withLock { values in
       defer { values.untold = [:] }
       return values.untold.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }

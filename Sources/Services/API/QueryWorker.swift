@@ -56,7 +56,7 @@ final class QueryWorker {
     messages.post(.question(number, question))
   }
 
-  func takeAnswers() -> [Answer] {
+  func drainAnswers() -> [Answer] {
     let taken = answers.drain()
     waiting -= taken.count
     return taken

@@ -209,7 +209,7 @@ final class DeviceTables {
   /// Every topic's client tells of a broker that is down.
   private func tell(_ error: KafkaError) {
     let now = MonotonicClock.milliseconds()
-    _ = errors.takeEnded(now: now)
+    _ = errors.drainEnded(now: now)
     guard let more = errors.admit("\(error)", now: now) else { return }
     log.warning("cannot read a topic; retrying", ["error": "\(error)", "left_out": "\(more)"])
   }

@@ -96,11 +96,11 @@ final class FeedbackWorker {
 
   /// - Returns: true when there is more to do at once.
   private func turn(now: UInt64) throws -> Bool {
-    try takeAnswers()
+    try drainAnswers()
     followGroup(now)
     if member.hasLeft { return false }
     let isReading = try tables.turn()
-    let hasTaken = takeRecords()
+    let hasTaken = readRecords()
     while let action = machine.next(
       now: now, isVerified: tables.isComplete, outstanding: output.producer.outstanding)
     {
@@ -154,18 +154,18 @@ final class FeedbackWorker {
   // MARK: Records
 
   /// - Returns: true when the batch has records.
-  private func takeRecords() -> Bool {
+  private func readRecords() -> Bool {
     guard machine.isIdle else { return false }
     if tables.hasRefutedMarks { machine.marksAreRefuted() }
     tables.hasRefutedMarks = false
     while machine.hasRoom, member.take(into: &records, upTo: records.capacity) > 0 {
-      for index in 0..<records.count { take(records[index]) }
+      for index in 0..<records.count { receive(records[index]) }
       records.release()
     }
     return !jobs.isEmpty
   }
 
-  private func take(_ record: KafkaRecord) {
+  private func receive(_ record: KafkaRecord) {
     let source = member.source(record)
     // The first topic of the plan.
     let isAnswer = source.topic == 0
@@ -300,8 +300,8 @@ final class FeedbackWorker {
 
   /// What Kafka will never take (no such topic, not authorised) ends the process: the records are read again
   /// when that is mended.
-  private func takeAnswers() throws {
-    for answer in output.producer.takeAnswers() {
+  private func drainAnswers() throws {
+    for answer in output.producer.drainAnswers() {
       if let problem = answer.problem { throw ServiceFailure(problem) }
       if answer.tag == .invalidToken { counters.add(.published) }
     }

@@ -40,7 +40,7 @@ extension TokenInvalidator {
     _ origin: AppOrigin, invalidations times: [Int64], within span: Int64
   ) throws(StoreError) -> BadTokenAlarm? {
     guard let peak = BadTokenWave.peak(of: times, within: span) else { return nil }
-    let place = InvalidationCounts.Place(
+    let place = InvalidationCounts.Key(
       origin: origin, span: span, hour: peak.at / BadTokenWave.window)
     guard invalidationCounts.isDue(place, adding: times.count) else { return nil }
     func devices(upTo limit: Int) throws(StoreError) -> Int {
@@ -173,7 +173,7 @@ extension AppOrigin {
 /// time more of them.
 final class InvalidationCounts {
   /// What is counted: an app's devices in a span that ends in an hour.
-  struct Place: Hashable {
+  struct Key: Hashable {
     let origin: AppOrigin
     let span: Int64
     let hour: Int64
@@ -185,10 +185,10 @@ final class InvalidationCounts {
   /// Of what is left this process may use up one part in so many unseen, so that as many processes may.
   private static let sharers = 8
 
-  private var known: [Place: (left: Int, until: UInt64)] = [:]
+  private var known: [Key: (left: Int, until: UInt64)] = [:]
 
   /// Whether they have to be counted now.
-  func isDue(_ place: Place, adding devices: Int) -> Bool {
+  func isDue(_ place: Key, adding devices: Int) -> Bool {
     guard let entry = known[place], MonotonicClock.milliseconds() < entry.until,
       entry.left >= devices
     else { return true }
@@ -199,7 +199,7 @@ final class InvalidationCounts {
   /// They were counted.
   ///
   /// - Parameter left: how many more are normal.
-  func note(_ place: Place, left: Int) {
+  func note(_ place: Key, left: Int) {
     if known.count >= Self.most { known = [:] }
     known[place] = (left / Self.sharers, MonotonicClock.milliseconds() + Self.patience)
   }

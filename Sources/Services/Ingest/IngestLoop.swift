@@ -112,7 +112,7 @@ final class IngestLoop {
     output.beginTurn(&member)
     invalidTokens.follow()
     followGroup(now)
-    let state = takeRequests()
+    let state = readRequests()
     output.endTurn(now: now, isBusy: state == .busy)
     noteBacklog(now)
     counters.set(.invalidTokens, invalidTokens.count)
@@ -140,7 +140,7 @@ final class IngestLoop {
     case blocked
   }
 
-  private func takeRequests() -> Intake {
+  private func readRequests() -> Intake {
     guard member.isAssigned else { return .idle }
     for _ in 0..<Self.batchesATurn {
       guard workOnBatch() else { return output.failure == nil ? .blocked : .idle }

@@ -69,7 +69,7 @@ final class IngestOutput {
 
   /// Takes what Kafka acknowledged, and writes what it did not take as it was.
   func beginTurn(_ member: inout GroupMember) {
-    takeDeliveries(&member)
+    drainDeliveries(&member)
     writeOversized()
     // Acknowledgements and readers have moved since the last turn.
     credit = 0
@@ -84,8 +84,8 @@ final class IngestOutput {
     watch.turn(producer, now: now)
   }
 
-  private func takeDeliveries(_ member: inout GroupMember) {
-    for delivery in producer.takeDeliveries() {
+  private func drainDeliveries(_ member: inout GroupMember) {
+    for delivery in producer.drainDeliveries() {
       if let error = delivery.refused {
         takeBack(delivery, error)
         if failure != nil { return }

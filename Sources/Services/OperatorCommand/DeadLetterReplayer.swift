@@ -135,7 +135,7 @@ final class DeadLetterReplayer {
   }
 
   private func drain() {
-    for answer in producer.takeAnswers() {
+    for answer in producer.drainAnswers() {
       guard let error = answer.refused else { continue }
       refuse(error)
       result.sent[answer.tag]? -= 1

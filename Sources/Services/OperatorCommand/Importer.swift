@@ -130,7 +130,7 @@ final class Importer {
 
   private func drain() {
     guard let producer = output?.producer else { return }
-    for delivery in producer.takeDeliveries() {
+    for delivery in producer.drainDeliveries() {
       if let error = delivery.refused {
         refuse(Int(delivery.tag), error)
       } else {

@@ -59,19 +59,19 @@ public final class LineSource {
       let bytes = buffer.bytes
       if let found = memchr(bytes.baseAddress! + searched, 10, bytes.count - searched) {
         let length = UnsafeRawPointer(found) - bytes.baseAddress!
-        return take(length, length + 1)
+        return consume(length, length + 1)
       }
-      if isAtEnd { return bytes.isEmpty ? nil : take(bytes.count, bytes.count) }
+      if isAtEnd { return bytes.isEmpty ? nil : consume(bytes.count, bytes.count) }
       searched = bytes.count
       if searched > Self.longestLine {
         isCut = true
-        return take(searched, searched)
+        return consume(searched, searched)
       }
       guard try fill() else { return nil }
     }
   }
 
-  private func take(_ length: Int, _ used: Int) -> UnsafeRawBufferPointer {
+  private func consume(_ length: Int, _ used: Int) -> UnsafeRawBufferPointer {
     consumed = used
     readBytes += used
     let bytes = buffer.bytes

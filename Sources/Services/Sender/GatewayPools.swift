@@ -119,7 +119,7 @@ final class GatewayPools {
   }
 
   /// The names that were looked up since the last call; nil: there is no address.
-  func takeResolutions() -> [(pool: Int32, addresses: [PeerAddress]?)] {
+  func drainResolutions() -> [(pool: Int32, addresses: [PeerAddress]?)] {
     resolutions.drain().map { resolution in
       switch resolution.result {
       case .failure(let failure):

@@ -134,7 +134,7 @@ struct GatewayProbe {
       }
     }
     connection.giveUp()
-    result.facts.outcome = Self.outcome(connection.takeNotices())
+    result.facts.outcome = Self.outcome(connection.drainNotices())
   }
 
   /// How a connection without an answer ended.

@@ -48,7 +48,7 @@ final class ProviderTokenFeed {
       }
       do throws(RecordError) {
         let read = try ProviderTokenRecord(record.value, key: credential, parser: parser)
-        if read.isRemoved { withdraw(read, place) } else { take(read, place) }
+        if read.isRemoved { withdraw(read, place) } else { receive(read, place) }
       } catch {
         counters.add(.badTokenRecords)
         context.log.warning(
@@ -71,7 +71,7 @@ final class ProviderTokenFeed {
     } catch {
       return error
     }
-    for record in Array(unreadable.values) { take(record, "read before", isNews: false) }
+    for record in Array(unreadable.values) { receive(record, "read before", isNews: false) }
     hand(tell)
     return nil
   }
@@ -118,7 +118,7 @@ final class ProviderTokenFeed {
 
   /// Opens a token for the loops. One that cannot be opened leaves those that are known as they are; its credential is
   /// known by it.
-  private func take(_ record: ProviderTokenRecord, _ place: String, isNews: Bool = true) {
+  private func receive(_ record: ProviderTokenRecord, _ place: String, isNews: Bool = true) {
     do throws(TokenSealProblem) {
       let opened = try seal.opened(record)
       unreadable[record.credential] = nil

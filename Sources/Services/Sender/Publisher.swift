@@ -175,8 +175,8 @@ final class Publisher {
   // MARK: Acknowledgements
 
   /// Takes Kafka's acknowledgements; calls `complete` with each record whose outcome Kafka has.
-  func takeDeliveries(_ complete: (Origin) -> Void) {
-    let deliveries = producer.takeDeliveries()
+  func drainDeliveries(_ complete: (Origin) -> Void) {
+    let deliveries = producer.drainDeliveries()
     guard !deliveries.isEmpty else { return }
     isProducerFull = false
     for delivery in deliveries { landed(delivery, complete) }

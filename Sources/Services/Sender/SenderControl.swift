@@ -96,7 +96,7 @@ final class SenderControl {
   }
 
   private func turn() throws {
-    for message in inbox.drain() { try take(message) }
+    for message in inbox.drain() { try handle(message) }
     tokens.turn(tell) { requests.want($0) }
     pauses.turn(tell)
     // Nothing is begun before it is known what is paused.
@@ -105,7 +105,7 @@ final class SenderControl {
     }
     statistics.note(group.client.takeStatistics(), now: MonotonicClock.milliseconds())
     requests.turn()
-    let (isAsked, haveChanged) = (context.signals.takeReload(), certificates.turn())
+    let (isAsked, haveChanged) = (context.signals.consumeReload(), certificates.turn())
     if isAsked || haveChanged { reload(isAsked: isAsked) }
   }
 
@@ -176,7 +176,7 @@ final class SenderControl {
 
   // MARK: Loops
 
-  private func take(_ message: ControlMessage) throws {
+  private func handle(_ message: ControlMessage) throws {
     switch message {
     case .progress(let progress): group.note(progress)
     case .jumped(let jumps):

@@ -105,10 +105,10 @@ final class SenderLoop {
     dispatcher.applyTokens()
     perform()
     lookAtAllQueues()
-    publisher.takeDeliveries { dispatcher.acknowledged($0) }
+    publisher.drainDeliveries { dispatcher.acknowledged($0) }
     dispatcher.expireDeadlines()
     perform()
-    takeRecords()
+    readRecords()
     dispatcher.takeTurns()
     dispatcher.dispatch()
     perform()
@@ -156,16 +156,16 @@ final class SenderLoop {
   private func wake() {
     inbox.wakeup.clear()
     for message in inbox.drain() {
-      take(message)
+      handle(message)
       perform()
     }
-    for (pool, addresses) in gateways.takeResolutions() {
+    for (pool, addresses) in gateways.drainResolutions() {
       dispatcher.lookedUp(pool, addresses)
       perform()
     }
   }
 
-  private func take(_ message: LoopMessage) {
+  private func handle(_ message: LoopMessage) {
     switch message {
     case .granted(let grants):
       for grant in grants { queues.add(grant, as: dispatcher.granted(grant.start)) }
@@ -219,7 +219,7 @@ final class SenderLoop {
     dispatcher.canTake(isProducerOpen: publisher.isOpen)
   }
 
-  private func takeRecords() {
+  private func readRecords() {
     dispatcher.beginIntake()
     while let take = dispatcher.nextTake(isProducerOpen: publisher.isOpen) {
       perform()
@@ -231,7 +231,7 @@ final class SenderLoop {
     perform()
   }
 
-  private func take(_ record: KafkaRecord, from partition: Int) {
+  private func receive(_ record: KafkaRecord, from partition: Int) {
     if let error = record.error {
       return context.log.warning(
         "Kafka reported an error", ["partition": "\(queues.name(partition))", "error": "\(error)"])
@@ -288,10 +288,10 @@ final class SenderLoop {
     guard gateways.connection(connection.id) === connection else { return }
     dispatcher.touched(
       connection.id, limit: Int(connection.http.remoteMaxConcurrentStreams))
-    connection.http.takeCompleted(into: &completed)
+    connection.http.drainCompleted(into: &completed)
     for exchange in completed { outcomes.prefetch(exchange.pointee.owner) }
     for exchange in completed { streamEnded(exchange.pointee.owner, on: connection) }
-    for notice in connection.http.takeNotices() {
+    for notice in connection.http.drainNotices() {
       process(notice, of: connection)
       perform()
     }

@@ -47,7 +47,7 @@ final class TokenRequests {
 
   /// Takes acknowledgements; to be called every turn.
   func turn(now: UInt64 = MonotonicClock.milliseconds()) {
-    _ = producer.takeAnswers()
+    _ = producer.drainAnswers()
     producer.lookAfter(now: now)
   }
 

@@ -150,13 +150,13 @@ final class WindowRebuild: Sendable {
         tails[partition]?.take(record, &reader)
       }
       batch.release()
-      for place in stretches.takeFinished() {
+      for place in stretches.drainFinished() {
         guard let partition = places[place] else { continue }
         let isWhole = plan.finished(partition)
         tails[partition]?.handOver(isWhole: isWhole)
         if isWhole { tails[partition] = nil }
       }
-      for place in stretches.takeSilent(forMilliseconds: Self.patienceMilliseconds) {
+      for place in stretches.drainSilent(forMilliseconds: Self.patienceMilliseconds) {
         guard let partition = places[place] else { continue }
         plan.failed(partition)
         failure = .invalid("nothing came of \(partition)")

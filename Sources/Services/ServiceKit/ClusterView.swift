@@ -139,7 +139,7 @@ private struct ClusterWait {
 
   private mutating func noAnswer(_ error: KafkaError) throws(KafkaError) {
     context.status.set("kafka", obstacle: ClusterView.unreachable)
-    for heard in admin.takeErrors() {
+    for heard in admin.drainErrors() {
       trouble = heard
       if heard.isRefusal { refusal = heard }
     }

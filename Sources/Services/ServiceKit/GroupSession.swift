@@ -122,7 +122,7 @@ public struct GroupSession<Client: GroupClient> {
       steps += membership.stop(patience: plan.stopPatience, now: now)
     }
     if context.signals.isFastShutdown { steps += membership.fastShutdown(now: now) }
-    for ended in errors.takeEnded(now: now) {
+    for ended in errors.drainEnded(now: now) {
       context.log.info(
         "Kafka no longer reports an error", ["error": ended.text, "left_out": "\(ended.more)"])
     }
@@ -378,7 +378,7 @@ public struct GroupSession<Client: GroupClient> {
   private mutating func lookAtLogs(_ now: UInt64) {
     let client = self.client
     defer {
-      for (partition, offsets) in alarm?.takeLosses() ?? [] { commits.lost(partition, offsets) }
+      for (partition, offsets) in alarm?.drainLosses() ?? [] { commits.lost(partition, offsets) }
     }
     guard let strange = alarm?.turn(client), !strange.isEmpty else { return }
     forgotten += strange

@@ -126,7 +126,7 @@ private struct SignalWatch {
       let wait = next == .max ? -1 : Int32(clamping: next - min(next, now))
       poller.wait(timeoutMilliseconds: wait, into: &events)
       end.wakeup.clear()
-      while let signal = source.next() { take(signal) }
+      while let signal = source.next() { handle(signal) }
     }
     if interval > 0 { printLine(&report, MonotonicClock.milliseconds()) }
   }
@@ -151,7 +151,7 @@ private struct SignalWatch {
     context.systemd.status(words)
   }
 
-  private mutating func take(_ signal: Int32) {
+  private mutating func handle(_ signal: Int32) {
     if signal == SIGHUP {
       switch hangup {
       case .reloads: return context.signals.requestReload()

@@ -97,7 +97,7 @@ public struct KafkaSurvey {
         _ = try admin.clusterID(timeoutMilliseconds: 250)
         return
       } catch {
-        for heard in admin.takeErrors() {
+        for heard in admin.drainErrors() {
           trouble = heard
           if heard.isRefusal { refusal = heard }
         }
@@ -149,7 +149,7 @@ public struct KafkaSurvey {
     defer { producer.close() }
     let deadline = MonotonicClock.milliseconds() + Self.idMilliseconds
     while MonotonicClock.milliseconds() < deadline {
-      _ = producer.takeDeliveries()
+      _ = producer.drainDeliveries()
       if producer.trouble?.error.isOfAuthorization == true { return .refused }
       usleep(20_000)
     }

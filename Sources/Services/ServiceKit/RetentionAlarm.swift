@@ -80,7 +80,7 @@ public struct RetentionAlarm {
   }
 
   /// The ranges that were found lost since the last call.
-  mutating func takeLosses() -> [(TopicPartition, Range<Int64>)] {
+  mutating func drainLosses() -> [(TopicPartition, Range<Int64>)] {
     defer { losses = [] }
     return losses
   }

@@ -54,7 +54,9 @@ public final class ServiceSignals: Sendable {
   }
 
   /// Takes the request to reload; true if there was one since the last call. One thread asks.
-  public func takeReload() -> Bool { reloading.exchange(false, ordering: .acquiringAndReleasing) }
+  public func consumeReload() -> Bool {
+    reloading.exchange(false, ordering: .acquiringAndReleasing)
+  }
 
   /// From now on each request signals the wakeup; a stop that was already requested does at once.
   public func subscribe(_ wakeup: Wakeup) {

@@ -69,8 +69,8 @@ public final class TaggedProducer<Tag> {
   }
 
   /// The answers that have come since the last call. To be called every turn: repetitions happen here.
-  public func takeAnswers() -> [Answer] {
-    producer.takeDeliveries().compactMap { delivery -> Answer? in
+  public func drainAnswers() -> [Answer] {
+    producer.drainDeliveries().compactMap { delivery -> Answer? in
       guard let tag = tags.removeValue(forKey: delivery.tag) else { return nil }
       let refused = delivery.refused
       let problem = refused.map { error in
@@ -95,7 +95,7 @@ public final class TaggedProducer<Tag> {
     return Array(tags.values)
   }
 
-  /// Sends what waits without lingering, and waits for all answers, which `takeAnswers` brings.
+  /// Sends what waits without lingering, and waits for all answers, which `drainAnswers` brings.
   ///
   /// - Returns: whether every record has its answer.
   @discardableResult

@@ -50,7 +50,7 @@ extension SignerWorker {
   /// What Kafka has not acknowledged must not reach the topic behind the next owner's records: a withdrawal would take
   /// a credential away that has a token again.
   private func withdrawOutstanding() {
-    takeDeliveries(MonotonicClock.milliseconds())
+    drainDeliveries(MonotonicClock.milliseconds())
     let withdrawn = producer.abandon()
     guard !withdrawn.isEmpty else { return }
     for sent in withdrawn { notStored(sent) }

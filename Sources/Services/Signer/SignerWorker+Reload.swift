@@ -103,7 +103,7 @@ extension SignerWorker {
   /// sender always knows one that it may use. Only the owner speaks for the topic; a stand-by reads the same file.
   func withdraw(_ now: UInt64) {
     guard mayWrite(now) else { return }
-    for credential in issuer.machine.takeUnlisted(wall: WallClock.seconds(), now: now) {
+    for credential in issuer.machine.drainUnlisted(wall: WallClock.seconds(), now: now) {
       if withdraw(credential) {
         log.info("credential withdrawn", ["credential": credential])
       } else {

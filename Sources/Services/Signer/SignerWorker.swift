@@ -86,16 +86,16 @@ final class SignerWorker {
 
   private func turn(_ now: UInt64) {
     issuer.machine.beginTurn(now: now)
-    takeDeliveries(now)
+    drainDeliveries(now)
     followGroup(now)
-    let isAsked = context.signals.takeReload()
+    let isAsked = context.signals.consumeReload()
     if isAsked || files.haveChanged(now: now) { reload(now, isAsked: isAsked) }
     openTable(now)
     readTokens()
     readRequests()
     publishWhatIsDue(now)
     withdraw(now)
-    takeDeliveries(now)
+    drainDeliveries(now)
     producer.lookAfter(now: now)
     publishStatus(now)
   }
@@ -137,7 +137,7 @@ final class SignerWorker {
         if read.isRemoved {
           withdrawn(read, at: record.offset, place)
         } else {
-          take(read, at: record.offset, place)
+          receive(read, at: record.offset, place)
         }
       } catch {
         counters.add(.foreignTokens)
@@ -161,7 +161,7 @@ final class SignerWorker {
     }
   }
 
-  private func take(_ record: ProviderTokenRecord, at offset: Int64, _ place: String) {
+  private func receive(_ record: ProviderTokenRecord, at offset: Int64, _ place: String) {
     let isComplete = (record.sealed != nil) == seal.isSealing
     let verdict = issuer.read(
       open(record, place), isComplete: isComplete, at: offset, now: WallClock.seconds())
@@ -213,14 +213,14 @@ final class SignerWorker {
     }
     switch member.admit(source, record) {
     case .known: return
-    case .new: take(record.value)
+    case .new: receiveRequest(record.value)
     // A sender that needs a token asks again.
     case .deadly: counters.add(.badRequests)
     }
     member.completed(source, epoch: member.epoch, record.offset)
   }
 
-  private func take(_ value: UnsafeRawBufferPointer) {
+  private func receiveRequest(_ value: UnsafeRawBufferPointer) {
     counters.add(.requests)
     do throws(RecordError) {
       let request = try TokenRequest(value, parser: parser)
@@ -333,8 +333,8 @@ final class SignerWorker {
     }
   }
 
-  func takeDeliveries(_ now: UInt64) {
-    for answer in producer.takeAnswers() {
+  func drainDeliveries(_ now: UInt64) {
+    for answer in producer.drainAnswers() {
       if let error = answer.refused {
         notStored(answer.tag)
         issuer.machine.failed(now: now)

@@ -85,7 +85,7 @@ struct DeadLetterWriter {
   mutating func acknowledged() throws(ServiceFailure) -> [(source: Source, count: Int)] {
     guard let producer else { return [] }
     try flush()
-    return try producer.takeAnswers().map { answer throws(ServiceFailure) in
+    return try producer.drainAnswers().map { answer throws(ServiceFailure) in
       if let error = answer.refused {
         throw ServiceFailure("endpoint \(subscription.name): no dead letter: \(error)")
       }

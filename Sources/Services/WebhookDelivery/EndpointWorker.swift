@@ -98,7 +98,7 @@ final class EndpointWorker {
       let answers = poster.wait(timeoutMilliseconds: hasMore ? 0 : Self.turnMilliseconds)
       wakeup.clear()
       now = MonotonicClock.milliseconds()
-      for answer in answers { take(answer) }
+      for answer in answers { handle(answer) }
     }
     context.status.end(heartbeat)
     graves.close()
@@ -110,7 +110,7 @@ final class EndpointWorker {
     for source in try graves.acknowledged() { buried(source) }
     followGroup()
     if member.hasLeft { return false }
-    let hasMore = takeRecords()
+    let hasMore = readRecords()
     while let action = machine.next(now: now, wall: wall) {
       switch action {
       case .send(let source, let batch): send(batch, of: source)
@@ -127,19 +127,19 @@ final class EndpointWorker {
 
   // MARK: Records
 
-  private func takeRecords() -> Bool {
+  private func readRecords() -> Bool {
     guard !member.isDraining else { return false }
     let taken = member.take(into: &records, upTo: records.capacity, ofEach: Self.most) {
       partition in
       guard let topic = topics.firstIndex(of: partition.topic) else { return false }
       return machine.hasRoom(Source(topic: topic, partition: partition.partition))
     }
-    for index in 0..<records.count { take(records[index]) }
+    for index in 0..<records.count { receive(records[index]) }
     records.release()
     return taken > 0
   }
 
-  private func take(_ record: KafkaRecord) {
+  private func receive(_ record: KafkaRecord) {
     let source = member.source(record)
     if record.isEndOfPartition { return member.ended(source, at: record.offset) }
     if let error = record.error {
@@ -187,7 +187,7 @@ final class EndpointWorker {
       ], body: batch.body, timeoutMilliseconds: subscription.timeout, tag: source.tag)
   }
 
-  private func take(_ answer: WebhookPoster.Answer) {
+  private func handle(_ answer: WebhookPoster.Answer) {
     let source = Source(tag: answer.tag)
     guard let (batch, sentAt) = underway.removeValue(forKey: source) else { return }
     let verdict =

@@ -30,13 +30,13 @@ public struct StoredBroadcast: Sendable, Equatable {
 /// The broadcast channels of every app (Apple, "Sending channel management requests to APNs").
 /// Channels of one environment are not known in the other.
 public struct ChannelRegistry: Sendable {
-  private struct Place: Hashable, Sendable {
+  private struct Key: Hashable, Sendable {
     let app: String
     let environment: Environment
   }
 
   /// In the order of creation.
-  private var channels: [Place: [String]] = [:]
+  private var channels: [Key: [String]] = [:]
   private var byID: [String: Channel] = [:]
   private var disabledApps: Set<String> = []
 
@@ -61,7 +61,7 @@ public struct ChannelRegistry: Sendable {
     }
     disabledApps.insert(app)
     for environment in Environment.allCases {
-      let ids = channels.removeValue(forKey: Place(app: app, environment: environment)) ?? []
+      let ids = channels.removeValue(forKey: Key(app: app, environment: environment)) ?? []
       for id in ids { byID[id] = nil }
     }
   }
@@ -74,7 +74,7 @@ public struct ChannelRegistry: Sendable {
     _ rules: GatewayRules
   ) -> Refusal? {
     guard isEnabled(app) else { return Refusal(.featureNotEnabled) }
-    let place = Place(app: app, environment: environment)
+    let place = Key(app: app, environment: environment)
     guard channels[place, default: []].count < rules.channelLimit else {
       return Refusal(.cannotCreateChannelConfig)
     }
@@ -92,14 +92,14 @@ public struct ChannelRegistry: Sendable {
   }
 
   public func list(app: String, _ environment: Environment) -> [String] {
-    channels[Place(app: app, environment: environment)] ?? []
+    channels[Key(app: app, environment: environment)] ?? []
   }
 
   /// Deletes a channel; true if it existed.
   public mutating func delete(_ id: String, app: String, _ environment: Environment) -> Bool {
     guard find(id, app: app, environment) != nil else { return false }
     byID[id] = nil
-    channels[Place(app: app, environment: environment)]?.removeAll { $0 == id }
+    channels[Key(app: app, environment: environment)]?.removeAll { $0 == id }
     return true
   }
 

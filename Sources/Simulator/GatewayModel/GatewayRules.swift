@@ -145,38 +145,38 @@ extension GatewayRules {
   /// The table has checked that the word is one of the choices.
   private mutating func set(_ name: String, word: String) {
     switch name {
-    case "priming-ends": Self.take(word, &primingEnds)
-    case "throttle": Self.take(word, &throttle)
-    case "idle-end": Self.take(word, &idleEnd)
-    case "goaway-form": Self.take(word, &goAwayForm)
-    case "token-update-rule": Self.take(word, &tokenUpdateRule)
-    case "token-update-scope": Self.take(word, &tokenUpdateScope)
-    case "expired-token": Self.take(word, &expiredToken)
-    case "provider-token-form": Self.take(word, &providerTokenForm)
-    case "bad-certificate": Self.take(word, &badCertificate)
-    case "apns-id-form": Self.take(word, &identifierForm)
-    case "made-apns-id": Self.take(word, &madeIdentifier)
-    case "json-check": Self.take(word, &jsonCheck)
-    case "settings-order": Self.take(word, &settingsOrder)
-    case "stream-above-limit": Self.take(word, &streamAboveLimit)
-    case "content-type": Self.take(word, &contentType)
-    case "stored-notifications": Self.take(word, &storedNotifications)
-    case "absent-expiration": Self.take(word, &absentExpiration)
-    case "gone-liveactivity": Self.take(word, &goneLiveActivity)
-    case "date": Self.take(word, &datedAnswers)
-    case "revoked-key": Self.take(word, &revokedKey)
-    case "key-environment-reason": Self.take(word, &keyEnvironmentReason)
-    case "foreign-topic": Self.take(word, &foreignTopic)
-    case "certificate-topic": Self.take(word, &certificateTopic)
+    case "priming-ends": Self.parse(word, &primingEnds)
+    case "throttle": Self.parse(word, &throttle)
+    case "idle-end": Self.parse(word, &idleEnd)
+    case "goaway-form": Self.parse(word, &goAwayForm)
+    case "token-update-rule": Self.parse(word, &tokenUpdateRule)
+    case "token-update-scope": Self.parse(word, &tokenUpdateScope)
+    case "expired-token": Self.parse(word, &expiredToken)
+    case "provider-token-form": Self.parse(word, &providerTokenForm)
+    case "bad-certificate": Self.parse(word, &badCertificate)
+    case "apns-id-form": Self.parse(word, &identifierForm)
+    case "made-apns-id": Self.parse(word, &madeIdentifier)
+    case "json-check": Self.parse(word, &jsonCheck)
+    case "settings-order": Self.parse(word, &settingsOrder)
+    case "stream-above-limit": Self.parse(word, &streamAboveLimit)
+    case "content-type": Self.parse(word, &contentType)
+    case "stored-notifications": Self.parse(word, &storedNotifications)
+    case "absent-expiration": Self.parse(word, &absentExpiration)
+    case "gone-liveactivity": Self.parse(word, &goneLiveActivity)
+    case "date": Self.parse(word, &datedAnswers)
+    case "revoked-key": Self.parse(word, &revokedKey)
+    case "key-environment-reason": Self.parse(word, &keyEnvironmentReason)
+    case "foreign-topic": Self.parse(word, &foreignTopic)
+    case "certificate-topic": Self.parse(word, &certificateTopic)
     default: acceptsUnknownTokens = word == "auto"
     }
   }
 
-  private static func take<Word: RawRepresentable<String>>(_ text: String, _ word: inout Word) {
+  private static func parse<Word: RawRepresentable<String>>(_ text: String, _ word: inout Word) {
     if let read = Word(rawValue: text) { word = read }
   }
 
-  private static func take(_ text: String, _ reason: inout Reason) {
+  private static func parse(_ text: String, _ reason: inout Reason) {
     if let read = Reason(text) { reason = read }
   }
 

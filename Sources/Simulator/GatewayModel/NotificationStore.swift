@@ -190,7 +190,7 @@ public enum DeliveryView {
     public let isDuplicate: Bool
   }
 
-  private struct Place: Hashable {
+  private struct Key: Hashable {
     let token: [UInt8]
     let app: [UInt8]
     let collapseID: [UInt8]
@@ -206,7 +206,7 @@ public enum DeliveryView {
     let ordered = deliveries.enumerated().sorted {
       ($0.element.deliveredAt, $0.offset) < ($1.element.deliveredAt, $1.offset)
     }.map(\.element)
-    var newest: [Place: Int] = [:]
+    var newest: [Key: Int] = [:]
     for (index, delivery) in ordered.enumerated() {
       if let place = place(of: delivery) { newest[place] = index }
     }
@@ -218,9 +218,9 @@ public enum DeliveryView {
     }
   }
 
-  private static func place(of delivery: Delivery) -> Place? {
+  private static func place(of delivery: Delivery) -> Key? {
     delivery.collapseID.map {
-      Place(token: delivery.token, app: delivery.app, collapseID: $0)
+      Key(token: delivery.token, app: delivery.app, collapseID: $0)
     }
   }
 }

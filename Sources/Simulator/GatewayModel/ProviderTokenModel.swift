@@ -79,11 +79,11 @@ public struct TokenUpdates: Sendable, Equatable {
         ? .silent : .refused(.tooManyProviderTokenUpdates)
     }
     guard let known = current, known.identity != token.identity else {
-      if current == nil { take(token, now) }
+      if current == nil { accept(token, now) }
       return .accepted
     }
     guard now - changedAt < rules.tokenUpdateInterval else {
-      take(token, now)
+      accept(token, now)
       return .accepted
     }
     switch rules.tokenUpdateRule {
@@ -93,7 +93,7 @@ public struct TokenUpdates: Sendable, Equatable {
     return .refused(.tooManyProviderTokenUpdates)
   }
 
-  private mutating func take(_ token: SignedToken, _ now: Int64) {
+  private mutating func accept(_ token: SignedToken, _ now: Int64) {
     current = token
     changedAt = now
     blockedUntil = 0

@@ -115,7 +115,7 @@ extension SimulatorLoop {
   }
 
   private func logEnd(of connection: GatewayConnection) {
-    for notice in connection.http.takeNotices() {
+    for notice in connection.http.drainNotices() {
       guard case .closed(let failure?) = notice, failure != .peerClosed else { continue }
       context.log.info("connection lost", ["error": "\(failure)"])
     }

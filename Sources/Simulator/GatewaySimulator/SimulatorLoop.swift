@@ -96,7 +96,7 @@ final class SimulatorLoop {
       if shared.faults.version != knownFaults { updateFaults() }
       if shared.world.version != knownVersion { updateRules() }
       for event in events { handle(event) }
-      pool.takeReady(into: &ready)
+      pool.drainReady(into: &ready)
       if !ready.isEmpty { take() }
       if knownFaults != 0 { answerEarlyRequests(&early) }
       answerDueRequests()

@@ -78,10 +78,10 @@ public final class FastServerSession: ServerSession {
 
   public func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
     var offset = 0
-    while let frame = try scanner.next(bytes, &offset) { take(frame) }
+    while let frame = try scanner.next(bytes, &offset) { handle(frame) }
   }
 
-  private func take(_ frame: FrameScanner.Frame) {
+  private func handle(_ frame: FrameScanner.Frame) {
     let isAcknowledgement = frame.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0
     switch UInt32(frame.type) {
     case NGHTTP2_DATA.rawValue: takeBody(frame)
@@ -241,7 +241,7 @@ public final class FastServerSession: ServerSession {
     incomplete = []
   }
 
-  public func takeNotices() -> [ConnectionNotice] {
+  public func drainNotices() -> [ConnectionNotice] {
     defer { notices = [] }
     return notices
   }

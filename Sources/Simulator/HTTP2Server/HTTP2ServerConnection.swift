@@ -198,7 +198,7 @@ public final class HTTP2ServerConnection {
     }
   }
 
-  public func takeNotices() -> [ConnectionNotice] { session.takeNotices() }
+  public func drainNotices() -> [ConnectionNotice] { session.drainNotices() }
 
   /// Ends the connection now; open requests stay unanswered.
   public func close() { end(nil) }

@@ -190,7 +190,7 @@ public final class HTTP2ServerSession: ServerSession {
   public func produceOutput(
     into buffer: inout ByteBuffer, upTo limit: Int
   ) throws(ConnectionFailure) -> Bool {
-    faults?.takePending(into: &buffer)
+    faults?.drainPending(into: &buffer)
     while buffer.count < limit {
       var chunk: UnsafePointer<UInt8>?
       let count = nghttp2_session_mem_send(session, &chunk)
@@ -210,7 +210,7 @@ public final class HTTP2ServerSession: ServerSession {
     while let request = state.pointee.open.first { state.pointee.close(request) }
   }
 
-  public func takeNotices() -> [ConnectionNotice] {
+  public func drainNotices() -> [ConnectionNotice] {
     guard !state.pointee.notices.isEmpty else { return [] }
     let taken = state.pointee.notices
     state.pointee.notices = []

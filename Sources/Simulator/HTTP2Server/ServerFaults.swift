@@ -51,7 +51,7 @@ struct ServerFaults {
     static let padded: UInt8 = 8
   }
 
-  mutating func takePending(into buffer: inout ByteBuffer) {
+  mutating func drainPending(into buffer: inout ByteBuffer) {
     guard !pending.isEmpty else { return }
     pending.withUnsafeBytes { buffer.append($0) }
     pending.removeAll()

@@ -198,7 +198,7 @@ public final class ServerRequestPool {
 
   /// Replaces `list` by the requests that became complete since the last call. Each must be answered
   /// or dropped, once.
-  public func takeReady(into list: inout [UnsafeMutablePointer<ServerRequest>]) {
+  public func drainReady(into list: inout [UnsafeMutablePointer<ServerRequest>]) {
     list.removeAll(keepingCapacity: true)
     guard !ready.isEmpty else { return }
     swap(&list, &ready)

@@ -36,6 +36,6 @@ public protocol ServerSession: AnyObject {
   func sendGoAway(lastStreamID: Int32?, code: UInt32, debug: [UInt8])
   /// The connection is gone: lets go of every request.
   func abandon()
-  func takeNotices() -> [ConnectionNotice]
+  func drainNotices() -> [ConnectionNotice]
   func post(_ notice: ConnectionNotice)
 }

@@ -43,7 +43,7 @@ import Testing
         now: UInt64(turn) * 200)
     }
     #expect(shown == [0])
-    #expect(log.takeEnded(now: 44_000).map(\.more) == [44])
+    #expect(log.drainEnded(now: 44_000).map(\.more) == [44])
   }
 
   @Test func `librdkafka's lines are counted for a bounded number of subjects`() {

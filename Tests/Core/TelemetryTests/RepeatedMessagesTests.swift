@@ -27,13 +27,13 @@ import Testing
     var repeated = RepeatedMessages()
     for turn in 0..<4 { _ = repeated.admit(refused(turn, turn), now: UInt64(turn) * 500) }
     _ = repeated.admit("once", now: 1_500)
-    #expect(repeated.takeEnded(now: 36_499) == [])
-    let ended = repeated.takeEnded(now: 36_500)
+    #expect(repeated.drainEnded(now: 36_499) == [])
+    let ended = repeated.drainEnded(now: 36_500)
     #expect(ended.map(\.more) == [3] && ended.map(\.milliseconds) == [36_500])
     #expect(
       ended.first?.text
         == "127.0.0.1:9092/2: Connect to ipv4#127.0.0.1:9092 failed: Connection refused")
-    #expect(repeated.takeEnded(now: 60_000) == [])
+    #expect(repeated.drainEnded(now: 60_000) == [])
     #expect(repeated.admit(refused(0, 0), now: 60_000) == 0, "it begins anew")
   }
 
@@ -43,7 +43,7 @@ import Testing
     for turn in 0..<10 {
       let now = UInt64(turn) * 30_100
       #expect(repeated.admit(refused(0, turn), now: now) == 0)
-      #expect(repeated.takeEnded(now: now + 30_000) == [])
+      #expect(repeated.drainEnded(now: now + 30_000) == [])
     }
   }
 

@@ -53,7 +53,7 @@ extension FuzzTarget {
         headers.append(":status", "200")
         do throws(ConnectionFailure) {
           try server.receive(bytes)
-          pool.takeReady(into: &ready)
+          pool.drainReady(into: &ready)
           for request in ready {
             server.respond(request, headers, body: UnsafeRawBufferPointer(start: nil, count: 0))
           }
@@ -61,7 +61,7 @@ extension FuzzTarget {
         } catch {
           try Violation.unless(!"\(error)".isEmpty, "a failure without words")
         }
-        _ = server.takeNotices()
+        _ = server.drainNotices()
         server.abandon()
         try Violation.unless(server.openStreams >= 0, "fewer than no streams")
       })

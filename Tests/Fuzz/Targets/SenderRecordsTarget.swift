@@ -70,7 +70,7 @@ private final class HostileLoop {
     }
     dispatcher.expireDeadlines()
     perform()
-    takeRecords()
+    readRecords()
     dispatcher.dispatch()
     perform()
     for (slot, _) in take(&streams) { answer(slot) }
@@ -92,7 +92,7 @@ private final class HostileLoop {
     perform()
   }
 
-  private func takeRecords() {
+  private func readRecords() {
     dispatcher.signalledAll()
     dispatcher.beginIntake()
     while let take = dispatcher.nextTake(isProducerOpen: true) {

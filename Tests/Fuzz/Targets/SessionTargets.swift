@@ -87,7 +87,7 @@ private enum Conversation {
     var done: [UnsafeMutablePointer<Exchange>] = []
     var completed = 0
     func collect() {
-      client.takeCompleted(into: &done)
+      client.drainCompleted(into: &done)
       completed += done.count
       for exchange in done where exchange.pointee.fate == .pending { completed += 100 }
     }
@@ -104,7 +104,7 @@ private enum Conversation {
       }
       rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece))
       collect()
-      heard.notices += client.takeNotices()
+      heard.notices += client.drainNotices()
     } while heard.isWhole && !rest.isEmpty
     // nghttp2 has failed once its GOAWAY is written.
     output.removeAll()
@@ -225,7 +225,7 @@ private struct RequestStream {
     }
     try Self.carry(client, server)
     var ready: [UnsafeMutablePointer<ServerRequest>] = []
-    pool.takeReady(into: &ready)
+    pool.drainReady(into: &ready)
     guard let request = ready.first, ready.count == 1 else { throw .http2("no request arrived") }
     let read = (4..<max(4, request.pointee.fieldCount)).map {
       (Array(request.pointee.name($0)), Array(request.pointee.value($0)))
@@ -239,7 +239,7 @@ private struct RequestStream {
     server.respond(request, answer, body: UnsafeRawBufferPointer(start: nil, count: 0))
     try Self.carry(client, server)
     var done: [UnsafeMutablePointer<Exchange>] = []
-    client.takeCompleted(into: &done)
+    client.drainCompleted(into: &done)
     guard done.first?.pointee.status == 200 else { throw .http2("the answer did not arrive") }
   }
 

@@ -22,7 +22,7 @@ import Testing
         connection.socketReady(
           readable: event.readable, writable: event.writable, hangup: event.hangup)
       }
-      notices += connection.takeNotices()
+      notices += connection.drainNotices()
     }
     let isThere = eventually {
       turn()
@@ -30,7 +30,7 @@ import Testing
     }
     #expect(isThere)
     connection.giveUp()
-    notices += connection.takeNotices()
+    notices += connection.drainNotices()
     guard case .closed(let failure?) = notices.last else {
       throw ConnectionFailure.http2("it did not end")
     }

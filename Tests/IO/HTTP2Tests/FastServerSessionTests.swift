@@ -66,14 +66,14 @@ import Testing
       while try server.produceOutput(into: &down, upTo: down.count + 100) {}
       try client.receive(down.bytes)
       var done: [UnsafeMutablePointer<Exchange>] = []
-      client.takeCompleted(into: &done)
+      client.drainCompleted(into: &done)
       statuses += done.map(\.pointee.status)
       return !up.isEmpty || !down.isEmpty
     }
 
     func answer() {
       var ready: [UnsafeMutablePointer<ServerRequest>] = []
-      pool.takeReady(into: &ready)
+      pool.drainReady(into: &ready)
       for request in ready {
         var headers = HeaderList()
         headers.append(":status", "200")
@@ -151,7 +151,7 @@ import Testing
     try receive(server, frame(type: 3, stream: 1, [0, 0, 0, 8]))
     #expect(server.openStreams == 0)
     var ready: [UnsafeMutablePointer<ServerRequest>] = []
-    pool.takeReady(into: &ready)
+    pool.drainReady(into: &ready)
     #expect(ready.isEmpty)
   }
 
@@ -159,7 +159,7 @@ import Testing
     let (server, pool) = try session()
     try receive(server, frame(type: 1, flags: 5, stream: 1, [0x82]))
     var ready: [UnsafeMutablePointer<ServerRequest>] = []
-    pool.takeReady(into: &ready)
+    pool.drainReady(into: &ready)
     #expect(ready.count == 1)
     server.abandon()
     let isAlive = ready.contains { $0.pointee.isAlive }

@@ -58,12 +58,12 @@ import Testing
     try pair.settle()
     let exchanges = try (0..<4).map { _ in try #require(pair.submit()) }
     try pair.settle()
-    _ = pair.client.takeNotices()
+    _ = pair.client.drainNotices()
     let debug = Array("{\"reason\":\"Shutdown\"}".utf8)
     pair.server.sendGoAway(lastStreamID: 3, code: 0, debug: debug)
     try pair.settle()
     #expect(
-      pair.client.takeNotices() == [.goAway(lastStreamID: 3, code: 0, debug: debug)])
+      pair.client.drainNotices() == [.goAway(lastStreamID: 3, code: 0, debug: debug)])
     #expect(Set(pair.completed) == Set(exchanges[2...]))
     #expect(exchanges.map(\.pointee.fate) == [.pending, .pending, .unprocessed, .unprocessed])
     #expect(pair.submit() == nil)
@@ -105,12 +105,12 @@ import Testing
     let text = Array("{\"reason\":\"BadCertificateEnvironment\"}".utf8)
     let goAway = frame(type: 7, bigEndian(0) + bigEndian(0) + text)
     for start in stride(from: 0, to: goAway.count, by: piece) {
-      #expect(pair.client.takeNotices().isEmpty)
+      #expect(pair.client.drainNotices().isEmpty)
       try goAway[start..<min(start + piece, goAway.count)].withUnsafeBytes {
         try pair.client.receive($0)
       }
     }
-    #expect(pair.client.takeNotices() == [.goAway(lastStreamID: 0, code: 0, debug: text)])
+    #expect(pair.client.drainNotices() == [.goAway(lastStreamID: 0, code: 0, debug: text)])
     #expect(pair.client.isGoingAway)
     #expect(pair.client.isFinished)
     pair.collect()
@@ -122,14 +122,14 @@ import Testing
     _ http2: HTTP2Implementation
   ) throws {
     let (pair, exchange) = try pairWithOneRequest(http2)
-    _ = pair.client.takeNotices()
+    _ = pair.client.drainNotices()
     let garbage = [UInt8](repeating: 0xFF, count: 1_000)
     for last in [UInt32(0x7FFF_FFFF), 1] {
       let goAway = frame(type: 7, bigEndian(last) + bigEndian(11) + garbage)
       try goAway.withUnsafeBytes { try pair.client.receive($0) }
     }
     #expect(
-      pair.client.takeNotices() == [
+      pair.client.drainNotices() == [
         .goAway(lastStreamID: 0x7FFF_FFFF, code: 11, debug: Array(garbage.prefix(256))),
         .goAway(lastStreamID: 1, code: 11, debug: Array(garbage.prefix(256))),
       ])

@@ -203,7 +203,7 @@ import Testing
     outcome.output = Array(output.bytes)
     outcome.openStreams = session.openStreams
     var ready: [UnsafeMutablePointer<ServerRequest>] = []
-    pool.takeReady(into: &ready)
+    pool.drainReady(into: &ready)
     outcome.requests = ready.map { request in
       Outcome.Request(
         stream: request.pointee.streamID, fields: fields(of: request),

@@ -95,7 +95,7 @@ import Testing
     rig.server?.close()
     rig.client.socketReady(readable: true, writable: false, hangup: false)
     #expect(
-      rig.client.takeNotices()
+      rig.client.drainNotices()
         == [.closed(.http2("RST_STREAM on stream 77, which is idle"))])
   }
 }

@@ -28,7 +28,7 @@ import Testing
     #expect(Set(completed).count == 2_000)
     rig.client.close()
     #expect(rig.client.isClosed)
-    #expect(rig.client.takeNotices().last == .closed(nil))
+    #expect(rig.client.drainNotices().last == .closed(nil))
   }
 
   @Test(arguments: HTTP2Implementation.allCases) func `both sides end in good order after a GOAWAY`(
@@ -43,8 +43,8 @@ import Testing
     rig.server?.sendGoAway(debug: Array("{\"reason\":\"Shutdown\"}".utf8))
     rig.answerAll()
     var notices: [ConnectionNotice] = []
-    try rig.turn(until: { rig.client.isClosed }, each: { notices += rig.client.takeNotices() })
-    notices += rig.client.takeNotices()
+    try rig.turn(until: { rig.client.isClosed }, each: { notices += rig.client.drainNotices() })
+    notices += rig.client.drainNotices()
     #expect(
       notices == [
         .goAway(lastStreamID: 1, code: 0, debug: Array("{\"reason\":\"Shutdown\"}".utf8)),
@@ -72,7 +72,7 @@ import Testing
     #expect(Set(completed) == Set(exchanges))
     #expect(completed.count == 5)
     #expect(completed.allSatisfy { $0.pointee.fate == .ambiguous })
-    let last = rig.client.takeNotices().last
+    let last = rig.client.drainNotices().last
     guard case .closed(.some) = last else {
       Issue.record("expected a failure, not \(String(describing: last))")
       return
@@ -88,7 +88,7 @@ import Testing
     // The listener of another rig that is gone.
     client.connect(to: try Rig(http2).address)
     try rig.turn(until: { client.isClosed }, serving: client)
-    guard case .closed(.connect(let error)) = client.takeNotices().last else {
+    guard case .closed(.connect(let error)) = client.drainNotices().last else {
       Issue.record("expected a refused connection")
       return
     }
@@ -103,7 +103,7 @@ import Testing
     let client = try rig.newClient(name: "gateway.example")
     client.connect(to: rig.address)
     try rig.turn(until: { client.isClosed }, serving: client)
-    guard case .closed(.tls(let error)) = client.takeNotices().last else {
+    guard case .closed(.tls(let error)) = client.drainNotices().last else {
       Issue.record("expected a TLS failure")
       return
     }
@@ -126,7 +126,7 @@ import Testing
         // Accepted and closed at once.
         _ = try? listener.accept()
       })
-    guard case .closed(.some) = client.takeNotices().last else {
+    guard case .closed(.some) = client.drainNotices().last else {
       Issue.record("expected a failure")
       return
     }

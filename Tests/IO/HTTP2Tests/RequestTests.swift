@@ -171,10 +171,10 @@ import Testing
   ) throws {
     let pair = SessionPair(http2)
     try pair.settle()
-    _ = pair.client.takeNotices()
+    _ = pair.client.drainNotices()
     pair.client.ping()
     try pair.settle()
-    guard case .pong(let time) = pair.client.takeNotices().first else {
+    guard case .pong(let time) = pair.client.drainNotices().first else {
       Issue.record("no pong")
       return
     }
@@ -186,13 +186,13 @@ import Testing
   ) throws {
     let pair = SessionPair(http2)
     try pair.settle()
-    _ = pair.client.takeNotices()
+    _ = pair.client.drainNotices()
     pair.client.ping()
     try frame(type: 6, flags: 1, bigEndian(1) + bigEndian(2)).withUnsafeBytes {
       try pair.client.receive($0)
     }
-    #expect(pair.client.takeNotices().isEmpty)
+    #expect(pair.client.drainNotices().isEmpty)
     try pair.settle()
-    #expect(pair.client.takeNotices().count == 1)
+    #expect(pair.client.drainNotices().count == 1)
   }
 }

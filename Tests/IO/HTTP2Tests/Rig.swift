@@ -85,7 +85,7 @@ final class Rig {
   func connect() throws {
     client.connect(to: address)
     var notices: [ConnectionNotice] = []
-    try turn(until: { notices.count == 4 }, each: { notices += client.takeNotices() })
+    try turn(until: { notices.count == 4 }, each: { notices += client.drainNotices() })
     let limit = try #require(settings.maxConcurrentStreams)
     #expect(
       notices == [
@@ -109,7 +109,7 @@ final class Rig {
       poller.wait(timeoutMilliseconds: 10, into: &events)
       if !events.isEmpty { lastEvent = MonotonicClock.milliseconds() }
       for event in events { try handle(event, other) }
-      pool.takeReady(into: &arrived)
+      pool.drainReady(into: &arrived)
       requests += arrived
       each()
       if isClientTurning { client.flush() }
@@ -172,7 +172,7 @@ final class Rig {
 
   func completed() -> [UnsafeMutablePointer<Exchange>] {
     var list: [UnsafeMutablePointer<Exchange>] = []
-    client.takeCompleted(into: &list)
+    client.drainCompleted(into: &list)
     return list
   }
 }

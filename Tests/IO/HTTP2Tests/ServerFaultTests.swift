@@ -12,7 +12,7 @@ import Testing
     try pair.settle()
     let exchanges = try (0..<count).map { _ in try #require(pair.submit()) }
     try pair.settle()
-    _ = pair.client.takeNotices()
+    _ = pair.client.drainNotices()
     return (pair, exchanges)
   }
 
@@ -75,7 +75,7 @@ import Testing
     pair.server.sendRawGoAway(lastStreamID: 3, code: 11, debug: [])
     try pair.settle()
     #expect(
-      pair.client.takeNotices() == [
+      pair.client.drainNotices() == [
         .goAway(lastStreamID: 0x7FFF_FFFF, code: 0, debug: [0xFF, 0xFE]),
         .goAway(lastStreamID: 3, code: 11, debug: []),
       ])
@@ -108,7 +108,7 @@ import Testing
     pair.client.ping()
     pair.answer("200")
     try pair.settle()
-    #expect(pair.client.takeNotices().isEmpty)
+    #expect(pair.client.drainNotices().isEmpty)
     #expect(exchanges[0].pointee.status == 200)
   }
 
@@ -120,7 +120,7 @@ import Testing
     pair.answer("200")
     pair.client.ping()
     try pair.settle()
-    #expect(pair.client.takeNotices().isEmpty)
+    #expect(pair.client.drainNotices().isEmpty)
     #expect(exchanges[0].pointee.fate == .pending)
   }
 

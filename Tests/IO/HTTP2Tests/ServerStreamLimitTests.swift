@@ -48,7 +48,7 @@ import Testing
     client.request(Self.fields)
     try receive(client.bytes, session)
     var ready: [UnsafeMutablePointer<ServerRequest>] = []
-    pool.takeReady(into: &ready)
+    pool.drainReady(into: &ready)
     var headers = HeaderList()
     headers.append(":status", "200")
     session.respond(

@@ -65,10 +65,10 @@ final class SessionPair {
 
   func collect() {
     var ready: [UnsafeMutablePointer<ServerRequest>] = []
-    pool.takeReady(into: &ready)
+    pool.drainReady(into: &ready)
     received += ready
     var done: [UnsafeMutablePointer<Exchange>] = []
-    client.takeCompleted(into: &done)
+    client.drainCompleted(into: &done)
     completed += done
   }
 

@@ -13,7 +13,7 @@ import Testing
     #expect(pair.submit() != nil)
     #expect(pair.submit() == nil)
     try pair.settle()
-    #expect(pair.client.takeNotices() == [.settings(maxConcurrentStreams: 100)])
+    #expect(pair.client.drainNotices() == [.settings(maxConcurrentStreams: 100)])
     #expect(pair.submit() != nil)
   }
 

@@ -91,7 +91,7 @@ import Testing
       try fixture.read(fixture.name("table"), count: 2, timeoutMilliseconds: 1_000).map(\.value)
         == ["owner"])
     var deliveries: [Delivery] = []
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
     #expect(deliveries.isEmpty && producer.restarts == 0)
   }
 }

@@ -23,8 +23,8 @@ import Testing
           offsets[stretches.place(of: batch[index]), default: []].append(batch[index].offset)
         }
         batch.release()
-        ends.formUnion(stretches.takeFinished())
-        _ = stretches.takeSilent(forMilliseconds: patience)
+        ends.formUnion(stretches.drainFinished())
+        _ = stretches.drainSilent(forMilliseconds: patience)
         return stretches.isDone
       })
     return (offsets, ends)
@@ -62,7 +62,7 @@ import Testing
       TopicPartition(topic: fixture.name("numbers"), partition: 7), 0..<10,
       timeoutMilliseconds: 5_000)
     #expect(!stretches.isDone)
-    #expect(stretches.takeFinished() == [place])
+    #expect(stretches.drainFinished() == [place])
     #expect(stretches.logEnd(place) == 0)
     #expect(stretches.isDone)
   }

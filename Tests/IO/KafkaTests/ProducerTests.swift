@@ -116,7 +116,7 @@ import Testing
       var deliveries: [Delivery] = []
       let start = MonotonicClock.milliseconds()
       let isAnswered = eventually {
-        deliveries += producer.takeDeliveries()
+        deliveries += producer.drainDeliveries()
         return !deliveries.isEmpty
       }
       #expect(isAnswered)
@@ -131,11 +131,11 @@ import Testing
     let topic = try producer.topic(named: fixture.name("things"))
     submit(0, producer, topic)
     var deliveries: [Delivery] = []
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
     submit(1, producer, topic)
     producer.sendPromptly()
     letPass(milliseconds: 100)
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
     #expect(deliveries.isEmpty)
     #expect(producer.flush(timeoutMilliseconds: 20_000))
   }
@@ -211,13 +211,13 @@ import Testing
     _ = produceOne(7, producer, topic)
     #expect(producer.flush(timeoutMilliseconds: 10_000))
     var deliveries: [Delivery] = []
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
     try #require(deliveries.count == 1)
     #expect(deliveries[0].tag == 7)
     #expect(deliveries[0].refused?.name == "INVALID_RECORD")
     _ = produceOne(8, producer, topic)
     #expect(producer.flush(timeoutMilliseconds: 10_000))
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
     try #require(deliveries.count == 2)
     #expect(deliveries[1].refused == nil)
   }
@@ -233,12 +233,12 @@ import Testing
     _ = produceOne(7, producer, topic)
     var deliveries: [Delivery] = []
     let isFull = eventually(pauseMilliseconds: 1) {
-      deliveries += producer.takeDeliveries()
+      deliveries += producer.drainDeliveries()
       return producer.isFull
     }
     #expect(isFull && deliveries.isEmpty)
     #expect(producer.flush(timeoutMilliseconds: 10_000))
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
     #expect(deliveries.map(\.tag) == [7])
     #expect(deliveries.compactMap { $0.refused?.name } == [])
   }
@@ -255,7 +255,7 @@ import Testing
     var deliveries: [Delivery] = []
     var seen: Set<String?> = []
     let isWritten = eventually(withinMilliseconds: 60_000, pauseMilliseconds: 0) {
-      deliveries += producer.takeDeliveries()
+      deliveries += producer.drainDeliveries()
       if let trouble = producer.trouble { seen.insert(trouble.topics.first) }
       return !deliveries.isEmpty
     }
@@ -284,7 +284,7 @@ import Testing
       if producer.outstanding == 0, case .queued = produceOne(accepted, producer, topic) {
         accepted += 1
       }
-      deliveries += producer.takeDeliveries()
+      deliveries += producer.drainDeliveries()
       return producer.trouble != nil
     }
     #expect(isWaiting)
@@ -315,12 +315,12 @@ import Testing
     var deliveries: [Delivery] = []
     for number in 0..<40 { _ = produceOne(number, producer, topic) }
     #expect(producer.flush(timeoutMilliseconds: 10_000))
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
     let number = Int(try #require(deliveries.first { $0.partition > 0 }).tag)
     broker!.inject(Array(repeating: .topicNotAuthorized, count: 100), into: .produce)
     _ = produceOne(number, producer, topic)
     let isHeld = eventually(pauseMilliseconds: 1) {
-      deliveries += producer.takeDeliveries()
+      deliveries += producer.drainDeliveries()
       return producer.trouble != nil
     }
     #expect(isHeld)
@@ -331,7 +331,7 @@ import Testing
     letPass(milliseconds: 2_000)
     #expect(producer.flush(timeoutMilliseconds: 10_000))
     deliveries = []
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
     #expect(deliveries.map(\.tag) == [UInt(number)])
     #expect(deliveries.allSatisfy { $0.refused == nil })
     #expect(broker?.brokers == 1)
@@ -369,7 +369,7 @@ import Testing
     for number in 0..<10 { _ = produceOne(number, producer, topic) }
     #expect(producer.flush(timeoutMilliseconds: 20_000))
     var deliveries: [Delivery] = []
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
     #expect(deliveries.map(\.tag) == Array(0..<10))
     #expect(deliveries.allSatisfy { $0.refused == nil })
     let stored = try fixture.read(fixture.name("things"), count: 10)
@@ -390,12 +390,12 @@ import Testing
     }
     #expect(producer.flush(timeoutMilliseconds: 10_000))
     var deliveries: [Delivery] = []
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
     #expect(deliveries.map(\.refused?.name) == ["MSG_SIZE_TOO_LARGE"])
     let record = try #require(producer.refusedRecord(7))
     #expect(record.key == Array("key".utf8) && record.value == Array("value".utf8))
     #expect(record.headers == headers && record.topic == topic)
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
     #expect(producer.refusedRecord(7) == nil)
   }
 
@@ -435,7 +435,7 @@ import Testing
   ) throws {
     var deliveries: [Delivery] = []
     func drain() {
-      deliveries += producer.takeDeliveries()
+      deliveries += producer.drainDeliveries()
       for delivery in deliveries where delivery.errorCode == 0 {
         tags[delivery.tag, default: 0] += 1
       }

@@ -300,7 +300,8 @@ import Testing
   }
 
   @Test
-  func `a database of the first schema is brought up to date, and its invalid tokens can be valid again`()
+  func
+    `a database of the first schema is brought up to date, and its invalid tokens can be valid again`()
     throws
   {
     let path = folder.file("old.db")

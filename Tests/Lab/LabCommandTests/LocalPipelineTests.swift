@@ -35,12 +35,12 @@ import Testing
     try append("not one of ours\n" + line(.info, LogLine.ready) + "\n", two)
     journal.look()
     #expect(journal.ready == ["two"])
-    #expect(journal.takeErrors().isEmpty)
+    #expect(journal.drainErrors().isEmpty)
     try append(broken.dropFirst(30) + "\n" + line(.info, LogLine.ready) + "\n", one)
     journal.look()
     #expect(journal.ready == ["one", "two"])
-    #expect(journal.takeErrors().map(\.line) == [broken])
-    #expect(journal.takeErrors().isEmpty && !journal.hasLoss)
+    #expect(journal.drainErrors().map(\.line) == [broken])
+    #expect(journal.drainErrors().isEmpty && !journal.hasLoss)
   }
 
   @Test(arguments: [RetentionAlarm.lossMessage, RetentionWatch.lossMessage])

@@ -70,7 +70,7 @@ final class FeedbackFixture {
     }
     guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
     var deliveries: [Delivery] = []
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
   }
 
   func send(_ feedback: [FeedbackRecord]) throws {

@@ -54,7 +54,7 @@ final class IngestFixture {
     }
     guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
     var deliveries: [Delivery] = []
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
     if let error = deliveries.lazy.compactMap(\.refused).first { throw error }
   }
 

@@ -58,7 +58,7 @@ import Testing
         let result = key.withUnsafeBytes { key in
           filler.bytes.withUnsafeBytes { producer.produce(output, key: key, value: $0, tag: 0) }
         }
-        deliveries += producer.takeDeliveries()
+        deliveries += producer.drainDeliveries()
         if case .queued = result { return true }
         return false
       }

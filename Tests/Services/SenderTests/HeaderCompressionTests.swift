@@ -127,7 +127,7 @@ private enum Representation: Equatable {
     buffer.removeAll()
     _ = try session.produceOutput(into: &buffer, upTo: .max)
     var completed: [UnsafeMutablePointer<Exchange>] = []
-    session.takeCompleted(into: &completed)
+    session.drainCompleted(into: &completed)
     try #require(completed.count == 1)
     return Self.representations(block)
   }

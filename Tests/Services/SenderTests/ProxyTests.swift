@@ -120,7 +120,7 @@ import Testing
       }
       connection.flush()
     }
-    for case .closed(let failure) in connection.takeNotices() { return failure }
+    for case .closed(let failure) in connection.drainNotices() { return failure }
     return nil
   }
 

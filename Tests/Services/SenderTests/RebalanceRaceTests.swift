@@ -113,7 +113,7 @@ private final class CommitAudit {
 
   private func learnOffsets() {
     deliveries.removeAll(keepingCapacity: true)
-    deliveries += rig.producer.takeDeliveries()
+    deliveries += rig.producer.drainDeliveries()
     for delivery in deliveries where delivery.offset >= 0 {
       let partition = TopicPartition(
         topic: rig.names.notifications(.first), partition: delivery.partition)

@@ -56,7 +56,7 @@ final class ScriptedGatewayLoop {
         if script.listens { listenAgain() } else { close() }
       }
       for event in events { try handle(event, script) }
-      pool.takeReady(into: &arrived)
+      pool.drainReady(into: &arrived)
       for request in arrived { take(request, script) }
       if let answer = shared.release.withLock({ $0.take() }) { release(answer) }
       answerDue()
@@ -178,7 +178,7 @@ final class ScriptedGatewayLoop {
   private func finish(_ peer: Peer, _ script: Script) {
     if peer.http.isConnected { script.tick(peer) }
     peer.http.flush()
-    for notice in peer.http.takeNotices() {
+    for notice in peer.http.drainNotices() {
       shared.record.withLock { record in
         switch notice {
         case .connected(let isResumed): record.handshakesResumed += isResumed ? 1 : 0

@@ -42,7 +42,7 @@ final class SteadyTraffic {
             producer, topic, SenderRig.token(number),
             SenderRig.envelope(id: SenderRig.id(number), lane: lane, app: app))
           state.sent.add(1, ordering: .relaxed)
-          deliveries += producer.takeDeliveries()
+          deliveries += producer.drainDeliveries()
           deliveries.removeAll(keepingCapacity: true)
           next += milliseconds
           let now = MonotonicClock.milliseconds()

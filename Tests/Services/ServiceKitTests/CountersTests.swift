@@ -77,10 +77,10 @@ private enum SampleCounter: Int, CounterKey {
 
   @Test func `a reload is taken once`() {
     let signals = ServiceSignals()
-    #expect(!signals.takeReload())
+    #expect(!signals.consumeReload())
     signals.requestReload()
-    #expect(signals.takeReload())
-    #expect(!signals.takeReload())
+    #expect(signals.consumeReload())
+    #expect(!signals.consumeReload())
   }
 
   @Test func `waiting for a stop returns when another thread asks for it`() throws {

@@ -120,7 +120,7 @@ import Testing
     var watch = ProducerWatch(place.context)
     var deliveries: [Delivery] = []
     func turn() {
-      deliveries += producer.takeDeliveries()
+      deliveries += producer.drainDeliveries()
       watch.turn(producer, now: MonotonicClock.milliseconds())
     }
     #expect(
@@ -150,7 +150,7 @@ import Testing
     var watch = ProducerWatch(place.context)
     var deliveries: [Delivery] = []
     func turn() {
-      deliveries += producer.takeDeliveries()
+      deliveries += producer.drainDeliveries()
       watch.turn(producer, now: MonotonicClock.milliseconds())
     }
     func wait(_ isReached: () -> Bool) -> Bool {

@@ -21,14 +21,14 @@ import Testing
     var answers: [TaggedProducer<String>.Answer] = []
     #expect(
       eventually {
-        answers += producer.takeAnswers()
+        answers += producer.drainAnswers()
         return answers.count == 1
       })
     #expect(answers.first?.tag == "refused" && answers.first?.refused != nil)
     #expect(answers.first?.problem?.contains("a record of 1 bytes") == true)
     #expect(try producer.produce(topic, key: [2], value: nil, as: "tombstone"))
     #expect(producer.outstanding == 1 && producer.flush(timeoutMilliseconds: 20_000))
-    let stored = producer.takeAnswers()
+    let stored = producer.drainAnswers()
     #expect(stored.map(\.tag) == ["tombstone"] && stored.first?.refused == nil)
     #expect(producer.outstanding == 0)
   }
@@ -42,6 +42,6 @@ import Testing
     let topic = try producer.topic("t")
     for tag in 0..<3 { #expect(try producer.produce(topic, key: nil, value: [1], as: tag)) }
     #expect(producer.abandon().sorted() == [0, 1, 2])
-    #expect(producer.outstanding == 0 && producer.takeAnswers().isEmpty)
+    #expect(producer.outstanding == 0 && producer.drainAnswers().isEmpty)
   }
 }

@@ -155,7 +155,7 @@ import Testing
     #expect(broken == .unlisted)
     issuer.removed("nonsense", at: 2)
     #expect(!issuer.machine.isSettled(wall: 10_000), "the listed one has no token yet")
-    let gone = issuer.machine.takeUnlisted(wall: 10_000, now: 30_000)
+    let gone = issuer.machine.drainUnlisted(wall: 10_000, now: 30_000)
     #expect(gone == [other.credential])
     #expect(!issuer.machine.hasUnlisted)
     issuer.machine.notWithdrawn(other.credential)
@@ -179,7 +179,7 @@ import Testing
     // One that was in the file until now.
     #expect(issuer.replace([], now: 0) == [credential.id])
     issuer.removed(credential.id, at: 4)
-    #expect(issuer.machine.takeUnlisted(wall: 10_000, now: 30_000) == [credential.id])
+    #expect(issuer.machine.drainUnlisted(wall: 10_000, now: 30_000) == [credential.id])
   }
 
   @Test func `a plain record of a signer that seals is published again, sealed`() throws {

@@ -88,7 +88,7 @@ final class WebhookFixture {
     }
     guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
     var deliveries: [Delivery] = []
-    deliveries += producer.takeDeliveries()
+    deliveries += producer.drainDeliveries()
   }
 
   /// The committed offsets of an endpoint's group over the receipts, added up.

@@ -204,7 +204,7 @@ import Testing
     var order: [Int32] = []
     var done: [UnsafeMutablePointer<Exchange>] = []
     try client.wait {
-      client.connection.takeCompleted(into: &done)
+      client.connection.drainCompleted(into: &done)
       order += done.map(\.pointee.streamID)
       return exchanges.allSatisfy { $0.pointee.status == 200 }
     }

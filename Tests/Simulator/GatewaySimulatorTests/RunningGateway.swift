@@ -222,9 +222,9 @@ final class GatewayClient {
           readable: event.readable, writable: event.writable, hangup: event.hangup)
       }
       connection.flush()
-      notices += connection.takeNotices()
+      notices += connection.drainNotices()
     }
-    notices += connection.takeNotices()
+    notices += connection.drainNotices()
   }
 
   /// Turns the connection for a while, whatever happens.

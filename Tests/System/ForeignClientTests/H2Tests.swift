@@ -53,7 +53,7 @@ import Testing
       piece = piece % 37 + 1
     }
     var completed: [UnsafeMutablePointer<Exchange>] = []
-    session.takeCompleted(into: &completed)
+    session.drainCompleted(into: &completed)
     #expect(completed.count == Self.count)
     #expect(pushes.allSatisfy { $0.isAnswered }, "seed \(seed)")
   }

@@ -76,7 +76,8 @@ struct ConsoleIncident: Sendable {
       begin: { try $0.rig.setBroker(#"{"up":false}"#) },
       end: { try $0.rig.setBroker(#"{"up":true}"#) }),
     ConsoleIncident(
-      name: "write right missing", headline: "Blocked", texts: ["sender: needs Write on topic push.receipts"],
+      name: "write right missing", headline: "Blocked",
+      texts: ["sender: needs Write on topic push.receipts"],
       begin: {
         try $0.rig.setTopic(#"{"topic":"push.receipts","error":"topic_not_authorized"}"#)
       },

@@ -216,7 +216,7 @@ final class PipelineRig {
           Array(value.utf8).withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
         }
         if case .queued = result { return true }
-        deliveries += producer.takeDeliveries()
+        deliveries += producer.drainDeliveries()
         return false
       }
       try #require(isQueued)

@@ -91,7 +91,7 @@ final class RollingHosts {
   func load(within limit: UInt64, _ isDone: () throws -> Bool) throws -> Bool {
     try eventually(withinMilliseconds: limit, pauseMilliseconds: 50) {
       for _ in 0..<Self.rate / 20 { try produce() }
-      _ = producer.takeDeliveries()
+      _ = producer.drainDeliveries()
       return try isDone()
     }
   }

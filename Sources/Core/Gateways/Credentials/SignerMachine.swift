@@ -186,7 +186,7 @@ public struct SignerMachine: Sendable {
 
   /// Credentials to withdraw now: once all that are listed have their tokens, so that a sender always knows one that it
   /// may use, or when that takes too long. They are handed out once; `notWithdrawn` puts one back.
-  public mutating func takeUnlisted(wall: Int64, now: UInt64) -> Set<String> {
+  public mutating func drainUnlisted(wall: Int64, now: UInt64) -> Set<String> {
     guard hasUnlisted, isSettled(wall: wall) || now >= withdrawBy else { return [] }
     defer { unlisted = [] }
     return unlisted

@@ -325,19 +325,19 @@ public struct ConnectionStateMachine: Sendable {
     guard let token else {
       // Nothing to lose: a connection that has not sent anything yet waits for a usable token.
       guard newest.isUsable(now: now) else { return .none }
-      return take(newest)
+      return choose(newest)
     }
     if newest > token, newest.isUsable(now: now),
       !isTokenUsed || now - tokenSince >= Self.tokenGuard
     {
-      return take(newest)
+      return choose(newest)
     }
     if token.isUsable(now: now) { return .current }
     if newest > token && newest.isUsable(now: now) { retireNow() }
     return .none
   }
 
-  private mutating func take(_ newest: ProviderTokenStamp) -> TokenChoice {
+  private mutating func choose(_ newest: ProviderTokenStamp) -> TokenChoice {
     token = newest
     isTokenUsed = false
     return .newest

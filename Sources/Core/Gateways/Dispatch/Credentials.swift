@@ -87,7 +87,7 @@ struct Credentials: ~Copyable, Sendable {
   }
 
   /// Credentials that serve other apps than before, according to the records that were applied since the last call.
-  mutating func takeReassigned() -> [Int] {
+  mutating func drainReassigned() -> [Int] {
     defer { reassigned = [] }
     return reassigned
   }

@@ -168,7 +168,7 @@ struct Destinations: ~Copyable, Sendable {
     guard batch.isLast else { return }
     credentials.applied(isComplete: batch.isComplete)
     work.destinationsChanged()
-    for index in credentials.takeReassigned() { routeAgain(.token(index), &work) }
+    for index in credentials.drainReassigned() { routeAgain(.token(index), &work) }
     routeUnresolved(&work)
   }
 

@@ -131,7 +131,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// An operator has paused or resumed apps or lanes: this is what is paused now. What is under way goes on.
   public mutating func update(_ pauses: Pauses) {
     work.update(pauses)
-    while let slot = work.takeResumed() { destinations.route(slot, &work) }
+    while let slot = work.popResumed() { destinations.route(slot, &work) }
   }
 
   // MARK: Pushes go out

@@ -178,7 +178,7 @@ struct Intake: Sendable {
       let index = work.partitions.retries[position]
       if !hasTakenDue {
         hasTakenDue = true
-        if let slot = work.takeDue(of: index) { destinations.route(slot, &work) }
+        if let slot = work.popDue(of: index) { destinations.route(slot, &work) }
       }
       if work.partitions.isReady(index), mayTake(from: index, &work),
         room(for: .retry, &destinations, work) > 0

@@ -107,7 +107,7 @@ public struct PartitionState: Sendable {
   }
 
   /// Hands out the retry that was read before it was due, once it is.
-  mutating func takeDue(_ now: UInt64) -> UInt32? {
+  mutating func popDue(_ now: UInt64) -> UInt32? {
     guard let notDue, notDue.due <= now else { return nil }
     self.notDue = nil
     return notDue.slot

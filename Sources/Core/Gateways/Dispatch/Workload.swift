@@ -199,14 +199,14 @@ struct Workload: Sendable {
   }
 
   /// The retry that was read before it was due, once it is.
-  mutating func takeDue(of partition: Int) -> UInt32? {
-    guard let slot = partitions[partition].takeDue(turn.now) else { return nil }
+  mutating func popDue(of partition: Int) -> UInt32? {
+    guard let slot = partitions[partition].popDue(turn.now) else { return nil }
     pushes[slot].resume()
     return slot
   }
 
   /// The next record that was kept because its lane was paused, and is not any more.
-  mutating func takeResumed() -> UInt32? {
+  mutating func popResumed() -> UInt32? {
     for index in partitions.indices where partitions[index].isHeld {
       guard case .lane(let lane) = partitions[index].feed, !pauses.contains(lane),
         let slot = partitions[index].takeEarly()

@@ -39,15 +39,15 @@ struct FrameReader {
   private mutating func gather(
     _ input: Span<UInt8>, _ position: inout Int
   ) throws(ConnectionError) -> Next {
-    take(upTo: FrameHeader.count, of: input, &position)
+    consume(upTo: FrameHeader.count, of: input, &position)
     guard partial.count >= FrameHeader.count else { return .none }
     let header = FrameHeader(partial.span, at: 0)
     try check(header)
-    take(upTo: FrameHeader.count + header.length, of: input, &position)
+    consume(upTo: FrameHeader.count + header.length, of: input, &position)
     return partial.count == FrameHeader.count + header.length ? .partial(header) : .none
   }
 
-  private mutating func take(upTo count: Int, of input: Span<UInt8>, _ position: inout Int) {
+  private mutating func consume(upTo count: Int, of input: Span<UInt8>, _ position: inout Int) {
     let taken = min(max(0, count - partial.count), input.count - position)
     partial.append(copying: input.extracting(position..<position + taken))
     position += taken

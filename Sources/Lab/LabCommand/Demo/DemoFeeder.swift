@@ -83,7 +83,7 @@ public final class DemoFeeder {
 
   private func hear(_ ledger: DemoLedger) {
     wakeup.clear()
-    for delivery in producer.takeDeliveries() {
+    for delivery in producer.drainDeliveries() {
       guard let text = waiting.removeValue(forKey: delivery.tag) else { continue }
       if let error = delivery.refused {
         refused.append((delivery.tag, error))

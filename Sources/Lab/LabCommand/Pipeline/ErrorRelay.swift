@@ -19,7 +19,7 @@ struct ErrorRelay {
     pipeline.journal.look()
     let now = MonotonicClock.milliseconds()
     if now >= spanEnd { (shown, spanEnd) = ([:], now + Self.spanMilliseconds) }
-    for (process, line) in pipeline.journal.takeErrors() {
+    for (process, line) in pipeline.journal.drainErrors() {
       let count = shown[process, default: 0] + 1
       shown[process] = count
       if count <= Self.most { StandardError.line(line) }

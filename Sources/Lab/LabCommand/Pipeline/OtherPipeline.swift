@@ -68,7 +68,7 @@ struct OtherPipeline {
     let result = producer.produce(topic, key: request.key, value: request.value, tag: 0)
     if case .refused(let error) = result { throw error }
     _ = producer.flush(timeoutMilliseconds: 10_000)
-    let deliveries = producer.takeDeliveries()
+    let deliveries = producer.drainDeliveries()
     guard let delivery = deliveries.first, delivery.refused == nil, delivery.offset >= 0 else {
       let error = deliveries.first?.refused ?? producer.trouble?.error ?? producer.lastError
       throw ServiceFailure(

@@ -47,11 +47,11 @@ final class ProcessJournal {
       let count = pread(descriptor, &piece, piece.count, logs[index].offset)
       guard count > 0 else { continue }
       logs[index].offset += count
-      take(index, piece[..<count])
+      receive(index, piece[..<count])
     }
   }
 
-  private func take(_ index: Int, _ bytes: ArraySlice<UInt8>) {
+  private func receive(_ index: Int, _ bytes: ArraySlice<UInt8>) {
     var text = logs[index].rest + bytes
     let end = text.lastIndex(of: 10).map { $0 + 1 } ?? 0
     logs[index].rest = Array(text[end...])
@@ -70,7 +70,7 @@ final class ProcessJournal {
   }
 
   /// The lines of level error that came since the last call.
-  func takeErrors() -> [(process: String, line: String)] {
+  func drainErrors() -> [(process: String, line: String)] {
     defer { errors = [] }
     return errors
   }

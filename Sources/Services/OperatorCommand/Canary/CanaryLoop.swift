@@ -95,7 +95,7 @@ final class CanaryLoop {
   }
 
   private func readAcknowledgements() {
-    for answer in producer.takeAnswers() where answer.refused == nil {
+    for answer in producer.drainAnswers() where answer.refused == nil {
       if let index = watches.firstIndex(where: { $0.pendingID == answer.tag }) {
         watches[index].acknowledged()
       }

@@ -76,7 +76,7 @@ struct PauseTarget: Sendable {
       guard producer.flush(timeoutMilliseconds: 20_000) else {
         throw ServiceFailure("Kafka has not acknowledged it within 20s")
       }
-      if let error = producer.takeDeliveries().lazy.compactMap(\.refused).first { throw error }
+      if let error = producer.drainDeliveries().lazy.compactMap(\.refused).first { throw error }
     } catch let failure as ServiceFailure {
       throw failure
     } catch {

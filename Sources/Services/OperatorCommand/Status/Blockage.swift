@@ -21,14 +21,14 @@ struct Blockage: Sendable, Equatable {
   static func all(in pages: [MetricPage]) -> [Blockage] {
     let refused = pages.flatMap { $0.values("martlet_sender_refused_seconds") }
     let longest = pages.flatMap { $0.values("martlet_sender_destination_blocked_seconds") }
-    var places: [Place: Double] = [:]
+    var places: [Key: Double] = [:]
     for series in held(in: pages) {
-      places[Place(series, isRefused: refused.contains { $0.explains(series) }), default: 0] +=
+      places[Key(series, isRefused: refused.contains { $0.explains(series) }), default: 0] +=
         series.value
     }
     return places.flatMap { place, waiting -> [Blockage] in
-      guard place.state != Place.refused else {
-        return refusals(refused.filter { Place($0, isRefused: true) == place }).map {
+      guard place.state != Key.refused else {
+        return refusals(refused.filter { Key($0, isRefused: true) == place }).map {
           Blockage($0.key, place, seconds: $0.value, waiting: waiting)
         }
       }
@@ -46,12 +46,12 @@ struct Blockage: Sendable, Equatable {
     pages.flatMap { $0.values("martlet_sender_blocked_notifications") }
   }
 
-  private init(_ refusal: Refusal, _ place: Place, seconds: Double, waiting: Double) {
+  private init(_ refusal: Refusal, _ place: Key, seconds: Double, waiting: Double) {
     app = refusal.app
     credential = place.credential
     environment = place.environment
     state =
-      place.state != Place.refused ? place.state : refusal.app == nil ? "credential" : "app"
+      place.state != Key.refused ? place.state : refusal.app == nil ? "credential" : "app"
     reason = refusal.reason
     self.seconds = seconds
     self.waiting = waiting
@@ -73,7 +73,7 @@ struct Blockage: Sendable, Equatable {
   }
 
   /// A destination in a state.
-  private struct Place: Hashable {
+  private struct Key: Hashable {
     /// In place of `app` and `credential` where the senders' pages name the refusal.
     static let refused = "refused"
 

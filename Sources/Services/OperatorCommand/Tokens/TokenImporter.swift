@@ -43,12 +43,12 @@ final class TokenImporter {
     while !context.signals.isStopping, let bytes = try source.next() {
       let line = Array(bytes)
       if file == nil, !line.allSatisfy({ $0 <= 0x20 }) { file = begin(line, after: lines) }
-      for found in file?.read(line, endsLine: !source.isCut) ?? [] { take(found) }
+      for found in file?.read(line, endsLine: !source.isCut) ?? [] { handle(found) }
       lines += 1
       if lines % 64 == 0 { drain("") }
     }
     result.wasStopped = context.signals.isStopping
-    if !result.wasStopped { for found in file?.finish() ?? [] { take(found) } }
+    if !result.wasStopped { for found in file?.finish() ?? [] { handle(found) } }
     finish()
     result.milliseconds = MonotonicClock.milliseconds() - start
     if result.problems > Self.reportedProblems {
@@ -66,7 +66,7 @@ final class TokenImporter {
     return file
   }
 
-  private func take(_ found: ImportedLine) {
+  private func handle(_ found: ImportedLine) {
     do throws(TokenRecords.Problem) {
       switch found.item {
       case .token(let token): try produce(token, found.line)

@@ -44,7 +44,7 @@ final class TokenProducer {
 
   func takeProgress() -> Progress {
     var progress = Progress()
-    for answer in producer.takeAnswers() {
+    for answer in producer.drainAnswers() {
       if let error = answer.refused {
         progress.refused.append((answer.tag.line, error))
       } else if answer.tag.isInvalid {

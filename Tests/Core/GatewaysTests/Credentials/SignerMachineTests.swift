@@ -49,17 +49,17 @@ import Testing
   @Test func `credentials that are gone wait for the others' tokens, at most half a minute`() {
     var machine = owner([("a", []), ("b", [])])
     #expect(machine.replace([("a", [])], now: 1_000) == ["b"])
-    #expect(machine.takeUnlisted(wall: 10_000, now: 30_999) == [])
-    #expect(machine.takeUnlisted(wall: 10_000, now: 31_000) == ["b"])
+    #expect(machine.drainUnlisted(wall: 10_000, now: 30_999) == [])
+    #expect(machine.drainUnlisted(wall: 10_000, now: 31_000) == ["b"])
     #expect(!machine.hasUnlisted)
     machine.notWithdrawn("b")
     machine.notWithdrawn("a")
-    #expect(machine.takeUnlisted(wall: 10_000, now: 31_000) == ["b"], "a is in the list")
+    #expect(machine.drainUnlisted(wall: 10_000, now: 31_000) == ["b"], "a is in the list")
     machine.read(
       .own(ProviderTokenStamp(issuedAt: 9_999, generation: 1), isComplete: true), of: "a", at: 0)
     let isListed = machine.read(.stranger, of: "c", at: 1)
     #expect(!isListed)
-    #expect(machine.takeUnlisted(wall: 10_000, now: 0) == ["c"], "nothing else is due")
+    #expect(machine.drainUnlisted(wall: 10_000, now: 0) == ["c"], "nothing else is due")
   }
 
   @Test func `a tombstone leaves a credential to be withdrawn, a signer's word does not`() {

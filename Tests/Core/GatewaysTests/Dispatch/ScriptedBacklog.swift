@@ -126,7 +126,7 @@ final class ScriptedBacklog {
     now += Self.step
     dispatcher.beginTurn(now: now, wall: wall)
     meetGateway()
-    takeAnswers()
+    drainAnswers()
     take()
     dispatcher.dispatch()
     perform()
@@ -150,7 +150,7 @@ final class ScriptedBacklog {
     perform()
   }
 
-  private func takeAnswers() {
+  private func drainAnswers() {
     guard !outage.contains(now) else { return }
     while answered < answers.count, answers[answered].at <= now {
       let slot = answers[answered].slot
