@@ -19,6 +19,7 @@ struct KafkaClient {
     let queue =
       consumerQueue ? rd_kafka_queue_get_consumer(client) : rd_kafka_queue_get_main(client)
     raw = client
+    OpenClients.opened(client)
     events = queue!
     self.wakeup = wakeup
     if let wakeup { Self.enableWakeup(of: events, wakeup) }
@@ -42,6 +43,7 @@ struct KafkaClient {
   }
 
   private func release() {
+    OpenClients.closes(raw)
     rd_kafka_queue_io_event_enable(events, -1, nil, 0)
     rd_kafka_queue_destroy(events)
   }

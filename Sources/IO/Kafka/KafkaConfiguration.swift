@@ -129,11 +129,15 @@ public struct KafkaConfiguration: Sendable {
       // librdkafka's producers and admin clients create what they ask for, where the cluster lets them.
       ("allow.auto.create.topics", "false"),
     ]
+    all += Self.ofNewerLibraries
     switch role {
     case .producer: all += Self.producerDefaults + producerPreferences
     case .group:
-      all += Self.readerDefaults + Self.backoffDefaults + Self.groupDefaults + consumerPreferences
-    case .reader: all += Self.readerDefaults + Self.backoffDefaults + consumerPreferences
+      all +=
+        Self.readerDefaults + Self.readersOfNewerLibraries + Self.groupDefaults
+        + consumerPreferences
+    case .reader:
+      all += Self.readerDefaults + Self.readersOfNewerLibraries + consumerPreferences
     case .admin: all += [("queued.min.messages", "1")]
     }
     all += common
@@ -166,12 +170,23 @@ public struct KafkaConfiguration: Sendable {
     ("queued.max.messages.kbytes", "4096"),  // of each partition
   ]
 
-  /// librdkafka 2.2 and newer pauses a partition that holds its share of the prefetch for this time, a second unless
-  /// it is told otherwise. Not run here: Debian 12 has 2.0.2, which `FetchWakeup` wakes.
-  private static let backoffDefaults: [Property] =
-    hasFetchBackoff ? [("fetch.queue.backoff.ms", "5")] : []
+  /// Properties that only newer versions of librdkafka have, and whose defaults are not ours or must not become others;
+  /// docs/kafka.md, "Versions of librdkafka", has the reasons.
+  static let newDefaults: [Property] = [
+    ("enable.metrics.push", "false"), ("metadata.recovery.strategy", "rebootstrap"),
+    ("retry.backoff.max.ms", "500"),
+  ]
 
-  /// True if that pause can be set.
+  /// The same of consumers. Without the first, a full partition is looked at again when it is asked for (`FetchWakeup`).
+  static let newReaderDefaults: [Property] = [
+    ("fetch.queue.backoff.ms", "5"), ("group.protocol", "classic"),
+  ]
+
+  /// Those that this librdkafka knows.
+  private static let ofNewerLibraries = newDefaults.filter { hasProperty($0.name) }
+  private static let readersOfNewerLibraries = newReaderDefaults.filter { hasProperty($0.name) }
+
+  /// True if the pause of a full partition can be set.
   static let hasFetchBackoff = hasProperty("fetch.queue.backoff.ms")
 
   private static let groupDefaults: [Property] = [

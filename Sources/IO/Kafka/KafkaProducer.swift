@@ -76,7 +76,7 @@ public final class KafkaProducer {
     return try KafkaClient(RD_KAFKA_PRODUCER, native, wakeup: wakeup)
   }
 
-  /// Looks a topic up at the cluster, so that the first record does not wait for that.
+  /// Looks a topic up at the cluster, so that the first record does not wait for that, nor for the producer's id.
   ///
   /// Throws when the topic does not exist or no broker answers within the time.
   public func topic(
@@ -87,7 +87,11 @@ public final class KafkaProducer {
     }
     let handle = try newHandle(name)
     do throws(KafkaError) {
-      _ = try partitionCount(client!.raw, handle, timeoutMilliseconds: timeoutMilliseconds)
+      // librdkafka asks for the id when a look-up is answered, or 500 ms after its start. From 2.10 on it cannot yet at
+      // the first answer: that came from a bootstrap server, and the broker that it names is not connected.
+      for _ in 0..<(topics.isEmpty ? 2 : 1) {
+        _ = try partitionCount(client!.raw, handle, timeoutMilliseconds: timeoutMilliseconds)
+      }
     } catch {
       rd_kafka_topic_destroy(handle)
       throw error

@@ -34,6 +34,7 @@ struct Housekeeper: ~Copyable {
     let end = EndFlag()
     try poller.add(source.fd, token: 0, .readable)
     try poller.add(end.wakeup.fd, token: 1, .readable)
+    context.signals.subscribe(end.wakeup)
     let bound = UInt64(context.values[CommonSettings.stopTimeout])
     thread = try LoopThread(name: "housekeeper") {
       var watch = SignalWatch(
@@ -110,6 +111,8 @@ private struct SignalWatch {
     var events: [ReadyEvent] = []
     while !end.isSet {
       let now = MonotonicClock.milliseconds()
+      // Not every stop is asked for by a signal.
+      if endAt == nil, context.signals.isStopping { endAt = now + bound }
       if interval > 0, now >= due {
         printLine(&report, now)
         due = now + UInt64(interval)
@@ -122,6 +125,7 @@ private struct SignalWatch {
         nextStatus)
       let wait = next == .max ? -1 : Int32(clamping: next - min(next, now))
       poller.wait(timeoutMilliseconds: wait, into: &events)
+      end.wakeup.clear()
       while let signal = source.next() { handle(signal) }
     }
     if interval > 0 { printLine(&report, MonotonicClock.milliseconds()) }

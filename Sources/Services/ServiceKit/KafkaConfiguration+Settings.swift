@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Diagnosis
 public import Kafka
 public import Settings
 
@@ -6,8 +7,12 @@ extension KafkaConfiguration {
   /// The clients' configuration of a service whose table has `CommonSettings.kafka` and takes
   /// Kafka properties.
   ///
-  /// - Throws: a property that librdkafka refuses, so that `--check-config` finds it.
+  /// - Throws: a property that librdkafka refuses, so that `--check-config` finds it; the reason why this librdkafka
+  ///   is refused.
   public init(_ values: SettingValues, clientID: String) throws(SettingErrors) {
+    if let refusal = LibraryVersion.librdkafka.refusalAsLibrdkafka {
+      throw SettingErrors(nil, refusal)
+    }
     let bootstrap = values[CommonSettings.kafka]
     self.init(
       bootstrap: bootstrap.map(\.description).joined(separator: ","), clientID: clientID)

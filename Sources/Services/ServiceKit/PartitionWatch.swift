@@ -6,7 +6,8 @@ import Kafka
 
 /// Says when a topic of a running service gets more partitions, or fewer: clients follow their number by
 /// themselves (`topic.metadata.refresh.interval.ms`), and people have to know what that means. Notes whether Kafka
-/// can be reached, and with every look which rights are missing (`RightsWatch`).
+/// can be reached, and with every look which rights are missing (`RightsWatch`) and whether every client of the process
+/// still finds the cluster (`ClientWatch`).
 ///
 /// A thread of its own asks the cluster, over a connection of its own, until the service is told to stop.
 enum PartitionWatch {
@@ -27,18 +28,21 @@ enum PartitionWatch {
       guard let admin = try? KafkaAdmin(configuration) else { return }
       defer { admin.close() }
       guard let loop = try? ServiceLoop(nil, context) else { return }
-      begin(admin)
       var sizes = TopicSizes(counts)
       var holds = BrokerHolds(context)
       var rights = RightsWatch(configuration, context.rights)
+      var clients = ClientWatch(configuration, context)
       // What is missing is said at the start. Sizes were asked for a moment ago.
       _ = try? rights.look(admin)
+      // Not before: a cluster may leave its questions without an answer.
+      begin(admin)
       while !context.signals.isStopping {
         _ = loop.wait(intervalMilliseconds)
         if context.signals.isStopping { break }
         KafkaLog.sayWhatEnded()
         let listing = try? rights.look(admin)
         context.status.set("kafka", obstacle: listing == nil ? ClusterView.unreachable : nil)
+        clients.look(isReached: listing != nil, now: MonotonicClock.milliseconds())
         // Without an answer nothing is known.
         guard let listing else { continue }
         let counts = listing.sizes.mapValues(\.partitions)

@@ -42,6 +42,17 @@ public struct ServiceContext: Sendable {
   let systemd: SystemdNotifier
 
   private let readiness: Readiness
+  private let failures = Failures()
+
+  /// Stops the service, which then ends with this failure: for threads beside its own.
+  public func fail(_ failure: ServiceFailure) {
+    failures.first.withLock { $0 = $0 ?? failure }
+    log.error("stopping: the service cannot go on", ["error": "\(failure)"])
+    signals.requestStop()
+  }
+
+  /// The failure of such a thread, the first one.
+  var failure: ServiceFailure? { failures.first.withLock { $0 } }
 
   /// Reports, once, that the service is ready: its group has assigned its partitions.
   public func reportReady() {
@@ -55,6 +66,10 @@ public struct ServiceContext: Sendable {
 
   private final class Readiness: Sendable {
     let isReported = Atomic(false)
+  }
+
+  private final class Failures: Sendable {
+    let first = Mutex<ServiceFailure?>(nil)
   }
 
   /// The same for a further consumer group of the process, which has figures of its own.

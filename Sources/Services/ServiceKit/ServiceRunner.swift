@@ -138,7 +138,7 @@ public enum ServiceRunner {
       defer { withExtendedLifetime(server) {} }
       context.systemd.started()
       try S.run(settings, context)
-      return nil
+      return context.failure
     } catch {
       return error
     }

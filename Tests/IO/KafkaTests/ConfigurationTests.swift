@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import Contract
 import TestSupport
 import Testing
@@ -103,13 +104,26 @@ import Testing
     #expect(told == Array(repeating: false, count: 7) + [true])
   }
 
-  /// Where librdkafka pauses a full partition for a second itself (2.2 and newer), the pause is made short.
-  @Test func `a full partition pauses shortly where librdkafka has that property`() {
+  @Test func `a property of newer versions is set where librdkafka has it, and only there`() {
     let configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
-    let name = "fetch.queue.backoff.ms"
-    for role in [KafkaConfiguration.Role.group, .reader] {
-      let isSet = configuration.properties(for: role).contains { $0.name == name }
-      #expect(isSet == KafkaConfiguration.hasProperty(name))
+    for role in [KafkaConfiguration.Role.producer, .group, .reader, .admin] {
+      let set = configuration.properties(for: role)
+      let ofReaders = role.isConsumer ? KafkaConfiguration.newReaderDefaults : []
+      for (name, value) in KafkaConfiguration.newDefaults + ofReaders {
+        let said = set.filter { $0.name == name }.map(\.value)
+        #expect(
+          said == (KafkaConfiguration.hasProperty(name) ? [value] : []), "\(name) of a \(role)")
+      }
+    }
+  }
+
+  @Test func `the page about Kafka has the properties of newer versions with their values`() throws
+  {
+    let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+    let page = String(decoding: try File.read("\(root)/docs/kafka.md"), as: UTF8.self)
+    let all = KafkaConfiguration.newDefaults + KafkaConfiguration.newReaderDefaults
+    for (name, value) in all + [("socket.nagle.disable", "true")] {
+      #expect(page.contains("\n| `\(name)` | `\(value)` |"), "\(name)")
     }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import EventLoop
+import Glibc
 import Kafka
 import TestSupport
 import Testing
@@ -31,6 +32,33 @@ import Testing
     #expect(rest)
     #expect(Set(second.taken) == Set((1_000..<1_100).map { String($0) }))
     second.close()
+  }
+
+  /// The loops take records from the queues of partitions, the control thread takes events: each counts as polling. A
+  /// member that librdkafka puts out (`max.poll.interval.ms`) gets a revocation with its next event.
+  @Test(arguments: [true, false])
+  func `a member keeps its place by taking records, and by taking events`(takesRecords: Bool) throws
+  {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)], embedded: true)
+    var configuration = fixture.configuration
+    // No shorter than the session.
+    let bound = 4_000
+    configuration.consumer.append(("max.poll.interval.ms", "\(bound)"))
+    let member = try GroupMember(
+      fixture, group: "readers", topic: fixture.name("numbers"), configuration)
+    #expect(
+      try eventually {
+        try member.serve()
+        return member.assignments == 1
+      })
+    let end = MonotonicClock.milliseconds() + UInt64(2 * bound)
+    while MonotonicClock.milliseconds() < end {
+      if takesRecords { member.takeAll() } else { try member.serve() }
+      usleep(20_000)
+    }
+    try member.serve()
+    #expect(member.revocations == 0 && member.errors.isEmpty, "\(member.errors)")
+    member.close()
   }
 
   @Test func `a member gets the end of a partition`() throws {

@@ -5,6 +5,7 @@ import EmbeddedKafka
 import EventLoop
 import Kafka
 import Settings
+import Synchronization
 import Telemetry
 import TestSupport
 import Testing
@@ -73,6 +74,24 @@ import Testing
           return place.obstacle == nil
         }, "\(topic): \(place.obstacle ?? "")")
     }
+  }
+
+  /// A cluster may leave the questions of the start without an answer for seconds.
+  @Test func `what is missing is said before anything else is asked of the cluster`() throws {
+    let place = try Place(.signer)
+    defer { place.proxy.close() }
+    place.proxy.revoke(.read, .topic(place.names.tokenRequests))
+    let said = Mutex<String?>(nil)
+    let status = place.context.status
+    try PartitionWatch.start(
+      place.kafka, [:], place.context,
+      begin: { _ in
+        let obstacle = status.obstacles.first { $0.condition == "rights" }
+        said.withLock { $0 = obstacle?.reason ?? "nothing" }
+      }, tell: { _ in })
+    #expect(eventually { said.withLock { $0 } != nil })
+    place.context.signals.requestStop()
+    #expect(said.withLock { $0 } == "needs Read on topic \(place.names.tokenRequests)")
   }
 
   @Test func `a hidden topic is neither gone nor new: its partitions are not known`() throws {
