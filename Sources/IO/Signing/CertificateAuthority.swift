@@ -8,6 +8,7 @@ public final class CertificateAuthority: Sendable {
   private let key: SigningKey
   private let subject: [(String, String)]
   private let clientKeys: ClientKeys
+  private let keyIdentifier: [UInt8]
   /// The root certificate, for the trust store of clients and servers.
   public let certificatePEM: [UInt8]
 
@@ -27,6 +28,9 @@ public final class CertificateAuthority: Sendable {
     let draft = try CertificateDraft(subject: subject, key: key, validity: .years(10))
     try draft.add(NID_basic_constraints, "critical,CA:TRUE")
     try draft.add(NID_key_usage, "critical,keyCertSign,cRLSign")
+    // RFC 5280 §4.2.1.2 wants one, and Python's clients verify strictly since 3.13.
+    try draft.add(NID_subject_key_identifier, "hash")
+    keyIdentifier = draft.keyIdentifier
     certificatePEM = try draft.sign(issuer: subject, with: key)
   }
 
@@ -88,6 +92,8 @@ public final class CertificateAuthority: Sendable {
     let draft = try CertificateDraft(subject: subject, key: leafKey, validity: validity)
     try draft.add(NID_basic_constraints, "critical,CA:FALSE")
     try draft.add(NID_key_usage, "critical,digitalSignature")
+    try draft.add(NID_subject_key_identifier, "hash")
+    try draft.add(AuthorityKey.identifier, AuthorityKey.named(keyIdentifier))
     try extend(draft)
     let certificate = try draft.sign(issuer: self.subject, with: key)
     return IssuedCertificate(certificatePEM: certificate, keyPEM: try leafKey.pem())

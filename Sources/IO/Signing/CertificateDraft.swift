@@ -24,6 +24,13 @@ final class CertificateDraft {
 
   deinit { X509_free(raw) }
 
+  /// The name of the subject's key: the SHA-1 of its bits (RFC 5280 §4.2.1.2), as OpenSSL's `hash` has it.
+  var keyIdentifier: [UInt8] {
+    var digest = [UInt8](repeating: 0, count: 20)
+    X509_pubkey_digest(raw, EVP_sha1(), &digest, nil)
+    return digest
+  }
+
   /// Adds a standard extension in OpenSSL's own notation, such as `critical,CA:TRUE`.
   func add(_ identifier: Int32, _ value: String) throws(SigningError) {
     var context = X509V3_CTX()
@@ -69,6 +76,16 @@ final class CertificateDraft {
       return X509_NAME_add_entry_by_txt(
         name, field, MBSTRING_UTF8, bytes, Int32(bytes.count), -1, 0) == 1
     }
+  }
+}
+
+/// The extension that names the issuer's key (RFC 5280 §4.2.1.1).
+enum AuthorityKey {
+  static let identifier = "2.5.29.35"
+
+  /// The key by its name alone: field 0 of the sequence.
+  static func named(_ keyIdentifier: [UInt8]) -> [UInt8] {
+    DER.sequence([0x80, UInt8(keyIdentifier.count)] + keyIdentifier)
   }
 }
 
