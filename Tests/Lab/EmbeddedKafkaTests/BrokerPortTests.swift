@@ -107,9 +107,9 @@ import Testing
     KafkaLog.silence()
     let port = try FreePort.find()
     let client = try firstClient(of: "things", port: port)
-    // So many others before it that the client is there first. Of as many with one partition librdkafka cannot read the
-    // list, from 2.3 on ("tmpabuf memory shortage").
-    let others = (0..<200).map { BrokerTopic("other-\($0)", partitions: 4) }
+    // So many others before it that the client is there first. Of more than one partition: of an answer in an old form,
+    // as this broker's is, librdkafka 2.8 reads no more than 15 topics with one each.
+    let others = (0..<200).map { BrokerTopic("other-\($0)", partitions: 2) }
     let broker = try EmbeddedBroker(others + [.init("things", partitions: 2)], port: port)
     client.join()
     let admin = try KafkaAdmin(KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "test"))
