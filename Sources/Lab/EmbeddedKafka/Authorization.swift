@@ -18,8 +18,6 @@ struct Authorization {
   let user: AuthorizedUser
   /// The port at which clients find the broker.
   let port: UInt16
-  /// Metadata names no broker.
-  let namesNoBroker: Bool
 
   /// - Parameter forward: has the broker answer; nil when the connection ended.
   func answer(to request: [UInt8], forward: ([UInt8]) -> [UInt8]?) -> [UInt8]? {
@@ -96,7 +94,7 @@ struct Authorization {
     var answer = FieldWriter()
     answer.raw(reader.bytes(from: 0))
     let brokers = reader.array { ($0.int32(), $0.string(), $0.int32(), $0.string()) }.map(\.value)
-    answer.array(namesNoBroker ? [] : brokers) { writer, broker in
+    answer.array(brokers) { writer, broker in
       writer.int32(broker.0)
       writer.string(broker.1)
       writer.raw(portField)

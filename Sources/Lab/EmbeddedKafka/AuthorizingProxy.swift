@@ -16,7 +16,6 @@ public final class AuthorizingProxy: Sendable {
   private let listener: Int32
   private let port: UInt16
   private let user: Mutex<AuthorizedUser>
-  private let namesNoBroker = Atomic(false)
   private let connections = Mutex<(open: Set<Int32>, isClosed: Bool)>(([], false))
 
   /// - Parameters:
@@ -53,9 +52,6 @@ public final class AuthorizingProxy: Sendable {
   public func revoke(_ operation: KafkaRight.Operation, _ resource: KafkaRight.Resource) {
     user.withLock { $0.revoke(operation, resource) }
   }
-
-  /// From now on its answers name no broker, as those of one that starts do; or they do again.
-  public func hideBroker(_ isHidden: Bool) { namesNoBroker.store(isHidden, ordering: .relaxed) }
 
   // MARK: Connections
 
@@ -120,9 +116,7 @@ public final class AuthorizingProxy: Sendable {
     guard isConnected else { return }
     while let request = Self.frame(of: client) {
       // Asked when it arrives, as the broker does.
-      let authorization = Authorization(
-        user: user.withLock { $0 }, port: port,
-        namesNoBroker: namesNoBroker.load(ordering: .relaxed))
+      let authorization = Authorization(user: user.withLock { $0 }, port: port)
       let answer = authorization.answer(to: request) { forwarded in
         Self.send(forwarded, to: upstream) ? Self.frame(of: upstream) : nil
       }

@@ -1,7 +1,5 @@
-import Contract
 // SPDX-License-Identifier: Apache-2.0
 import Diagnosis
-import EmbeddedKafka
 import EventLoop
 import Kafka
 import Settings
@@ -11,79 +9,63 @@ import Testing
 
 @testable import ServiceKit
 
-/// A client of librdkafka that has forgotten all brokers of its cluster.
+/// A client of this process that finds no broker.
 @Suite(.onOwnThread, .serialized) struct ClientWatchTests {
   private static let forgets = LibraryVersion.librdkafka >= LibraryVersion(2, 10, 0)
+  /// Nobody listens there.
+  private static let nowhere = "127.0.0.1:1"
 
-  private struct Place {
-    let fixture: KafkaFixture
-    let proxy: AuthorizingProxy
-    let kafka: KafkaConfiguration
-    let context: ServiceContext
-
-    /// - Parameter name: of its clients, by which a test knows them among those of others.
-    init(_ name: String) throws {
-      fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-      let topic = KafkaRight.Resource.topic(fixture.name("things"))
-      let rights = [KafkaRight(topic, [.read, .write])]
-      proxy = try AuthorizingProxy(to: fixture.configuration.bootstrap, rights: rights)
-      kafka = KafkaConfiguration(bootstrap: proxy.bootstrap, clientID: name)
-      let table = SettingTable([])
-      context = ServiceContext(
-        name: "test", log: Logger(service: "test", level: .error),
-        values: try table.read(CommandLineFlags([], for: table)))
-    }
-
-    func stranded() -> Set<String> {
-      OpenClients.withoutBroker(timeoutMilliseconds: 200)
-        .filter { $0.hasPrefix(kafka.clientID + "#") }
-    }
+  private func context() throws -> ServiceContext {
+    let table = SettingTable([])
+    return ServiceContext(
+      name: "test", log: Logger(service: "test", level: .error),
+      values: try table.read(CommandLineFlags([], for: table)))
   }
 
-  /// A broker that answers while it starts names none. If this fails, librdkafka has been mended.
+  /// Of the clients of this name: other tests have others.
+  private func withoutBroker(_ name: String) -> Set<String> {
+    OpenClients.withoutBroker(timeoutMilliseconds: 200).filter { $0.hasPrefix(name + "#") }
+  }
+
   @Test(.enabled(if: forgets))
-  func `a client that was told of no broker looks for none again, and the process ends`() throws {
+  func `a client that finds no broker although there is one ends the process, in time`() throws {
     KafkaLog.silence()
-    let place = try Place("stranded")
-    defer { place.proxy.close() }
-    let admin = try KafkaAdmin(place.kafka)
-    defer { admin.close() }
-    _ = try admin.topicSizes(timeoutMilliseconds: 10_000)
-    #expect(place.stranded() == [])
-    place.proxy.hideBroker(true)
-    _ = try? admin.topicSizes(timeoutMilliseconds: 1_000)
-    place.proxy.hideBroker(false)
-    #expect(eventually { place.stranded().count == 1 })
-    var watch = ClientWatch(place.kafka, place.context)
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    let context = try context()
+    let stranded = try KafkaProducer(
+      KafkaConfiguration(bootstrap: Self.nowhere, clientID: "stranded"))
+    defer { stranded.close() }
+    var watch = ClientWatch(fixture.configuration, context)
     watch.look(isReached: false, now: 0)
-    #expect(place.context.failure == nil)
-    watch.look(isReached: false, now: StrandedClients.patience)
-    #expect(place.context.failure?.description.contains("has found no broker for 60 s") == true)
-    #expect(place.context.signals.isStopping)
+    #expect(context.failure == nil)
+    watch.look(isReached: true, now: StrandedClients.patience)
+    #expect(context.failure?.description.contains("has found no broker for 60 s") == true)
+    #expect(context.signals.isStopping)
   }
 
   @Test func `clients that find a broker are not stranded, nor is one that has ended`() throws {
     KafkaLog.silence()
-    let place = try Place("found")
-    defer { place.proxy.close() }
-    let producer = try KafkaProducer(place.kafka)
-    let away = try KafkaProducer(place.kafka.addressed(to: "127.0.0.1:1"))
-    #expect(eventually { place.stranded().count == 1 })
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    var kafka = KafkaConfiguration(bootstrap: fixture.configuration.bootstrap, clientID: "found")
+    let producer = try KafkaProducer(kafka)
+    kafka = kafka.addressed(to: Self.nowhere)
+    let away = try KafkaProducer(kafka)
+    #expect(eventually { withoutBroker("found").count == 1 })
     away.close()
-    #expect(place.stranded() == [])
+    #expect(eventually { withoutBroker("found").isEmpty })
     producer.close()
-    #expect(place.stranded() == [])
+    #expect(withoutBroker("found").isEmpty)
   }
 
   @Test func `while the cluster is away nobody is stranded`() throws {
     KafkaLog.silence()
-    let place = try Place("away")
-    place.proxy.close()
-    let admin = try KafkaAdmin(place.kafka)
+    let context = try context()
+    let kafka = KafkaConfiguration(bootstrap: Self.nowhere, clientID: "away")
+    let admin = try KafkaAdmin(kafka)
     defer { admin.close() }
-    var watch = ClientWatch(place.kafka, place.context)
+    var watch = ClientWatch(kafka, context)
     watch.look(isReached: false, now: 0)
     watch.look(isReached: false, now: 2 * StrandedClients.patience)
-    #expect(place.context.failure == nil)
+    #expect(context.failure == nil)
   }
 }

@@ -2,7 +2,7 @@
 import Diagnosis
 import Testing
 
-@Suite struct LibrdkafkaVersionTests {
+@Suite struct LibrdkafkaVersionsTests {
   @Test(arguments: [
     (LibraryVersion(2, 1, 0), "2.1.1"), (LibraryVersion(2, 5, 0), "2.5.3"),
     (LibraryVersion(2, 10, 0), "2.10.1"),
