@@ -51,10 +51,10 @@ public struct GatewayResponse: Equatable, Sendable {
     switch status {
     // Whatever its words, 410 says that the token is no longer active for the topic.
     case 410: return .rejected(aboutToken: true)
-    case 429: return .retryLater(.soon)
+    case 429: return .retryLater(.throttled)
     // What only something between us and APNs says: the request was not judged.
     case 408, 502, 504: return .retryElsewhere
-    case 500...599: return .retryLater(.quarterHour)
+    case 500...599: return .retryLater(.fault)
     default: return .rejected(aboutToken: false)
     }
   }

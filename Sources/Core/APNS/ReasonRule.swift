@@ -83,7 +83,7 @@ extension ReasonClass {
     case .token, .suspect: .rejected(aboutToken: true)
     case .reauthenticate: .refreshToken
     case .credential: .credentialRefused(retryOnce: false)
-    case .later: .retryLater(.quarterHour)
+    case .later: .retryLater(.fault)
     case .move: .retryElsewhere
     }
   }
@@ -172,7 +172,8 @@ extension ReasonRule {
       .tooManyProviderTokenUpdates, "TooManyProviderTokenUpdates", 429, [.device, .broadcast],
       .later, .retryElsewhere, connection: .drain, credential: .freeze, alert: .notify),
     .init(
-      .tooManyRequests, "TooManyRequests", 429, [.device, .broadcast], .later, .retryLater(.soon)),
+      .tooManyRequests, "TooManyRequests", 429, [.device, .broadcast], .later,
+      .retryLater(.throttled)),
     .init(
       .internalServerError, "InternalServerError", 500, [.device, .broadcast], .later,
       connection: .closeIfRepeated, credential: .refreshIfOld),

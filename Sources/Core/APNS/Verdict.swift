@@ -20,12 +20,20 @@ public enum Verdict: Equatable, Sendable {
   case foreign
 }
 
-/// The wait before a notification is sent again.
+/// The reason for which a notification waits before it is sent again.
 public enum RetryDelay: UInt8, Equatable, Sendable {
-  /// From a second up, doubling: the device was used too often.
-  case soon
-  /// A quarter of an hour: Apple's advice for its own faults (500, 503).
-  case quarterHour
+  /// The device was used too often (429): from a second up, doubling.
+  case throttled
+  /// A fault of APNs (500, 503): Apple's advice is a quarter of an hour.
+  case fault
+
+  /// The least wait, in seconds; it goes to the first retry topic that waits as long.
+  public var seconds: Int64 {
+    switch self {
+    case .throttled: 1
+    case .fault: 900
+    }
+  }
 }
 
 /// The consequence of an answer for the connection that it came on.

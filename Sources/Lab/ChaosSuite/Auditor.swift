@@ -27,8 +27,8 @@ public final class Auditor {
   private var answers: [NotificationID: Set<Answer>] = [:]
   /// The retry records of a notification in the order in which they were read, each as a person reads it.
   private var retries: [NotificationID: [String]] = [:]
-  /// When a notification on the 15-minute topic is due, in milliseconds since the epoch.
-  private var quarterHours: [NotificationID: Int64] = [:]
+  /// When a notification on the longest retry topic is due, in milliseconds since the epoch.
+  private var longWaits: [NotificationID: Int64] = [:]
   /// Notifications that stand on any topic that senders read.
   private var onLanes: Set<NotificationID> = []
   /// Records that ended as dead letters, by where they came from.
@@ -111,7 +111,7 @@ public final class Auditor {
   ///
   /// - Parameters:
   ///   - retry: on a retry topic: its name, attempts and reason, for people.
-  ///   - due: on the 15-minute topic: when it is due, in milliseconds since the epoch.
+  ///   - due: on the longest retry topic: when it is due, in milliseconds since the epoch.
   ///   - end: when it is of no more use, likewise.
   ///   - arrival: when it came to its lane, likewise, and for which app.
   public func laneRecord(
@@ -122,15 +122,15 @@ public final class Auditor {
     if let arrival, arrivals[id] == nil { arrivals[id] = arrival }
     ends[id] = min(end, ends[id] ?? .max)
     if let retry { retries[id, default: []].append(retry) }
-    if let due { quarterHours[id] = due }
+    if let due { longWaits[id] = due }
   }
 
-  /// True if a notification waits, or waited, on the 15-minute topic.
-  public func waitsLong(_ id: NotificationID) -> Bool { quarterHours[id] != nil }
+  /// True if a notification waits, or waited, on the longest retry topic.
+  public func waitsLong(_ id: NotificationID) -> Bool { longWaits[id] != nil }
 
-  /// When the last of those is due that wait on the 15-minute topic, in milliseconds since the epoch; nil if none does.
+  /// When the last of those is due that wait on the longest retry topic, in milliseconds since the epoch; nil if none does.
   public var lastDue: Int64? {
-    quarterHours.filter { ledger[$0.key]?.isAccountedFor != true }.values.max()
+    longWaits.filter { ledger[$0.key]?.isAccountedFor != true }.values.max()
   }
 
   /// A request as the gateway's list has it.

@@ -91,8 +91,7 @@ final class APILoop: StreamHandler {
         api.server.stopListening()
         stopsAt = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
       }
-      let isDone =
-        notifications.isEmpty && devices.isEmpty && gorush.isEmpty && !api.server.hasUnsent
+      let isDone = parts.allSatisfy(\.isEmpty) && !api.server.hasUnsent
       if isDone || api.context.signals.isFastShutdown || api.now >= stopsAt ?? 0 { break }
     }
     // What was answered last still has to leave.
@@ -106,9 +105,7 @@ final class APILoop: StreamHandler {
     api.beginTurn(now: now)
     drainDeliveries()
     lookAtFiles()
-    notifications.turn()
-    devices.turn()
-    gorush.turn()
+    for part in parts { part.turn() }
     api.server.turn()
     api.producer.sendPromptly()
     watch.turn(api.producer, now: api.now)
@@ -159,6 +156,18 @@ final class APILoop: StreamHandler {
 
   // MARK: StreamHandler
 
+  private var parts: [any APIPart] { [notifications, devices, gorush] }
+
+  /// The part that an exchange belongs to; nil for one that is answered.
+  private func part(of exchange: StreamExchange) -> (any APIPart)? {
+    switch exchange.attachment {
+    case is Submission: notifications
+    case is DeviceExchange: devices
+    case is GorushExchange: gorush
+    default: nil
+    }
+  }
+
   func began(_ exchange: StreamExchange) -> HTTPResponse? {
     let resource = APIResource(path: exchange.path, gorush: api.settings.gorush)
     switch admit(exchange, resource) {
@@ -196,30 +205,10 @@ final class APILoop: StreamHandler {
   }
 
   func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
-    switch exchange.attachment {
-    case let submission as Submission: return notifications.received(bytes, submission)
-    case let device as DeviceExchange: devices.received(bytes, device)
-    case let push as GorushExchange: gorush.received(bytes, push)
-    default: break
-    }
-    return bytes.count
+    part(of: exchange)?.received(bytes, exchange) ?? bytes.count
   }
 
-  func ended(_ exchange: StreamExchange) {
-    switch exchange.attachment {
-    case let submission as Submission: notifications.ended(submission)
-    case let device as DeviceExchange: devices.ended(device)
-    case let push as GorushExchange: gorush.ended(push)
-    default: break
-    }
-  }
+  func ended(_ exchange: StreamExchange) { part(of: exchange)?.ended(exchange) }
 
-  func gone(_ exchange: StreamExchange) {
-    switch exchange.attachment {
-    case let submission as Submission: notifications.gone(submission)
-    case let device as DeviceExchange: devices.gone(device)
-    case let push as GorushExchange: gorush.gone(push)
-    default: break
-    }
-  }
+  func gone(_ exchange: StreamExchange) { part(of: exchange)?.gone(exchange) }
 }

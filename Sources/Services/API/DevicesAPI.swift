@@ -10,7 +10,7 @@ import ServiceKit
 import Store
 
 /// Registrations, removals, and questions about device tokens.
-final class DevicesAPI {
+final class DevicesAPI: APIPart {
   /// The most bytes of a registration.
   private static let longestBody = 4_096
 
@@ -85,13 +85,16 @@ final class DevicesAPI {
   }
 
   /// A part of a registration's body. What is too long is refused at its end.
-  func received(_ bytes: UnsafeRawBufferPointer, _ device: DeviceExchange) {
+  func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
+    guard let device = exchange.attachment as? DeviceExchange else { return bytes.count }
     api.counters.add(.bytes, bytes.count)
     let room = Self.longestBody + 1 - device.body.count
     device.body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, room))))
+    return bytes.count
   }
 
-  func ended(_ device: DeviceExchange) {
+  func ended(_ exchange: StreamExchange) {
+    guard let device = exchange.attachment as? DeviceExchange else { return }
     do throws(Admission.Failure) {
       device.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
       // Its body may have taken a while.
@@ -180,8 +183,9 @@ final class DevicesAPI {
     api.answer(device.exchange, device, response)
   }
 
-  func gone(_ device: DeviceExchange) {
-    device.exchange.attachment = nil
+  func gone(_ exchange: StreamExchange) {
+    guard let device = exchange.attachment as? DeviceExchange else { return }
+    exchange.attachment = nil
     api.counters.add(.httpAborted)
     _ = open.take(device.number)
   }

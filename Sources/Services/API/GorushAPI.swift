@@ -8,7 +8,7 @@ import Kafka
 import ServiceKit
 
 /// gorush's `POST /api/push`: its notifications become requests of Martlet, and are answered when Kafka has them.
-final class GorushAPI {
+final class GorushAPI: APIPart {
   private let api: APIDesk
   private let translator: GorushTranslator
   private var open = GorushExchanges()
@@ -64,7 +64,8 @@ final class GorushAPI {
     else { throw .init(.webPage) }
   }
 
-  func received(_ bytes: UnsafeRawBufferPointer, _ push: GorushExchange) {
+  func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
+    guard let push = exchange.attachment as? GorushExchange else { return bytes.count }
     api.counters.add(.bytes, bytes.count)
     push.append(bytes)
     if push.body.reservedBytes > Inflater.piece, api.isOutOfMemory(push.key.key) {
@@ -72,9 +73,11 @@ final class GorushAPI {
       push.body = ByteBuffer(capacity: 16)
     }
     push.account()
+    return bytes.count
   }
 
-  func ended(_ push: GorushExchange) {
+  func ended(_ exchange: StreamExchange) {
+    guard let push = exchange.attachment as? GorushExchange else { return }
     push.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
     open.insert(push)
     api.hasBacklog = true
@@ -234,8 +237,9 @@ final class GorushAPI {
   }
 
   /// The client has gone: what Kafka was given stays, nothing more follows.
-  func gone(_ push: GorushExchange) {
-    push.exchange.attachment = nil
+  func gone(_ exchange: StreamExchange) {
+    guard let push = exchange.attachment as? GorushExchange else { return }
+    exchange.attachment = nil
     api.counters.add(.httpAborted)
     open.remove(push)
   }

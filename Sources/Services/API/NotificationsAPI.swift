@@ -9,7 +9,7 @@ import Records
 import ServiceKit
 
 /// `POST /v1/notifications`: bodies of requests come in, requests go to Kafka, and when it has them the verdicts go out.
-final class NotificationsAPI {
+final class NotificationsAPI: APIPart {
   /// The most bytes of one request: what a broker takes in a record, less room for an id.
   static let longestItem = 900_000
 
@@ -39,7 +39,8 @@ final class NotificationsAPI {
     exchange.attachment = submission
   }
 
-  func received(_ bytes: UnsafeRawBufferPointer, _ submission: Submission) -> Int {
+  func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
+    guard let submission = exchange.attachment as? Submission else { return bytes.count }
     // What follows a mistake is read and dropped: the answer can only come behind it.
     if submission.isGivenUp { return bytes.count }
     guard !submission.isBlocked else {
@@ -58,13 +59,15 @@ final class NotificationsAPI {
     return bytes.count
   }
 
-  func ended(_ submission: Submission) {
+  func ended(_ exchange: StreamExchange) {
+    guard let submission = exchange.attachment as? Submission else { return }
     submission.body.isComplete = true
     proceed(submission)
   }
 
-  func gone(_ submission: Submission) {
-    submission.exchange.attachment = nil
+  func gone(_ exchange: StreamExchange) {
+    guard let submission = exchange.attachment as? Submission else { return }
+    exchange.attachment = nil
     if !submission.isAnswered { api.counters.add(.httpAborted) }
     submission.isAnswered = true
     submission.isGivenUp = true

@@ -66,7 +66,7 @@ final class DeviceTables {
     self.invalidator = invalidator
     self.counters = counters
     rule = RestoreRule(maxAge: settings.databaseMaxAge)
-    watermarks = try WatermarkReader(cluster.configuration, wakeup: wakeup)
+    watermarks = try WatermarkReader(cluster.configuration, context, wakeup: wakeup)
     var tables: [Table] = []
     var partitions: [TopicPartition] = []
     for topic in [names.devices, names.invalidTokens] {

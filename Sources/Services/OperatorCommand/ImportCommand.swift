@@ -61,21 +61,13 @@ public enum ImportCommand: Service {
 
   /// Reads the file as an import would, and produces nothing.
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
-    do throws(ServiceFailure) {
-      let source = try LineSource(settings.file) { context.signals.isStopping }
+    FileCheck.findings(in: settings.file, context, consequence: "makes dead letters of them") {
+      source throws(ServiceFailure) in
       let result = try Importer(source, nil, settings, context).run()
       let text =
         "\(result.lines) lines, \(result.unusable) not valid requests, \(result.invalidTokens) invalid tokens in the"
         + " others"
-      return [
-        result.unusable + result.invalidTokens == 0
-          ? .ok(.settings, settings.file, text)
-          : .error(
-            .settings, settings.file, text,
-            remedy: "correct the lines that are named above; an import makes dead letters of them")
-      ]
-    } catch {
-      return [.error(.settings, settings.file, "\(error)", remedy: "name a file that can be read")]
+      return (text, result.unusable + result.invalidTokens == 0)
     }
   }
 

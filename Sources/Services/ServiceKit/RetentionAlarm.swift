@@ -59,7 +59,7 @@ public struct RetentionAlarm {
     group = context.group
     self.plan = plan
     hasWorked = plan.outputs.isEmpty ? false : nil
-    reader = try WatermarkReader(kafka, wakeup: wakeup)
+    reader = try WatermarkReader(kafka, context, wakeup: wakeup)
     context.counters.add(counters)
   }
 

@@ -19,12 +19,16 @@ public final class WatermarkReader {
   public private(set) var isAsked = false
 
   /// - Parameter wakeup: signalled when an answer has come.
-  public init(_ configuration: KafkaConfiguration, wakeup: Wakeup) throws(SystemError) {
+  public init(
+    _ configuration: KafkaConfiguration, _ context: ServiceContext, wakeup: Wakeup
+  ) throws(SystemError) {
     let answers = Mailbox<Answers>(wakeup: wakeup)
     self.answers = answers
     let (questions, state) = (questions, state)
     let thread = try LoopThread(name: "watermarks") {
-      Work(configuration, questions, answers, state).run()
+      if let loop = try? ServiceLoop(nil, context, wakeup: questions.wakeup) {
+        Work(configuration, questions, answers, state).run(loop)
+      }
       state.hasEnded.store(true, ordering: .releasing)
     }
     thread.detach()
@@ -89,20 +93,16 @@ public final class WatermarkReader {
 
     private var isEnding: Bool { state.isEnding.load(ordering: .acquiring) }
 
-    func run() {
+    func run(_ loop: ServiceLoop) {
       var admin: KafkaAdmin?
-      var ready: [ReadyEvent] = []
-      guard let poller = try? Poller(capacity: 1),
-        (try? poller.add(questions.wakeup.fd, token: 0, .readable)) != nil
-      else { return }
       while !isEnding {
-        poller.wait(timeoutMilliseconds: admin == nil ? -1 : Self.idleMilliseconds, into: &ready)
-        questions.wakeup.clear()
-        if ready.isEmpty {
+        _ = loop.wait(admin == nil ? -1 : Self.idleMilliseconds)
+        let asked = questions.drain()
+        if asked.isEmpty {
           admin?.close()
           admin = nil
         }
-        for partitions in questions.drain() {
+        for partitions in asked {
           if admin == nil { admin = try? KafkaAdmin(configuration) }
           let found = admin.map { look(partitions, $0) } ?? [:]
           // Whoever asks will ask again at once.

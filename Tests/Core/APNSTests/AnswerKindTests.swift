@@ -64,10 +64,10 @@ import Testing
         let wanted: Verdict =
           switch status {
           case 410: .rejected(aboutToken: true)
-          case 429: .retryLater(.soon)
+          case 429: .retryLater(.throttled)
           case 408, 502, 504: .retryElsewhere
           case 400..<500: .rejected(aboutToken: false)
-          default: .retryLater(.quarterHour)
+          default: .retryLater(.fault)
           }
         #expect(answer.verdict == wanted, "\(status)")
       }

@@ -102,9 +102,9 @@ import Testing
     (.topicDisallowed, .credentialRefused(retryOnce: false), .page),
     (.expiredProviderToken, .refreshToken, .onRepeat),
     (.invalidProviderToken, .credentialRefused(retryOnce: true), .page),
-    (.tooManyRequests, .retryLater(.soon), .onSpike),
-    (.internalServerError, .retryLater(.quarterHour), .onSpike),
-    (.serviceUnavailableSpaced, .retryLater(.quarterHour), .onSpike),
+    (.tooManyRequests, .retryLater(.throttled), .onSpike),
+    (.internalServerError, .retryLater(.fault), .onSpike),
+    (.serviceUnavailableSpaced, .retryLater(.fault), .onSpike),
     (.shutdown, .retryElsewhere, .none),
   ])
   func `the decision table decides about broadcasts`(
@@ -148,9 +148,9 @@ import Testing
     (.forbidden, .credentialRefused(retryOnce: false), .drain, .stop),
     (.topicDisallowed, .credentialRefused(retryOnce: false), .keep, .none),
     (.tooManyProviderTokenUpdates, .retryElsewhere, .drain, .freeze),
-    (.tooManyRequests, .retryLater(.soon), .keep, .none),
-    (.internalServerError, .retryLater(.quarterHour), .closeIfRepeated, .refreshIfOld),
-    (.serviceUnavailable, .retryLater(.quarterHour), .keep, .none),
+    (.tooManyRequests, .retryLater(.throttled), .keep, .none),
+    (.internalServerError, .retryLater(.fault), .closeIfRepeated, .refreshIfOld),
+    (.serviceUnavailable, .retryLater(.fault), .keep, .none),
   ])
   func `the decision table decides about notification, connection and credential`(
     reason: Reason, verdict: Verdict, connection: ConnectionAction, credential: CredentialAction
@@ -170,10 +170,10 @@ import Testing
     #expect(verdict(400) == .rejected(aboutToken: false))
     #expect(verdict(403) == .rejected(aboutToken: false))
     #expect(verdict(410) == .rejected(aboutToken: true))
-    #expect(verdict(429) == .retryLater(.soon))
-    #expect(verdict(500) == .retryLater(.quarterHour))
+    #expect(verdict(429) == .retryLater(.throttled))
+    #expect(verdict(500) == .retryLater(.fault))
     #expect(verdict(502) == .retryElsewhere)
-    #expect(verdict(599) == .retryLater(.quarterHour))
+    #expect(verdict(599) == .retryLater(.fault))
     #expect(answer(418).alert == .notify)
     #expect(answer(500).connection == .closeIfRepeated)
   }

@@ -75,15 +75,43 @@ extension FuzzTarget {
       return "a token of the future is used"
     }
     if book.isUsable(0, now: (record.issuedAt + 3_600) * 1_000) { return "used for an hour" }
-    var schedule = MintSchedule()
-    schedule.read(
-      .own(
-        ProviderTokenStamp(issuedAt: record.issuedAt, generation: UInt64(record.generation)),
-        isComplete: true), at: 0)
-    guard case .mint(let order) = schedule.step(now: record.issuedAt + MintSchedule.renewalAge)
-    else { return "no token ever again" }
-    return Int64(exactly: order.generation).map { $0 > record.generation } == true
-      ? nil : "a generation that no record holds"
+    let stamp = ProviderTokenStamp(
+      issuedAt: record.issuedAt, generation: UInt64(record.generation))
+    let found: [MintSchedule.Found] = [.own(stamp, isComplete: true), .sealed(stamp)]
+    return found.lazy.compactMap { misminted(after: $0, stamp) }.first
+  }
+
+  /// What a signer makes of a token on the topic: it mints, never within 20 minutes of one that is not of the future, also
+  /// if a sender asks for one, and what it has published stays for as long.
+  private static func misminted(
+    after found: MintSchedule.Found, _ stamp: ProviderTokenStamp
+  ) -> String? {
+    let hour: Int64 = 3_600
+    for age in [-2 * hour, -60, 0, 600, MintSchedule.shortestInterval - 1, 2_701, 10 * hour] {
+      let now = stamp.issuedAt + age
+      var schedule = MintSchedule()
+      schedule.read(found, at: 0)
+      schedule.requested(.refused, now: now)
+      guard case .mint(let order) = schedule.step(now: now) else {
+        if age >= MintSchedule.renewalAge { return "no token ever again" }
+        continue
+      }
+      if (0..<MintSchedule.shortestInterval).contains(age) {
+        return "minted again within 20 minutes"
+      }
+      if order.issuedAt > now { return "a token of the future is minted" }
+      if case .own = found, order.generation <= stamp.generation { return "a generation again" }
+      guard Int64(exactly: order.generation) != nil else {
+        return "a generation that no record holds"
+      }
+      let minted = ProviderTokenStamp(issuedAt: order.issuedAt, generation: order.generation)
+      schedule.published(minted, at: 1)
+      for later in [0, 600, MintSchedule.shortestInterval - 1] {
+        schedule.requested(.refused, now: now + later)
+        if case .mint = schedule.step(now: now + later) { return "minted twice in 20 minutes" }
+      }
+    }
+    return nil
   }
 
   /// What the feedback process makes of a record: a byte that chooses the topic, the key, a newline, the value. What

@@ -44,7 +44,7 @@ private struct ReasonRun: Sendable {
       try rig.fixture.read(rig.names.feedback, count: about).compactMap {
         $0.key?.split(separator: ":").first.map(String.init)
       })
-    let delayed = Reason.allCases.count { $0.rule.verdict == .retryLater(.soon) }
+    let delayed = Reason.allCases.count { $0.rule.verdict == .retryLater(.throttled) }
     parked = Set(
       try rig.fixture.read(rig.names.retries(.seconds5), count: delayed).compactMap(\.key))
     tokenRequests = try Self.tokenRequests(rig)
@@ -104,7 +104,7 @@ extension Reason {
     case .retryElsewhere, .refreshToken, .retryLater:
       #expect(receipt.outcome == .delivered)
       #expect(receipt.attempts == 2)
-      let isDelayed = reason.rule.verdict == .retryLater(.soon)
+      let isDelayed = reason.rule.verdict == .retryLater(.throttled)
       #expect(run.parked.contains(SenderRig.token(ReasonRun.number(reason))) == isDelayed)
     }
     let isTold = run.feedback.contains(SenderRig.token(ReasonRun.number(reason)))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 
 /// docs/reasons.md: every reason of APNs and the sender's reaction to it, from the decision table.
 enum ReasonsPage {
@@ -50,8 +51,9 @@ extension Verdict {
     case .rejected(aboutToken: false): "rejected"
     case .retryElsewhere: "sent again at once on another connection"
     case .refreshToken: "sent again with a new provider token"
-    case .retryLater(.soon): "sent again after 5 s"
-    case .retryLater(.quarterHour): "sent again elsewhere at once, then after 15 min"
+    case .retryLater(.throttled): "sent again after \(RetryTier.fitting(1_000).delay / 1_000) s"
+    case .retryLater(.fault):
+      "sent again elsewhere at once, then after \(RetryDelay.fault.seconds / 60) min"
     case .credentialRefused(retryOnce: true): "sent once more, then rejected"
     case .credentialRefused(retryOnce: false): "rejected"
     }

@@ -173,7 +173,7 @@ public struct DestinationHealth: Sendable {
   private func isToBlame(for push: FailedPush) -> Bool {
     let (life, since) = (push.life, push.failingSince)
     return switch push.cause {
-    case .unprocessed, .ambiguous, .answered(.retryLater(.quarterHour)):
+    case .unprocessed, .ambiguous, .answered(.retryLater(.fault)):
       watch.keeps(life, failingSince: since)
     case .answered(.retryElsewhere), .answered(.refreshToken), .answered(.foreign):
       watch.keeps(life, failingSince: since)

@@ -492,7 +492,7 @@ struct Pool: Sendable {
   private func throttle(
     _ slot: UInt32, _ failure: Failure, _ decision: RetryPolicy.Decision, _ work: inout Workload
   ) {
-    guard failure.cause == .answered(.retryLater(.soon)) else { return }
+    guard failure.cause == .answered(.retryLater(.throttled)) else { return }
     var wait = min(UInt64(failure.retryAfter), OutageWatch.longestPause)
     if case .tier(let tier) = decision { wait = max(wait, UInt64(tier.delay)) }
     work.throttleDevice(of: slot, for: wait)

@@ -67,8 +67,8 @@ public struct RetryPolicy: Sendable {
     /// The retry topic that it came from; nil from a lane. It climbs one step at a time from there: neither prompt
     /// retries nor attempts that failed for another cause let it skip one.
     public var cameFrom: RetryTier?
-    /// No server's fault was answered before in this stay. The quarter of an hour is for what was refused on another
-    /// connection, too; after lost connections a first 503 waits no longer than anything else.
+    /// No server's fault was answered before in this stay. The long wait is for what was refused on another connection,
+    /// too; after lost connections a first 503 waits no longer than anything else.
     public var isFirstFault = false
 
     public init(_ cause: Cause, attempts: Int, now: Int64) {
@@ -104,7 +104,7 @@ public struct RetryPolicy: Sendable {
   private func tier(for failure: Failure, isPrompt: Bool) -> RetryTier {
     let cause = failure.cause
     let waitsSeconds =
-      !failure.isAlone || failure.isFirstFault && failure.cameFrom != .longest
+      !failure.isAlone || failure.isFirstFault && (failure.cameFrom ?? .shortest) < cause.firstTier
     // A prompt retry that the budget refused is only a little late; the long wait is for what failed twice.
     let first = isPrompt || waitsSeconds ? .shortest : cause.firstTier
     var tier = max(first, RetryTier.fitting(failure.retryAfter))
@@ -139,20 +139,20 @@ extension Verdict {
 
 extension RetryPolicy.Cause {
   /// A server's fault was answered: 500 or 503.
-  public var isFault: Bool { self == .answered(.retryLater(.quarterHour)) }
+  public var isFault: Bool { self == .answered(.retryLater(.fault)) }
 
   /// True when another connection may well do better at once. A throttled device would not be better off.
   fileprivate var allowsPromptRetry: Bool {
     switch self {
     case .unprocessed, .ambiguous: true
-    case .answered(.retryLater(.soon)): false
+    case .answered(.retryLater(.throttled)): false
     case .answered: true
     }
   }
 
   fileprivate var firstTier: RetryTier {
     switch self {
-    case .answered(.retryLater(.quarterHour)): .longest
+    case .answered(.retryLater(let delay)): .fitting(delay.seconds * 1_000)
     case .answered, .ambiguous, .unprocessed: .shortest
     }
   }

@@ -90,18 +90,10 @@ public enum TokensImportCommand: Service {
 
   /// Reads the file as an import would, and produces nothing.
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
-    do throws(ServiceFailure) {
-      let source = try LineSource(settings.file) { context.signals.isStopping }
+    FileCheck.findings(in: settings.file, context, consequence: "leaves them out") {
+      source throws(ServiceFailure) in
       let result = try TokenImporter(source, settings, nil, context).run()
-      return [
-        result.problems == 0
-          ? .ok(.settings, settings.file, result.text)
-          : .error(
-            .settings, settings.file, result.text,
-            remedy: "correct the lines that are named above; an import leaves them out")
-      ]
-    } catch {
-      return [.error(.settings, settings.file, "\(error)", remedy: "name a file that can be read")]
+      return (result.text, result.problems == 0)
     }
   }
 

@@ -43,7 +43,7 @@ import Testing
       #expect(ending.attempts == (isTwice ? 2 : 1))
     case .retryElsewhere, .refreshToken, .retryLater:
       #expect(ending.outcome == .delivered && ending.attempts == 2)
-      #expect(loop.moves.count == (reason.rule.verdict == .retryLater(.soon) ? 1 : 0))
+      #expect(loop.moves.count == (reason.rule.verdict == .retryLater(.throttled) ? 1 : 0))
     }
     #expect(loop.delivered(1..<21))
     #expect(loop.endings.values.allSatisfy { $0.attempts <= 2 })

@@ -19,7 +19,7 @@ import Testing
   @Test func `a push that its destination failed is kept while it is of use`() {
     for cause in [
       RetryPolicy.Cause.unprocessed, .ambiguous, .answered(.retryElsewhere),
-      .answered(.retryLater(.quarterHour)),
+      .answered(.retryLater(.fault)),
     ] {
       var failure = RetryPolicy.Failure(cause, attempts: 9, now: 1_000)
       failure.isOfDestination = true
@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test func `a server fault is tried elsewhere once or twice then after a quarter of an hour`() {
-    let fault = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
+    let fault = RetryPolicy.Cause.answered(.retryLater(.fault))
     #expect(decide(fault, 1) == .now(counts: true))
     #expect(decide(fault, 3) == .tier(.minutes15))
     #expect(decide(fault, 5) == .tier(.minutes15))
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test func `a throttled device is never tried at once`() {
-    let throttled = RetryPolicy.Cause.answered(.retryLater(.soon))
+    let throttled = RetryPolicy.Cause.answered(.retryLater(.throttled))
     let decisions = (1...4).map { decide(throttled, $0) }
     #expect(
       decisions == [
@@ -76,7 +76,7 @@ import Testing
     for isFirst in [true, false] {
       #expect(
         policy.decide(
-          .answered(.retryLater(.quarterHour)), attempts: attempts, now: 0, expiresAt: nil,
+          .answered(.retryLater(.fault)), attempts: attempts, now: 0, expiresAt: nil,
           cameFrom: cameFrom, isFirstFault: isFirst)
           == .tier(isFirst ? tier : .minutes15))
     }
@@ -93,12 +93,12 @@ import Testing
   {
     #expect(
       policy.decide(
-        .answered(.retryLater(.soon)), attempts: 5, now: 0, expiresAt: nil, cameFrom: cameFrom)
+        .answered(.retryLater(.throttled)), attempts: 5, now: 0, expiresAt: nil, cameFrom: cameFrom)
         == .tier(tier))
   }
 
   @Test func `a wait that the notification would not survive is shortened`() {
-    let fault = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
+    let fault = RetryPolicy.Cause.answered(.retryLater(.fault))
     #expect(decide(fault, 3, left: 900_001) == .tier(.minutes15))
     #expect(decide(fault, 3, left: 900_000) == .tier(.minute1))
     #expect(decide(fault, 3, left: 60_000) == .tier(.seconds5))
@@ -128,7 +128,7 @@ import Testing
     var random = SeededGenerator(seed: seed)
     let causes: [RetryPolicy.Cause] = [
       .ambiguous, .answered(.retryElsewhere), .answered(.refreshToken),
-      .answered(.retryLater(.soon)), .answered(.retryLater(.quarterHour)),
+      .answered(.retryLater(.throttled)), .answered(.retryLater(.fault)),
     ]
     var now: Int64 = 0
     let expiresAt: Int64? = random.oneIn(2) ? Int64(random.below(2_000_000)) : nil
@@ -154,7 +154,7 @@ import Testing
   @Test
   func `a prompt retry that the budget refused waits for seconds, not for a quarter of an hour`() {
     let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
-    let cause = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
+    let cause = RetryPolicy.Cause.answered(.retryLater(.fault))
     for (attempts, tier) in [(1, RetryTier.seconds5), (2, .seconds5), (3, .minutes15)] {
       #expect(
         policy.decide(cause, attempts: attempts, now: 0, expiresAt: nil, promptly: false)
@@ -167,7 +167,7 @@ import Testing
     let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
     func decide(_ attempts: Int, retryAfter: Int64 = 0) -> RetryPolicy.Decision {
       policy.decide(
-        .answered(.retryLater(.quarterHour)), attempts: attempts, now: 0, expiresAt: nil,
+        .answered(.retryLater(.fault)), attempts: attempts, now: 0, expiresAt: nil,
         retryAfter: retryAfter, isAlone: false)
     }
     #expect(
@@ -184,7 +184,7 @@ import Testing
   {
     let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
     let causes: [RetryPolicy.Cause] = [
-      .answered(.retryLater(.quarterHour)), .answered(.retryLater(.soon)),
+      .answered(.retryLater(.fault)), .answered(.retryLater(.throttled)),
       .answered(.retryElsewhere), .answered(.refreshToken), .answered(.foreign),
       .answered(.credentialRefused(retryOnce: true)),
     ]
@@ -215,7 +215,7 @@ import Testing
 
   @Test func `a first 503 that names a time waits that long, in the shortest tier that does`() {
     let policy = RetryPolicy(maximumAttempts: 8, promptAttempts: 2)
-    let cause = RetryPolicy.Cause.answered(.retryLater(.quarterHour))
+    let cause = RetryPolicy.Cause.answered(.retryLater(.fault))
     for (wait, tier) in [(2_000, RetryTier.seconds5), (30_000, .minute1), (70_000, .minutes15)] {
       #expect(
         policy.decide(cause, attempts: 1, now: 0, expiresAt: nil, retryAfter: Int64(wait))
