@@ -60,7 +60,8 @@ import Testing
         continue
       }
       #expect(field["attributes"]?["label"]?.string != nil)
-      #expect(ids.insert(field["id"]?.string ?? "").inserted)
+      let isNew = ids.insert(field["id"]?.string ?? "").inserted
+      #expect(isNew)
       if type == "dropdown" { #expect((field["attributes"]?["options"]?.array?.count ?? 0) > 1) }
     }
     #expect(ids.count >= 4 && !ids.contains(""))
