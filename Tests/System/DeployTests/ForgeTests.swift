@@ -32,9 +32,10 @@ import Testing
     try tool("actionlint", ["-no-color", "\(Self.root)/\(path)"])
     let workflow = try text(path)
     #expect(workflow.contains("run: .ci/run\n") && workflow.contains("run: .ci/run --full\n"))
-    // The image of the tests is the one that releases are built in.
-    let base = try DeployedFiles.text("docker/Dockerfile").firstMatch(of: #/ARG BUILD_BASE=(\S+)/#)
-    #expect(workflow.contains("image: \(try #require(base).1)\n"))
+    // The toolchain of the tests is the one that releases are built with.
+    let swift = try DeployedFiles.text("docker/Dockerfile").firstMatch(
+      of: #/ARG SWIFT=swift-(\S+)-RELEASE/#)
+    #expect(workflow.contains("image: swift:\(try #require(swift).1)-bookworm\n"))
   }
 
   @Test func `actions stand by commit, with their version beside it`() throws {
