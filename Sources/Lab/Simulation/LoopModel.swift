@@ -261,7 +261,7 @@ final class LoopModel: GroupProcess {
       return "\(id.pool): \(machine.state) \(machine.openStreams)"
     }
     let waiting = dispatcher.pools.compactMap { dispatcher.standing(ofPool: $0) }.map {
-      "\($0.inLine)+\($0.beside)+\($0.apart)"
+      "\($0.inLine)+\($0.heldForApp)+\($0.heldForConnection)"
     }
     return
       "holds \(taken.count) \(states), in line, beside, and apart [\(waiting.joined(separator: ", "))], on the way to Kafka \(outgoing.count), connections [\(connected.joined(separator: ", "))]"

@@ -68,7 +68,7 @@ extension LoopStatus.Destination {
     self.init(
       index: Int(pool.number), credential: pool.credential, environment: pool.environment,
       hasToken: state.isAuthorized, trouble: trouble,
-      waiting: state.waiting, held: trouble == .app ? state.beside : state.waiting,
+      waiting: state.waiting, held: trouble == .app ? state.heldForApp : state.waiting,
       open: state.open,
       accepted: pool.accepted, refused: pool.refused, retriesLeft: state.health.retriesLeft,
       refusals: pool.refusals.all.map {

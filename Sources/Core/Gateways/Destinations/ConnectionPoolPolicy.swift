@@ -48,7 +48,7 @@ public struct ConnectionPoolPolicy: Sendable {
     /// Of the others those that have not accepted a push yet.
     public var unproven = 0
     /// Records that must not go out where they went out before, and find no other connection.
-    public var wantsElsewhere = false
+    public var wantsOtherConnection = false
     /// One more connection is within what all pools may have together (`ConnectionBudget`).
     public var hasRoom = true
 
@@ -108,14 +108,14 @@ public struct ConnectionPoolPolicy: Sendable {
     guard hadWork, total < limits.maximum else { return .nothing }
     switch allowed {
     case .none: return .nothing
-    case .one: if total > (load.wantsElsewhere ? 1 : 0) { return .nothing }
+    case .one: if total > (load.wantsOtherConnection ? 1 : 0) { return .nothing }
     case .oneAtATime: if load.connecting + load.unproven > 0 { return .nothing }
     case .all: break
     }
     // A connect that takes long may have met a dead address: the next of the minimum does not wait for it.
     if load.connecting > (isLong(starvedSince, now) ? 1 : 0) { return .nothing }
     let isShort = isLong(shortSince, now)
-    let mustAvoid = load.wantsElsewhere && load.connecting == 0 && now >= elsewhereAt
+    let mustAvoid = load.wantsOtherConnection && load.connecting == 0 && now >= elsewhereAt
     guard total < limits.minimum || isShort || mustAvoid else { return .nothing }
     guard load.hasRoom else { return .awaitRoom }
     if total >= limits.minimum {

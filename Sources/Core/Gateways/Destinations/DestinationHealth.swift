@@ -147,7 +147,7 @@ public struct DestinationHealth: Sendable {
     findsOut && apps.isInDoubt(app) ? .now : apps.passage(app, now: now)
   }
 
-  /// True if something may have changed for the pushes beside the line: then all of them go back to it.
+  /// True if something may have changed for the pushes that are held: then all of them go back to it.
   public mutating func hasNewAllowance(now: UInt64) -> Bool { apps.hasNewAllowance(now: now) }
 
   /// Decides the next step of a push that just failed; charges the retry budget if it goes out again at once.

@@ -14,9 +14,9 @@ public struct RefusedApps: Sendable {
   /// The permission to send a push.
   public enum Passage: Sendable, Equatable {
     case now
-    /// Its app has to wait, for a short time or because the credential serves no other: beside the line, until
+    /// Its app has to wait, for a short time or because the credential serves no other: held, until
     /// `hasNewAllowance` says that something may have changed.
-    case beside
+    case held
     /// Its app has to wait for long, and others of the credential are served: to a retry topic.
     case retryTopic(RetryTier)
   }
@@ -47,7 +47,7 @@ public struct RefusedApps: Sendable {
 
   /// Two apps that APNs has accepted pushes of: enough to say whether it serves another one than a given app.
   private var served: (first: UInt64?, second: UInt64?) = (nil, nil)
-  /// When to look again at the pushes beside the line; `.max` while there are none.
+  /// When to look again at the pushes held; `.max` while there are none.
   private var nextLook = UInt64.max
 
   public init() {}
@@ -68,10 +68,10 @@ public struct RefusedApps: Sendable {
       return .retryTopic(.fitting(Int64(wait)))
     }
     nextLook = min(nextLook, now + wait)
-    return .beside
+    return .held
   }
 
-  /// True if something may have changed for the pushes beside the line, because their time is over or an answer came:
+  /// True if something may have changed for the pushes held, because their time is over or an answer came:
   /// then all of them go back to it, once.
   public mutating func hasNewAllowance(now: UInt64) -> Bool {
     guard now >= nextLook else { return false }

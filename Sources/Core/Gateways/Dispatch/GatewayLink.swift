@@ -191,7 +191,7 @@ struct GatewayLink: Sendable {
   ///   - room: connections that there may be more of, as far as all pools together are concerned.
   /// - Returns: whether it waits for room.
   mutating func maintain(
-    _ line: (isWaiting: Bool, wantsElsewhere: Bool), room: Int, _ turn: inout Turn
+    _ line: (isWaiting: Bool, wantsOtherConnection: Bool), room: Int, _ turn: inout Turn
   ) -> Bool {
     for index in connections.indices { noteLeaving(index, &turn) }
     replaceAged(isIdle: !line.isWaiting, &turn)
@@ -199,7 +199,7 @@ struct GatewayLink: Sendable {
     while true {
       var load = load
       load.isWaiting = line.isWaiting && isAuthorized
-      load.wantsElsewhere = line.wantsElsewhere
+      load.wantsOtherConnection = line.wantsOtherConnection
       load.hasRoom = room > 0
       switch health.connection(for: load, now: turn.now) {
       case .nothing: return false

@@ -22,13 +22,13 @@ public struct PoolStanding: Sendable {
   public let health: DestinationHealth
   /// Pushes that may be sent, those whose apps have to wait, and those that wait for another connection.
   public let inLine: Int
-  public let beside: Int
-  public let apart: Int
+  public let heldForApp: Int
+  public let heldForConnection: Int
   /// Pushes that have a stream.
   public let open: Int
 
   /// Pushes that wait.
-  public var waiting: Int { inLine + beside + apart }
+  public var waiting: Int { inLine + heldForApp + heldForConnection }
 }
 
 /// The machine that carries the pushes of one credential to one gateway: the pushes that wait for a stream, and the
@@ -46,7 +46,7 @@ struct Pool: Sendable {
   /// Pushes that wait for a stream.
   private(set) var queue: SendQueue
   /// Pushes that failed where all free connections lead, until there is another one.
-  private(set) var apart = SlotQueue()
+  private(set) var heldForConnection = SlotQueue()
   private(set) var link: GatewayLink
   /// Monotonic milliseconds of the next look if it is calm until then.
   private var lookAt: UInt64 = 0
@@ -77,14 +77,14 @@ struct Pool: Sendable {
 
   /// Something cannot be sent now: no valid token, the destination is out, or an app has to wait.
   var isBlocked: Bool {
-    !link.isAuthorized || !link.health.isUndisturbed || queue.beside > 0
+    !link.isAuthorized || !link.health.isUndisturbed || queue.held > 0
   }
 
   /// Nothing waits to be sent.
-  var isIdle: Bool { queue.isEmpty && apart.isEmpty }
+  var isIdle: Bool { queue.isEmpty && heldForConnection.isEmpty }
 
   /// Pushes that wait to be sent.
-  var waiting: Int { queue.count + apart.count }
+  var waiting: Int { queue.count + heldForConnection.count }
 
   /// Nothing is in flight, and no connection is looked for.
   private var isQuiet: Bool { isIdle && queue.open == 0 && link.searches.lookUps == 0 }
@@ -107,7 +107,7 @@ struct Pool: Sendable {
       : PoolStanding(
         kind: kind, credential: credential, isRetired: isRetired,
         isAuthorized: link.isAuthorized, health: link.health, inLine: queue.inLine,
-        beside: queue.beside, apart: apart.count, open: queue.open)
+        heldForApp: queue.held, heldForConnection: heldForConnection.count, open: queue.open)
   }
 
   /// Its provider token, a secret; nil while there is none that may be sent.
@@ -135,7 +135,7 @@ struct Pool: Sendable {
   mutating func lookAfter(room: Int, _ work: inout Workload) -> Bool {
     lookAt = work.turn.now + Self.calmInterval
     let room = link.watch(room: room, &work.turn)
-    if !apart.isEmpty { bringBack(work) }
+    if !heldForConnection.isEmpty { bringBack(work) }
     let awaitsRoom = maintain(room: room, &work.turn)
     dispatch(&work)
     return awaitsRoom
@@ -145,7 +145,7 @@ struct Pool: Sendable {
   mutating func maintain(room: Int, _ turn: inout Turn) -> Bool {
     !isRetired
       && link.maintain(
-        (isWaiting: !isIdle, wantsElsewhere: !apart.isEmpty), room: room, &turn)
+        (isWaiting: !isIdle, wantsOtherConnection: !heldForConnection.isEmpty), room: room, &turn)
   }
 
   /// Something has changed.
@@ -212,7 +212,9 @@ struct Pool: Sendable {
     isRetired = true
     work.turn.append(.retirePool(number))
     link.retire(&work.turn)
-    while let slot = apart.popFirst() { queue.prepend(slot, work.pushes[slot].life.sendClass) }
+    while let slot = heldForConnection.popFirst() {
+      queue.prepend(slot, work.pushes[slot].life.sendClass)
+    }
     var left: [UInt32] = []
     while let slot = queue.popAny() { left.append(slot) }
     return left
@@ -229,7 +231,7 @@ struct Pool: Sendable {
   }
 
   /// Takes any push out that waits: the partitions are given back.
-  mutating func popAny() -> UInt32? { queue.popAny() ?? apart.popFirst() }
+  mutating func popAny() -> UInt32? { queue.popAny() ?? heldForConnection.popFirst() }
 
   /// Takes out a push in line, of those that matter least.
   mutating func popLeast() -> UInt32? { queue.popLeast() }
@@ -252,7 +254,7 @@ struct Pool: Sendable {
   mutating func dispatch(_ work: inout Workload) {
     guard !queue.isEmpty else { return }
     let capacity = link.connections.capacity
-    if queue.beside > 0, link.hasNewAllowance(now: work.turn.now) { queue.bringBack() }
+    if queue.held > 0, link.hasNewAllowance(now: work.turn.now) { queue.bringBack() }
     while let free = link.connections.mostFree {
       guard link.prepareToken(of: free, &work.turn) else {
         // A connection that may not change its token yet drains; another one may serve.
@@ -263,7 +265,7 @@ struct Pool: Sendable {
       switch place(slot, free, &work) {
       case .on(let index): send(slot, on: index, &work)
       case .ended: queue.ended(work.pushes[slot].life.sendClass)
-      case .beside: queue.putBeside(slot, work.pushes[slot].life.sendClass)
+      case .held: queue.hold(slot, work.pushes[slot].life.sendClass)
       }
     }
   }
@@ -282,7 +284,7 @@ struct Pool: Sendable {
     /// Nowhere: it has ended, or waits elsewhere.
     case ended
     /// Beside the line, because its app has to wait.
-    case beside
+    case held
   }
 
   private mutating func place(_ slot: UInt32, _ free: Int32, _ work: inout Workload) -> Place {
@@ -290,7 +292,7 @@ struct Pool: Sendable {
     if link.hasRefusedApps() {
       switch link.passage(of: work.pushes[slot], now: work.turn.now) {
       case .now: break
-      case .beside: return .beside
+      case .held: return .held
       case .retryTopic(let tier):
         work.park(slot, tier, .app)
         return .ended
@@ -299,7 +301,7 @@ struct Pool: Sendable {
     if work.pushes[slot].setback.connection == 0 { return .on(free) }
     let (setback, app) = (work.pushes[slot].setback, work.pushes[slot].app)
     guard let index = link.elsewhere(setback, app, insteadOf: free, &work.turn) else {
-      apart.append(slot)
+      heldForConnection.append(slot)
       return .ended
     }
     if link.isElsewhere(index, setback, app) { work.tell(slot) { $0.moveOn() } }
@@ -323,13 +325,13 @@ struct Pool: Sendable {
 
   /// Puts pushes back in line that now have another place to go to, or have waited for one long enough.
   private mutating func bringBack(_ work: borrowing Workload) {
-    for _ in 0..<apart.count {
-      guard let slot = apart.popFirst() else { return }
+    for _ in 0..<heldForConnection.count {
+      guard let slot = heldForConnection.popFirst() else { return }
       let (setback, app) = (work.pushes[slot].setback, work.pushes[slot].app)
       if link.canComeBack(setback, app, now: work.turn.now) {
         queue.prepend(slot, work.pushes[slot].life.sendClass)
       } else {
-        apart.append(slot)
+        heldForConnection.append(slot)
       }
     }
   }

@@ -101,7 +101,7 @@ public struct PushState: Sendable {
     setback.refusedToken = .max
   }
 
-  mutating func putAside() { life.putAside() }
+  mutating func hold() { life.hold() }
   mutating func resume() { life.resume() }
   mutating func waits() { life.wait() }
   mutating func leaveLine() { life.leaveLine() }
@@ -133,7 +133,7 @@ public struct PushState: Sendable {
 
   /// It waits for one, from this time on unless it began to before.
   mutating func awaitCredential(now: UInt64) {
-    life.putAside()
+    life.hold()
     if waitingSince == 0 { waitingSince = now }
   }
 

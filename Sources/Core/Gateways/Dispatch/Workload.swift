@@ -170,7 +170,7 @@ struct Workload: Sendable {
     if !partitions.isFirst(facts.takenID, in: index) {
       finish(slot, .deduplicated, .repeatedID)
     } else if due > turn.now {
-      pushes[slot].putAside()
+      pushes[slot].hold()
       partitions[index].keep(slot, until: due)
     } else {
       return (slot, true)
@@ -309,7 +309,7 @@ struct Workload: Sendable {
     case .goes:
       pushes[slot].beginTurn()
       return true
-    case .waits: pushes[slot].putAside()
+    case .waits: pushes[slot].hold()
     case .refused: divert(slot, .order)
     }
     return false

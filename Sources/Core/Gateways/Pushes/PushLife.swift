@@ -6,7 +6,7 @@
 /// free ─▶ taken ─▶ waiting ─▶ open ─▶ (ended) free
 ///           │ ▲       ▲  └──────┼───▶ (ended) free
 ///           ▼ │       └─────────┘ again, or kept through an outage
-///          aside: not due yet, no credential, its device is busy
+///          held: not due yet, no credential, its device is busy
 /// ```
 ///
 /// The owner tells each step. A step that is not in the picture is a bug that would lose or repeat a
@@ -18,8 +18,8 @@ public struct PushLife: Sendable, Equatable {
     case free
     /// Taken, and being decided on.
     case taken
-    /// Put aside: not due yet, without a credential, or behind another push of its device.
-    case aside
+    /// Held: not due yet, without a credential, or behind another push of its device.
+    case held
     /// In line for a stream.
     case waiting
     /// On a stream.
@@ -54,15 +54,15 @@ public struct PushLife: Sendable, Equatable {
     spared = 0
   }
 
-  /// It is put aside.
-  public mutating func putAside() {
-    precondition(state == .taken, "only a push that is being decided on can be put aside")
-    state = .aside
+  /// It is held.
+  public mutating func hold() {
+    precondition(state == .taken, "only a push that is being decided on can be held")
+    state = .held
   }
 
   /// It is looked at again.
   public mutating func resume() {
-    precondition(state == .aside, "only a push that was put aside can be resumed")
+    precondition(state == .held, "only a push that was held can be resumed")
     state = .taken
   }
 
@@ -116,7 +116,7 @@ public struct PushLife: Sendable, Equatable {
   /// Its outcome is written down, or its record is left to another owner: the slot is free.
   public mutating func end() {
     precondition(
-      state == .taken || state == .waiting || state == .aside,
+      state == .taken || state == .waiting || state == .held,
       "a push ended twice, or while its stream was open")
     state = .free
   }

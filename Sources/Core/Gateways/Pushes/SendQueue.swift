@@ -5,13 +5,13 @@ internal import Contract
 /// The pushes of one destination: those that wait, by class, in line or beside it, and how many are open.
 ///
 /// A destination is what connections are pooled by: a credential's pushes to one environment. Every slot that
-/// `next` hands out is open until `ended` or `putBeside` says otherwise.
+/// `next` hands out is open until `ended` or `hold` says otherwise.
 public struct SendQueue: Sendable {
   /// The pushes of one class.
   private struct Line: Sendable {
     var waiting = SlotQueue()
     /// Those that wait for something else before they may be in line again.
-    var beside = SlotQueue()
+    var held = SlotQueue()
   }
 
   /// By the class's place.
@@ -25,15 +25,15 @@ public struct SendQueue: Sendable {
   public private(set) var inLine = 0
   /// Pushes that have a stream.
   public private(set) var open = 0
-  /// How many there are beside the line.
-  public private(set) var beside = 0
+  /// The pushes that are held: their apps have to wait.
+  public private(set) var held = 0
 
   public init(shares: LaneShares) {
     self.shares = shares
   }
 
   /// Pushes that wait for a stream.
-  public var count: Int { inLine + beside }
+  public var count: Int { inLine + held }
   public var isEmpty: Bool { count == 0 }
   /// All pushes of the destination.
   public var total: Int { count + open }
@@ -41,7 +41,7 @@ public struct SendQueue: Sendable {
   /// Pushes of the class that wait.
   public func count(of sendClass: SendClass) -> Int {
     let line = lines[Int(sendClass.place)]
-    return line.waiting.count + line.beside.count
+    return line.waiting.count + line.held.count
   }
 
   /// Puts a push at the end of its class's line.
@@ -92,18 +92,18 @@ public struct SendQueue: Sendable {
   // MARK: Beside the line
 
   /// A push that was handed out has to wait for something else: it is set aside.
-  public mutating func putBeside(_ slot: UInt32, _ sendClass: SendClass) {
+  public mutating func hold(_ slot: UInt32, _ sendClass: SendClass) {
     ended(sendClass)
-    beside += 1
-    lines[Int(sendClass.place)].beside.append(slot)
+    held += 1
+    lines[Int(sendClass.place)].held.append(slot)
   }
 
-  /// What is beside the line goes to its end.
+  /// What is held goes to the end of the line.
   public mutating func bringBack() {
-    guard beside > 0 else { return }
-    beside = 0
+    guard held > 0 else { return }
+    held = 0
     for place in 0..<shares.classes {
-      while let slot = lines[place].beside.popFirst() { append(slot, SendClass(place: place)) }
+      while let slot = lines[place].held.popFirst() { append(slot, SendClass(place: place)) }
     }
   }
 
@@ -124,8 +124,8 @@ public struct SendQueue: Sendable {
       if let slot = popFirst(place) { return slot }
     }
     for place in (0..<shares.classes).reversed() {
-      guard let slot = lines[place].beside.popFirst() else { continue }
-      beside -= 1
+      guard let slot = lines[place].held.popFirst() else { continue }
+      held -= 1
       return slot
     }
     return nil
@@ -139,9 +139,9 @@ public struct SendQueue: Sendable {
       if lines[place].waiting.isEmpty { waiting &= ~(1 << UInt16(place)) }
     }
     let ofLine = gone.count
-    for place in 0..<shares.classes { gone += lines[place].beside.removeAll(where: isGone) }
+    for place in 0..<shares.classes { gone += lines[place].held.removeAll(where: isGone) }
     inLine -= ofLine
-    beside -= gone.count - ofLine
+    held -= gone.count - ofLine
     return gone
   }
 

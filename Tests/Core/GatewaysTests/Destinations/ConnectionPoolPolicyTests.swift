@@ -99,7 +99,7 @@ import Testing
     var policy = ConnectionPoolPolicy(limits: .init(minimum: 1, maximum: 3, starvation: 1_000))
     var moving = load(serving: 1, credit: 100, capacity: 100, waiting: true)
     #expect(policy.decide(moving, now: 0) == .nothing)
-    moving.wantsElsewhere = true
+    moving.wantsOtherConnection = true
     #expect(policy.decide(moving, now: 1) == .open)
     moving.connecting = 1
     #expect(policy.decide(moving, now: 2) == .nothing)

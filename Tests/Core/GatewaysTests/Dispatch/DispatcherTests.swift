@@ -376,7 +376,7 @@ import Testing
     at location: SourceLocation = #_sourceLocation
   ) {
     let found = (
-      dispatcher.destinations.pools[0].queue.inLine, dispatcher.destinations.pools[0].queue.beside
+      dispatcher.destinations.pools[0].queue.inLine, dispatcher.destinations.pools[0].queue.held
     )
     #expect(found == (inLine, beside), sourceLocation: location)
   }

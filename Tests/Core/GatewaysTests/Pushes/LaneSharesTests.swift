@@ -148,20 +148,20 @@ private let bulk = SendClass(.bulk)
     #expect(queue.demand(for: .retry, free: 20, capacity: 100) == 0)
   }
 
-  @Test func `pushes beside the line are not handed out, and count`() {
+  @Test func `held pushes are not handed out, and count`() {
     var queue = queue()
     for slot in 0..<10 as Range<UInt32> { queue.append(slot, slot < 5 ? bulk : .first) }
     for _ in 0..<10 {
       guard let slot = queue.next(capacity: 100) else { break }
-      queue.putBeside(slot, slot < 5 ? bulk : .first)
+      queue.hold(slot, slot < 5 ? bulk : .first)
     }
     #expect(queue.next(capacity: 100) == nil)
-    #expect(queue.inLine == 0 && queue.beside == 10 && queue.count == 10 && queue.open == 0)
+    #expect(queue.inLine == 0 && queue.held == 10 && queue.count == 10 && queue.open == 0)
     #expect(queue.demand(for: .first, free: 100, capacity: 100) == 95)
     let gone = queue.removeAll(where: { $0 % 5 == 0 })
-    #expect(gone == [5, 0] && queue.beside == 8)
+    #expect(gone == [5, 0] && queue.held == 8)
     queue.bringBack()
-    #expect(queue.inLine == 8 && queue.beside == 0)
+    #expect(queue.inLine == 8 && queue.held == 0)
     var slots: [UInt32] = []
     while let slot = queue.next(capacity: 100) { slots.append(slot) }
     #expect(slots.sorted() == [1, 2, 3, 4, 6, 7, 8, 9])
