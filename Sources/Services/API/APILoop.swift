@@ -94,8 +94,9 @@ final class APILoop: StreamHandler {
       let isDone = parts.allSatisfy(\.isEmpty) && !api.server.hasUnsent
       if isDone || api.context.signals.isFastShutdown || api.now >= stopsAt ?? 0 { break }
     }
-    // What was answered last still has to leave.
+    // What was answered last still has to leave, and what was changed last is told.
     api.server.turn()
+    tellChanges()
     api.server = nil
     _ = api.producer.flush(timeoutMilliseconds: 1_000)
     api.producer.close()
