@@ -205,7 +205,7 @@ final class LoopModel: GroupProcess {
 
   /// Whether a push is the head of a retry topic whose time has not come.
   func isNotDue(_ slot: UInt32) -> Bool {
-    guard dispatcher.push(slot).life.state == .aside, let push = taken[slot] else {
+    guard dispatcher.push(slot).life.state == .held, let push = taken[slot] else {
       return false
     }
     return push.wasSent == false && dispatcher.push(slot).life.sendClass == .retry

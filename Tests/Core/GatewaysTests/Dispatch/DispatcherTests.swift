@@ -160,7 +160,7 @@ import Testing
     dispatcher.signalledAll()
     let isIdle = !dispatcher.canTake(isProducerOpen: true)
     #expect(isIdle, "a loop that has nothing to take sleeps")
-    #expect(dispatcher.work.pushes[head].life.state == .aside)
+    #expect(dispatcher.work.pushes[head].life.state == .held)
     dispatcher.update(Pauses(.standard))
     expect([.openPool(0), .authorize(pool: 0)], of: &dispatcher)
     #expect(dispatcher.destinations.pools[0].queue.count == 2, "both go on")
