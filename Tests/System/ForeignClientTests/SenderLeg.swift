@@ -43,7 +43,7 @@ final class SenderLeg {
       Receipt(
         token: $0["token"]?.string ?? "", outcome: $0["outcome"]?.string ?? "",
         status: $0["status"]?.int, reason: $0["reason"]?.string,
-        timestamp: $0["timestamp"]?.int, attempts: $0["attempts"]?.int)
+        timestamp: $0["timestamp"]?.int, attempts: $0["attempts"]?.int, at: $0["at"]?.int)
     }
     #expect(receipts.count == tokens.count, "\(logs)")
     return receipts
@@ -83,4 +83,5 @@ struct Receipt {
   let reason: String?
   let timestamp: Int64?
   let attempts: Int64?
+  let at: Int64?
 }

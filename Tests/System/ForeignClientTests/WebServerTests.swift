@@ -37,8 +37,28 @@ import Testing
     #expect(program.wait(withinMilliseconds: 10_000) != nil)
   }
 
+  /// nginx's default: a clean GOAWAY after 1,000 requests. A connection that has done its work is replaced at once; as a
+  /// failure it would wait for seconds each time.
+  @Test func `a server that leaves after each 1,000 pushes delays none by a second`() throws {
+    let folder = TemporaryFolder()
+    let keys = try GeneratedKeys(in: folder)
+    let (program, port) = try start(.nginx, keys, leavesAfter: 1_000, in: folder)
+    let leg = try SenderLeg(gatewayPort: port, keys: keys, in: folder)
+    let receipts = try leg.push((0..<10_000).map(DeviceTokens.numbered))
+    leg.stop()
+    let delivered = receipts.filter { $0.outcome == "delivered" }
+    #expect(delivered.count == 10_000)
+    let times = receipts.compactMap(\.at).sorted()
+    let span = try #require(times.last) - (try #require(times.first))
+    print("10,000 pushes, a GOAWAY after each 1,000: \(span) ms from the first answer to the last")
+    #expect(span < 5_000)
+    program.signal(SIGTERM)
+    #expect(program.wait(withinMilliseconds: 10_000) != nil)
+  }
+
   private func start(
-    _ server: Server, _ keys: GeneratedKeys, in folder: TemporaryFolder
+    _ server: Server, _ keys: GeneratedKeys, leavesAfter requests: Int = 100,
+    in folder: TemporaryFolder
   ) throws -> (BuiltProgram, UInt16) {
     var output = ""
     // They do not take free ports by themselves.
@@ -48,7 +68,7 @@ import Testing
       let program: BuiltProgram
       switch server {
       case .nginx:
-        try File.write(file, Array(Self.nginx(port, keys, folder).utf8))
+        try File.write(file, Array(Self.nginx(port, keys, requests, folder).utf8))
         program = try BuiltProgram.start(
           path: SystemProgram.nginx(), ["-p", folder.path, "-c", file], in: folder)
       case .h2o:
@@ -65,10 +85,10 @@ import Testing
     throw ServerDidNotStart(output: output)
   }
 
-  /// GOAWAY after every 100 requests.
-  private static func nginx(_ port: UInt16, _ keys: GeneratedKeys, _ folder: TemporaryFolder)
-    -> String
-  {
+  /// GOAWAY after every so many requests.
+  private static func nginx(
+    _ port: UInt16, _ keys: GeneratedKeys, _ requests: Int, _ folder: TemporaryFolder
+  ) -> String {
     """
     daemon off;
     master_process off;
@@ -86,7 +106,7 @@ import Testing
         listen 127.0.0.1:\(port) ssl http2;
         ssl_certificate \(keys.certificate);
         ssl_certificate_key \(keys.certificateKey);
-        keepalive_requests 100;
+        keepalive_requests \(requests);
         add_header apns-id $http_apns_id always;
         location = /3/device/\(DeviceTokens.unregistered) {
           return 410 '{"reason":"Unregistered"}';
