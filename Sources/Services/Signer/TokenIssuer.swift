@@ -47,15 +47,20 @@ struct TokenIssuer {
     records = [:]
   }
 
-  /// Takes a new list of credentials; those that stay keep their schedules.
+  /// Takes a new list of credentials; those that stay, or come back with their keys, keep their schedules.
   ///
   /// - Parameter now: monotonic milliseconds.
   /// - Returns: ids that are gone.
   mutating func replace(_ credentials: [Credential], now: UInt64) -> [String] {
+    for credential in credentials where machine.place(of: credential.id) == nil {
+      let known = records[credential.id] ?? []
+      if !known.allSatisfy({ credential.minter.hasMinted($0.token, issuedAt: $0.issuedAt) }) {
+        records[credential.id] = nil
+        machine.forgetDeparted(credential.id)
+      }
+    }
     self.credentials = credentials
-    let gone = machine.replace(credentials.map { ($0.id, $0.apps) }, now: now)
-    for id in gone { records[id] = nil }
-    return gone
+    return machine.replace(credentials.map { ($0.id, $0.apps) }, now: now)
   }
 
   /// The apps that the credentials serve.
@@ -191,7 +196,6 @@ struct TokenIssuer {
   }
 
   private mutating func keep(_ record: ProviderTokenRecord) {
-    guard machine.place(of: record.credential) != nil else { return }
     var kept = records[record.credential] ?? []
     kept.removeAll { $0.issuedAt == record.issuedAt }
     kept.append(record)

@@ -26,6 +26,9 @@ public struct SignerMachine: Sendable {
 
   private var entries: [Entry] = []
   private var places: [String: Int] = [:]
+  /// Credentials that have left the list since the topic was read: APNs' 20 minutes between two tokens hold for one that
+  /// comes back, too.
+  private var departed: [String: Entry] = [:]
   /// Credentials that have a record on the topic and are not in the list.
   private var unlisted: Set<String> = []
   /// Whether this signer is the one that writes.
@@ -50,11 +53,11 @@ public struct SignerMachine: Sendable {
 
   /// Forgets what the topic said: it is read again. What is on its way stays pending.
   public mutating func startOver() {
-    unlisted = []
+    (unlisted, departed) = ([], [:])
     for place in entries.indices { entries[place].schedule = MintSchedule() }
   }
 
-  /// Takes a new list; credentials that stay keep their schedules.
+  /// Takes a new list; credentials that stay or come back keep their schedules.
   ///
   /// - Returns: ids that are gone.
   public mutating func replace(_ list: [(id: String, apps: [String])], now: UInt64) -> [String] {
@@ -62,17 +65,32 @@ public struct SignerMachine: Sendable {
     let oldPlaces = places
     (entries, places) = ([], [:])
     for (id, apps) in list {
-      var entry = oldPlaces[id].map { old[$0] } ?? Entry(id: id, apps: apps)
+      var entry =
+        oldPlaces[id].map { old[$0] } ?? departed.removeValue(forKey: id)
+        ?? Entry(id: id, apps: apps)
       if entry.apps != apps { entry.schedule.outdate() }
       entry.apps = apps
       places[id] = entries.count
       entries.append(entry)
       unlisted.remove(id)
     }
+    for entry in old where places[entry.id] == nil { departed[entry.id] = entry }
     let gone = old.map(\.id).filter { places[$0] == nil }
     unlisted.formUnion(gone)
     withdrawBy = now + Self.withdrawalPatience
     return gone
+  }
+
+  /// Forgets a credential that has left the list: the next one of this id has another key.
+  public mutating func forgetDeparted(_ id: String) { departed[id] = nil }
+
+  private mutating func change(_ id: String, _ body: (inout Entry) -> Void) {
+    if let place = places[id] {
+      body(&entries[place])
+    } else if var entry = departed[id] {
+      body(&entry)
+      departed[id] = entry
+    }
   }
 
   /// The place of a listed credential.
@@ -85,12 +103,10 @@ public struct SignerMachine: Sendable {
   /// - Returns: whether the credential is listed; otherwise it has to be withdrawn.
   @discardableResult
   public mutating func read(_ found: MintSchedule.Found, of id: String, at offset: Int64) -> Bool {
-    guard let place = places[id] else {
-      unlisted.insert(id)
-      return false
-    }
-    entries[place].schedule.read(found, at: offset)
-    return true
+    change(id) { $0.schedule.read(found, at: offset) }
+    guard places[id] == nil else { return true }
+    unlisted.insert(id)
+    return false
   }
 
   /// Senders have forgotten the credential: a signer has withdrawn it, or it is none that they could know.
@@ -102,7 +118,7 @@ public struct SignerMachine: Sendable {
   /// A tombstone. Whoever wrote it, senders still know the credential and wait for its token: one that is not listed
   /// has yet to be withdrawn.
   public mutating func removed(_ id: String, at offset: Int64) {
-    if let place = places[id] { entries[place].schedule.read(.removed, at: offset) }
+    change(id) { $0.schedule.read(.removed, at: offset) }
   }
 
   /// A sender asks for a token.
@@ -160,15 +176,16 @@ public struct SignerMachine: Sendable {
   public mutating func published(
     _ stamp: ProviderTokenStamp, apps: [String], of id: String, at offset: Int64?
   ) {
-    guard let place = places[id] else { return }
-    entries[place].isPending = false
-    entries[place].schedule.published(stamp, at: offset)
-    if apps != entries[place].apps { entries[place].schedule.outdate() }
+    change(id) { entry in
+      entry.isPending = false
+      entry.schedule.published(stamp, at: offset)
+      if apps != entry.apps { entry.schedule.outdate() }
+    }
   }
 
   /// Nothing is on its way for the credential any more.
   public mutating func notPublished(_ id: String) {
-    if let place = places[id] { entries[place].isPending = false }
+    change(id) { $0.isPending = false }
   }
 
   /// A record was not taken: nothing is written for a while.

@@ -46,6 +46,29 @@ import Testing
       "the record has other apps")
   }
 
+  /// APNs takes one token per key and 20 minutes: whoever takes a credential out of the file and puts it back gets the
+  /// same one again, though it was withdrawn meanwhile, or its answer came meanwhile.
+  @Test(arguments: [true, false])
+  func `a credential that comes back within 20 minutes goes on with its token`(isPending: Bool) {
+    var machine = owner()
+    _ = machine.work(0, wall: 10_000)
+    let stamp = ProviderTokenStamp(issuedAt: 9_995, generation: 1)
+    if !isPending { machine.published(stamp, apps: ["app"], of: "a", at: 0) }
+    #expect(machine.replace([], now: 1_000) == ["a"])
+    if isPending { machine.published(stamp, apps: ["app"], of: "a", at: 0) }
+    #expect(machine.drainUnlisted(wall: 10_001, now: 1_001) == ["a"])
+    machine.removed("a", at: 1)
+    #expect(machine.replace([("a", ["app"])], now: 2_000) == [])
+    let step = machine.work(0, wall: 10_002)?.step
+    #expect(step == .publish(ProviderTokenStamp(issuedAt: 9_995, generation: 2)))
+    machine.notPublished("a")
+    _ = machine.replace([], now: 3_000)
+    machine.forgetDeparted("a")
+    _ = machine.replace([("a", ["app"])], now: 4_000)
+    let next = machine.work(0, wall: 10_003)?.step
+    guard case .mint = next else { return Issue.record("another key: \(String(describing: next))") }
+  }
+
   @Test func `credentials that are gone wait for the others' tokens, at most half a minute`() {
     var machine = owner([("a", []), ("b", [])])
     #expect(machine.replace([("a", [])], now: 1_000) == ["b"])
