@@ -178,6 +178,8 @@ final class LoopModel: GroupProcess {
       return false
     }
     places[number].next = offset + 1
+    // It stood still, the group has gone on without it, and it has not heard so yet.
+    if member.isFenced { world.kafka.notifications[record.notification].excusable += 1 }
     let log = world.kafka[place.partition].log
     switch dispatcher.admit(offset, from: number) {
     case .new: break

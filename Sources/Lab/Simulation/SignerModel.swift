@@ -54,6 +54,12 @@ struct TokenTopicModel {
     if let minted { judge(record.key, stamp, minted, now: now, &kafka) }
   }
 
+  /// A signer begins to write. What the topic has of credentials that the file does not list says nothing to it, so they
+  /// are new when they come back.
+  mutating func ownerBegins() {
+    for key in withdrawn { mintedAt[key] = nil }
+  }
+
   private mutating func judge(
     _ key: Int, _ stamp: ProviderTokenStamp, _ minted: UInt64, now: UInt64,
     _ kafka: inout KafkaModel
@@ -107,7 +113,10 @@ final class SignerModel: GroupProcess {
       switch task {
       case .begun(let partitions, _):
         read = 0
-        if !partitions.isEmpty { machine.begin(now: world.now) }
+        if !partitions.isEmpty {
+          machine.begin(now: world.now)
+          world.tokens.ownerBegins()
+        }
       case .drain: machine.stop()
       case .abandon: withdrawPending()
       case .released: break
