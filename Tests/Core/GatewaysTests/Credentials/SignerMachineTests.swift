@@ -66,7 +66,10 @@ import Testing
     machine.forgetDeparted("a")
     _ = machine.replace([("a", ["app"])], now: 4_000)
     let next = machine.work(0, wall: 10_003)?.step
-    guard case .mint = next else { return Issue.record("another key: \(String(describing: next))") }
+    guard case .mint = next else {
+      Issue.record("another key: \(String(describing: next))")
+      return
+    }
   }
 
   @Test func `credentials that are gone wait for the others' tokens, at most half a minute`() {
