@@ -266,6 +266,6 @@ final class LoopModel: GroupProcess {
       "\($0.inLine)+\($0.heldForApp)+\($0.heldForConnection)"
     }
     return
-      "holds \(taken.count) \(states), in line, beside, and apart [\(waiting.joined(separator: ", "))], on the way to Kafka \(outgoing.count), connections [\(connected.joined(separator: ", "))]"
+      "holds \(taken.count) \(states), in line, held for apps, held for connections [\(waiting.joined(separator: ", "))], on the way to Kafka \(outgoing.count), connections [\(connected.joined(separator: ", "))]"
   }
 }

@@ -2,7 +2,7 @@
 
 internal import Contract
 
-/// The pushes of one destination: those that wait, by class, in line or beside it, and how many are open.
+/// The pushes of one destination: those that wait, by class, in line or held, and how many are open.
 ///
 /// A destination is what connections are pooled by: a credential's pushes to one environment. Every slot that
 /// `next` hands out is open until `ended` or `hold` says otherwise.
