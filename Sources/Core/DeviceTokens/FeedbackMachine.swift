@@ -116,7 +116,7 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   }
 
   /// The partitions are given back.
-  public mutating func release() { owned = [] }
+  public mutating func unassigned() { owned = [] }
 
   /// The batch is given up; the next owner of its partitions reads it again.
   public mutating func drop() {

@@ -142,14 +142,15 @@ final class FeedbackModel: GroupProcess {
   private func followGroup(_ world: inout World) {
     while let task = member.next(&world, isIdle: machine.isIdle) {
       switch task {
-      case .begun(let partitions, _):
+      case .begun(let partitions):
         machine.begin(Set(partitions.filter { $0 < 2 }.map { Int32($0) }), now: world.now)
         refuted = Set(states.keys.filter { states[$0]!.isMarkObsolete && isMine($0) })
       case .drain: if machine.drain(isRebuilding: !hasJudged) { drop() }
       case .abandon: drop()
-      case .released:
-        machine.release()
+      case .unassigned:
+        machine.unassigned()
         refuted = []
+      case .begin, .forget, .told: break
       }
     }
   }

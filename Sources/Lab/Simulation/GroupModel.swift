@@ -51,7 +51,7 @@ struct GroupModel {
     for process in members where !process.member.isFenced && !process.member.hasReleased {
       process.member.isFenced = true
     }
-    let there = members.filter { !$0.member.isFenced && !$0.member.isLeaving }
+    let there = members.filter { !$0.member.isFenced && !$0.member.isStopping }
     for (index, process) in there.enumerated() {
       let mine = committed.indices.filter { ($0 + generation) % there.count == index }
       process.member.assign(mine, generation: generation)

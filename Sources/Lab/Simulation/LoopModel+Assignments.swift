@@ -8,76 +8,86 @@ import Random
 extension LoopModel {
   func followGroup(_ world: inout World) {
     member.logs = logs
-    while let task = member.next(&world, isIdle: handed != nil) {
+    while let task = member.next(&world) {
       switch task {
-      case .begun(let partitions, let atFirstRecord): grant(partitions, atFirstRecord, &world)
+      case .begin(let assignment): begin(assignment, &world)
       case .drain(let deadline, let isLeaving): drain(until: deadline, isLeaving, &world)
-      case .abandon: break
-      case .released: released(&world)
+      case .unassigned: unassigned(&world)
+      case .forget(let partitions):
+        for partition in partitions { assignments.memory.forget(partition) }
+      case .told(let partitions, let findings): told(partitions, findings, &world)
+      // The loop has the deadline, and keeps it.
+      case .abandon, .begun: break
       }
     }
   }
 
-  /// The loop's partitions from now on.
-  private func grant(_ partitions: [Int], _ atFirstRecord: Set<Int>, _ world: inout World) {
-    offsets.rebuilds = []
-    divide(partitions, &world)
-    for partition in partitions {
-      begin(partition, isRemade: atFirstRecord.contains(partition), &world)
+  private func begin(_ assignment: GroupAssignment<Int>, _ world: inout World) {
+    let plan = plan(assignment, &world)
+    guard member.begin(plan.starts, &world) else {
+      return member.machine.handOver(to: &assignments.memory.completions)
     }
-    offsets.remade = []
-    offsets.memory.removeAll()
+    judgeDivision(plan, &world)
+    epoch = assignment.epoch
+    for grant in plan.grants { begin(grant, assignment, &world) }
+    assignments.begun()
+    reading = WindowReading(plan.wants, capacity: settings.dedupWindow)
     member.logs = logs
   }
 
+  private func plan(
+    _ assignment: GroupAssignment<Int>, _ world: inout World
+  ) -> Assignments<Int>.Plan {
+    let topics = Feed.all.map { feed in
+      assignment.partitions.filter { world.kafka[$0].feed == feed }.map { partition in
+        let state = world.kafka[partition]
+        let committed = assignment.atFirstRecord.contains(partition) ? nil : state.committed
+        return Assignments.Known(
+          partition, takesIDs: feed.isLane, committed: committed, metadata: state.metadata,
+          logStart: nil, logEnd: state.end)
+      }
+    }
+    return assignments.plan(topics, now: world.now)
+  }
+
   /// Two loops would have as much of each topic.
-  private func divide(_ partitions: [Int], _ world: inout World) {
-    let topics = Feed.all.map { feed in partitions.filter { world.kafka[$0].feed == feed } }
-    let loops = assignment.assign(topics)
-    for topic in topics + [partitions] {
-      let second = topic.reduce(0) { $0 + (loops[$1] ?? 0) }
+  private func judgeDivision(_ plan: Assignments<Int>.Plan, _ world: inout World) {
+    let topics = Feed.all.map { feed in
+      plan.grants.filter { world.kafka[$0.partition].feed == feed }
+    }
+    for topic in topics + [plan.grants] {
+      let second = topic.reduce(0) { $0 + $1.loop }
       if abs(2 * second - topic.count) > 1 {
         world.kafka.fail("a loop has \(second) of \(topic.count) partitions")
       }
     }
   }
 
-  private func begin(_ partition: Int, isRemade: Bool, _ world: inout World) {
-    let state = world.kafka[partition]
-    let committed = isRemade ? nil : state.committed
-    var map: [Range<Int64>] = []
-    if let committed, !state.metadata.isEmpty {
-      map =
-        (try? OffsetMap.decode(state.metadata, of: partition, base: committed, logEnd: state.end))
-        ?? []
-    }
-    let start = offsets.memory.start(
-      partition, takesIDs: state.feed.isLane, committed: committed, map: map)
-    let resume = start.resume
+  private func begin(
+    _ grant: Assignments<Int>.Grant, _ assignment: GroupAssignment<Int>, _ world: inout World
+  ) {
+    let state = world.kafka[grant.partition]
     let number = dispatcher.granted(
       GrantedPartition(
-        feed: state.feed, resume: resume, window: start.ids?.window,
-        windowDeadline: start.mustRead ? world.now + 5_000 : nil))
+        feed: state.feed, resume: grant.resume, window: grant.window,
+        windowDeadline: grant.windowDeadline))
     if number != places.count { preconditionFailure("partitions are numbered in their order") }
-    member.commits.begin(
-      partition, epoch: member.epoch, committed: committed, resume, isNews: start.isNews)
-    if let next = resume.next { offsets.gaps.begin(partition, at: next) }
-    if let ids = start.ids, start.mustRead {
-      let wait = world.chance.oneIn(30) ? 7_000 : world.chance.within(10...500)
-      offsets.rebuilds.append(
-        .init(number: number, start: ids, readyAt: world.now + UInt64(wait)))
-    }
-    places.append(world.kafka.place(partition, resumingAt: resume, isKnownLog: committed == nil))
+    let isKnownLog =
+      state.committed == nil || assignment.atFirstRecord.contains(grant.partition)
+    places.append(
+      world.kafka.place(grant.partition, resumingAt: grant.resume, isKnownLog: isKnownLog))
   }
 
-  /// The partitions are to be given back, or there is less time for that than was said.
+  /// The loop is to drain, or there is less time for that than was said.
   private func drain(until deadline: UInt64, _ isLeaving: Bool, _ world: inout World) {
+    (reading, stretches) = (nil, [])
+    let begins = assignments.drain()
     if isLeaving {
       dispatcher.stop(until: deadline)
-    } else if dispatcher.isFeeding {
-      dispatcher.release(until: deadline)
+    } else if begins {
+      dispatcher.drain(until: deadline)
     } else {
-      dispatcher.shortenRelease(until: deadline)
+      dispatcher.shortenDrain(until: deadline)
     }
     perform(&world)
   }
@@ -90,29 +100,31 @@ extension LoopModel {
   }
 
   /// The loop says when it has given its partitions back.
-  func handOver() {
-    guard member.isDraining, handed == nil, let given = dispatcher.handOver() else { return }
+  func handOver(_ world: World) {
+    guard assignments.isDraining, let given = dispatcher.handOver() else { return }
     handed = given
     for one in given {
       note(places[one.partition].partition, one.done)
       guard let window = one.window else { continue }
-      offsets.memory.keep(
+      assignments.memory.keep(
         places[one.partition].partition, window, next: one.done.committable)
     }
+    while !assignments.loopDrained() {}
+    member.machine.drained(now: world.now)
   }
 
-  private func released(_ world: inout World) {
+  private func unassigned(_ world: inout World) {
     if member.hasCommitted { judgeLast(&world) }
-    member.commits.handOver(to: &offsets.memory.completions)
-    offsets.release()
+    member.machine.handOver(to: &assignments.memory.completions)
     (places, lastSent, passedOver, handed) = ([], [:], [:], nil)
+    (doubted, remade) = ([:], [])
   }
 
   private func judgeLast(_ world: inout World) {
     for one in handed ?? [] {
       let place = places[one.partition]
       let state = world.kafka[place.partition]
-      guard place.log == state.log, !offsets.remade.contains(place.partition) else { continue }
+      guard place.log == state.log, !remade.contains(place.partition) else { continue }
       if (state.committed ?? 0) < one.done.committable {
         world.kafka.fail("what was done was not committed when partitions were given back")
       }

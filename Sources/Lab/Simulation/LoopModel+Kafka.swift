@@ -5,29 +5,6 @@ import Contract
 import Gateways
 import Random
 
-/// What a sender's control thread knows of offsets and windows: the shipped values.
-struct SenderOffsets {
-  /// A window that is read again.
-  struct Rebuild {
-    var number: Int
-    var start: KeptWindows<Int>.Start
-    var readyAt: UInt64
-  }
-
-  var memory: PartitionMemory<Int>
-  var gaps = RetentionGaps<Int>()
-  /// Partitions whose offsets went back, and from where.
-  var doubted: [Int: Int64] = [:]
-  var remade: Set<Int> = []
-  var rebuilds: [Rebuild] = []
-
-  /// The partitions are given back.
-  mutating func release() {
-    gaps.dropQuestions()
-    (doubted, rebuilds) = ([:], [])
-  }
-}
-
 extension LoopModel {
   // MARK: Producing
 
@@ -90,51 +67,56 @@ extension LoopModel {
   // MARK: The control thread's turn
 
   func control(_ world: inout World) {
-    rebuildWindows(&world)
+    readWindows(&world)
     drainReports(&world)
-    lookAtLogs(&world)
-    handOver()
+    handOver(world)
     followGroup(&world)
   }
 
-  private func rebuildWindows(_ world: inout World) {
-    for rebuild in offsets.rebuilds where rebuild.readyAt <= world.now {
-      guard rebuild.number < places.count else { continue }
-      let state = world.kafka[places[rebuild.number].partition]
-      let (start, missing) = (rebuild.start, rebuild.start.missing)
-      let isSameLog = start.isOfLog(endingAt: state.end)
-      var rebuilt = RebuiltWindow(
-        kept: isSameLog ? start.window : nil, missing: missing, capacity: settings.dedupWindow)
-      if isSameLog, missing.upperBound > state.end {
-        return world.kafka.fail("apns-ids are read of a log that ends before them")
-      }
-      let first = max(missing.lowerBound, state.low, state.base)
-      for offset in first..<max(first, missing.upperBound) where isSameLog {
-        rebuilt.insert(state[offset].facts.takenID, at: offset)
-      }
-      dispatcher.inherit(rebuilt.window(isWhole: true), by: rebuild.number, isWhole: true)
+  private func readWindows(_ world: inout World) {
+    while let stretch = reading?.next() {
+      let wait = world.chance.oneIn(30) ? 7_000 : world.chance.within(10...500)
+      stretches.append((stretch, world.now + UInt64(wait)))
     }
-    offsets.rebuilds.removeAll { $0.readyAt <= world.now }
+    for (stretch, _) in stretches.filter({ $0.readyAt <= world.now }) { read(stretch, &world) }
+    stretches.removeAll { $0.readyAt <= world.now }
+  }
+
+  private func read(_ stretch: RebuildPlan<Int>.Stretch, _ world: inout World) {
+    let (partition, offsets) = (stretch.partition, stretch.offsets)
+    let state = world.kafka[partition]
+    let isSameLog = reading?.begins(partition, inLogEndingAt: state.end) == true
+    if isSameLog, offsets.upperBound > state.end {
+      return world.kafka.fail("apns-ids are read of a log that ends before them")
+    }
+    let first = max(offsets.lowerBound, state.low, state.base)
+    for offset in first..<max(first, min(offsets.upperBound, state.end)) {
+      reading?.take(state[offset].facts.takenID, at: offset, of: partition)
+    }
+    guard let (ids, isWhole) = reading?.finished(partition),
+      let number = places.firstIndex(where: { $0.partition == partition })
+    else { return }
+    dispatcher.inherit(ids, by: number, isWhole: isWhole)
   }
 
   private func drainReports(_ world: inout World) {
     for report in dispatcher.report() ?? [] {
       let partition = places[report.partition].partition
       if let done = report.done { note(partition, done) }
-      if let jump = report.jump { offsets.gaps.jumped(partition, jump) }
+      if let jump = report.jump { member.machine.jumped(partition, epoch: epoch, jump) }
       if report.isWithoutWindow { excuseRepeats(partition, &world) }
       if let offset = report.wentBackFrom {
         passedOver[partition] = nil
-        offsets.doubted[partition] = offset
-        offsets.gaps.begin(partition, at: offset)
+        doubted[partition] = offset
+        member.machine.wentBack(partition, epoch: epoch, from: offset)
       }
     }
   }
 
   func note(_ partition: Int, _ done: PartitionDone) {
-    member.commits.note([
+    member.machine.note([
       PartitionProgress(
-        partition, epoch: member.epoch, committable: done.committable,
+        partition, epoch: epoch, committable: done.committable,
         completedAbove: done.completedAbove)
     ])
   }
@@ -147,28 +129,25 @@ extension LoopModel {
     }
   }
 
-  private func lookAtLogs(_ world: inout World) {
-    guard offsets.gaps.isCurious, world.chance.oneIn(3) else { return }
-    var ends: [Int: RetentionGaps<Int>.Ends] = [:]
-    for partition in offsets.gaps.ask() {
-      ends[partition] = (world.kafka[partition].low, world.kafka[partition].end)
-    }
+  /// The broker has said where these logs begin and end.
+  func told(_ partitions: [Int], _ findings: [GroupFinding<Int>], _ world: inout World) {
     var strange: Set<Int> = []
-    for finding in offsets.gaps.judge(ends) {
+    for finding in findings {
       switch finding {
       case .lost(let partition, let range):
         world.kafka[partition].reported.append(range)
         strange.insert(partition)
       case .endsBefore(let partition, _, _): strange.insert(partition)
+      case .remade(let partitions):
+        strange.formUnion(partitions)
+        remade.formUnion(partitions)
+      case .begins: break
       }
     }
-    for partition in strange { offsets.memory.forget(partition) }
-    for (partition, end) in offsets.doubted
-    where ends[partition] != nil && !strange.contains(partition) {
+    for (partition, end) in doubted
+    where partitions.contains(partition) && !strange.contains(partition) {
       overlook(partition, below: end, &world)
     }
-    let again = strange.filter { offsets.doubted[$0] != nil }
-    if !again.isEmpty { resume(again.sorted(), &world) }
   }
 
   /// The log reaches as far as was read, and is taken for the same one.
@@ -180,13 +159,6 @@ extension LoopModel {
     places[number].log = log
     places[number].overlookedBelow = end
     world.kafka.overlook(partition, below: end)
-  }
-
-  /// Everything is given back and begun again without the group noticing.
-  private func resume(_ partitions: [Int], _ world: inout World) {
-    for partition in partitions { offsets.memory.forget(partition) }
-    offsets.remade.formUnion(partitions)
-    member.remade(partitions, world)
   }
 
   /// Which log each partition is read from, as far as the reader knows.

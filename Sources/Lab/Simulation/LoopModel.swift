@@ -6,8 +6,8 @@ import DeviceTokens
 import Gateways
 import Random
 
-/// One process of the sender with one loop: the shipped `Dispatcher`, the shipped decisions of the control thread about
-/// offsets and windows, and an owner that does what they want done in the models of Kafka and of APNs. A crash is a new
+/// One process of the sender with one loop: the shipped `Dispatcher`, the shipped `GroupMachine` and `Assignments` of the
+/// control thread, and an owner that does what they want done in the models of Kafka and of APNs. A crash is a new
 /// one.
 final class LoopModel: GroupProcess {
   /// A push as the owner holds it.
@@ -98,12 +98,19 @@ final class LoopModel: GroupProcess {
   var lastSent: [Int: [UInt64: Int64]] = [:]
 
   // The control thread.
-  var offsets: SenderOffsets
-  /// Which of two loops would have each partition.
-  var assignment = LoopAssignment<Int>(loops: 2)
+  /// Two loops would share the partitions: this one stands for both.
+  var assignments: Assignments<Int>
   var member: MemberModel
+  /// The assignment under which its partitions are read.
+  var epoch: UInt32 = 0
   /// What the loop has given back, until the group has it.
   var handed: [HandedOverPartition]?
+  /// The windows that are read again, and what of them comes when.
+  var reading: WindowReading<Int>?
+  var stretches: [(stretch: RebuildPlan<Int>.Stretch, readyAt: UInt64)] = []
+  /// Partitions whose offsets went back, and from where, and those whose log was found to be another one.
+  var doubted: [Int: Int64] = [:]
+  var remade: Set<Int> = []
 
   init(
     _ settings: DispatchSettings, _ certificates: [CertificateBook.Entry], patience: UInt64,
@@ -113,7 +120,8 @@ final class LoopModel: GroupProcess {
     self.settings = settings
     number = seed & 0xFFFF
     isOrdered = settings.isOrdered
-    offsets = SenderOffsets(memory: PartitionMemory(capacity: settings.dedupWindow))
+    assignments = Assignments(
+      loops: 2, window: settings.dedupWindow, rebuildMilliseconds: 5_000)
     dispatcher = Dispatcher(settings, certificates: certificates, now: now, wall: wall, seed: seed)
   }
 

@@ -2,16 +2,21 @@
 import ConsumerGroup
 import Random
 
-/// One process's membership in a group: the shipped `Membership`, `OffsetBook` and `CommitState`, and what
-/// `ServiceKit.GroupMember`, or the sender's control thread, does with them on librdkafka, done in `GroupModel`. A sender
-/// keeps no book: it notes how far it is.
+/// Kafka's client in a process, and the way to the group's coordinator: what the process's `GroupMachine` wants done is done
+/// in `GroupModel`, late, or not at all.
 struct MemberModel {
-  /// What the service has to do, as from `GroupMember`.
+  /// What the service has to do.
   enum Task {
-    case begun([Int], atFirstRecord: Set<Int>)
+    /// For a sender: say where these begin (`begin`).
+    case begin(GroupAssignment<Int>)
+    /// The others read these from now on.
+    case begun([Int])
     case drain(deadline: UInt64, isLeaving: Bool)
     case abandon
-    case released
+    case unassigned
+    case forget([Int])
+    /// The ends of these partitions' logs were told, and this was found.
+    case told([Int], [GroupFinding<Int>])
   }
 
   private enum Event {
@@ -30,43 +35,44 @@ struct MemberModel {
   }
 
   private let kind: GroupModel.Kind
-  private var membership: Membership<Int>
-  private var book = OffsetBook(topics: 1)
-  var commits = CommitState<Int>()
+  var machine: GroupMachine<Int>
   /// Which log a sender reads of each partition, as far as it knows.
   var logs: [Int: Int] = [:]
-  private var steps: [Membership<Int>.Step] = []
   private var events: [Event] = []
+  /// What it reads next of each partition, and what it has read that is not done; of all but senders.
   private var positions: [(partition: Int, next: Int64)] = []
+  private var open: [Int: Set<Int64>] = [:]
   private var generation = -1
-  /// Counts assignments.
-  private(set) var epoch: UInt32 = 0
-  /// The last commit before the partitions were given back was taken.
+  /// The partitions were others' when they were given back, or the last commit before was refused.
+  private var isLastRefused = false
+  /// All that is done is committed, as far as the process was told, since the partitions were given back.
   private(set) var hasCommitted = false
   private var onTheWay: OnTheWay?
-  private var nextCommit: UInt64 = 0
+  /// The partitions whose ends were asked for, and when the answer is here.
+  private var question: (partitions: [Int], answersAt: UInt64)?
   /// It has nothing that the group waits for.
   private(set) var hasReleased = true
   /// The group has gone on without it.
   var isFenced = false
   private var hasHeardLoss = false
-  /// The process was told to drain, and that the time is up.
-  private var isToldToDrain = false
-  private var isAbandoned = false
-  /// It was told to stop, and how long what is under way gets.
-  private(set) var stopPatience: UInt64?
+  /// The process was told to stop.
+  private(set) var isStopping = false
   /// Its process stands still until then.
   var stalledUntil: UInt64 = 0
 
   init(_ kind: GroupModel.Kind, patience: UInt64 = 3_000) {
     self.kind = kind
-    membership = Membership(rebalancePatience: patience)
+    var plan = GroupPlan(
+      group: "\(kind)", topics: ["topic"], instanceID: nil, rebalancePatience: patience,
+      stopPatience: 5_000, cost: "")
+    plan.watchesLosses = kind != .signer
+    machine = GroupMachine(plan)
   }
 
-  var isAssigned: Bool { membership.isAssigned }
-  var hasLeft: Bool { membership.hasLeft && steps.isEmpty }
-  var isLeaving: Bool { stopPatience != nil }
-  var isDraining: Bool { membership.isDraining }
+  var isAssigned: Bool { machine.isAssigned }
+  var hasLeft: Bool { machine.hasLeft }
+  /// The assignment under which records are taken.
+  var epoch: UInt32 { machine.epoch }
 
   // MARK: The coordinator's side
 
@@ -79,123 +85,98 @@ struct MemberModel {
     events.append(.revoked(isLost: isLost))
   }
 
-  mutating func stop(patience: UInt64) { stopPatience = stopPatience ?? patience }
-
-  /// The logs of these partitions are others than were read.
-  mutating func remade(_ partitions: [Int], _ world: World) {
-    for partition in partitions { commits.forget(partition) }
-    steps += membership.remade(Set(partitions), now: world.now)
+  mutating func stop() {
+    isStopping = true
+    machine.stop()
   }
 
   // MARK: Turns
 
   /// What the service has to do next; nil when there is nothing.
   ///
-  /// - Parameter isIdle: nothing that was taken is unfinished.
-  mutating func next(_ world: inout World, isIdle: Bool) -> Task? {
+  /// - Parameter isIdle: nothing that was taken is unfinished; nil for a sender, which says so itself.
+  mutating func next(_ world: inout World, isIdle: Bool? = nil) -> Task? {
     moveCommit(&world)
-    // The sender's loops have the deadline, and keep it.
-    if isToldToDrain, isIdle || (isAbandoned && kind != .sender) {
-      (isToldToDrain, isAbandoned) = (false, false)
-      steps += membership.drained(now: world.now)
-    }
-    while true {
-      if steps.isEmpty { look(world) }
-      if steps.isEmpty, membership.takesEvents, !events.isEmpty {
-        take(events.removeFirst(), world)
-        continue
-      }
-      guard !steps.isEmpty else { break }
-      if let task = perform(steps.removeFirst(), &world) { return task }
-    }
-    if membership.isAssigned, world.now >= nextCommit {
-      nextCommit = world.now + 200
-      commits.note(progress)
-      send(commits.due(now: world.now), &world)
-    }
-    return nil
-  }
-
-  private mutating func look(_ world: World) {
-    if isFenced, !hasHeardLoss, !membership.isDraining {
+    if let task = answerQuestion(&world) { return task }
+    if isFenced, !hasHeardLoss, !machine.isDraining {
       hasHeardLoss = true
       events.append(.revoked(isLost: true))
     }
-    if let stopPatience { steps += membership.stop(patience: stopPatience, now: world.now) }
-    if steps.isEmpty { steps = membership.tick(now: world.now) }
+    while true {
+      if machine.takesEvents, !events.isEmpty {
+        take(events.removeFirst(), world)
+      } else if let action = machine.next(now: world.now, isIdle: isIdle) {
+        if let task = perform(action, &world) { return task }
+      } else {
+        return nil
+      }
+    }
   }
 
   private mutating func take(_ event: Event, _ world: World) {
     switch event {
     case .assigned(let partitions, let generation):
       self.generation = generation
-      steps += membership.assigned(partitions, now: world.now)
-    case .revoked(let isLost):
-      steps += membership.revoked(isLost: isLost, now: world.now)
+      machine.assigned(partitions, now: world.now)
+    case .revoked(let isLost): machine.revoked(isLost: isLost, now: world.now)
     }
   }
 
   private mutating func perform(
-    _ step: Membership<Int>.Step, _ world: inout World
+    _ action: GroupMachine<Int>.Action, _ world: inout World
   ) -> Task? {
-    switch step {
-    case .begin(let partitions, let atFirstRecord):
-      if world.chance.oneIn(30) {
-        membership.began(false, now: world.now)
-        return nil
-      }
-      begin(partitions, &world)
-      return .begun(partitions, atFirstRecord: atFirstRecord)
-    case .drain(let deadline, _, let isLeaving):
-      isToldToDrain = true
+    switch action {
+    case .begin(let assignment):
+      if kind == .sender { return .begin(assignment) }
+      return begin(assignment, &world) ? .begun(assignment.partitions) : nil
+    case .drain(let deadline, let isLost, let isLeaving):
+      isLastRefused = isLost
       return .drain(deadline: deadline, isLeaving: isLeaving)
-    case .abandon:
-      isAbandoned = true
-      return .abandon
-    case .release(let isCommitting, _):
-      release(isCommitting, &world)
-      return .released
+    case .abandon: return .abandon
+    case .forget(let partitions): return .forget(partitions)
+    case .unassign:
+      unassign(&world)
+      return .unassigned
+    case .commit(let plans, _): send(plans, &world)
+    case .commitLast(let plans): commitLast(plans, &world)
+    case .askCommitted(let partitions):
+      machine.committed(partitions.map { ($0, world[kind].committed[$0]) })
+    case .askEnds(let partitions):
+      question = (partitions, world.now + UInt64(world.chance.within(1...100)))
     // Members have no names here.
     case .retire, .rejoin: return nil
     case .leave:
-      if stopPatience == nil { world.kafka.fail("a process left its group without being stopped") }
+      if !isStopping { world.kafka.fail("a process left its group without being stopped") }
       world[kind].wantRebalance(at: world.now)
       hasReleased = true
-      return nil
     }
+    return nil
   }
 
-  private mutating func begin(_ partitions: [Int], _ world: inout World) {
-    hasReleased = false
-    epoch += 1
-    commits.removeAll()
-    membership.began(true, now: world.now)
-    guard kind != .sender else { return }
-    book.begin(partitions.map { Source(topic: 0, partition: Int32($0)) }, epoch: epoch)
-    positions = partitions.map { ($0, world[kind].committed[$0] ?? 0) }
-    for partition in partitions {
-      commits.begin(partition, epoch: epoch, committed: nil, ResumePoint(next: nil), isNews: false)
+  private mutating func begin(_ assignment: GroupAssignment<Int>, _ world: inout World) -> Bool {
+    let starts = assignment.partitions.map {
+      GroupStart($0, atFirstRecord: assignment.atFirstRecord.contains($0))
     }
+    guard begin(starts, sources: assignment.partitions.map(source), &world) else { return false }
+    positions = assignment.partitions.map { ($0, world[kind].committed[$0] ?? 0) }
+    return true
   }
 
-  private mutating func release(_ isCommitting: Bool, _ world: inout World) {
-    hasCommitted = false
-    if isCommitting {
-      let standing = book.progress
-      commits.note(progress)
-      let plans = commits.everything(now: world.now)
-      // The broker may refuse the last commit, as the embedded one does in a rebalance.
-      hasCommitted = isCurrent(world) && !world.chance.oneIn(5)
-      if hasCommitted {
-        world.commit(kind, plans, logs)
-        commits.answered(plans.map { ($0.partition, $0.offset) })
-        judgeLast(standing, world.groups[kind.rawValue], &world.kafka)
-      } else {
-        commits.refused()
-      }
-    }
-    book.removeAll()
-    positions = []
+  /// Begins to read, if that works.
+  mutating func begin(
+    _ starts: [GroupStart<Int>], sources: [Source] = [], _ world: inout World
+  ) -> Bool {
+    machine.begin(starts, sources: sources)
+    let isDone = !world.chance.oneIn(30)
+    machine.began(isDone, now: world.now)
+    if isDone { hasReleased = false }
+    return isDone
+  }
+
+  private mutating func unassign(_ world: inout World) {
+    hasCommitted = !isLastRefused && isCurrent(world)
+    if hasCommitted { judgeLast(world[kind], &world.kafka) }
+    (positions, open) = ([], [:])
     onTheWay = nil
     hasReleased = true
     if isFenced {
@@ -205,15 +186,23 @@ struct MemberModel {
   }
 
   /// After a last commit that was taken the group knows all that is done.
-  private func judgeLast(
-    _ standing: [PartitionProgress<Source>], _ group: GroupModel, _ kafka: inout KafkaModel
-  ) {
-    for item in standing {
-      let committed = group.committed[Int(item.partition.partition)] ?? 0
-      if committed < item.committable {
+  private func judgeLast(_ group: GroupModel, _ kafka: inout KafkaModel) {
+    for (partition, next) in positions {
+      let done = open[partition]?.min() ?? next
+      if (group.committed[partition] ?? 0) < done {
         kafka.fail("\(kind): what was done was not committed when partitions were given back")
       }
     }
+  }
+
+  // MARK: Commits
+
+  /// The broker may refuse the last commit, as the embedded one does in a rebalance.
+  private mutating func commitLast(_ plans: [PlannedCommit<Int>], _ world: inout World) {
+    isLastRefused = isLastRefused || !isCurrent(world) || world.chance.oneIn(5)
+    if isLastRefused { return machine.failedToCommit() }
+    world.commit(kind, plans, logs)
+    machine.answered(plans.map { ($0.partition, $0.offset) })
   }
 
   private mutating func send(_ plans: [PlannedCommit<Int>], _ world: inout World) {
@@ -233,7 +222,7 @@ struct MemberModel {
     }
     onTheWay = commit
     guard let isTaken = commit.isTaken, world.now >= commit.answersAt else { return }
-    commits.answered(isTaken ? commit.plans.map { ($0.partition, $0.offset) } : [])
+    machine.answered(isTaken ? commit.plans.map { ($0.partition, $0.offset) } : [])
     onTheWay = nil
   }
 
@@ -241,30 +230,40 @@ struct MemberModel {
     generation >= 0 && generation == world[kind].generation && !isFenced
   }
 
-  private var progress: [PartitionProgress<Int>] {
-    book.progress.map {
-      PartitionProgress(
-        Int($0.partition.partition), epoch: $0.epoch, committable: $0.committable)
+  // MARK: Logs
+
+  private mutating func answerQuestion(_ world: inout World) -> Task? {
+    guard let (partitions, time) = question, world.now >= time else { return nil }
+    question = nil
+    var ends: [Int: RetentionGaps<Int>.Ends] = [:]
+    for partition in partitions { ends[partition] = world.ends(kind, partition) }
+    let findings = machine.ends(ends, now: world.now)
+    for finding in findings where kind != .sender {
+      if case .begins = finding { continue }
+      world.kafka.fail("\(kind): \(finding), and nothing is wrong with its logs")
     }
+    return .told(partitions, findings)
   }
 
-  // MARK: Records
+  // MARK: Records of all but senders
+
+  private func source(_ partition: Int) -> Source { Source(topic: 0, partition: Int32(partition)) }
 
   /// Takes the next record of any partition.
   ///
   /// - Parameter end: of a partition's log.
   mutating func take(_ world: inout World, end: (Int) -> Int64) -> (partition: Int, offset: Int64)?
   {
-    guard membership.isAssigned, !positions.isEmpty else { return nil }
+    guard machine.isAssigned, !positions.isEmpty else { return nil }
     let first = world.chance.below(positions.count)
     for step in positions.indices {
       let index = (first + step) % positions.count
       let (partition, offset) = positions[index]
       guard offset < end(partition) else { continue }
       positions[index].next += 1
-      let arrival = book.received(Source(topic: 0, partition: Int32(partition)), offset)
-      guard arrival == .new else {
-        world.kafka.fail("\(kind): a record that is new to this assignment is called \(arrival)")
+      open[partition, default: []].insert(offset)
+      guard machine.received(source(partition), offset) else {
+        world.kafka.fail("\(kind): a record that is new to this assignment is called known")
         return nil
       }
       return (partition, offset)
@@ -273,6 +272,7 @@ struct MemberModel {
   }
 
   mutating func completed(_ partition: Int, epoch: UInt32, _ offset: Int64) {
-    book.completed(Source(topic: 0, partition: Int32(partition)), epoch: epoch, offset)
+    if epoch == machine.epoch { open[partition]?.remove(offset) }
+    machine.completed(source(partition), epoch: epoch, offset)
   }
 }

@@ -111,7 +111,7 @@ final class SignerModel: GroupProcess {
     readFile(world)
     while let task = member.next(&world, isIdle: pending.isEmpty) {
       switch task {
-      case .begun(let partitions, _):
+      case .begun(let partitions):
         read = 0
         if !partitions.isEmpty {
           machine.begin(now: world.now)
@@ -119,7 +119,7 @@ final class SignerModel: GroupProcess {
         }
       case .drain: machine.stop()
       case .abandon: withdrawPending()
-      case .released: break
+      case .unassigned, .begin, .forget, .told: break
       }
     }
     guard machine.isOwner, member.isAssigned else { return }

@@ -181,7 +181,7 @@ extension Simulation {
       world[kind].wantRebalance(at: world.now + patience)
     case 2:
       world.kafka.note("\(kind) \(index) is stopped")
-      process(kind, index).member.stop(patience: patience)
+      process(kind, index).member.stop()
     default:
       world.kafka.note("\(kind) \(index) stands still")
       process(kind, index).member.stalledUntil = world.now + 4 * patience

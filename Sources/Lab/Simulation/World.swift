@@ -96,6 +96,16 @@ struct World {
     set { groups[kind.rawValue] = newValue }
   }
 
+  /// Where the log of a group's partition begins and ends.
+  func ends(_ kind: GroupModel.Kind, _ partition: Int) -> (low: Int64, high: Int64) {
+    switch kind {
+    case .ingest: (0, requests.end(partition))
+    case .signer: (0, Int64(tokens.requests.count))
+    case .feedback: (0, devices.end(partition))
+    case .sender: (kafka[partition].low, kafka[partition].end)
+    }
+  }
+
   /// A group's coordinator takes a commit: all below must be done.
   ///
   /// - Parameter logs: which log each partition's offset is of, for senders.

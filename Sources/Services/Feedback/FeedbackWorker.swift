@@ -127,9 +127,9 @@ final class FeedbackWorker {
           Set(partitions.filter { $0.topic == names.feedback }.map(\.partition)), now: now)
       case .drain: if machine.drain(isRebuilding: tables.isCatchingUp) { drop() }
       case .abandon: drop()
-      case .released:
+      case .unassigned:
         counters.set(.partitionsAssigned, 0)
-        machine.release()
+        machine.unassigned()
       }
     }
   }

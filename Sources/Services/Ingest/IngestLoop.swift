@@ -167,11 +167,11 @@ final class IngestLoop {
   /// partitions' next owner: the same requests make the same notifications.
   private func followGroup(_ now: UInt64) {
     output.failure = output.failure ?? member.failure
-    if output.failure != nil { member.fail(now: now) }
+    if output.failure != nil { member.fail() }
     while let task = member.next(now: now, isIdle: output.machine.count == 0) {
       switch task {
       case .begun(let partitions): counters.set(.partitionsAssigned, partitions.count)
-      case .released: counters.set(.partitionsAssigned, 0)
+      case .unassigned: counters.set(.partitionsAssigned, 0)
       case .drain:
         dropBatch()
         output.sendReceipts()

@@ -42,15 +42,15 @@ struct ControlReports {
     _ given: [HandedOverPartition], of queues: borrowing PartitionQueues, isStopping: Bool
   ) {
     var last: [PartitionProgress<TopicPartition>] = []
-    var windows: [ReleasedWindow] = []
+    var windows: [DrainedWindow] = []
     for one in given {
       last.append(queues.progress(one.partition, one.done))
       guard let window = one.window else { continue }
       windows.append(
-        ReleasedWindow(
+        DrainedWindow(
           partition: queues.name(one.partition), window: window, next: one.done.committable))
     }
-    control.post(isStopping ? .progress(last) : .released(last, windows))
+    control.post(isStopping ? .progress(last) : .drained(last, windows))
   }
 
   // MARK: Credentials

@@ -33,9 +33,9 @@ enum LoopMessage: Sendable {
   case window(TopicPartition, epoch: UInt32, DedupWindow, isWhole: Bool)
   /// Stop taking from every partition, finish what is in flight until the deadline (monotonic
   /// milliseconds), give the partitions back.
-  case release(deadline: UInt64)
-  /// A release under way ends sooner than it was told; one that has ended is not answered again.
-  case shortenRelease(deadline: UInt64)
+  case drain(deadline: UInt64)
+  /// A drain under way ends sooner than it was told; one that has ended is not answered again.
+  case shortenDrain(deadline: UInt64)
   /// Provider tokens appeared, changed or were withdrawn, in this order. `isComplete`: all that were on the topic at the
   /// start are known.
   case providerTokens([ProviderTokenBook.Update], isComplete: Bool)
@@ -43,7 +43,7 @@ enum LoopMessage: Sendable {
   case pauses(Pauses)
   /// Client certificates and roots were read again.
   case access(GatewayAccess)
-  /// Drain as for `release`, then close the connections with GOAWAY and end.
+  /// Drain as for `drain`, then close the connections with GOAWAY and end.
   case stop(deadline: UInt64)
 }
 
@@ -51,7 +51,7 @@ enum LoopMessage: Sendable {
 enum ControlMessage: Sendable {
   case progress([PartitionProgress<TopicPartition>])
   /// The loop owns no partition any more; these are the last figures, and the windows of `apns-id`s.
-  case released([PartitionProgress<TopicPartition>], [ReleasedWindow])
+  case drained([PartitionProgress<TopicPartition>], [DrainedWindow])
   /// Offsets that the log does not have. The widest stretch of a partition since the last message.
   case jumped([LogJump])
   /// Offsets below one that was read, or below where reading began, came.
@@ -63,7 +63,7 @@ enum ControlMessage: Sendable {
 }
 
 /// The `apns-id`s of what was completed in a partition that is given back.
-struct ReleasedWindow: Sendable {
+struct DrainedWindow: Sendable {
   var partition: TopicPartition
   var window: DedupWindow
   /// The first offset that is not done.

@@ -7,48 +7,45 @@ import Kafka
 import ServiceKit
 import Telemetry
 
-/// Decides where assigned partitions go on and which loop gets each: from the committed offsets and their offset maps,
-/// from what this process completed in them before, and from the windows of `apns-id`s that it kept.
+/// Where assigned partitions go on and which loop gets each (`Assignments`), with the partitions' queues and the reader of
+/// their windows.
 ///
 /// Owner: the control thread.
 struct PartitionPlanner {
   /// An assignment, divided among the loops.
   struct Plan {
     /// For each loop.
-    fileprivate(set) var grants: [[PartitionGrant]]
-    fileprivate(set) var starts: [GroupStart] = []
-    /// Windows that are to be read before their partitions are fed.
-    fileprivate var wants: [WindowRebuild.Want] = []
+    fileprivate var grants: [[PartitionGrant]]
+    let starts: [GroupStart<TopicPartition>]
+    fileprivate let wants: [WindowReading<TopicPartition>.Want]
+    fileprivate let epoch: UInt32
 
     /// The assignment cannot be begun; no loop has seen it.
     func close() { for grant in grants.joined() { grant.queue.close() } }
   }
 
-  private let rebuildMilliseconds: UInt64
   private let topics: TopicNames
   private let loops: [Mailbox<LoopMessage>]
   private let log: Logger
   private let counters: Counters<SenderGroupCounter>
   private let rebuild: WindowRebuild
-  private var assignment: LoopAssignment<TopicPartition>
-  var memory: PartitionMemory<TopicPartition>
+  var assignments: Assignments<TopicPartition>
 
   init(
     _ settings: SenderSettings, _ topics: TopicNames, _ loops: [Mailbox<LoopMessage>],
     _ rebuild: WindowRebuild, _ log: Logger, _ counters: Counters<SenderGroupCounter>
   ) {
-    rebuildMilliseconds = UInt64(settings.dedupRebuildMilliseconds)
-    memory = PartitionMemory(
-      capacity: settings.dedupWindow, isRebuilding: settings.dedupRebuildMilliseconds > 0)
     self.topics = topics
     self.loops = loops
     self.rebuild = rebuild
     self.log = log
     self.counters = counters
-    assignment = LoopAssignment(loops: loops.count)
+    assignments = Assignments(
+      loops: loops.count, window: settings.dedupWindow,
+      rebuildMilliseconds: UInt64(settings.dedupRebuildMilliseconds))
   }
 
-  // MARK: Assignments
+  // MARK: Beginning
 
   /// - Parameters:
   ///   - logStarts: where the logs begin of which the group has committed nothing, as far as that is known.
@@ -59,46 +56,39 @@ struct PartitionPlanner {
     logEnds: [TopicPartition: Int64], epoch: UInt32, now: UInt64,
     open: (TopicPartition, Wakeup) -> KafkaQueue
   ) -> Plan {
-    var plan = Plan(grants: Array(repeating: [], count: loops.count))
-    let loopOf = assignment(committed.map(\.partition))
-    let deadline = now + rebuildMilliseconds
-    for entry in committed {
-      guard let feed = feed(of: entry.partition.topic) else { continue }
-      let loop = loopOf[entry.partition] ?? 0
-      let start = memory.start(
-        entry.partition, takesIDs: feed.isLane, committed: entry.offset,
-        map: map(beside: entry, logEnd: logEnds[entry.partition]),
-        logStart: logStarts[entry.partition])
-      plan.grants[loop].append(
+    let topics = Dictionary(grouping: committed) { $0.partition.topic }
+      .filter { feed(of: $0.key) != nil }
+      .sorted { $0.key < $1.key }
+    let plan = assignments.plan(
+      topics.map { topic in
+        topic.value.sorted { $0.partition.partition < $1.partition.partition }.map {
+          .init(
+            $0.partition, takesIDs: feed(of: topic.key)?.isLane == true, committed: $0.offset,
+            metadata: $0.metadata, logStart: logStarts[$0.partition],
+            logEnd: logEnds[$0.partition])
+        }
+      }, now: now)
+    report(plan)
+    var grants: [[PartitionGrant]] = Array(repeating: [], count: loops.count)
+    for grant in plan.grants {
+      guard let feed = feed(of: grant.partition.topic) else { continue }
+      grants[grant.loop].append(
         PartitionGrant(
-          partition: entry.partition, feed: feed, epoch: epoch, resume: start.resume,
-          window: start.ids?.window, windowDeadline: start.mustRead ? deadline : nil,
-          queue: open(entry.partition, loops[loop].wakeup)))
-      plan.starts.append(
-        GroupStart(entry.partition, committed: entry.offset, start.resume, isNews: start.isNews))
-      if let ids = start.ids, start.mustRead {
-        plan.wants.append(
-          .init(partition: entry.partition, epoch: epoch, start: ids, loop: loops[loop]))
-      } else if start.ids?.window != nil {
-        counters.add(.dedupWindowsKept)
-      }
+          partition: grant.partition, feed: feed, epoch: epoch, resume: grant.resume,
+          window: grant.window, windowDeadline: grant.windowDeadline,
+          queue: open(grant.partition, loops[grant.loop].wakeup)))
     }
-    return plan
+    return Plan(grants: grants, starts: plan.starts, wants: plan.wants, epoch: epoch)
   }
 
-  /// Gives the loops what is theirs, and has the missing windows read.
-  mutating func begin(_ plan: Plan) throws {
-    for (loop, grants) in plan.grants.enumerated() where !grants.isEmpty {
-      loops[loop].post(.granted(grants))
+  private func report(_ plan: Assignments<TopicPartition>.Plan) {
+    counters.add(.dedupWindowsKept, plan.windowsKept)
+    for (partition, offset, problem) in plan.refusedMaps {
+      counters.add(.offsetMapsRefused)
+      log.warning(
+        "commit metadata is not a valid offset map; ignored",
+        ["partition": "\(partition)", "offset": "\(offset)", "error": "\(problem)"])
     }
-    memory.removeAll()
-    try rebuild.read(plan.wants)
-  }
-
-  /// Which loop each partition goes to.
-  private mutating func assignment(_ partitions: [TopicPartition]) -> [TopicPartition: Int] {
-    let topics = Dictionary(grouping: partitions, by: \.topic).sorted { $0.key < $1.key }
-    return assignment.assign(topics.map { $0.value.sorted { $0.partition < $1.partition } })
   }
 
   private func feed(of topic: String) -> Feed? {
@@ -107,35 +97,35 @@ struct PartitionPlanner {
     return nil
   }
 
-  /// What the map committed beside an offset says. Without a map that can be believed the offset is a safe
-  /// start: what was completed above it is sent again.
-  private func map(beside entry: CommittedOffset, logEnd: Int64?) -> [Range<Int64>] {
-    guard let offset = entry.offset, !entry.metadata.isEmpty else { return [] }
-    do throws(OffsetMap.Problem) {
-      return try OffsetMap.decode(
-        entry.metadata, of: entry.partition, base: offset, logEnd: logEnd)
-    } catch {
-      counters.add(.offsetMapsRefused)
-      log.warning(
-        "commit metadata is not a valid offset map; ignored",
-        ["partition": "\(entry.partition)", "offset": "\(offset)", "error": "\(error)"])
-      return []
+  /// Gives the loops what is theirs, and has the missing windows read.
+  mutating func begin(_ plan: Plan) throws {
+    var owners: [TopicPartition: Mailbox<LoopMessage>] = [:]
+    for (loop, grants) in plan.grants.enumerated() where !grants.isEmpty {
+      for grant in grants { owners[grant.partition] = loops[loop] }
+      loops[loop].post(.granted(grants))
     }
+    assignments.begun()
+    try rebuild.read(plan.wants, epoch: plan.epoch, for: owners)
   }
 
-  // MARK: Giving back
+  // MARK: Draining
 
-  /// The partitions are asked back: no window is read any more.
-  func release() { rebuild.cancel() }
+  /// The loops are to drain, and no window is read any more.
+  ///
+  /// - Returns: false if they do already.
+  mutating func drain() -> Bool {
+    rebuild.cancel()
+    return assignments.drain()
+  }
 
-  /// A loop has given its partitions back.
-  mutating func keep(_ released: [ReleasedWindow]) {
-    for kept in released { memory.keep(kept.partition, kept.window, next: kept.next) }
+  /// The windows of a loop that is drained.
+  mutating func keep(_ windows: [DrainedWindow]) {
+    for kept in windows { assignments.memory.keep(kept.partition, kept.window, next: kept.next) }
   }
 
   /// What is known of these partitions is of other logs.
   mutating func forget(_ partitions: [TopicPartition]) {
-    for partition in partitions { memory.forget(partition) }
+    for partition in partitions { assignments.memory.forget(partition) }
   }
 
   /// Waits until no thread has a Kafka client any more.

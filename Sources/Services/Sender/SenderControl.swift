@@ -9,7 +9,7 @@ import Telemetry
 
 /// The sender's control thread: what the loops and the group have to say to each other, provider tokens, certificates.
 ///
-/// The assignment changes only when every loop has let go of its partitions (`GroupSession`): taking records in
+/// The assignment changes only when every loop is drained (`GroupMachine`): taking records in
 /// parallel with a change loses some (librdkafka 2.0.2), and what is in flight gets the time to finish and to be
 /// committed.
 final class SenderControl {
@@ -30,8 +30,6 @@ final class SenderControl {
   private let certificates: CertificateWatch
   private let loop: ServiceLoop
   private let counters = Counters<SenderGroupCounter>()
-  /// Loops that have not answered yet that they are drained.
-  private var draining = 0
   private var coverage: CoverageWarning
   private var statistics: StatisticsWatch
 
@@ -128,8 +126,8 @@ final class SenderControl {
       case .drain(let deadline, _, let isLeaving): drain(until: deadline, isLeaving: isLeaving)
       // The loops have the deadline, and keep it.
       case .abandon: break
-      case .released:
-        group.handOver(to: &planner.memory.completions)
+      case .unassigned:
+        group.handOver(to: &planner.assignments.memory.completions)
         counters.set(.partitionsAssigned, 0)
         if group.isLeaving { planner.end() }
       case .forget(let partitions): planner.forget(partitions)
@@ -138,7 +136,7 @@ final class SenderControl {
   }
 
   /// Begins what the group has given to this process, unless the coordinator does not say where.
-  private func begin(_ assignment: GroupAssignment) throws {
+  private func begin(_ assignment: GroupAssignment<TopicPartition>) throws {
     let now = MonotonicClock.milliseconds()
     guard let committed = group.committed(assignment, now: now) else { return }
     let unread = committed.filter { $0.offset == nil }.map(\.partition)
@@ -147,31 +145,27 @@ final class SenderControl {
       committed, logStarts: group.client.logStarts(unread, timeoutMilliseconds: 2_000),
       logEnds: group.client.logEnds(mapped, timeoutMilliseconds: 2_000),
       epoch: assignment.epoch, now: MonotonicClock.milliseconds(), open: group.client.openQueue)
-    guard group.begin(plan.starts, of: assignment, now: MonotonicClock.milliseconds()) else {
+    guard group.begin(plan.starts, now: MonotonicClock.milliseconds()) else {
       plan.close()
-      return group.handOver(to: &planner.memory.completions)
+      return group.handOver(to: &planner.assignments.memory.completions)
     }
     try planner.begin(plan)
     counters.set(.partitionsAssigned, assignment.partitions.count)
     coverage.note(assignment.partitions, context.log)
   }
 
-  /// Has the loops give their partitions back; or gives them less time than they were told.
+  /// Has the loops drain; or gives them less time than they were told.
   private func drain(until deadline: UInt64, isLeaving: Bool) {
-    let isUnderWay = draining > 0
+    let begins = planner.drain()
     if isLeaving {
       tell(.stop(deadline: deadline))
     } else {
-      tell(isUnderWay ? .shortenRelease(deadline: deadline) : .release(deadline: deadline))
+      tell(begins ? .drain(deadline: deadline) : .shortenDrain(deadline: deadline))
     }
-    guard !isUnderWay else { return }
-    planner.release()
-    draining = loops.count
   }
 
   private func loopDrained() {
-    draining -= 1
-    if draining == 0 { group.drained(now: MonotonicClock.milliseconds()) }
+    if planner.assignments.loopDrained() { group.drained(now: MonotonicClock.milliseconds()) }
   }
 
   // MARK: Loops
@@ -184,12 +178,12 @@ final class SenderControl {
     case .wentBack(let partition, let epoch, let offset):
       group.wentBack(partition, epoch: epoch, from: offset)
     case .tokenWanted(let request): requests.want(request)
-    case .released(let progress, let windows):
+    case .drained(let progress, let windows):
       group.note(progress)
       planner.keep(windows)
       loopDrained()
     case .ended:
-      guard group.isLeaving, draining > 0 else {
+      guard group.isLeaving, planner.assignments.isDraining else {
         throw ServiceFailure("a sender loop exited unexpectedly; see its last log line")
       }
       loopDrained()

@@ -173,10 +173,10 @@ final class SenderLoop {
       if let number = queues.number(of: name, epoch: epoch) {
         dispatcher.inherit(window, by: number, isWhole: isWhole)
       }
-    case .release(let deadline):
+    case .drain(let deadline):
       queues.close()
-      dispatcher.release(until: deadline)
-    case .shortenRelease(let deadline): dispatcher.shortenRelease(until: deadline)
+      dispatcher.drain(until: deadline)
+    case .shortenDrain(let deadline): dispatcher.shortenDrain(until: deadline)
     case .providerTokens(let updates, let isComplete):
       for case .token(let entry) in updates { telemetry.name(apps: entry.apps) }
       dispatcher.updateTokens(updates, isComplete: isComplete)

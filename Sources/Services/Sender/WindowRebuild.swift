@@ -17,17 +17,19 @@ import Synchronization
 /// later still counts from then on. There is one thread and one client at any time, and it reads few partitions at
 /// a time, however many assignments follow each other and however many partitions they have.
 final class WindowRebuild: Sendable {
-  /// One partition's part of the work.
-  struct Want: Sendable {
-    var partition: TopicPartition
+  typealias Want = WindowReading<TopicPartition>.Want
+
+  /// The windows of an assignment, and whom they go to.
+  private struct Order {
+    var wants: [Want]
     var epoch: UInt32
-    /// The ids that are known, and the offsets whose ids are to be read besides.
-    var start: KeptWindows<TopicPartition>.Start
-    var loop: Mailbox<LoopMessage>
+    var owners: [TopicPartition: Mailbox<LoopMessage>]
+    var version: Int
   }
 
   private struct Orders {
-    var wants: [Want] = []
+    /// What is to be read next; nil when there is nothing.
+    var next: Order?
     var isRunning = false
   }
 
@@ -48,17 +50,22 @@ final class WindowRebuild: Sendable {
   }
 
   /// Reads these from now on, and nothing else: the partitions of an earlier assignment are given back.
-  func read(_ wants: [Want]) throws {
+  ///
+  /// - Parameter owners: the loops that get the partitions.
+  func read(
+    _ wants: [Want], epoch: UInt32, for owners: [TopicPartition: Mailbox<LoopMessage>]
+  ) throws {
     let mustStart = orders.withLock { orders in
-      orders.wants = wants
-      version.add(1, ordering: .releasing)
+      let version = version.add(1, ordering: .releasing).newValue
+      orders.next =
+        wants.isEmpty ? nil : Order(wants: wants, epoch: epoch, owners: owners, version: version)
       if orders.isRunning || wants.isEmpty { return false }
       orders.isRunning = true
       return true
     }
     guard mustStart else { return }
     let thread = try LoopThread(name: "dedup-window") { [self] in
-      while let (wants, version) = takeOrder() { work(on: wants, version) }
+      while let order = takeOrder() { work(on: order) }
     }
     thread.detach()
   }
@@ -66,7 +73,7 @@ final class WindowRebuild: Sendable {
   /// The partitions are given back: stop soon.
   func cancel() {
     orders.withLock { orders in
-      orders.wants = []
+      orders.next = nil
       version.add(1, ordering: .releasing)
     }
   }
@@ -80,64 +87,60 @@ final class WindowRebuild: Sendable {
     }
   }
 
-  private func takeOrder() -> (wants: [Want], version: Int)? {
+  private func takeOrder() -> Order? {
     orders.withLock { orders in
-      guard !orders.wants.isEmpty else {
-        orders.isRunning = false
-        return nil
-      }
-      defer { orders.wants = [] }
-      return (orders.wants, version.load(ordering: .acquiring))
+      defer { orders.next = nil }
+      if orders.next == nil { orders.isRunning = false }
+      return orders.next
     }
   }
 
-  private func work(on wants: [Want], _ version: Int) {
+  private func work(on order: Order) {
     let begin = MonotonicClock.milliseconds()
-    var tails: [TopicPartition: Tail] = [:]
-    for want in wants { tails[want.partition] = Tail(want, capacity) }
-    while !tails.isEmpty, isCurrent(version) {
+    var reading = WindowReading(order.wants, capacity: capacity)
+    while !reading.isComplete, isCurrent(order) {
       do throws(KafkaError) {
-        try read(&tails, version)
+        reading.begin()
+        try read(&reading, order)
       } catch {
         // No broker answers, or that of some partitions does not. Their loops go on when their time is up, say so and
         // count it.
         usleep(500_000)
       }
     }
-    guard tails.isEmpty else { return }
+    guard reading.isComplete else { return }
     log.info(
       "apns-id windows rebuilt",
       [
-        "partitions": "\(wants.count)",
+        "partitions": "\(order.wants.count)",
         "milliseconds": "\(MonotonicClock.milliseconds() - begin)",
       ])
   }
 
-  private func isCurrent(_ version: Int) -> Bool {
-    self.version.load(ordering: .acquiring) == version
+  private func isCurrent(_ order: Order) -> Bool {
+    version.load(ordering: .acquiring) == order.version
   }
 
-  /// Reads every window that can be read; what is whole leaves `tails`. A partition without a leader keeps none of the
-  /// others.
+  /// Reads every window that can be read. A partition without a leader keeps none of the others.
   ///
   /// Throws when some could not be read.
-  private func read(_ tails: inout [TopicPartition: Tail], _ version: Int) throws(KafkaError) {
+  private func read(
+    _ reading: inout WindowReading<TopicPartition>, _ order: Order
+  ) throws(KafkaError) {
     let stretches = try OffsetRangeReader(kafka)
     defer { stretches.close() }
-    var plan = RebuildPlan(
-      tails.values.map { .init(partition: $0.want.partition, offsets: $0.want.start.missing) })
     var places: [OffsetRangeReader.Place: TopicPartition] = [:]
     var batch = KafkaBatch(capacity: 1_000)
     var reader = EnvelopeReader(types: .any, lanes: .any)
     var failure: KafkaError?
-    while !plan.isDone, isCurrent(version) {
-      while let next = plan.next() {
+    while !reading.isDone, isCurrent(order) {
+      while let next = reading.next() {
         do throws(KafkaError) {
           let place = try stretches.read(next.partition, next.offsets, timeoutMilliseconds: 2_000)
           places[place] = next.partition
-          tails[next.partition]?.begins(inLogEndingAt: stretches.logEnd(place))
+          reading.begins(next.partition, inLogEndingAt: stretches.logEnd(place))
         } catch {
-          plan.failed(next.partition)
+          reading.failed(next.partition)
           failure = error
           break
         }
@@ -145,57 +148,30 @@ final class WindowRebuild: Sendable {
       stretches.poll(into: &batch, timeoutMilliseconds: 50)
       for index in 0..<batch.count {
         let record = batch[index]
-        guard let partition = places[stretches.place(of: record)], kafka.isDeadly?(record) != true
+        // What could not be sent has taken no id. Of which type it is does not matter here.
+        guard let partition = places[stretches.place(of: record)], kafka.isDeadly?(record) != true,
+          let envelope = try? record.envelope(&reader)
         else { continue }
-        tails[partition]?.take(record, &reader)
+        reading.take(envelope.takenID, at: record.offset, of: partition)
       }
       batch.release()
       for place in stretches.drainFinished() {
         guard let partition = places[place] else { continue }
-        let isWhole = plan.finished(partition)
-        tails[partition]?.handOver(isWhole: isWhole)
-        if isWhole { tails[partition] = nil }
+        handOver(reading.finished(partition), of: partition, order)
       }
       for place in stretches.drainSilent(forMilliseconds: Self.patienceMilliseconds) {
         guard let partition = places[place] else { continue }
-        plan.failed(partition)
+        reading.failed(partition)
         failure = .invalid("nothing came of \(partition)")
       }
     }
     if let failure { throw failure }
   }
-}
 
-/// One partition's window while it is filled.
-private struct Tail {
-  let want: WindowRebuild.Want
-  private var window: RebuiltWindow
-  private let capacity: Int
-  /// The log is not the one that the place to go on is in: its records have not been sent.
-  private var isOfAnotherLog = false
-
-  init(_ want: WindowRebuild.Want, _ capacity: Int) {
-    self.want = want
-    self.capacity = capacity
-    window = RebuiltWindow(
-      kept: want.start.window, missing: want.start.missing, capacity: capacity)
-  }
-
-  mutating func begins(inLogEndingAt end: Int64) {
-    guard !want.start.isOfLog(endingAt: end) else { return }
-    isOfAnotherLog = true
-    window = RebuiltWindow(kept: nil, missing: want.start.missing, capacity: capacity)
-  }
-
-  /// What could not be sent has taken no id. Of which type it is does not matter here.
-  mutating func take(_ record: KafkaRecord, _ reader: inout EnvelopeReader) {
-    guard !isOfAnotherLog, let envelope = try? record.envelope(&reader) else { return }
-    window.insert(envelope.takenID, at: record.offset)
-  }
-
-  /// Hands over what was read so far.
-  func handOver(isWhole: Bool) {
-    let ids = window.window(isWhole: isWhole)
-    want.loop.post(.window(want.partition, epoch: want.epoch, ids, isWhole: isWhole))
+  private func handOver(
+    _ known: (ids: DedupWindow, isWhole: Bool)?, of partition: TopicPartition, _ order: Order
+  ) {
+    guard let (ids, isWhole) = known else { return }
+    order.owners[partition]?.post(.window(partition, epoch: order.epoch, ids, isWhole: isWhole))
   }
 }

@@ -4,7 +4,7 @@ public import EventLoop
 public import Kafka
 
 /// A process's membership in a consumer group, for a service that takes and completes records on one thread: a
-/// `GroupSession` with the partitions' queues and an `OffsetBook`. Owned by the service's thread.
+/// `GroupSession` whose machine has the records' offsets, with the partitions' queues. Owned by the service's thread.
 ///
 /// There is one of it: a question that is asked for each record must not copy its twenty references.
 public struct GroupMember: ~Copyable {
@@ -17,7 +17,7 @@ public struct GroupMember: ~Copyable {
     /// The time is up: give up what is not finished.
     case abandon
     /// The partitions are given back.
-    case released
+    case unassigned
   }
 
   /// What a record's offset says.
@@ -36,10 +36,6 @@ public struct GroupMember: ~Copyable {
   private var queues: [KafkaQueue] = []
   private var nextQueue = 0
   private var mustCloseQueues = false
-  /// The service was told to drain, and that the time is up.
-  private var isToldToDrain = false
-  private var isAbandoned = false
-  private var offsets: OffsetBook
 
   /// Joins the group.
   public init(
@@ -48,7 +44,6 @@ public struct GroupMember: ~Copyable {
     self.plan = plan
     self.context = context
     self.wakeup = wakeup
-    offsets = OffsetBook(topics: plan.topics.count)
     session = try GroupSession(joining: plan, kafka, context, reportsEnds: true, wakeup: wakeup)
   }
 
@@ -70,50 +65,38 @@ public struct GroupMember: ~Copyable {
   ///   - isIdle: nothing that was taken is unfinished.
   public mutating func next(now: UInt64, isIdle: Bool) -> Task? {
     closeQueues()
-    if isToldToDrain, isIdle || isAbandoned { drained(now) }
-    if session.isCommitDue(now: now) { session.note(progress) }
-    while let task = session.next(now: now) {
+    while let task = session.next(now: now, isIdle: isIdle) {
       switch task {
       case .assigned(let assignment):
         if begin(assignment, now) { return .begun(assignment.partitions) }
       case .drain:
-        (mustCloseQueues, isToldToDrain) = (true, true)
+        mustCloseQueues = true
         return .drain
-      case .abandon:
-        isAbandoned = true
-        return .abandon
-      case .released:
-        offsets.removeAll()
-        return .released
+      case .abandon: return .abandon
+      case .unassigned: return .unassigned
       case .forget: break
       }
     }
     return nil
   }
 
-  /// What was taken is finished, or given up.
-  private mutating func drained(_ now: UInt64) {
-    (isToldToDrain, isAbandoned) = (false, false)
-    session.note(progress)
-    session.drained(now: now)
-  }
-
   /// The service can do nothing more: what is under way is given up and nothing is committed.
-  public mutating func fail(now: UInt64) { session.fail(now: now) }
+  public mutating func fail() { session.fail() }
 
-  private mutating func begin(_ assignment: GroupAssignment, _ now: UInt64) -> Bool {
+  private mutating func begin(
+    _ assignment: GroupAssignment<TopicPartition>, _ now: UInt64
+  ) -> Bool {
     queues = assignment.partitions.map { session.client.openQueue($0, wakeup: wakeup) }
     // The consumer looks the committed offsets up, as often as the coordinator needs to be asked.
     let starts = assignment.partitions.map {
       GroupStart($0, atFirstRecord: assignment.atFirstRecord.contains($0))
     }
-    guard session.begin(starts, of: assignment, now: now) else {
+    let sources = assignment.partitions.map { source($0) }
+    guard session.begin(starts, sources: sources, now: now) else {
       mustCloseQueues = true
       closeQueues()
       return false
     }
-    let sources = assignment.partitions.map { source($0) }
-    offsets.begin(sources, epoch: assignment.epoch)
     return true
   }
 
@@ -157,45 +140,22 @@ public struct GroupMember: ~Copyable {
   }
 
   /// The assignment under which records are taken now.
-  public var epoch: UInt32 { offsets.epoch }
+  public var epoch: UInt32 { session.machine.epoch }
 
   /// Takes a record in: only a new one is to be worked on, and completed then.
   public mutating func admit(_ source: Source, _ record: KafkaRecord) -> Admission {
-    let admission = admit(source, record.offset)
-    if !context.hasCrashed { return admission }
-    return admission == .new && context.isDeadly(record) ? .deadly : admission
-  }
-
-  private mutating func admit(_ source: Source, _ offset: Int64) -> Admission {
-    switch offsets.received(source, offset) {
-    case .new: return .new
-    case .newAfter(let gap):
-      session.jumped(partition(source), epoch: epoch, gap)
-      return .new
-    case .known(let expected):
-      guard session.watchesLosses else {
-        offsets.restart(source, at: offset)
-        _ = session.restarted(partition(source), epoch: epoch)
-        return .new
-      }
-      session.wentBack(partition(source), epoch: epoch, from: expected)
-      return .known
-    }
+    guard session.machine.received(source, record.offset) else { return .known }
+    return context.hasCrashed && context.isDeadly(record) ? .deadly : .new
   }
 
   /// A record of an assignment is done.
   public mutating func completed(_ source: Source, epoch: UInt32, _ offset: Int64) {
-    offsets.completed(source, epoch: epoch, offset)
+    session.machine.completed(source, epoch: epoch, offset)
   }
 
   /// A partition was read to its end (`isEndOfPartition`).
   public mutating func ended(_ source: Source, at end: Int64) {
-    guard let gap = offsets.ended(source, at: end) else { return }
-    session.jumped(partition(source), epoch: epoch, gap)
-  }
-
-  private func partition(_ source: Source) -> TopicPartition {
-    TopicPartition(topic: plan.topics[source.topic], partition: source.partition)
+    session.machine.ended(source, at: end)
   }
 
   /// The topic of such a place.
@@ -204,11 +164,5 @@ public struct GroupMember: ~Copyable {
   public func source(_ partition: TopicPartition) -> Source {
     Source(
       topic: plan.topics.firstIndex(of: partition.topic) ?? 0, partition: partition.partition)
-  }
-
-  private var progress: [PartitionProgress<TopicPartition>] {
-    offsets.progress.map {
-      PartitionProgress(partition($0.partition), epoch: $0.epoch, committable: $0.committable)
-    }
   }
 }

@@ -5,24 +5,23 @@ public import EventLoop
 public import Kafka
 import Telemetry
 
-/// A process's session in a consumer group: performs what `Membership` decides on a Kafka client, commits, and watches
-/// for lost records. It knows nothing of queues and records: `GroupMember` adds them for a service of one thread, the
+/// A process's session in a consumer group: tells a `GroupMachine` what Kafka's client reports, and performs on the client
+/// what that decides. It knows nothing of queues and records: `GroupMember` adds them for a service of one thread, the
 /// sender's loops read on threads of their own.
 ///
-/// Nothing here waits for what is under way: while the process drains, its turns go on, and it says when it is done.
 /// Owned by one thread.
 public struct GroupSession<Client: GroupClient> {
   /// What the owner has to do.
   public enum Task: Equatable {
     /// Answer with `begin`, unless `committed` finds no starting point. Comes again when that failed.
-    case assigned(GroupAssignment)
+    case assigned(GroupAssignment<TopicPartition>)
     /// Take nothing more, finish what was taken until the deadline (monotonic milliseconds), and call `drained`. Comes
     /// again when there is less time than was said. `isLeaving`: nothing is assigned afterwards.
     case drain(deadline: UInt64, isLost: Bool, isLeaving: Bool)
     /// The time is up: give up what is not finished, and call `drained`.
     case abandon
     /// The partitions are given back.
-    case released
+    case unassigned
     /// The logs of these partitions are not what they were: forget what is remembered of them.
     case forget([TopicPartition])
   }
@@ -31,18 +30,11 @@ public struct GroupSession<Client: GroupClient> {
   private let plan: GroupPlan
   public let client: Client
   private let counters = Counters<GroupCounter>()
-  private var membership: Membership<TopicPartition>
-  private var steps: [Membership<TopicPartition>.Step] = []
-  private var fencing = FencedMember()
+  var machine: GroupMachine<TopicPartition>
   private var commits: GroupCommits
   private var alarm: RetentionAlarm?
   /// What the client reports for as long as a broker is away, many times per second.
   private var errors = RepeatedMessages()
-  /// Partitions whose offsets went back, and from where: their log may be another one.
-  private var doubted: [TopicPartition: Int64] = [:]
-  /// What is still to be told with `forget`.
-  private var forgotten: [TopicPartition] = []
-  private var epoch: UInt32 = 0
   /// What is assigned and begun, and when its logs' ends are noted again.
   private var partitions: [TopicPartition] = []
   private var nextEnds: UInt64 = 0
@@ -59,45 +51,61 @@ public struct GroupSession<Client: GroupClient> {
     self.client = client
     self.alarm = alarm
     self.context = context
-    membership = Membership(rebalancePatience: plan.rebalancePatience)
-    commits = GroupCommits(context, interval: plan.commitInterval, cost: plan.cost)
+    machine = GroupMachine(plan)
+    commits = GroupCommits(context, cost: plan.cost)
     context.counters.add(counters)
     context.group.join(plan.group, topics: plan.topics)
   }
 
   /// Whether records are to be taken.
-  public var isAssigned: Bool { membership.isAssigned }
+  public var isAssigned: Bool { machine.isAssigned }
   /// Whether `drained` is owed.
-  public var isDraining: Bool { membership.isDraining }
+  public var isDraining: Bool { machine.isDraining }
   /// Whether nothing is begun any more.
-  public var isLeaving: Bool { membership.isLeaving }
+  public var isLeaving: Bool { machine.isLeaving }
   /// Whether the process may end.
-  public var hasLeft: Bool { membership.hasLeft && steps.isEmpty }
-  /// Whether losses are watched.
-  var watchesLosses: Bool { alarm != nil }
+  public var hasLeft: Bool { machine.hasLeft }
 
   // MARK: Turn; times in monotonic milliseconds
 
   /// What is to be done next; nil when there is nothing. To be called until it says so, every turn.
-  public mutating func next(now: UInt64) -> Task? {
-    while true {
-      if steps.isEmpty { look(now) }
-      if !forgotten.isEmpty {
-        defer { forgotten = [] }
-        return .forget(forgotten)
-      }
-      if steps.isEmpty, membership.takesEvents,
-        let event = client.nextEvent(timeoutMilliseconds: 0)
-      {
-        take(event, now)
-        continue
-      }
-      guard !steps.isEmpty else { break }
-      if let task = perform(steps.removeFirst(), now) { return task }
+  ///
+  /// - Parameter isIdle: of a service that leaves its offsets to the machine, whether nothing that was taken is unfinished.
+  public mutating func next(now: UInt64, isIdle: Bool? = nil) -> Task? {
+    tellSignals(now)
+    if machine.wantsOutputs { machine.outputs(are: outputs) }
+    if let ends = alarm?.takeAnswer() {
+      for finding in machine.ends(ends, now: now) { alarm?.report(finding) }
     }
-    if isCommitDue(now: now) { commits.turn(client, now: now) }
-    noteEnds(now)
-    return nil
+    while true {
+      if machine.takesEvents, let event = client.nextEvent(timeoutMilliseconds: 0) {
+        take(event, now)
+      } else if let action = machine.next(now: now, isIdle: isIdle) {
+        if let task = perform(action, now) { return task }
+      } else {
+        noteEnds(now)
+        return nil
+      }
+    }
+  }
+
+  private mutating func tellSignals(_ now: UInt64) {
+    if failure != nil { machine.fail() }
+    if context.signals.isStopping { machine.stop() }
+    if context.signals.isFastShutdown { machine.fastShutdown(now: now) }
+    for ended in errors.drainEnded(now: now) {
+      context.log.info(
+        "Kafka no longer reports an error", ["error": ended.text, "left_out": "\(ended.more)"])
+    }
+  }
+
+  /// The partitions that hold what the group has made of its records.
+  private var outputs: [TopicPartition] {
+    plan.outputs.flatMap { topic in
+      (0..<Int32(context.group.partitionCount(of: topic))).map {
+        TopicPartition(topic: topic, partition: $0)
+      }
+    }
   }
 
   /// So that it is seen when an open transaction holds back what this process is to read.
@@ -108,47 +116,26 @@ public struct GroupSession<Client: GroupClient> {
   }
 
   /// What was taken is finished, or given up.
-  public mutating func drained(now: UInt64) { steps += membership.drained(now: now) }
+  public mutating func drained(now: UInt64) { machine.drained(now: now) }
 
   /// The process can do nothing more: what is under way is given up and nothing is committed.
-  public mutating func fail(now: UInt64) {
-    steps += membership.stop(patience: plan.lostPatience, isLost: true, now: now)
-  }
-
-  private mutating func look(_ now: UInt64) {
-    if membership.hasLeft { return }
-    if failure != nil { fail(now: now) }
-    if context.signals.isStopping {
-      steps += membership.stop(patience: plan.stopPatience, now: now)
-    }
-    if context.signals.isFastShutdown { steps += membership.fastShutdown(now: now) }
-    for ended in errors.drainEnded(now: now) {
-      context.log.info(
-        "Kafka no longer reports an error", ["error": ended.text, "left_out": "\(ended.more)"])
-    }
-    if steps.isEmpty { lookAtLogs(now) }
-    if steps.isEmpty { steps = membership.tick(now: now) }
-  }
+  public mutating func fail() { machine.fail() }
 
   private mutating func take(_ event: GroupEvent, _ now: UInt64) {
     switch event {
     case .assigned(let partitions):
       context.rights.allowed(.read, .group(plan.group))
       heardAt = now
-      steps += membership.assigned(partitions, now: now)
+      machine.assigned(partitions, now: now)
     case .revoked(let partitions, let isLost):
       context.log.info(
         "partitions revoked", ["count": "\(partitions.count)", "lost": "\(isLost)"])
       if isLost { counters.add(.assignmentsLost) }
       heardAt = now
-      if isLost, plan.instanceID != nil {
-        // Its client has forgotten who it is, and what it has still to commit would end it (`FencedMember`).
-        steps += membership.expelled(patience: 0, delay: 0, now: now)
-      } else {
-        steps += membership.revoked(isLost: isLost, now: now)
-      }
+      machine.revoked(isLost: isLost, now: now)
     case .offsetsCommitted(let results, let error):
-      commits.answered(results, error, now: now)
+      let (taken, refused) = commits.answered(results, error, now: now)
+      machine.answered(taken, refused: refused)
     case .error(let error):
       if error.isOfGroupAuthorization { context.rights.refused(.read, .group(plan.group), error) }
       report(error, now)
@@ -158,14 +145,13 @@ public struct GroupSession<Client: GroupClient> {
 
   /// Whether a new client takes the place of one that is of no further use.
   private mutating func rejoins(after error: KafkaError, _ now: UInt64) -> Bool {
-    guard error.isFenced, let name = plan.instanceID, let delay = fencing.fenced(now: now) else {
+    guard error.isFenced, let name = plan.instanceID, let delay = machine.fenced(now: now) else {
       return false
     }
     context.log.warning(
       "told that another process has this member's name",
       ["instance_id": name, "rejoins_in_milliseconds": "\(delay)", "error": "\(error)"])
     heardAt = now
-    steps += membership.expelled(patience: plan.lostPatience, delay: delay, now: now)
     return true
   }
 
@@ -176,6 +162,7 @@ public struct GroupSession<Client: GroupClient> {
       reason += "; another process uses --instance-id \(name): give each its own"
     }
     failure = ServiceFailure(reason)
+    machine.fail()
     context.log.error("stopping: this member lost its place in the group", ["error": reason])
   }
 
@@ -185,42 +172,64 @@ public struct GroupSession<Client: GroupClient> {
     context.log.warning("Kafka reported an error", more > 0 ? repeated : ["error": "\(error)"])
   }
 
-  // MARK: Steps
+  // MARK: Actions
 
   private mutating func perform(
-    _ step: Membership<TopicPartition>.Step, _ now: UInt64
+    _ action: GroupMachine<TopicPartition>.Action, _ now: UInt64
   ) -> Task? {
-    switch step {
-    case .begin(let partitions, let atFirstRecord):
-      epoch &+= 1
-      return .assigned(
-        GroupAssignment(partitions: partitions, atFirstRecord: atFirstRecord, epoch: epoch))
+    switch action {
+    case .begin(let assignment): return .assigned(assignment)
     case .drain(let deadline, let isLost, let isLeaving):
       return .drain(deadline: deadline, isLost: isLost, isLeaving: isLeaving)
     case .abandon: return .abandon
-    case .release(let isCommitting, let isUnassigning):
-      release(isCommitting, isUnassigning, now)
-      return .released
-    case .retire:
-      client.retire()
-      return nil
-    case .rejoin:
-      rejoin(now)
-      return nil
+    case .unassign(let isAwaited, let isOver):
+      unassign(isAwaited, isOver, now)
+      return .unassigned
+    case .forget(let partitions): return .forget(partitions)
+    case .commit(let plans, let isRepeat): commit(plans, isRepeat, now)
+    case .commitLast(let plans):
+      if let taken = commits.last(plans, client) {
+        machine.answered(taken)
+      } else {
+        machine.failedToCommit()
+      }
+    case .askCommitted(let partitions): askCommitted(partitions)
+    case .askEnds(let partitions): alarm?.ask(partitions)
+    case .retire: client.retire()
+    case .rejoin: rejoin(now)
     case .leave:
       client.close(timeoutMilliseconds: context.signals.isFastShutdown ? 1_000 : 10_000)
       alarm?.close()
-      return nil
     }
+    return nil
   }
 
-  private mutating func release(_ isCommitting: Bool, _ isUnassigning: Bool, _ now: UInt64) {
-    if isCommitting { commits.last(client, now: now) }
-    alarm?.released()
-    doubted = [:]
-    if isUnassigning { unassign() }
+  private mutating func commit(
+    _ plans: [PlannedCommit<TopicPartition>], _ isRepeat: Bool, _ now: UInt64
+  ) {
+    commits.report(refused: machine.refusedPartitions, isRepeat: isRepeat, now)
+    if !plans.isEmpty, !commits.send(plans, client, now) { machine.failedToCommit() }
+  }
+
+  private mutating func askCommitted(_ partitions: [TopicPartition]) {
+    guard let offsets = try? client.committed(partitions, timeoutMilliseconds: 1_000) else {
+      return
+    }
+    machine.committed(offsets.map { ($0.partition, $0.offset) })
+  }
+
+  private mutating func unassign(_ isAwaited: Bool, _ isOver: Bool, _ now: UInt64) {
+    commits.unassigned()
+    if isAwaited {
+      do throws(KafkaError) {
+        try client.unassign()
+      } catch {
+        // Closing gives them back as well.
+        if !hasLeft { failure = failure ?? ServiceFailure("\(error)") }
+      }
+    }
     // What is begun again at once was not given back, and who leaves has no partitions to speak of.
-    guard steps.isEmpty || steps == [.retire] else { return }
+    guard isOver else { return }
     context.log.info("partitions given back", ["milliseconds": "\(now - heardAt)"])
     notePartitions([])
   }
@@ -233,16 +242,7 @@ public struct GroupSession<Client: GroupClient> {
     } catch {
       // The same settings made a client before: memory, threads or descriptors are short.
       context.log.warning("cannot join the group again; retrying", ["error": "\(error)"])
-      steps += membership.expelled(patience: 0, delay: 1_000, now: now)
-    }
-  }
-
-  private mutating func unassign() {
-    do throws(KafkaError) {
-      try client.unassign()
-    } catch {
-      // Closing gives them back as well.
-      if !membership.hasLeft { failure = failure ?? ServiceFailure("\(error)") }
+      machine.failedToRejoin(now: now)
     }
   }
 
@@ -252,7 +252,7 @@ public struct GroupSession<Client: GroupClient> {
   ///
   /// - Returns: nil when it did not answer; then the assignment comes again.
   public mutating func committed(
-    _ assignment: GroupAssignment, now: UInt64
+    _ assignment: GroupAssignment<TopicPartition>, now: UInt64
   ) -> [CommittedOffset]? {
     do throws(KafkaError) {
       return try client.committed(assignment.partitions, timeoutMilliseconds: 5_000).map {
@@ -267,28 +267,29 @@ public struct GroupSession<Client: GroupClient> {
 
   /// The answer to `assigned`: begins to fetch.
   ///
+  /// - Parameter sources: the places of the partitions, where the machine has the offsets of their records.
   /// - Returns: whether that was possible; otherwise the assignment comes again, and what `starts` says can be handed
   ///   over (`handOver`).
   public mutating func begin(
-    _ starts: [GroupStart], of assignment: GroupAssignment, now: UInt64
+    _ starts: [GroupStart<TopicPartition>], sources: [Source] = [], now: UInt64
   ) -> Bool {
-    commits.begin(starts, epoch: assignment.epoch)
+    machine.begin(starts, sources: sources)
     do throws(KafkaError) {
-      try client.assign(starts.map(\.start))
+      try client.assign(starts.map(PartitionStart.init))
     } catch {
       // Whether this heals is for the group to say, which it does as an event.
       postpone("cannot start the partitions; retrying", error, now)
       return false
     }
-    watch(starts, assignment.atFirstRecord)
-    membership.began(true, now: now)
+    machine.began(true, now: now)
+    let partitions = starts.map(\.partition)
     context.log.info(
       "partitions assigned",
-      ["count": "\(assignment.partitions.count)", "milliseconds": "\(now - heardAt)"])
+      ["count": "\(partitions.count)", "milliseconds": "\(now - heardAt)"])
     context.log.debug(
       "assigned partitions",
-      ["partitions": assignment.partitions.map { "\($0)" }.joined(separator: " ")])
-    notePartitions(assignment.partitions)
+      ["partitions": partitions.map { "\($0)" }.joined(separator: " ")])
+    notePartitions(partitions)
     context.reportReady()
     return true
   }
@@ -296,18 +297,7 @@ public struct GroupSession<Client: GroupClient> {
   private mutating func postpone(_ problem: String, _ error: KafkaError, _ now: UInt64) {
     counters.add(.beginningsFailed)
     context.log.warning(problem, ["error": "\(error)"])
-    membership.began(false, now: now)
-  }
-
-  private mutating func watch(_ starts: [GroupStart], _ remade: Set<TopicPartition>) {
-    alarm?.assigned(starts.filter { $0.start.offset == nil }.map(\.start.partition))
-    for start in starts {
-      if let next = start.resume.next { alarm?.assigned(start.start.partition, at: next) }
-      // Of the others the consumer looks the group's offset up, and the alarm as well; or their log is another one.
-      if start.start.offset != nil, !remade.contains(start.start.partition) {
-        alarm?.begins(start.start.partition, committed: start.committed)
-      }
-    }
+    machine.began(false, now: now)
   }
 
   private mutating func notePartitions(_ partitions: [TopicPartition]) {
@@ -319,70 +309,40 @@ public struct GroupSession<Client: GroupClient> {
 
   // MARK: Progress
 
-  /// Whether it is time to note progress.
-  public func isCommitDue(now: UInt64) -> Bool { membership.isAssigned && commits.isDue(now: now) }
-
   /// How far partitions are done. What is said of an earlier assignment changes nothing.
   public mutating func note(_ progress: [PartitionProgress<TopicPartition>]) {
-    commits.note(progress)
+    machine.note(progress)
   }
 
-  /// After `released`, or when an assignment could not be begun: what is done in the partitions goes into `memory`. What
+  /// After `unassigned`, or when an assignment could not be begun: what is done in the partitions goes into `memory`. What
   /// is not handed over is forgotten with the next assignment.
   public mutating func handOver(to memory: inout CompletionMemory<TopicPartition>) {
-    commits.handOver(to: &memory)
+    machine.handOver(to: &memory)
   }
-
-  // MARK: Logs
 
   /// Offsets did not come.
   public mutating func jumped(
     _ partition: TopicPartition, epoch: UInt32, _ offsets: Range<Int64>
   ) {
-    if epoch == self.epoch { alarm?.jumped(partition, offsets) }
+    machine.jumped(partition, epoch: epoch, offsets)
   }
 
-  /// Offsets below one that was read came again. That may be the same log, read again from its start, as after an
-  /// answer that an offset is out of range: the broker is asked.
+  /// Offsets below one that was read came again.
   public mutating func wentBack(
     _ partition: TopicPartition, epoch: UInt32, from expected: Int64
   ) {
-    guard epoch == self.epoch, doubted.updateValue(expected, forKey: partition) != expected else {
-      return
+    machine.wentBack(partition, epoch: epoch, from: expected)
+  }
+}
+
+extension PartitionStart {
+  /// The same as a consumer is told.
+  fileprivate init(_ start: GroupStart<TopicPartition>) {
+    switch start.position {
+    case .committed: self.init(start.partition, offset: nil)
+    case .firstRecord: self.init(start.partition, offset: PartitionStart.firstRecord)
+    case .offset(let offset): self.init(start.partition, offset: offset)
     }
-    alarm?.assigned(partition, at: expected)
-  }
-
-  /// The first record of an assignment lies below the place where reading was to begin: the log starts again there.
-  ///
-  /// - Returns: false for an earlier assignment.
-  public mutating func restarted(_ partition: TopicPartition, epoch: UInt32) -> Bool {
-    guard epoch == self.epoch else { return false }
-    commits.restart(partition, epoch: epoch)
-    return true
-  }
-
-  /// The logs of these partitions are other ones than were read: everything is given back and begun again, they at
-  /// their first records.
-  public mutating func remade(_ partitions: [TopicPartition], now: UInt64) {
-    guard !partitions.isEmpty, !membership.hasLeft else { return }
-    context.log.error(
-      "log truncated or topic recreated; reading from its start",
-      ["partitions": partitions.map { "\($0)" }.joined(separator: " ")])
-    // What was done in the old log says nothing about the new one, neither to the group nor to us.
-    for partition in partitions { commits.forget(partition) }
-    forgotten += partitions
-    steps += membership.remade(Set(partitions), now: now)
-  }
-
-  private mutating func lookAtLogs(_ now: UInt64) {
-    let client = self.client
-    defer {
-      for (partition, offsets) in alarm?.drainLosses() ?? [] { commits.lost(partition, offsets) }
-    }
-    guard let strange = alarm?.turn(client), !strange.isEmpty else { return }
-    forgotten += strange
-    remade(strange.filter { doubted[$0] != nil }, now: now)
   }
 }
 

@@ -75,7 +75,7 @@ public enum KafkaMetrics {
   public static let assignmentsLost = Metric(
     "martlet_kafka_assignments_lost_total", .counter,
     event: "partitions revoked",
-    "Times that the group gave partitions away before this process had released them.")
+    "Times that the group gave partitions away before this process had given them back.")
   static let beginningsFailed = Metric(
     "martlet_kafka_assignments_failed_total", .counter,
     event: "cannot start the partitions; retrying",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
 import Contract
 import EventLoop
 import Gateways
@@ -24,7 +25,7 @@ extension SignerWorker {
       case .begun(let partitions): begin(partitions)
       case .drain: stopMinting()
       case .abandon: withdrawOutstanding()
-      case .released: break
+      case .unassigned: break
       }
     }
   }

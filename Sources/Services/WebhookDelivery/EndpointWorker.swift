@@ -268,7 +268,7 @@ final class EndpointWorker {
       switch task {
       case .begun(let partitions): machine.begin(partitions.map { member.source($0) })
       case .drain: machine.drain()
-      case .abandon, .released: giveUp()
+      case .abandon, .unassigned: giveUp()
       }
     }
   }

@@ -83,7 +83,7 @@ import Testing
     #expect(machine.next(now: 1, isVerified: true, outstanding: 0) == .complete)
     machine.marksAreRefuted()
     #expect(machine.next(now: 90_000, isVerified: true, outstanding: 0) == nil && !machine.hasRoom)
-    machine.release()
+    machine.unassigned()
     machine.begin([0], now: 90_000)
     #expect(machine.next(now: 90_000, isVerified: true, outstanding: 0) == .verify)
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import ConsumerGroup
 import Kafka
 import Random
 import Settings
 import Telemetry
 import Testing
 
+@testable import ConsumerGroup
 @testable import ServiceKit
 
 /// The shell that all services share, against a model of a group: assignments, revocations, losses, logs that are made
@@ -22,19 +22,19 @@ import Testing
   }
 
   /// So that the test above is about something.
-  @Test func `the seeds contain releases, losses, new producers and commits`() throws {
-    var (releases, losses, remade, remembered, commits, rejoins) = (0, 0, 0, 0, 0, 0)
+  @Test func `the seeds contain drains, losses, new producers and commits`() throws {
+    var (drains, losses, remade, remembered, commits, rejoins) = (0, 0, 0, 0, 0, 0)
     for seed in 1_000..<1_040 as Range<UInt64> {
       var world = try SessionWorld(seed: seed, name: seed % 2 == 0 ? "one" : nil)
       for _ in 0..<600 where world.problem == nil && !world.session.hasLeft { world.step() }
-      releases += world.releases
+      drains += world.drains
       losses += world.losses
       remade += world.remade
       remembered += world.remembered
       commits += world.model.commits.count
       rejoins += world.model.rejoins
     }
-    #expect(releases > 400 && losses > 50 && remade > 50 && remembered > 100 && commits > 100)
+    #expect(drains > 400 && losses > 50 && remade > 50 && remembered > 100 && commits > 100)
     #expect(rejoins > 20)
   }
 
@@ -96,7 +96,7 @@ private struct SessionWorld {
   private var isResuming = false
   /// Reports that are late.
   private var late: [PartitionProgress<TopicPartition>] = []
-  private(set) var (releases, losses, remade, remembered) = (0, 0, 0, 0)
+  private(set) var (drains, losses, remade, remembered) = (0, 0, 0, 0)
 
   init(seed: UInt64, name: String? = nil) throws {
     random = SeededGenerator(seed: seed ^ 0x5e55)
@@ -220,7 +220,7 @@ private struct SessionWorld {
     places[partition]!.isOld = true
     isResuming = true
     remade += 1
-    session.remade([partition], now: now)
+    session.machine.remade([partition], now: now)
   }
 
   // MARK: The session's tasks
@@ -237,18 +237,18 @@ private struct SessionWorld {
       case .abandon:
         if !owesDrained { model.fail("gives up what is not under way") }
         drained()
-      case .released: released()
+      case .unassigned: unassigned()
       case .forget(let partitions): for partition in partitions { memory.forget(partition) }
       }
     }
     if session.isDraining != owesDrained { model.fail("waits although nothing is open") }
   }
 
-  private mutating func begin(_ assignment: GroupAssignment) {
+  private mutating func begin(_ assignment: GroupAssignment<TopicPartition>) {
     if !places.isEmpty || owesDrained { model.fail("begins before it has given back") }
     if session.isLeaving { model.fail("begins while it leaves") }
     guard let committed = session.committed(assignment, now: now) else { return }
-    var starts: [GroupStart] = []
+    var starts: [GroupStart<TopicPartition>] = []
     var resumes: [TopicPartition: ResumePoint] = [:]
     for entry in committed {
       let map =
@@ -260,7 +260,7 @@ private struct SessionWorld {
       starts.append(
         GroupStart(entry.partition, committed: entry.offset, resume, isNews: isNews))
     }
-    guard session.begin(starts, of: assignment, now: now) else {
+    guard session.begin(starts, now: now) else {
       return session.handOver(to: &memory)
     }
     isResuming = false
@@ -278,8 +278,7 @@ private struct SessionWorld {
       : OffsetLedger(nextOffset: next, completedAbove: resume.completedAbove)
     places[partition] = Place(ledger: ledger, epoch: epoch)
     guard isOtherLog else { return }
-    if !session.restarted(partition, epoch: epoch) { model.fail("does not know its assignment") }
-    if session.restarted(partition, epoch: epoch &- 1) { model.fail("believes an earlier one") }
+    session.machine.restarted(partition, epoch: epoch)
     memory.forget(partition)
   }
 
@@ -289,8 +288,8 @@ private struct SessionWorld {
     session.drained(now: now)
   }
 
-  private mutating func released() {
-    releases += 1
+  private mutating func unassigned() {
+    drains += 1
     if owesDrained { model.fail("gives back before all is drained") }
     let (known, ours) = (model.known, places)
     places = [:]

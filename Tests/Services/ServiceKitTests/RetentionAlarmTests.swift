@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
 import EmbeddedKafka
 import EventLoop
 import Kafka
@@ -30,29 +31,26 @@ import Testing
     let partitions = (0..<12 as Range<Int32>).map {
       TopicPartition(topic: fixture.prefix + "slow", partition: $0)
     }
-    let wakeup = Wakeup()
-    let consumer = try KafkaGroupConsumer(
-      fixture.configuration, group: fixture.prefix + "group", topics: [fixture.prefix + "slow"],
-      wakeup: wakeup)
-    defer { consumer.close() }
     let plan = GroupPlan(
       group: "group", topics: [], instanceID: nil, commitInterval: 100, rebalancePatience: 100,
       stopPatience: 100, cost: "reads them again")
-    var alarm = try RetentionAlarm(context(), plan, fixture.configuration, wakeup: wakeup)
+    let alarm = try RetentionAlarm(context(), plan, fixture.configuration, wakeup: Wakeup())
     defer { alarm.close() }
     let slowness: Int32 = 2_000
     fixture.broker!.setRoundTrip(milliseconds: slowness)
-    // Their logs are empty: somebody has committed what is gone.
-    for partition in partitions { alarm.assigned(partition, at: 5) }
     let begin = MonotonicClock.milliseconds()
-    for _ in 0..<50 { #expect(alarm.turn(consumer).isEmpty) }
+    alarm.ask(partitions)
+    for _ in 0..<50 { #expect(alarm.takeAnswer() == nil) }
     #expect(MonotonicClock.milliseconds() - begin < UInt64(slowness))
     fixture.broker!.setRoundTrip(milliseconds: 0)
-    var cut: Set<TopicPartition> = []
+    var known: Set<TopicPartition> = []
     #expect(
       eventually(withinMilliseconds: 20_000) {
-        cut.formUnion(alarm.turn(consumer))
-        return cut.count == partitions.count
+        // What a broker did not answer in time is missing, and is asked for again.
+        guard let ends = alarm.takeAnswer() else { return false }
+        known.formUnion(ends.keys)
+        if known.count < partitions.count { alarm.ask(partitions) }
+        return known.count == partitions.count
       })
   }
 }

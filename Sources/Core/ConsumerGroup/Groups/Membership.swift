@@ -19,9 +19,10 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     case drain(deadline: UInt64, isLost: Bool, isLeaving: Bool)
     /// The time is up: give up what is not finished.
     case abandon
-    /// Let go of the partitions. `commits`: what is done is committed before; `unassigns`: the group waits for an
-    /// answer.
-    case release(commits: Bool, unassigns: Bool)
+    /// Commit what is done: the partitions are still ours.
+    case commit
+    /// The partitions are not ours any more. `isAwaited`: the group waits to hear so.
+    case unassign(isAwaited: Bool)
     /// The client is of no further use: end it. `rejoin` follows, unless the process is to stop.
     case retire
     /// Join the group again, with a new client.
@@ -44,13 +45,13 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
   }
 
   private enum Goal: Equatable {
-    case release
+    case unassign
     /// Everything is begun again without the group noticing.
     case resume
     /// A new client joins, after so many milliseconds.
     case rejoin(after: UInt64)
-    /// `unassigns`: the group has taken the partitions back meanwhile.
-    case leave(unassigns: Bool)
+    /// `isAwaited`: the group has taken the partitions back meanwhile.
+    case leave(isAwaited: Bool)
   }
 
   private struct Drain: Equatable {
@@ -129,9 +130,9 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     let deadline = isLost ? now : now + rebalancePatience
     switch state {
     case .idle, .waiting, .beginning, .assigned:
-      return drain(Drain(deadline: deadline, isLost: isLost, goal: .release))
+      return drain(Drain(deadline: deadline, isLost: isLost, goal: .unassign))
     case .draining(let partitions, var drain):
-      drain.goal = drain.isLeaving ? .leave(unassigns: true) : .release
+      drain.goal = drain.isLeaving ? .leave(isAwaited: true) : .unassign
       drain.isLost = drain.isLost || isLost
       drain.deadline = min(drain.deadline, deadline)
       return self.drain(drain, of: partitions)
@@ -151,7 +152,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     case .idle, .waiting, .beginning, .assigned:
       return drain(Drain(deadline: deadline, isLost: true, goal: .rejoin(after: delay)))
     case .draining(let partitions, var drain):
-      drain.goal = drain.isLeaving ? .leave(unassigns: true) : .rejoin(after: delay)
+      drain.goal = drain.isLeaving ? .leave(isAwaited: true) : .rejoin(after: delay)
       drain.isLost = true
       drain.deadline = min(drain.deadline, deadline)
       return self.drain(drain, of: partitions)
@@ -181,7 +182,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
   public mutating func stop(patience: UInt64, isLost: Bool = false, now: UInt64) -> [Step] {
     switch state {
     case .idle, .waiting, .beginning, .assigned, .away:
-      let goal = Goal.leave(unassigns: isWaitingForAnswer)
+      let goal = Goal.leave(isAwaited: isWaitingForAnswer)
       return drain(Drain(deadline: now + patience, isLost: isLost, goal: goal))
     case .draining(let partitions, var drain) where isLost && !drain.isLost:
       drain.isLost = true
@@ -203,19 +204,18 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
   /// Nothing is under way any more, or it was given up: the answer to `drain` or `abandon`.
   public mutating func drained(now: UInt64) -> [Step] {
     guard case .draining(let partitions, let drain) = state else { return [] }
-    let commits = !drain.isLost
+    let commit: [Step] = drain.isLost ? [] : [.commit]
     switch drain.goal {
-    case .release:
+    case .unassign:
       (state, remadeLogs) = (.idle, [])
-      return [.release(commits: commits, unassigns: true)]
-    case .resume:
-      return [.release(commits: commits, unassigns: true)] + begin(partitions)
+      return commit + [.unassign(isAwaited: true)]
+    case .resume: return commit + [.unassign(isAwaited: true)] + begin(partitions)
     case .rejoin(let delay):
       (state, remadeLogs) = (.away(until: now + delay), [])
-      return [.release(commits: false, unassigns: false), .retire]
-    case .leave(let unassigns):
+      return [.unassign(isAwaited: false), .retire]
+    case .leave(let isAwaited):
       state = .left
-      return [.release(commits: commits, unassigns: unassigns), .leave]
+      return commit + [.unassign(isAwaited: isAwaited), .leave]
     }
   }
 

@@ -58,7 +58,7 @@ public struct AppTable: Sendable {
   /// Notes that somebody does not serve the app any more.
   ///
   /// - Returns: the app's row; nil when no credential ever claimed it.
-  mutating func release(_ app: String, by claimant: Int) -> Int? {
+  mutating func disclaim(_ app: String, by claimant: Int) -> Int? {
     let row = row(of: Self.hash(app.utf8.span))
     guard row >= 0 else { return nil }
     rows[row].claimants.removeAll { $0 == Int32(claimant) }

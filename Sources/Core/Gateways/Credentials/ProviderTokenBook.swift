@@ -264,7 +264,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     // Not for the choice any more.
     wasUsable[index] = false
     for app in entries[index].apps where app != "*" {
-      if let row = apps.release(app, by: index) { choose(row) }
+      if let row = apps.disclaim(app, by: index) { choose(row) }
     }
     guard entries[index].apps.contains("*") else { return }
     stars.removeAll { $0 == index }

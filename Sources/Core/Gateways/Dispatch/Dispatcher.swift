@@ -270,22 +270,22 @@ public struct Dispatcher: ~Copyable, Sendable {
 
   /// The partitions are asked back: nothing more is taken, what waits unsent is dropped (its next owner sends it), and
   /// what is in flight gets until the deadline (monotonic milliseconds).
-  public mutating func release(until deadline: UInt64) {
-    work.release(until: deadline)
+  public mutating func drain(until deadline: UInt64) {
+    work.drain(until: deadline)
     destinations.handBack(&work)
     work.handBackEarly()
     takeTurns()
   }
 
-  /// A release under way has less time than it was told.
-  public mutating func shortenRelease(until deadline: UInt64) {
-    work.shortenRelease(until: deadline)
+  /// A drain under way has less time than it was told.
+  public mutating func shortenDrain(until deadline: UInt64) {
+    work.shortenDrain(until: deadline)
   }
 
-  /// The same as `release`, and nothing is given to the loop afterwards.
+  /// The same as `drain`, and nothing is given to the loop afterwards.
   public mutating func stop(until deadline: UInt64) {
     work.stop()
-    release(until: deadline)
+    drain(until: deadline)
   }
 
   /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.

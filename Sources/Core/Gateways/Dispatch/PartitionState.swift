@@ -117,7 +117,7 @@ public struct PartitionState: Sendable {
   ///
   /// - Parameter written: the record's timestamp.
   mutating func due(written: Int64, wall: Int64, now: UInt64, random: UInt64) -> UInt64 {
-    pacing?.release(written: written, wall: wall, now: now, random: random) ?? 0
+    pacing?.pace(written: written, wall: wall, now: now, random: random) ?? 0
   }
 
   /// The class by which its records share the streams.

@@ -25,7 +25,7 @@ struct Partitions: Sendable {
   /// Outcomes and other records that Kafka has not acknowledged yet.
   private(set) var unacknowledged = 0
   /// Until when to wait for answers, once the partitions were asked back (monotonic milliseconds).
-  private var releaseDeadline: UInt64?
+  private var drainDeadline: UInt64?
   /// They were asked back for good.
   private(set) var isStopping = false
 
@@ -44,26 +44,26 @@ struct Partitions: Sendable {
     return all.count - 1
   }
 
-  // MARK: Giving back
+  // MARK: Draining
 
   /// Nobody has asked for them back.
-  var isFeeding: Bool { releaseDeadline == nil }
+  var isFeeding: Bool { drainDeadline == nil }
 
   /// They are asked back.
-  mutating func release(until deadline: UInt64) { releaseDeadline = deadline }
+  mutating func drain(until deadline: UInt64) { drainDeadline = deadline }
 
-  /// A release under way has less time than it was told.
-  mutating func shortenRelease(until deadline: UInt64) {
-    if !isFeeding { releaseDeadline = deadline }
+  /// A drain under way has less time than it was told.
+  mutating func shortenDrain(until deadline: UInt64) {
+    if !isFeeding { drainDeadline = deadline }
   }
 
   /// They are asked back, and none comes any more.
   mutating func stop() { isStopping = true }
 
   /// True if the partitions are to be given back now: nothing of theirs is open any more, or time is up.
-  func isReleaseDue(now: UInt64) -> Bool {
-    guard let releaseDeadline else { return false }
-    return all.allSatisfy(\.isDrained) || now >= releaseDeadline
+  func isHandOverDue(now: UInt64) -> Bool {
+    guard let drainDeadline else { return false }
+    return all.allSatisfy(\.isDrained) || now >= drainDeadline
   }
 
   /// Gives all back: the assignment is over.
@@ -91,7 +91,7 @@ struct Partitions: Sendable {
     ready.removeAll()
     retries.removeAll()
     epoch &+= 1
-    if !isStopping { releaseDeadline = nil }
+    if !isStopping { drainDeadline = nil }
   }
 
   /// A push is given up unsent: its partition's next owner sends the record.

@@ -73,8 +73,8 @@ struct Shares: Sendable {
   }
 
   /// It gives the slot back.
-  mutating func released(_ destination: Int32, partition: Int?) {
-    fairness.released(Int(destination))
+  mutating func freed(_ destination: Int32, partition: Int?) {
+    fairness.freed(Int(destination))
     if let partition { partitions[partition].open.remove(Int(destination)) }
   }
 

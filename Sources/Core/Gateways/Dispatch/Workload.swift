@@ -72,9 +72,9 @@ struct Workload: Sendable {
   mutating func signalled(_ partition: Int) { partitions.signalled(partition) }
   mutating func signalledAll() { partitions.signalledAll() }
   mutating func foundEmpty(_ partition: Int) { partitions.foundEmpty(partition) }
-  mutating func release(until deadline: UInt64) { partitions.release(until: deadline) }
-  mutating func shortenRelease(until deadline: UInt64) {
-    partitions.shortenRelease(until: deadline)
+  mutating func drain(until deadline: UInt64) { partitions.drain(until: deadline) }
+  mutating func shortenDrain(until deadline: UInt64) {
+    partitions.shortenDrain(until: deadline)
   }
   mutating func stop() { partitions.stop() }
   mutating func acknowledged(_ origin: Origin) { partitions.acknowledged(origin) }
@@ -102,7 +102,7 @@ struct Workload: Sendable {
 
   /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
   mutating func handOver() -> [HandedOverPartition]? {
-    guard partitions.isReleaseDue(now: turn.now) else { return nil }
+    guard partitions.isHandOverDue(now: turn.now) else { return nil }
     let given = partitions.handOver(
       unfinished: partitions.isStopping ? [] : pushes.ids(of: partitions))
     shares.removePartitions()
@@ -291,16 +291,16 @@ struct Workload: Sendable {
   /// The push takes a slot of this destination from now on, of no other.
   mutating func hold(_ slot: UInt32, for destination: Int32) {
     guard pushes[slot].destination != destination else { return }
-    release(slot)
+    discount(slot)
     pushes[slot].count(for: destination)
     shares.took(destination, partition: partitions.place(of: pushes[slot].origin))
   }
 
   /// The push gives its slot back.
-  private mutating func release(_ slot: UInt32) {
+  private mutating func discount(_ slot: UInt32) {
     let destination = pushes[slot].discount()
     guard destination >= 0 else { return }
-    shares.released(destination, partition: partitions.place(of: pushes[slot].origin))
+    shares.freed(destination, partition: partitions.place(of: pushes[slot].origin))
   }
 
   /// True if a push may go now; if not it waits for the one before it, or its device has too many.
@@ -454,7 +454,7 @@ struct Workload: Sendable {
   /// Frees the slot, and what the push had taken up. If it had its device's turn, the next one's begins.
   private mutating func free(_ slot: UInt32) {
     if pushes[slot].endTurn(), let next = devices.leave(slot) { pushes[next].beginTurn() }
-    release(slot)
+    discount(slot)
     pushes.put(slot)
   }
 }

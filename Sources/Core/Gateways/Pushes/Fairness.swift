@@ -130,7 +130,7 @@ public struct Fairness: Sendable {
   }
 
   /// A push of the destination gives its slot back.
-  public mutating func released(_ destination: Int) {
+  public mutating func freed(_ destination: Int) {
     destinations[destination].taken -= 1
     precondition(destinations[destination].taken >= 0, "a slot was given back that was not taken")
     if destinations[destination].taken == 0 { recovered(destination) }

@@ -42,7 +42,7 @@ public struct RetryPacing: Sendable {
   ///   - wall: the time of day, as `written`.
   ///   - now: monotonic milliseconds.
   ///   - random: any 64 random bits.
-  public mutating func release(
+  public mutating func pace(
     written: Int64, wall: Int64, now: UInt64, random: UInt64
   ) -> UInt64 {
     let due = due(written, wall: wall, now: Int64(now))

@@ -22,7 +22,7 @@ import Testing
       ])
     #expect(!member.isAssigned && member.isDraining && !member.takesEvents)
     #expect(member.tick(now: 1_099) == [])
-    #expect(member.drained(now: 1_099) == [.release(commits: true, unassigns: true)])
+    #expect(member.drained(now: 1_099) == [.commit, .unassign(isAwaited: true)])
     #expect(!member.isDraining && member.takesEvents)
     #expect(member.assigned([2], now: 1_200) == [.begin([2], atFirstRecord: [])])
   }
@@ -32,7 +32,7 @@ import Testing
     _ = member.revoked(isLost: false, now: 1_000)
     #expect(member.tick(now: 1_100) == [.abandon])
     #expect(member.tick(now: 1_200) == [])
-    #expect(member.drained(now: 1_200) == [.release(commits: true, unassigns: true)])
+    #expect(member.drained(now: 1_200) == [.commit, .unassign(isAwaited: true)])
     #expect(member.drained(now: 1_200) == [])
   }
 
@@ -43,7 +43,7 @@ import Testing
         .drain(deadline: 1_000, isLost: true, isLeaving: false)
       ])
     #expect(member.tick(now: 1_000) == [.abandon])
-    #expect(member.drained(now: 1_000) == [.release(commits: false, unassigns: true)])
+    #expect(member.drained(now: 1_000) == [.unassign(isAwaited: true)])
   }
 
   @Test func `a member that has lost its place commits nothing and joins again, after a while`() {
@@ -53,7 +53,7 @@ import Testing
         .drain(deadline: 150, isLost: true, isLeaving: false)
       ])
     #expect(member.tick(now: 150) == [.abandon])
-    #expect(member.drained(now: 160) == [.release(commits: false, unassigns: false), .retire])
+    #expect(member.drained(now: 160) == [.unassign(isAwaited: false), .retire])
     #expect(!member.takesEvents && !member.isDraining && member.tick(now: 1_159) == [])
     #expect(member.tick(now: 1_160) == [.rejoin])
     #expect(member.tick(now: 1_161) == [] && member.takesEvents)
@@ -68,7 +68,7 @@ import Testing
       member.stop(patience: 5_000, now: 10) == [
         .drain(deadline: 5_010, isLost: false, isLeaving: true)
       ])
-    #expect(member.drained(now: 10) == [.release(commits: true, unassigns: false), .leave])
+    #expect(member.drained(now: 10) == [.commit, .unassign(isAwaited: false), .leave])
   }
 
   @Test
@@ -79,7 +79,7 @@ import Testing
       member.expelled(patience: 50, delay: 1_000, now: 10) == [
         .drain(deadline: 60, isLost: true, isLeaving: true)
       ])
-    #expect(member.drained(now: 20) == [.release(commits: false, unassigns: true), .leave])
+    #expect(member.drained(now: 20) == [.unassign(isAwaited: true), .leave])
   }
 
   @Test func `partitions that cannot be begun are tried again, until the group takes them back`() {
@@ -93,7 +93,7 @@ import Testing
       member.revoked(isLost: false, now: 700) == [
         .drain(deadline: 800, isLost: false, isLeaving: false)
       ])
-    #expect(member.drained(now: 700) == [.release(commits: true, unassigns: true)])
+    #expect(member.drained(now: 700) == [.commit, .unassign(isAwaited: true)])
     #expect(member.tick(now: 9_000) == [])
   }
 
@@ -103,7 +103,7 @@ import Testing
     #expect(member.remade([1], now: 10) == [])
     #expect(
       member.drained(now: 20) == [
-        .release(commits: true, unassigns: true), .begin([1, 2], atFirstRecord: [1, 2]),
+        .commit, .unassign(isAwaited: true), .begin([1, 2], atFirstRecord: [1, 2]),
       ])
     member.began(false, now: 20)
     #expect(member.tick(now: 520) == [.begin([1, 2], atFirstRecord: [1, 2])])
@@ -126,7 +126,7 @@ import Testing
       member.revoked(isLost: false, now: 20) == [
         .drain(deadline: 120, isLost: false, isLeaving: true)
       ])
-    #expect(member.drained(now: 30) == [.release(commits: true, unassigns: true), .leave])
+    #expect(member.drained(now: 30) == [.commit, .unassign(isAwaited: true), .leave])
     #expect(member.hasLeft && !member.takesEvents)
   }
 
@@ -136,7 +136,7 @@ import Testing
     _ = member.stop(patience: 5_000, now: 0)
     #expect(member.fastShutdown(now: 10) == [.drain(deadline: 10, isLost: false, isLeaving: true)])
     #expect(member.tick(now: 10) == [.abandon])
-    #expect(member.drained(now: 10) == [.release(commits: true, unassigns: false), .leave])
+    #expect(member.drained(now: 10) == [.commit, .unassign(isAwaited: false), .leave])
   }
 
   @Test func `a member that can do nothing more commits nothing, whatever was under way`() {
@@ -145,14 +145,14 @@ import Testing
       idle.stop(patience: 0, isLost: true, now: 0) == [
         .drain(deadline: 0, isLost: true, isLeaving: true)
       ])
-    #expect(idle.drained(now: 0) == [.release(commits: false, unassigns: false), .leave])
+    #expect(idle.drained(now: 0) == [.unassign(isAwaited: false), .leave])
     var member = member()
     _ = member.stop(patience: 5_000, now: 0)
     #expect(
       member.stop(patience: 0, isLost: true, now: 10) == [
         .drain(deadline: 10, isLost: true, isLeaving: true)
       ])
-    #expect(member.drained(now: 10) == [.release(commits: false, unassigns: false), .leave])
+    #expect(member.drained(now: 10) == [.unassign(isAwaited: false), .leave])
   }
 
   // MARK: Every order of events
@@ -299,7 +299,10 @@ private struct MembershipWorld {
         }
         if now < deadline { problem = "gives up too early" }
         wasAbandoned = true
-      case .release(let commits, let unassigns): release(commits, unassigns, steps)
+      case .commit:
+        if deadline == nil || owesDrained { problem = "commits what it has not drained" }
+        if isLost { problem = "commits what is lost" }
+      case .unassign(let isAwaited): unassign(isAwaited, steps)
       case .retire:
         if isAway { problem = "ends its client twice" }
         (isAway, isReading, isRevoked, assignment) = (true, false, false, nil)
@@ -314,13 +317,10 @@ private struct MembershipWorld {
     }
   }
 
-  private mutating func release(
-    _ commits: Bool, _ unassigns: Bool, _ steps: [Membership<Int>.Step]
-  ) {
-    if deadline == nil || owesDrained { problem = "releases what it has not drained" }
-    if commits, isLost { problem = "commits what is lost" }
-    if isRevoked, !unassigns, !steps.contains(.retire) { problem = "does not answer the group" }
-    if unassigns {
+  private mutating func unassign(_ isAwaited: Bool, _ steps: [Membership<Int>.Step]) {
+    if deadline == nil || owesDrained { problem = "gives back what it has not drained" }
+    if isRevoked, !isAwaited, !steps.contains(.retire) { problem = "does not answer the group" }
+    if isAwaited {
       isReading = false
       if isRevoked { (assignment, isRevoked) = (nil, false) }
     }

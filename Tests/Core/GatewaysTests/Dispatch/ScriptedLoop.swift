@@ -342,13 +342,13 @@ final class ScriptedLoop {
 
   // MARK: Partitions are asked back
 
-  func release(within milliseconds: UInt64) {
-    dispatcher.release(until: now + milliseconds)
+  func drain(within milliseconds: UInt64) {
+    dispatcher.drain(until: now + milliseconds)
     perform()
   }
 
-  func shortenRelease(to milliseconds: UInt64) {
-    dispatcher.shortenRelease(until: now + milliseconds)
+  func shortenDrain(to milliseconds: UInt64) {
+    dispatcher.shortenDrain(until: now + milliseconds)
   }
 
   func stop(within milliseconds: UInt64) {

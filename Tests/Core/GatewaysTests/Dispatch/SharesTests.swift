@@ -45,7 +45,7 @@ import Testing
     var dispatcher = loop(settings)
     for number in 0..<6 { _ = take(UInt64(number % 2), Int64(number), &dispatcher) }
     #expect(dispatcher.work.shares.fairness.taken(by: 1) == 6)
-    dispatcher.release(until: 2_000)
+    dispatcher.drain(until: 2_000)
     #expect(dispatcher.work.shares.fairness.taken(by: 1) == 0 && dispatcher.work.pushes.count == 0)
   }
 

@@ -50,7 +50,7 @@ import Testing
     #expect(told.decide(1) == .wait)
     #expect(told.decide(2) == .take)
     #expect(told.fairness.reserve(of: 2_000) == 0, "2 is stuck")
-    told.fairness.released(1)
+    told.fairness.freed(1)
     #expect(told.decide(1) == .take)
   }
 
@@ -73,7 +73,7 @@ import Testing
     #expect(told.decide(1) == .take)
     for _ in 0..<1_900 { told.fairness.took(1) }
     #expect(told.decide(1) == .divert)
-    for _ in 0..<2_000 { told.fairness.released(1) }
+    for _ in 0..<2_000 { told.fairness.freed(1) }
     told.fairness.took(1)
     #expect(told.fairness.stuck == 0)
   }

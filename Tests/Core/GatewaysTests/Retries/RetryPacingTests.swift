@@ -17,7 +17,7 @@ import Testing
     let due = Int64(begun) + tier.delay
     var now = begun
     return (0..<count).map { _ in
-      let at = pacing.release(
+      let at = pacing.pace(
         written: wall, wall: wall + Int64(now - begun), now: now, random: random.next())
       now = max(now, at)
       return Int64(at) - due
@@ -64,7 +64,7 @@ import Testing
     var now: UInt64 = 1_000_000
     for number in 0..<100_000 {
       let written = wall + Int64(number / 5)
-      let at = pacing.release(
+      let at = pacing.pace(
         written: written, wall: wall + Int64(now) - 1_000_000, now: now, random: random.next())
       now = max(now, at)
       guard number > 50_000 else { continue }
@@ -80,7 +80,7 @@ import Testing
     func wave(at begun: UInt64) -> [UInt64] {
       var now = begun
       return (0..<500).map { _ in
-        let at = pacing.release(written: 0, wall: 900_000, now: now, random: random.next())
+        let at = pacing.pace(written: 0, wall: 900_000, now: now, random: random.next())
         now = max(now, at)
         return at
       }
@@ -100,7 +100,7 @@ import Testing
     let wall: Int64 = 1_790_000_000_000
     let latest = now + UInt64(tier.delay + 200)
     for stamp in [written, wall, written, .min, .max, written] {
-      let at = pacing.release(written: stamp, wall: wall, now: now, random: random.next())
+      let at = pacing.pace(written: stamp, wall: wall, now: now, random: random.next())
       #expect(at <= latest, "\(stamp)")
     }
   }
@@ -115,7 +115,7 @@ import Testing
     // A hundred records, one written each 10 ms; the clock steps when the tenth is read.
     for number in 0..<100 as Range<Int64> {
       let wall = begun + Int64(now) - 1_000_000 + (number >= 10 ? step : 0)
-      let at = pacing.release(
+      let at = pacing.pace(
         written: begun + 10 * number, wall: wall, now: now, random: random.next())
       now = max(now, at)
     }

@@ -5,7 +5,7 @@ import Gateways
 import Testing
 
 /// Partitions that are asked back, in a rebalance and for good, and what is committed. (`Partitions`, `Progress`)
-@Suite struct ReleaseTests {
+@Suite struct DrainTests {
   /// A loop with open pushes and others that wait.
   private func busy(_ reply: ScriptedReply = .accepted(after: 1_000)) -> ScriptedLoop {
     let loop = ScriptedLoop()
@@ -23,7 +23,7 @@ import Testing
   @Test func `what is open is awaited, what waits is handed back, nothing more is taken`() {
     let loop = busy()
     let unread = loop.unread()
-    loop.release(within: 3_000)
+    loop.drain(within: 3_000)
     #expect(loop.given == nil)
     #expect(loop.handedBack.count == 50 - 11 - unread)
     #expect(loop.run(within: 2_000) { loop.given != nil })
@@ -35,7 +35,7 @@ import Testing
   @Test
   func `time is up: partitions are given back with what is done, later answers change nothing`() {
     let loop = busy()
-    loop.release(within: 500)
+    loop.drain(within: 500)
     #expect(loop.run(within: 600) { loop.given != nil })
     #expect(done(loop)?.committable == 1)
     #expect(loop.held == 10)
@@ -44,10 +44,10 @@ import Testing
     #expect(loop.held == 0 && loop.unacknowledged == 0)
   }
 
-  @Test func `a release can be shortened while it goes on`() {
+  @Test func `a drain can be shortened while it goes on`() {
     let loop = busy()
-    loop.release(within: 60_000)
-    loop.shortenRelease(to: 200)
+    loop.drain(within: 60_000)
+    loop.shortenDrain(to: 200)
     #expect(loop.run(within: 300) { loop.given != nil })
     #expect(loop.held == 10)
   }
@@ -55,7 +55,7 @@ import Testing
   @Test func `outcomes that Kafka has not acknowledged are awaited, too`() {
     let loop = busy()
     loop.isAcknowledged = false
-    loop.release(within: 5_000)
+    loop.drain(within: 5_000)
     loop.run(milliseconds: 3_000)
     #expect(loop.endings.count == 11 && loop.given == nil)
     loop.isAcknowledged = true
@@ -66,7 +66,7 @@ import Testing
   @Test func `a push that fails while its partition is asked back is left to the next owner`() {
     let loop = busy()
     loop.answer { _ in .accepted }
-    loop.release(within: 3_000)
+    loop.drain(within: 3_000)
     let before = loop.handedBack.count
     loop.tell(.broken)
     #expect(loop.run(within: 3_000) { loop.given != nil })
@@ -76,7 +76,7 @@ import Testing
 
   @Test func `an answer that is final is no less final while the partition is asked back`() {
     let loop = busy(.reason(.badDeviceToken, after: 1_000))
-    loop.release(within: 3_000)
+    loop.drain(within: 3_000)
     #expect(loop.run(within: 3_000) { loop.given != nil })
     #expect(loop.count(.rejected) == 10 && done(loop)?.committable == 11)
   }
@@ -98,7 +98,7 @@ import Testing
     loop.answer { _ in .accepted(after: 1_000) }
     loop.produce(0..<20) { $0.device = 7 }
     #expect(loop.run { loop.requests.count == 1 })
-    loop.release(within: 3_000)
+    loop.drain(within: 3_000)
     #expect(loop.run(within: 2_000) { loop.given != nil })
     #expect(loop.requests.count == 1 && loop.endings.count == 1)
     #expect(loop.handedBack.count + loop.unread() == 19)
@@ -110,7 +110,7 @@ import Testing
     loop.answer { $0.push == 5 ? .hold : .accepted }
     loop.produce(0..<20)
     #expect(loop.runToEnd(of: 19))
-    loop.release(within: 100)
+    loop.drain(within: 100)
     #expect(loop.run(within: 1_000) { loop.given != nil })
     #expect(done(loop)?.committable == 5 && done(loop)?.completedAbove == [6..<20])
   }

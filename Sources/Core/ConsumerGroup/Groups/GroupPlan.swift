@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a service takes part in its group.
-public struct GroupPlan {
+/// The part that a service takes in its group.
+public struct GroupPlan: Sendable {
   public var group: String
   /// A record's `Source` names its topic by the place here.
   public var topics: [String]
