@@ -243,7 +243,7 @@ final class LoopModel: GroupProcess {
     where dispatcher.connection(id).machine.openStreams != connected.open.count {
       world.kafka.fail("streams are miscounted")
     }
-    for partition in passedOver.keys.sorted() {
+    for partition in passedOver.keys.sorted() where !remade.contains(partition) {
       passedOver[partition]! += 1
       if passedOver[partition]! > 100 {
         world.kafka.fail(
