@@ -39,7 +39,7 @@ struct GroupModel {
       for process in members where !process.member.isFenced { process.member.revoke(isLost: false) }
       phase = .revoking(until: now + 8_000)
     case .revoking(let deadline):
-      let isReady = members.allSatisfy { $0.member.isFenced || $0.member.hasReleased }
+      let isReady = members.allSatisfy { $0.member.isFenced || $0.member.hasUnassigned }
       guard isReady || now >= deadline else { return }
       assign(members)
       phase = .stable
@@ -48,7 +48,7 @@ struct GroupModel {
 
   private mutating func assign(_ members: [any GroupProcess]) {
     generation += 1
-    for process in members where !process.member.isFenced && !process.member.hasReleased {
+    for process in members where !process.member.isFenced && !process.member.hasUnassigned {
       process.member.isFenced = true
     }
     let there = members.filter { !$0.member.isFenced && !$0.member.isStopping }

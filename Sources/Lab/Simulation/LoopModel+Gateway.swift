@@ -202,7 +202,7 @@ extension LoopModel {
       model: ConnectionModel(
         address: address, isCertificate: isCertificate, mood: world.mood, now: world.now,
         &world.chance), address: peer)
-    noteConnect(id.pool, &world)
+    noteConnect(id.pool, to: address, &world)
   }
 
   /// What was given up or is to be closed ends with the turn.

@@ -79,12 +79,13 @@ extension LoopModel {
     acceptedAt[app] = now
   }
 
-  /// A destination that turns all connections away sees few of them.
-  func noteConnect(_ pool: Int32, _ world: inout World) {
-    connects[pool, default: []].append(world.now)
-    connects[pool]!.removeAll { world.now - $0 >= 30_000 }
-    if connects[pool]!.count > 5 + settings.pool.maximum {
-      world.kafka.fail("\(connects[pool]!.count) connects in 30 s without an accepted push")
+  /// A destination that turns all connections away sees few of them: each search tries every address once.
+  func noteConnect(_ pool: Int32, to address: Int, _ world: inout World) {
+    connects[pool, default: []].append((world.now, address))
+    connects[pool]!.removeAll { world.now - $0.at >= 30_000 }
+    let count = connects[pool]!.count { $0.address == address }
+    if count > 5 + settings.pool.maximum {
+      world.kafka.fail("\(count) connects to an address in 30 s without an accepted push")
     }
   }
 

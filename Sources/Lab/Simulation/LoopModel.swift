@@ -93,7 +93,7 @@ final class LoopModel: GroupProcess {
   /// When pushes were sent to a gateway that is unavailable, by pool.
   var sends: [Int32: [UInt64]] = [:]
   /// When connects began since a push was last accepted or a token came, by pool.
-  var connects: [Int32: [UInt64]] = [:]
+  var connects: [Int32: [(at: UInt64, address: Int)]] = [:]
   /// The newest offset of each device that was sent, by partition, in this assignment.
   var lastSent: [Int: [UInt64: Int64]] = [:]
 

@@ -51,7 +51,7 @@ struct MemberModel {
   /// The partitions whose ends were asked for, and when the answer is here.
   private var question: (partitions: [Int], answersAt: UInt64)?
   /// It has nothing that the group waits for.
-  private(set) var hasReleased = true
+  private(set) var hasUnassigned = true
   /// The group has gone on without it.
   var isFenced = false
   private var hasHeardLoss = false
@@ -81,7 +81,7 @@ struct MemberModel {
   }
 
   mutating func revoke(isLost: Bool) {
-    hasReleased = false
+    hasUnassigned = false
     events.append(.revoked(isLost: isLost))
   }
 
@@ -149,7 +149,7 @@ struct MemberModel {
     case .leave:
       if !isStopping { world.kafka.fail("a process left its group without being stopped") }
       world[kind].wantRebalance(at: world.now)
-      hasReleased = true
+      hasUnassigned = true
     }
     return nil
   }
@@ -170,7 +170,7 @@ struct MemberModel {
     machine.begin(starts, sources: sources)
     let isDone = !world.chance.oneIn(30)
     machine.began(isDone, now: world.now)
-    if isDone { hasReleased = false }
+    if isDone { hasUnassigned = false }
     return isDone
   }
 
@@ -179,7 +179,7 @@ struct MemberModel {
     if hasCommitted { judgeLast(world[kind], &world.kafka) }
     (positions, open) = ([], [:])
     onTheWay = nil
-    hasReleased = true
+    hasUnassigned = true
     if isFenced {
       (isFenced, hasHeardLoss) = (false, false)
       world[kind].wantRebalance(at: world.now + 100)

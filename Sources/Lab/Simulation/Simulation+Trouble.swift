@@ -252,14 +252,25 @@ extension Simulation {
     switch world.chance.below(4) {
     case 0: grow()
     case 1: remake(partition)
-    default:
-      let state = world.kafka[partition]
-      let low = max(state.low, state.base)
-      guard state.end > low else { return }
-      // Mostly what is done already; now and then what nobody has read.
-      let most = world.chance.oneIn(3) ? state.end : max(low, min(state.committed ?? 0, state.end))
-      world.kafka.cut(partition, below: low + Int64(world.chance.below(Int(most - low) + 1)))
+    case 2 where world.chance.oneIn(2): removeUnread()
+    default: removeDone(partition)
     }
+  }
+
+  /// Retention removes records that are done.
+  private mutating func removeDone(_ partition: Int) {
+    let state = world.kafka[partition]
+    let low = max(state.low, state.base)
+    let count = max(0, min(state.committed ?? 0, state.end) - low)
+    world.kafka.cut(partition, below: low + Int64(world.chance.below(Int(count) + 1)))
+  }
+
+  /// Retention removes records that nobody has read, of the partition that has the most of them, and all before them.
+  private mutating func removeUnread() {
+    let unread = world.kafka.partitions.map { max(0, $0.end - max($0.readTo, $0.low, $0.base)) }
+    guard let partition = unread.indices.max(by: { unread[$0] < unread[$1] }) else { return }
+    let end = world.kafka[partition].end
+    world.kafka.cut(partition, below: end - Int64(world.chance.below(Int(unread[partition]) + 1)))
   }
 
   private mutating func grow() {
