@@ -81,7 +81,7 @@ final class SimulatedSender {
 
   private func live(_ index: Int, now: Int64, random: inout SeededGenerator) {
     switch connections[index].machine.state {
-    case .connecting:
+    case .connecting, .negotiating:
       if now >= connections[index].connectsAt { connections[index].machine.connected() }
     case .closed, .draining:
       connections[index] = Connection(connectsAt: now + Int64(random.within(500...5_000)))

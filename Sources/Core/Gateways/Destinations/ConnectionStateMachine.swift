@@ -6,10 +6,10 @@ public import APNS
 /// when it has to go.
 ///
 /// ```
-/// connecting ─▶ priming ─▶ ready ─▶ draining ─▶ closed        any state ─▶ closed
-///     └────────(certificate)─▲ │       ▲
-///                              ▼       │
-///                            suspect ──┘   (back to ready when it answers)
+/// connecting ─▶ negotiating ─▶ priming ─▶ ready ─▶ draining ─▶ closed        any state ─▶ closed
+///                    └───────(certificate)─▲ │       ▲
+///                                            ▼       │
+///                                          suspect ──┘   (back to ready when it answers)
 /// ```
 ///
 /// Every stream that is opened ends with exactly one of `answered`, `refused` and `abandoned`. The owner draws
@@ -22,8 +22,10 @@ public struct ConnectionStateMachine: Sendable {
   }
 
   public enum State: UInt8, Sendable, CaseIterable {
-    /// No HTTP/2 connection yet. Leads to priming, ready, closed.
+    /// No TLS yet. Leads to negotiating, draining, closed.
     case connecting
+    /// TLS is up, SETTINGS are awaited. Leads to priming, ready, draining, closed.
+    case negotiating
     /// One stream at a time until APNs has accepted a push: with a provider token it allows no more, whatever
     /// SETTINGS say. Leads to ready, draining, suspect, closed.
     case priming
@@ -36,6 +38,22 @@ public struct ConnectionStateMachine: Sendable {
     case suspect
     /// Gone. Leads nowhere.
     case closed
+  }
+
+  /// The reason for which the connection takes no more requests.
+  public enum EndReason: UInt8, Sendable {
+    /// Another attempt of its search takes requests.
+    case beaten
+    /// It was not ready in time.
+    case givenUp
+    /// The owner itself has no more use for it: its end says nothing about the destination.
+    case retired
+    /// The peer ended it with GOAWAY, and not because of an error.
+    case goAway
+    /// It will not serve again, as answers say: what is open gets a short grace, then it is to be closed (`graceOver`).
+    case abandoned
+    /// It did not even answer a PING.
+    case silent
   }
 
   /// The owner's next action.
@@ -93,20 +111,8 @@ public struct ConnectionStateMachine: Sendable {
   let streamLimit: UInt64
   /// True if a push was accepted: priming is over, also after being suspect.
   public private(set) var hasAccepted = false
-  /// TLS was up.
-  public private(set) var isMade = false
-  /// Another attempt of its search was ready first.
-  public private(set) var isBeaten = false
-  /// It was not ready in time.
-  public private(set) var isGivenUp = false
-  /// The peer ended it with GOAWAY, and not because of an error.
-  public private(set) var isInOrder = false
-  /// It was given up because it did not even answer a PING.
-  public private(set) var wasSilent = false
-  /// The owner itself has no more use for the connection: its end says nothing about the destination.
-  public internal(set) var isRetired = false
-  /// It will not serve again: what is open gets a short grace, then it is to be closed (`graceOver`).
-  public private(set) var isAbandoned = false
+  /// nil while it takes requests or will, and when it ends for any other reason.
+  public private(set) var endReason: EndReason?
 
   /// - Parameter maximumStreams: streams after which the connection is replaced.
   public init(
@@ -125,7 +131,7 @@ public struct ConnectionStateMachine: Sendable {
     switch state {
     case .ready: max(0, limit - openStreams)
     case .priming: max(0, min(limit, 1) - openStreams)
-    case .connecting, .draining, .suspect, .closed: 0
+    case .connecting, .negotiating, .draining, .suspect, .closed: 0
     }
   }
 
@@ -134,7 +140,7 @@ public struct ConnectionStateMachine: Sendable {
     switch state {
     case .ready: limit
     case .priming: min(limit, 1)
-    case .connecting, .draining, .suspect, .closed: 0
+    case .connecting, .negotiating, .draining, .suspect, .closed: 0
     }
   }
 
@@ -147,17 +153,19 @@ public struct ConnectionStateMachine: Sendable {
   // MARK: - Events
 
   /// TLS is up.
-  public mutating func made() { isMade = true }
+  public mutating func secured() {
+    if state == .connecting { state = .negotiating }
+  }
 
   /// Another attempt of its search takes requests.
-  public mutating func beaten() { isBeaten = true }
+  public mutating func beaten() { end(.beaten) }
 
   /// It was not ready in time.
-  public mutating func giveUp() { isGivenUp = true }
+  public mutating func giveUp() { end(.givenUp) }
 
   /// TLS and HTTP/2 are up.
   public mutating func connected() {
-    guard state == .connecting else { return }
+    guard state == .connecting || state == .negotiating else { return }
     state = authentication == .certificate ? .ready : .priming
   }
 
@@ -265,7 +273,7 @@ public struct ConnectionStateMachine: Sendable {
 
   /// A PING was not answered in time.
   public mutating func pingTimedOut() -> Action {
-    wasSilent = true
+    end(.silent)
     return state == .closed ? .nothing : close()
   }
 
@@ -273,7 +281,7 @@ public struct ConnectionStateMachine: Sendable {
   ///
   /// - Parameter isInOrder: without an error or a reason.
   public mutating func goAway(isInOrder: Bool = false) -> Action {
-    if isInOrder { self.isInOrder = true }
+    if isInOrder { end(.goAway) }
     drain()
     return closeWhenDrained()
   }
@@ -293,7 +301,7 @@ public struct ConnectionStateMachine: Sendable {
 
   /// The grace of an abandoned connection is over.
   public mutating func graceOver() -> Action {
-    isAbandoned && state == .draining ? close() : .nothing
+    endReason == .abandoned && state == .draining ? close() : .nothing
   }
 
   /// The socket is gone. The owner ends each open stream first or afterwards.
@@ -362,7 +370,7 @@ public struct ConnectionStateMachine: Sendable {
       state = authentication == .certificate || hasAccepted ? .ready : .priming
     case .priming:
       if hasAccepted { state = .ready }
-    case .connecting, .ready, .draining, .closed:
+    case .connecting, .negotiating, .ready, .draining, .closed:
       break
     }
   }
@@ -372,13 +380,24 @@ public struct ConnectionStateMachine: Sendable {
   }
 
   mutating func retireNow() {
-    if state != .draining && state != .closed { isRetired = true }
+    if state != .draining && state != .closed { end(.retired) }
     drain()
   }
 
   private mutating func abandon() {
-    isAbandoned = true
+    end(.abandoned)
     drain()
+  }
+
+  /// The first reason stays; but one that was not ready in time may be dismissed, one that drains may be found dead, and
+  /// of an attempt that lost its race nothing else matters.
+  private mutating func end(_ reason: EndReason) {
+    switch (endReason, reason) {
+    case (nil, _), (_, .beaten), (.givenUp, .retired): endReason = reason
+    case (.retired, .silent), (.goAway, .silent), (.abandoned, .silent): endReason = reason
+    case (.retired, .abandoned), (.goAway, .abandoned): endReason = reason
+    default: break
+    }
   }
 
   private mutating func close() -> Action {

@@ -75,7 +75,7 @@ public struct Connection: Sendable {
   var isServing: Bool {
     switch machine.state {
     case .priming, .ready: true
-    case .connecting, .suspect, .draining, .closed: false
+    case .connecting, .negotiating, .suspect, .draining, .closed: false
     }
   }
 
@@ -143,7 +143,7 @@ public struct Connection: Sendable {
   /// TLS is up.
   mutating func connected(now: UInt64) {
     lastActivity = now
-    machine.made()
+    machine.secured()
   }
 
   /// It takes requests, or has ended.
@@ -162,10 +162,13 @@ public struct Connection: Sendable {
     turn.append(.abandon(id))
   }
 
-  /// It has ended, and that says no more than that its address did not take a connection.
+  /// True if its end tells something about the destination: it is not we who have no use for it.
+  var endTells: Bool { machine.endReason != .retired && machine.endReason != .beaten }
+
+  /// It ends, and that says no more than that its address did not take a connection.
   var isOfAddressAlone: Bool {
-    machine.isBeaten
-      || (race != 0 && !machine.isRetired && (!machine.isMade || machine.isGivenUp))
+    machine.endReason == .beaten
+      || (race != 0 && (machine.state == .connecting || machine.endReason == .givenUp))
   }
 
   // MARK: The gateway
@@ -238,7 +241,7 @@ public struct Connection: Sendable {
 
   /// Closes it if it is of no more use, once answers that are on their way have had their time.
   mutating func closeAbandoned(_ turn: inout Turn) {
-    guard machine.isAbandoned else { return }
+    guard machine.endReason == .abandoned else { return }
     let since = abandonedAt ?? turn.now
     abandonedAt = since
     guard turn.now - since >= ConnectionStateMachine.grace else { return }

@@ -108,7 +108,7 @@ struct Connections: Sendable {
         load.openStreams += connection.machine.openStreams
         load.capacity += connection.machine.limit
       // Of one that is on its way its search counts.
-      case .connecting, .draining, .closed: break
+      case .connecting, .negotiating, .draining, .closed: break
       }
     }
   }

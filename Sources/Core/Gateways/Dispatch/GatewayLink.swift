@@ -138,15 +138,15 @@ struct GatewayLink: Sendable {
   ///
   /// - Parameter isFailure: not in good order.
   mutating func closed(_ index: Int32, isFailure: Bool, _ turn: inout Turn) {
-    connections[index].closed()
     let (race, isOfAddressAlone) = (connections[index].race, connections[index].isOfAddressAlone)
+    connections[index].closed()
     if isFailure {
       putAddressAside(of: index, &turn)
       turn.count(.connectionsLost)
     }
     if !isOfAddressAlone { noteLeaving(index, &turn) }
     // Silence is a loss, although it is we who close.
-    let isLoss = isFailure || connections[index].machine.wasSilent
+    let isLoss = isFailure || connections[index].machine.endReason == .silent
     connections.remove(index)
     searches.endAttempt(of: race, isLast: !isOfAddressAlone)
     if isOfAddressAlone { return goOn(race, &turn) }
@@ -161,13 +161,13 @@ struct GatewayLink: Sendable {
 
   /// Tells the health of a connection that takes no more pushes, once.
   private mutating func noteLeaving(_ index: Int32, _ turn: inout Turn) {
-    guard connections[index].leaves(), !connections[index].machine.isRetired else { return }
+    guard connections[index].leaves(), connections[index].endTells else { return }
     let connection = connections[index]
     var end = DestinationHealth.ConnectionEnd(
       hasAccepted: connection.machine.hasAccepted, lived: turn.now - connection.startedAt,
       isAddressAside: connection.isAddressAside)
     end.accepted = connection.machine.acceptedStreams
-    end.isInOrder = connection.machine.isInOrder
+    end.isInOrder = connection.machine.endReason == .goAway
     health.connectionEnded(end, now: turn.now, random: turn.chance())
   }
 
@@ -253,7 +253,7 @@ struct GatewayLink: Sendable {
 
   private mutating func watch(connection index: Int32, _ turn: inout Turn) {
     switch connections[index].machine.state {
-    case .connecting:
+    case .connecting, .negotiating:
       if turn.now - connections[index].startedAt >= settings.connectTimeout {
         connections[index].giveUp(&turn)
       }
@@ -460,7 +460,7 @@ struct GatewayLink: Sendable {
   }
 
   /// True if a connection will not serve again.
-  func isAbandoned(_ index: Int32) -> Bool { connections[index].machine.isAbandoned }
+  func isAbandoned(_ index: Int32) -> Bool { connections[index].machine.endReason == .abandoned }
 
   /// A push's stream ended without an answer.
   ///

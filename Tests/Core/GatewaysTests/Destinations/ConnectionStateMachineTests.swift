@@ -103,7 +103,7 @@ import Testing
     open(&closing, 2)
     #expect(closing.answered(status: 403, connection: .close) == .nothing)
     #expect(closing.state == .draining, "what is open may still be answered")
-    #expect(closing.isAbandoned)
+    #expect(closing.endReason == .abandoned)
     var answered = closing
     #expect(answered.answered(status: 200, connection: .keep) == .close)
     #expect(answered.graceOver() == .nothing)
@@ -114,6 +114,33 @@ import Testing
     #expect(draining.state == .draining)
     #expect(draining.graceOver() == .nothing, "it serves what it has")
     #expect(draining.answered(status: 200, connection: .keep) == .close)
+  }
+
+  @Test func `the first reason to end stays, but silence, a dismissal and a lost race say more`() {
+    func reason(_ events: ((inout Machine) -> Void)...) -> Machine.EndReason? {
+      var machine = ready()
+      open(&machine, 2)
+      for event in events { event(&machine) }
+      return machine.endReason
+    }
+    let retire: (inout Machine) -> Void = { _ = $0.retire() }
+    let goAway: (inout Machine) -> Void = { _ = $0.goAway(isInOrder: true) }
+    let silence: (inout Machine) -> Void = { _ = $0.pingTimedOut() }
+    #expect(reason({ _ = $0.goAway() }) == nil, "an error is no reason of its own")
+    #expect(reason(retire, goAway) == .retired && reason(goAway, retire) == .goAway)
+    #expect(reason(retire, silence) == .silent && reason(goAway, silence) == .silent)
+    #expect(reason({ $0.giveUp() }, retire) == .retired)
+    #expect(reason({ $0.giveUp() }, { $0.beaten() }, retire) == .beaten)
+  }
+
+  @Test func `TLS alone allows no request`() {
+    var machine = Machine(authentication: .certificate)
+    machine.secured()
+    #expect(machine.state == .negotiating && machine.credit == 0)
+    machine.settings(limit: 100)
+    machine.connected()
+    machine.secured()
+    #expect(machine.state == .ready && machine.credit == 100)
   }
 
   @Test func `server faults in a row close but not scattered ones`() {
@@ -128,7 +155,7 @@ import Testing
     }
     #expect(machine.state == .ready)
     #expect(machine.answered(status: 500, connection: .closeIfRepeated) == .nothing)
-    #expect(machine.isAbandoned && machine.state == .draining)
+    #expect(machine.endReason == .abandoned && machine.state == .draining)
   }
 
   @Test func `silence makes it suspect and an answer clears it`() {
@@ -214,7 +241,7 @@ import Testing
     machine.connected()
     open(&machine, 3)
     #expect(machine.state == .draining)
-    #expect(machine.isRetired, "its end says nothing about the destination")
+    #expect(machine.endReason == .retired, "its end says nothing about the destination")
     #expect(machine.credit == 0)
     for left in [2, 1, 0] {
       #expect(
