@@ -28,6 +28,7 @@ import Testing
       #"debian/(control\.in|copyright|lintian-overrides|package|postinst|prerm|postrm|test)"#,
       "deploy/debian/test"
     ),
+    (#"debian/boot(ed)?"#, "deploy/debian/test --boot"),
     (#"checkov\.yaml"#, "scripts/test --full"),
   ]
 
