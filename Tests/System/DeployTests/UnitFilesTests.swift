@@ -39,7 +39,7 @@ import Testing
       #expect(!lines.contains { $0.hasPrefix("TimeoutStartSec=") }, "\(unit)")
       #expect(!lines.contains { $0.hasPrefix("ExecStartPre=") }, "\(unit)")
       // The canary has no file to read again.
-      let reloads = lines.contains("ExecReload=/bin/kill -HUP $MAINPID")
+      let reloads = lines.contains("ExecReload=/bin/sh -c 'kill -HUP $MAINPID'")
       #expect(reloads != unit.contains("canary"), "\(unit)")
     }
   }
