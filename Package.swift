@@ -52,8 +52,12 @@ let hardenedCXX: [CXXSetting] = [
 
 /// All symbols are bound at the start, and what they are bound by cannot be written after that. Position-independent
 /// programs and a stack without code are the toolchain's default. `HardeningTests` reads all of it off the programs.
+/// The linker is the toolchain's own: without a name it is Debian's, and the one of Debian 13 leaves `relro` out without
+/// a word, because Swift's constants are in writable sections.
 let hardenedLink: [LinkerSetting] = [
-  .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now"])
+  .unsafeFlags([
+    "-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now",
+  ])
 ]
 
 /// The commit that `scripts/build` makes a release of; it recompiles one C file.
