@@ -18,7 +18,8 @@ import Testing
     (#"docker/(compose|prometheus)\.yaml"#, "ComposeTests, ManifestSettingsTests"),
     (#"docker/grafana/[a-z]+\.yaml"#, "GrafanaProvisioningTests"),
     (#"docker/(traffic\.sh|receiver\.conf)"#, "ComposeTests"),
-    (#"docker/Dockerfile(\.dockerignore)?"#, "ImageTests"),
+    (#"docker/Dockerfile(\.dockerignore)?"#, "ImageTests, deploy/docker/test"),
+    (#"docker/test"#, "scripts/test --full"),
     (
       #"kubernetes/(kustomization|namespace|settings|topics|api|ingest|signer|sender|feedback|webhooks|canary|network)\.yaml"#,
       "KubernetesTests"
@@ -28,6 +29,7 @@ import Testing
       #"debian/(control\.in|copyright|lintian-overrides|package|postinst|prerm|postrm|test)"#,
       "deploy/debian/test"
     ),
+    (#"debian/boot(ed)?"#, "deploy/debian/test --boot"),
     (#"checkov\.yaml"#, "scripts/test --full"),
   ]
 

@@ -51,7 +51,7 @@ import Testing
     "count", "rounds", "partitions", "apps", "credentials", "control", "restart-broker", "product",
     "filter", "skip-build", "explicit-target-dependency-import-check", "cacert", "cert", "key",
     "http2", "release", "deb", "output", "install-recommends", "create", "now", "rm",
-    "read-only", "root", "build-arg",
+    "read-only", "root", "build-arg", "boot", "pager",
     "cap-drop", "build", "from-file", "bootstrap-server", "command-config", "operation", "cluster",
     "minutes", "mutations", "seeds", "steps", "last", "at-once", "fail-with-body", "production",
     "group",
