@@ -112,7 +112,7 @@ public enum SenderMetrics {
     "Requests whose stream ended without an answer, by HTTP/2 error code; INTERNAL_ERROR also when the connection was"
       + " lost, CANCEL also when we gave the request up.")
   static let connections = Metric(
-    "martlet_sender_connections", .gauge, labels: ["state"], bound: "6",
+    "martlet_sender_connections", .gauge, labels: ["state"], bound: "7",
     "Connections to APNs by state.")
   static let openStreams = Metric(
     "martlet_sender_streams_open", .gauge, labels: ["environment"], bound: "2",
