@@ -53,7 +53,7 @@ public struct CommandLineFlags: Sendable {
     let equals = body.firstIndex(of: "=")
     let name = String(body[..<(equals ?? body.endIndex)])
     let inline = equals.map { String(body[body.index(after: $0)...]) }
-    if inline == nil, takeBuiltIn(name) || takeBoolean(name, table) { return (false, nil) }
+    if inline == nil, readBuiltIn(name) || readBoolean(name, table) { return (false, nil) }
     let isProperty = table.takesKafkaProperties && name.hasPrefix(KafkaProperties.prefix)
     guard isProperty || name == "config" || table[name] != nil else {
       return (false, Self.unknown(name, table))
@@ -74,7 +74,7 @@ public struct CommandLineFlags: Sendable {
     }
   }
 
-  private mutating func takeBuiltIn(_ name: String) -> Bool {
+  private mutating func readBuiltIn(_ name: String) -> Bool {
     switch name {
     case "help": isHelp = true
     case "version": isVersion = true
@@ -85,7 +85,7 @@ public struct CommandLineFlags: Sendable {
     return true
   }
 
-  private mutating func takeBoolean(_ name: String, _ table: SettingTable) -> Bool {
+  private mutating func readBoolean(_ name: String, _ table: SettingTable) -> Bool {
     if table[name]?.kind == .boolean {
       given.append((name, "true"))
       return true

@@ -16,7 +16,7 @@ struct EarlyGoAway {
   private static let goAwayType: UInt8 = 7
 
   /// Takes the connection's first bytes (RFC 9113 §4.1, §6.8).
-  mutating func take(_ arrived: UnsafeRawBufferPointer) -> Finding {
+  mutating func receive(_ arrived: UnsafeRawBufferPointer) -> Finding {
     bytes += arrived
     guard bytes.count > 3 else { return .undecided }
     guard bytes[3] == Self.goAwayType else { return .none(bytes) }

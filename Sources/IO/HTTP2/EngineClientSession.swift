@@ -100,11 +100,11 @@ public final class EngineClientSession {
       guard let exchange = exchange(token) else { return }
       exchange.pointee.take(engine.head)
       if isComplete { end(exchange) }
-    default: takeOther(event)
+    default: handleOther(event)
     }
   }
 
-  private func takeOther(_ event: ClientEvent) {
+  private func handleOther(_ event: ClientEvent) {
     switch event {
     case .head: return
     case .settings(let limit): notices.append(.settings(maxConcurrentStreams: limit))

@@ -111,7 +111,7 @@ public final class NGHTTP2ClientSession {
   }
 
   private func receiveFirst(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) {
-    guard !isRefused, let finding = early?.take(bytes) else { return }
+    guard !isRefused, let finding = early?.receive(bytes) else { return }
     switch finding {
     case .undecided: return
     case .none(let bytes):

@@ -50,7 +50,7 @@ struct ProxyTunnel {
   /// Takes bytes of the proxy.
   ///
   /// - Returns: the bytes behind its answer, which belong to the tunnel; nil while the answer is not complete.
-  mutating func take(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) -> [UInt8]? {
+  mutating func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) -> [UInt8]? {
     answer += bytes
     guard let end = endOfHead else {
       guard answer.count <= Self.answerLimit else {

@@ -97,7 +97,7 @@ public final class SecureChannel {
     switch transfer {
     case .moved(let count):
       let bytes = UnsafeRawBufferPointer(rebasing: scratch.ciphertext[..<count])
-      guard let rest = try tunnel.take(bytes) else {
+      guard let rest = try tunnel.receive(bytes) else {
         self.tunnel = tunnel
         return false
       }

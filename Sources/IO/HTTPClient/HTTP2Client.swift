@@ -91,8 +91,8 @@ public final class HTTP2Client {
     setConnection()
     let sink = AnswerSink(limit: Self.bodyLimit)
     let context = Unmanaged.passUnretained(sink).toOpaque()
-    martlet_curl_set_sink(easy, takeBody, context)
-    martlet_curl_set_header_sink(easy, takeHeader, context)
+    martlet_curl_set_sink(easy, receiveBody, context)
+    martlet_curl_set_header_sink(easy, receiveHeader, context)
     let code = (body ?? []).withUnsafeBytes { bytes in
       if body != nil { martlet_curl_set_body(easy, bytes.baseAddress, curl_off_t(bytes.count)) }
       return withExtendedLifetime(sink) { curl_easy_perform(easy) }
@@ -134,14 +134,14 @@ private final class AnswerSink {
   init(limit: Int) { self.limit = limit }
 
   /// False ends the transfer.
-  func take(body arrived: UnsafeRawBufferPointer) -> Bool {
+  func receive(body arrived: UnsafeRawBufferPointer) -> Bool {
     isOverflown = body.count + arrived.count > limit
     if !isOverflown { body.append(contentsOf: arrived) }
     return !isOverflown
   }
 
   /// One line of the head.
-  func take(header line: UnsafeRawBufferPointer) {
+  func receive(header line: UnsafeRawBufferPointer) {
     let text = String(decoding: line, as: UTF8.self)
     // A status line begins the head of a further answer.
     if text.hasPrefix("HTTP/") { headers = [] }
@@ -153,22 +153,22 @@ private final class AnswerSink {
   }
 }
 
-private func takeBody(
+private func receiveBody(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
   _ context: UnsafeMutableRawPointer?
 ) -> Int {
   guard let bytes, let context else { return 0 }
   let sink = Unmanaged<AnswerSink>.fromOpaque(context).takeUnretainedValue()
   let arrived = UnsafeRawBufferPointer(start: bytes, count: size * count)
-  return sink.take(body: arrived) ? size * count : 0
+  return sink.receive(body: arrived) ? size * count : 0
 }
 
-private func takeHeader(
+private func receiveHeader(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
   _ context: UnsafeMutableRawPointer?
 ) -> Int {
   guard let bytes, let context else { return 0 }
   let sink = Unmanaged<AnswerSink>.fromOpaque(context).takeUnretainedValue()
-  sink.take(header: UnsafeRawBufferPointer(start: bytes, count: size * count))
+  sink.receive(header: UnsafeRawBufferPointer(start: bytes, count: size * count))
   return size * count
 }

@@ -101,7 +101,7 @@ public final class HTTPClient {
     martlet_curl_set_headers(easy, headers)
     setTimeout(isStreamed)
     let context = Unmanaged.passUnretained(sink).toOpaque()
-    martlet_curl_set_sink(easy, takePart, context)
+    martlet_curl_set_sink(easy, receivePart, context)
     let code = (body ?? []).withUnsafeBytes { bytes in
       if body != nil { martlet_curl_set_body(easy, bytes.baseAddress, curl_off_t(bytes.count)) }
       return withExtendedLifetime(sink) { curl_easy_perform(easy) }
@@ -143,7 +143,7 @@ private final class CollectedBody {
   }
 
   /// False ends the transfer.
-  func take(_ arrived: UnsafeRawBufferPointer) -> Bool {
+  func receive(_ arrived: UnsafeRawBufferPointer) -> Bool {
     if let part {
       part(arrived)
       return true
@@ -154,11 +154,11 @@ private final class CollectedBody {
   }
 }
 
-private func takePart(
+private func receivePart(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
   _ context: UnsafeMutableRawPointer?
 ) -> Int {
   guard let bytes, let context else { return 0 }
   let sink = Unmanaged<CollectedBody>.fromOpaque(context).takeUnretainedValue()
-  return sink.take(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+  return sink.receive(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
 }

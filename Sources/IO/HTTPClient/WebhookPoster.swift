@@ -80,8 +80,8 @@ public final class WebhookPoster {
     martlet_curl_set_body(easy, transfer.body.baseAddress, curl_off_t(transfer.body.count))
     transfer.problem.attach(to: easy)
     let context = Unmanaged.passUnretained(transfer).toOpaque()
-    martlet_curl_set_sink(easy, takeBody, context)
-    martlet_curl_set_header_sink(easy, takeHeader, context)
+    martlet_curl_set_sink(easy, receiveBody, context)
+    martlet_curl_set_header_sink(easy, receiveHeader, context)
     transfers[easy] = transfer
     curl_multi_add_handle(multi, easy)
   }
@@ -161,13 +161,13 @@ private final class WebhookTransfer {
   }
 
   /// False ends the transfer.
-  func take(body count: Int) -> Bool {
+  func receive(body count: Int) -> Bool {
     received += count
     return received <= WebhookPoster.bodyLimit
   }
 
   /// One line of the head.
-  func take(header line: UnsafeRawBufferPointer) {
+  func receive(header line: UnsafeRawBufferPointer) {
     guard line.count <= 256 else { return }
     let text = String(decoding: line, as: UTF8.self)
     // A status line begins the head of a further answer.
@@ -182,21 +182,21 @@ private final class WebhookTransfer {
   }
 }
 
-private func takeBody(
+private func receiveBody(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
   _ context: UnsafeMutableRawPointer?
 ) -> Int {
   guard let context else { return 0 }
   let transfer = Unmanaged<WebhookTransfer>.fromOpaque(context).takeUnretainedValue()
-  return transfer.take(body: size * count) ? size * count : 0
+  return transfer.receive(body: size * count) ? size * count : 0
 }
 
-private func takeHeader(
+private func receiveHeader(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
   _ context: UnsafeMutableRawPointer?
 ) -> Int {
   guard let bytes, let context else { return 0 }
   let transfer = Unmanaged<WebhookTransfer>.fromOpaque(context).takeUnretainedValue()
-  transfer.take(header: UnsafeRawBufferPointer(start: bytes, count: size * count))
+  transfer.receive(header: UnsafeRawBufferPointer(start: bytes, count: size * count))
   return size * count
 }

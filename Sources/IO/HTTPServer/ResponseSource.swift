@@ -64,7 +64,7 @@ struct ResponseSource: ~Copyable {
     rest = .nothing
   }
 
-  mutating func takeHead() -> [UInt8] {
+  mutating func drainHead() -> [UInt8] {
     defer { head = [] }
     return head
   }

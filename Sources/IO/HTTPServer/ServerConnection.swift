@@ -268,7 +268,7 @@ final class ServerConnection {
     response = consume source
     phase = .answering
     deadline = server.now + server.idleMilliseconds
-    if let first = response?.takeHead() { put(first) }
+    if let first = response?.drainHead() { put(first) }
   }
 
   private func continueAnswer() -> Bool {

@@ -45,7 +45,7 @@ public final class KafkaChangelog {
   }
 
   /// The error since the last call; reading goes on by itself.
-  public func takeError() -> KafkaError? {
+  public func drainError() -> KafkaError? {
     defer { lastError = nil }
     return lastError
   }

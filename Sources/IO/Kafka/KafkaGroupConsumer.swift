@@ -134,7 +134,7 @@ public final class KafkaGroupConsumer {
 
   /// The newest statistics of librdkafka (JSON), once; nil without any, as ever unless the user sets
   /// `statistics.interval.ms`. They arrive with `nextEvent`.
-  public func takeStatistics() -> String? { statistics.take() }
+  public func drainStatistics() -> String? { statistics.take() }
 
   /// The offsets that the group has committed for these partitions, asked of the coordinator.
   public func committed(

@@ -73,13 +73,13 @@ final class TopicReaders {
       guard !auditor.isPlanted(origin(place, record.offset)) else { return }
     }
     switch topic {
-    case names.receipts: takeReceipts(record, auditor)
-    case names.deadLetters: takeDeadLetter(record, auditor)
-    default: takeLane(record, place, auditor)
+    case names.receipts: readReceipts(record, auditor)
+    case names.deadLetters: readDeadLetter(record, auditor)
+    default: readLane(record, place, auditor)
     }
   }
 
-  private func takeReceipts(_ record: KafkaRecord, _ auditor: Auditor) {
+  private func readReceipts(_ record: KafkaRecord, _ auditor: Auditor) {
     Receipt.forEachLine(in: record.value) { line in
       if let receipt = try? Receipt(line, parser: parser) {
         auditor.receipt(receipt)
@@ -89,7 +89,7 @@ final class TopicReaders {
     }
   }
 
-  private func takeDeadLetter(_ record: KafkaRecord, _ auditor: Auditor) {
+  private func readDeadLetter(_ record: KafkaRecord, _ auditor: Auditor) {
     let letter = DeadLetter(record)
     auditor.deadLetter(
       letter.origin, id: letter.apnsID.flatMap { NotificationID($0) },
@@ -97,7 +97,7 @@ final class TopicReaders {
       reason: letter.reason.isEmpty ? "unknown" : letter.reason)
   }
 
-  private func takeLane(_ record: KafkaRecord, _ place: TopicPartition, _ auditor: Auditor) {
+  private func readLane(_ record: KafkaRecord, _ place: TopicPartition, _ auditor: Auditor) {
     let envelope = try? Envelope.parse(record.value.bindMemory(to: UInt8.self).span)
     let id = envelope?.id
     laneRecords += 1

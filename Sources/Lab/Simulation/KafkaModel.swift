@@ -202,7 +202,7 @@ struct KafkaModel {
     if log != state.log {
       log = state.log
       overlook(partition, below: next)
-      for offset in resume.completedAbove.joined() { takeForCompleted(partition, offset) }
+      for offset in resume.completedAbove.joined() { passOver(partition, offset) }
     }
     return LoopModel.Place(partition: partition, next: next, log: log)
   }
@@ -217,7 +217,7 @@ struct KafkaModel {
   }
 
   /// Nobody sends this record: the group takes it for one of the log before.
-  private mutating func takeForCompleted(_ partition: Int, _ offset: Int64) {
+  private mutating func passOver(_ partition: Int, _ offset: Int64) {
     guard offset < partitions[partition].end, !partitions[partition].isDone(offset) else { return }
     remove([partitions[partition][offset].notification])
     partitions[partition][offset].isSettled = true

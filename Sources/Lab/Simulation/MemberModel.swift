@@ -104,7 +104,7 @@ struct MemberModel {
     }
     while true {
       if machine.takesEvents, !events.isEmpty {
-        take(events.removeFirst(), world)
+        handle(events.removeFirst(), world)
       } else if let action = machine.next(now: world.now, isIdle: isIdle) {
         if let task = perform(action, &world) { return task }
       } else {
@@ -113,7 +113,7 @@ struct MemberModel {
     }
   }
 
-  private mutating func take(_ event: Event, _ world: World) {
+  private mutating func handle(_ event: Event, _ world: World) {
     switch event {
     case .assigned(let partitions, let generation):
       self.generation = generation

@@ -142,7 +142,7 @@ final class DeviceTables {
   }
 
   private func ask() throws(StoreError) {
-    if let answer = watermarks.takeAnswer(),
+    if let answer = watermarks.drainAnswer(),
       let other = completeness.answered(answer.mapValues(\.high))
     {
       return try restore(.otherLog(topic: other.topic, partition: other.partition))
@@ -221,7 +221,7 @@ final class DeviceTables {
     guard isOpen else { return false }
     let changelog = table.changelog
     if table.batch.count == 0 { changelog.poll(into: &table.batch) }
-    if let error = changelog.takeError() { tell(error) }
+    if let error = changelog.drainError() { tell(error) }
     if let partition = changelog.lost {
       try restore(.otherLog(topic: changelog.topic, partition: partition))
       return true

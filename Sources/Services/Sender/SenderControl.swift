@@ -101,7 +101,7 @@ final class SenderControl {
     if pauses.isReady(MonotonicClock.milliseconds()) || context.signals.isStopping {
       try followGroup()
     }
-    statistics.note(group.client.takeStatistics(), now: MonotonicClock.milliseconds())
+    statistics.note(group.client.drainStatistics(), now: MonotonicClock.milliseconds())
     requests.turn()
     let (isAsked, haveChanged) = (context.signals.consumeReload(), certificates.turn())
     if isAsked || haveChanged { reload(isAsked: isAsked) }

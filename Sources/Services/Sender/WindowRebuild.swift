@@ -65,7 +65,7 @@ final class WindowRebuild: Sendable {
     }
     guard mustStart else { return }
     let thread = try LoopThread(name: "dedup-window") { [self] in
-      while let order = takeOrder() { work(on: order) }
+      while let order = drainOrder() { work(on: order) }
     }
     thread.detach()
   }
@@ -87,7 +87,7 @@ final class WindowRebuild: Sendable {
     }
   }
 
-  private func takeOrder() -> Order? {
+  private func drainOrder() -> Order? {
     orders.withLock { orders in
       defer { orders.next = nil }
       if orders.next == nil { orders.isRunning = false }

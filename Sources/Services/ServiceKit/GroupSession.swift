@@ -74,12 +74,12 @@ public struct GroupSession<Client: GroupClient> {
   public mutating func next(now: UInt64, isIdle: Bool? = nil) -> Task? {
     tellSignals(now)
     if machine.wantsOutputs { machine.outputs(are: outputs) }
-    if let ends = alarm?.takeAnswer() {
+    if let ends = alarm?.drainAnswer() {
       for finding in machine.ends(ends, now: now) { alarm?.report(finding) }
     }
     while true {
       if machine.takesEvents, let event = client.nextEvent(timeoutMilliseconds: 0) {
-        take(event, now)
+        handle(event, now)
       } else if let action = machine.next(now: now, isIdle: isIdle) {
         if let task = perform(action, now) { return task }
       } else {
@@ -121,7 +121,7 @@ public struct GroupSession<Client: GroupClient> {
   /// The process can do nothing more: what is under way is given up and nothing is committed.
   public mutating func fail() { machine.fail() }
 
-  private mutating func take(_ event: GroupEvent, _ now: UInt64) {
+  private mutating func handle(_ event: GroupEvent, _ now: UInt64) {
     switch event {
     case .assigned(let partitions):
       context.rights.allowed(.read, .group(plan.group))

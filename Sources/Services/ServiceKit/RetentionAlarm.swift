@@ -49,8 +49,8 @@ public struct RetentionAlarm {
   func ask(_ partitions: [TopicPartition]) { reader.ask(partitions) }
 
   /// The answer, if it has come: what of it could be found out.
-  func takeAnswer() -> [TopicPartition: RetentionGaps<TopicPartition>.Ends]? {
-    reader.takeAnswer()?.mapValues { (low: $0.low, high: $0.high) }
+  func drainAnswer() -> [TopicPartition: RetentionGaps<TopicPartition>.Ends]? {
+    reader.drainAnswer()?.mapValues { (low: $0.low, high: $0.high) }
   }
 
   /// Logs a finding, and counts it.

@@ -58,7 +58,7 @@ public final class WatermarkReader {
   }
 
   /// The answer if it has come: what of it could be found out.
-  public func takeAnswer() -> Answers? {
+  public func drainAnswer() -> Answers? {
     guard isAsked, let answer = answers.drain().last else { return nil }
     isAsked = false
     return answer

@@ -187,7 +187,7 @@ extension SimulatorLoop {
 
   /// Answers requests before their end, on connections that were told to.
   func answerEarlyRequests(_ early: inout [UnsafeMutablePointer<ServerRequest>]) {
-    pool.takeEarly(into: &early)
+    pool.drainEarly(into: &early)
     if !early.isEmpty { noteAnswers() }
     for request in early {
       let slot = Int(request.pointee.connectionToken - Self.firstConnectionToken)

@@ -84,8 +84,8 @@ public final class FastServerSession: ServerSession {
   private func handle(_ frame: FrameScanner.Frame) {
     let isAcknowledgement = frame.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0
     switch UInt32(frame.type) {
-    case NGHTTP2_DATA.rawValue: takeBody(frame)
-    case NGHTTP2_HEADERS.rawValue: takeHeaders(frame)
+    case NGHTTP2_DATA.rawValue: receiveBody(frame)
+    case NGHTTP2_HEADERS.rawValue: receiveHeaders(frame)
     case NGHTTP2_RST_STREAM.rawValue: incomplete.removeAll { $0 == frame.stream }
     case NGHTTP2_SETTINGS.rawValue where !isAcknowledgement:
       begin(0, UInt8(NGHTTP2_SETTINGS.rawValue), UInt8(NGHTTP2_FLAG_ACK.rawValue), 0)
@@ -97,7 +97,7 @@ public final class FastServerSession: ServerSession {
     }
   }
 
-  private func takeHeaders(_ frame: FrameScanner.Frame) {
+  private func receiveHeaders(_ frame: FrameScanner.Frame) {
     let isEnd = Self.isEnd(frame)
     guard frame.stream > lastStreamID else {
       // Trailers.
@@ -112,7 +112,7 @@ public final class FastServerSession: ServerSession {
     if isEnd { complete(frame.stream) }
   }
 
-  private func takeBody(_ frame: FrameScanner.Frame) {
+  private func receiveBody(_ frame: FrameScanner.Frame) {
     consumed += frame.length
     if consumed >= Self.windowStep {
       sendWindow(0, consumed)

@@ -44,7 +44,7 @@ extension HTTP2ServerSession {
   }
 
   /// Answers a request before its end and tells the client to stop sending (RST_STREAM with
-  /// NO_ERROR, RFC 9113 §8.1). The request must come from `takeEarly`.
+  /// NO_ERROR, RFC 9113 §8.1). The request must come from `drainEarly`.
   public func respondEarly(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
     body: UnsafeRawBufferPointer
@@ -107,7 +107,7 @@ extension HTTP2ServerConnection {
   }
 
   /// Requests with a larger body than this many bytes are announced before their end
-  /// (`ServerRequestPool.takeEarly`); nil, the default, announces none.
+  /// (`ServerRequestPool.drainEarly`); nil, the default, announces none.
   public var earlyAnswerLimit: Int? {
     get { faulty?.earlyAnswerLimit }
     set { faulty?.earlyAnswerLimit = newValue }
@@ -139,7 +139,7 @@ extension HTTP2ServerConnection {
     return connection
   }
 
-  /// Answers a request that `takeEarly` gave, before its end.
+  /// Answers a request that `drainEarly` gave, before its end.
   @discardableResult
   public static func respondEarly(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,

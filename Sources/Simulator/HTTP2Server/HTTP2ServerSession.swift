@@ -104,7 +104,7 @@ public final class HTTP2ServerSession: ServerSession {
   }
 
   /// Requests with a larger body than this many bytes are announced before their end
-  /// (`ServerRequestPool.takeEarly`); nil, the default, announces none.
+  /// (`ServerRequestPool.drainEarly`); nil, the default, announces none.
   public var earlyAnswerLimit: Int? {
     get { state.pointee.earlyAnswerLimit }
     set { state.pointee.earlyAnswerLimit = newValue }

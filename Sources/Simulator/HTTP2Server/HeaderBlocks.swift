@@ -160,7 +160,7 @@ struct HeaderBlocks: ~Copyable {
       while position < block.count {
         let first = max(position, updates)
         told.isNeverIndexed = first < block.count && block[first] & 0xF0 == 0x10
-        guard try takeField(block, &position, request, &told) else { break }
+        guard try decodeField(block, &position, request, &told) else { break }
       }
     } catch {
       // An index that no table has: nghttp2 ends the connection with COMPRESSION_ERROR.
@@ -178,7 +178,7 @@ struct HeaderBlocks: ~Copyable {
   }
 
   /// Reads the next field; false at the block's end.
-  private mutating func takeField(
+  private mutating func decodeField(
     _ block: UnsafeRawBufferPointer, _ position: inout Int,
     _ request: UnsafeMutablePointer<ServerRequest>, _ told: inout ToldRequest
   ) throws(HPACKError) -> Bool {

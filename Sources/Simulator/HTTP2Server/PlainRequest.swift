@@ -28,12 +28,12 @@ struct PlainRequest {
     _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isKnown: Bool
   ) -> Bool {
     guard let first = name.first else { return false }
-    if first == UInt8(ascii: ":") { return takesPseudo(name, value, isKnown: isKnown) }
+    if first == UInt8(ascii: ":") { return acceptsPseudo(name, value, isKnown: isKnown) }
     isPastPseudo = true
-    return (isKnown || Self.isName(name)) && takesRegular(name, value)
+    return (isKnown || Self.isName(name)) && acceptsRegular(name, value)
   }
 
-  private mutating func takesPseudo(
+  private mutating func acceptsPseudo(
     _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isKnown: Bool
   ) -> Bool {
     guard !isPastPseudo, !value.isEmpty else { return false }
@@ -59,7 +59,7 @@ struct PlainRequest {
   }
 
   /// HTTP/2 has rules for a few names; it knows them all by their lengths.
-  private mutating func takesRegular(
+  private mutating func acceptsRegular(
     _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
   ) -> Bool {
     switch name.count {
@@ -68,14 +68,14 @@ struct PlainRequest {
     case 7: return !name.spells("upgrade")
     case 8: return !name.spells("priority")
     case 10: return !name.spells("connection") && !name.spells("keep-alive")
-    case 14 where name.spells("content-length"): return takesLength(value)
+    case 14 where name.spells("content-length"): return acceptsLength(value)
     case 16: return !name.spells("proxy-connection")
     case 17: return !name.spells("transfer-encoding")
     default: return true
     }
   }
 
-  private mutating func takesLength(_ value: UnsafeRawBufferPointer) -> Bool {
+  private mutating func acceptsLength(_ value: UnsafeRawBufferPointer) -> Bool {
     guard declared.count == 0, (1...8).contains(value.count) else { return false }
     for byte in value {
       guard byte &- UInt8(ascii: "0") < 10 else { return false }

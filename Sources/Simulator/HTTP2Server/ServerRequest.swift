@@ -207,7 +207,7 @@ public final class ServerRequestPool {
   /// Replaces `list` by the requests that were found to be larger than their connection's
   /// `earlyAnswerLimit` since the last call, and are not complete. They belong to their
   /// streams: answer them in the same turn, or not at all until they are ready.
-  public func takeEarly(into list: inout [UnsafeMutablePointer<ServerRequest>]) {
+  public func drainEarly(into list: inout [UnsafeMutablePointer<ServerRequest>]) {
     list.removeAll(keepingCapacity: true)
     guard !early.isEmpty else { return }
     // One that was completed or given up since has lost its mark, or stands here twice.

@@ -34,7 +34,7 @@ extension FuzzTarget {
       let end = min(start + piece, bytes.count)
       do throws(ConnectionFailure) {
         let part = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
-        if let behind = try tunnel.take(part) { return .open(behind + Array(bytes[end...])) }
+        if let behind = try tunnel.receive(part) { return .open(behind + Array(bytes[end...])) }
       } catch {
         return .failed(error.description)
       }

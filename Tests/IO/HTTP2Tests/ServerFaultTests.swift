@@ -213,7 +213,7 @@ import Testing
     let small = try #require(pair.submit(body: "{}"))
     try pair.settle()
     var early: [UnsafeMutablePointer<ServerRequest>] = []
-    pair.pool.takeEarly(into: &early)
+    pair.pool.drainEarly(into: &early)
     // The small one was complete in the same turn and is an ordinary request.
     #expect(early.map(\.pointee.streamID) == [large.pointee.streamID])
     #expect(
@@ -229,7 +229,7 @@ import Testing
     #expect(large.pointee.fate == .answered)
     #expect(large.pointee.closeCode == HTTP2ErrorCode.noError)
     #expect(large.pointee.bodySent == 100)
-    pair.pool.takeEarly(into: &early)
+    pair.pool.drainEarly(into: &early)
     #expect(early.isEmpty)
   }
 

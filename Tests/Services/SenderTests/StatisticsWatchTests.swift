@@ -36,7 +36,7 @@ import Testing
       }
       var batch = KafkaBatch(capacity: 16)
       _ = queue?.take(into: &batch, upTo: 16)
-      guard let text = consumer.takeStatistics() else { return }
+      guard let text = consumer.drainStatistics() else { return }
       newest = KafkaStatistics(try JSONParser().parse(text))
       stalls += watch.note(text, now: MonotonicClock.milliseconds())
     }

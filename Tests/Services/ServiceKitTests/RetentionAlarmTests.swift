@@ -40,14 +40,14 @@ import Testing
     fixture.broker!.setRoundTrip(milliseconds: slowness)
     let begin = MonotonicClock.milliseconds()
     alarm.ask(partitions)
-    for _ in 0..<50 { #expect(alarm.takeAnswer() == nil) }
+    for _ in 0..<50 { #expect(alarm.drainAnswer() == nil) }
     #expect(MonotonicClock.milliseconds() - begin < UInt64(slowness))
     fixture.broker!.setRoundTrip(milliseconds: 0)
     var known: Set<TopicPartition> = []
     #expect(
       eventually(withinMilliseconds: 20_000) {
         // What a broker did not answer in time is missing, and is asked for again.
-        guard let ends = alarm.takeAnswer() else { return false }
+        guard let ends = alarm.drainAnswer() else { return false }
         known.formUnion(ends.keys)
         if known.count < partitions.count { alarm.ask(partitions) }
         return known.count == partitions.count

@@ -101,7 +101,7 @@ public struct PartitionState: Sendable {
   mutating func keep(_ slot: UInt32, until due: UInt64) { notDue = (slot, due) }
 
   /// Hands out the record that was read before it was due, whether it is or not.
-  mutating func takeEarly() -> UInt32? {
+  mutating func drainEarly() -> UInt32? {
     defer { notDue = nil }
     return notDue?.slot
   }
@@ -184,7 +184,7 @@ public struct PartitionState: Sendable {
   /// Kafka has the outcome of a record.
   mutating func acknowledged(_ offset: Int64) { _ = ledger?.completed(offset) }
 
-  mutating func takeWentBackFrom() -> Int64? {
+  mutating func drainWentBackFrom() -> Int64? {
     defer { wentBackFrom = nil }
     return wentBackFrom
   }
@@ -252,7 +252,7 @@ public struct PartitionState: Sendable {
     }
   }
 
-  private mutating func takeJump() -> Range<Int64>? {
+  private mutating func drainJump() -> Range<Int64>? {
     defer { jump = nil }
     return jump
   }
@@ -261,7 +261,7 @@ public struct PartitionState: Sendable {
   mutating func report(as index: Int, now: UInt64) -> PartitionReport {
     let isWithoutWindow = goOnWithoutWindow(now: now)
     return PartitionReport(
-      partition: index, done: news(), jump: takeJump(), wentBackFrom: takeWentBackFrom(),
+      partition: index, done: news(), jump: drainJump(), wentBackFrom: drainWentBackFrom(),
       isWithoutWindow: isWithoutWindow)
   }
 

@@ -96,7 +96,7 @@ struct Workload: Sendable {
   /// Drops the records that were read before they were due.
   mutating func handBackEarly() {
     for index in partitions.indices {
-      if let early = partitions[index].takeEarly() { handBack(early) }
+      if let early = partitions[index].drainEarly() { handBack(early) }
     }
   }
 
@@ -209,7 +209,7 @@ struct Workload: Sendable {
   mutating func popResumed() -> UInt32? {
     for index in partitions.indices where partitions[index].isHeld {
       guard case .lane(let lane) = partitions[index].feed, !pauses.contains(lane),
-        let slot = partitions[index].takeEarly()
+        let slot = partitions[index].drainEarly()
       else { continue }
       pushes[slot].resume()
       return slot

@@ -39,7 +39,7 @@ public struct AnswerHead {
 
   /// The status that stands in a block as one byte.
   @inline(__always)
-  mutating func take200() { status = 200 }
+  mutating func note200() { status = 200 }
 
   /// A final answer's head is complete: some have no body whatever they say of its length (RFC 9110 §6.4.1).
   mutating func end() {
@@ -49,7 +49,7 @@ public struct AnswerHead {
   }
 
   /// RFC 9113 §8.1.1: said once, a number, and not by an interim answer.
-  private mutating func takeLength(_ value: Span<UInt8>) {
+  private mutating func readLength(_ value: Span<UInt8>) {
     guard contentLength < 0, status >= 200, let length = Self.number(value) else {
       isMalformed = true
       return
@@ -58,7 +58,7 @@ public struct AnswerHead {
   }
 
   /// Takes a field of an answer, or of its trailers.
-  mutating func take(_ name: Span<UInt8>, _ value: Span<UInt8>, isTrailer: Bool) {
+  mutating func read(_ name: Span<UInt8>, _ value: Span<UInt8>, isTrailer: Bool) {
     if name.count > 0, name[0] == UInt8(ascii: ":") {
       // One :status in front of everything else, and no other pseudo-header field.
       let isStatus = name.equals(Self.statusName) && value.count == 3 && !hasField && !isTrailer
@@ -87,7 +87,7 @@ public struct AnswerHead {
     case 14 where value.count == 36 && name.equals(Self.uniqueIDName):
       for index in 0..<36 { uniqueID[index] = value[index] }
       hasUniqueID = true
-    case 14 where name.equals(Self.contentLengthName): takeLength(value)
+    case 14 where name.equals(Self.contentLengthName): readLength(value)
     case 11 where name.equals(Self.retryAfterName): retryAfter = RetryAfter(value)
     case 4 where value.count == 29 && name.equals(Self.dateName):
       for index in 0..<29 { date[index] = value[index] }
@@ -156,7 +156,7 @@ extension FieldText {
   /// Passes the field on.
   func give(to head: inout AnswerHead, isTrailer: Bool) {
     let bytes = self.bytes.span
-    head.take(
+    head.read(
       bytes.extracting(0..<nameCount),
       bytes.extracting(nameCount..<nameCount + valueCount), isTrailer: isTrailer)
   }

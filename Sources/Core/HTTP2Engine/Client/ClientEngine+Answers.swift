@@ -126,7 +126,7 @@ extension ClientEngine {
       // 0x88 is ":status: 200" (RFC 7541 Appendix A).
       if bytes.count > 0, bytes[0] == 0x88, !isTrailer {
         decoder.passField()
-        head.take200()
+        head.note200()
         position = 1
       }
       while try decoder.next(in: bytes, at: &position) {

@@ -13,7 +13,7 @@ extension ClientEngine {
     guard !header.has(FrameHeader.ack) else { return try acknowledged(payload) }
     // A server that names no limit has none (§6.5.2).
     if !hasSettings { peer.maxConcurrentStreams = .max }
-    let extremes = try peer.take(payload)
+    let extremes = try peer.apply(payload)
     hasSettings = true
     if let largest = extremes.largestWindow {
       mayUnblock = true

@@ -23,14 +23,14 @@ public struct PeerSettings: Sendable, Equatable {
   }
 
   /// Takes a SETTINGS frame's entries in their order; unknown ones are ignored.
-  mutating func take(_ payload: Span<UInt8>) throws(ConnectionError) -> Extremes {
+  mutating func apply(_ payload: Span<UInt8>) throws(ConnectionError) -> Extremes {
     guard payload.count % 6 == 0 else {
       throw ConnectionError(.frameSizeError, "SETTINGS of \(payload.count) bytes")
     }
     var extremes = Extremes()
     for start in stride(from: 0, to: payload.count, by: 6) {
       let id = UInt16(payload[start]) << 8 | UInt16(payload[start + 1])
-      try take(id, payload.bigEndian(at: start + 2))
+      try apply(id, payload.bigEndian(at: start + 2))
       if id == 1 {
         extremes.leastTableSize = min(extremes.leastTableSize ?? .max, headerTableSize)
       } else if id == 4 {
@@ -40,7 +40,7 @@ public struct PeerSettings: Sendable, Equatable {
     return extremes
   }
 
-  private mutating func take(_ id: UInt16, _ value: UInt32) throws(ConnectionError) {
+  private mutating func apply(_ id: UInt16, _ value: UInt32) throws(ConnectionError) {
     switch id {
     case 1: headerTableSize = Int(value)
     case 2:

@@ -27,7 +27,7 @@ extension Envelope {
       } else if CarriedHeaders.hasPrefix(name) {
         headers += 1
         guard headers <= CarriedHeaders.maximumCount else { throw Self.wrong(.tooMany, key) }
-        try takeHeader(key, value, record)
+        try readHeader(key, value, record)
       }
     }
     carried = ByteRange(start: start, count: cursor.position - start)
@@ -49,7 +49,7 @@ extension Envelope {
     }
   }
 
-  private mutating func takeHeader(
+  private mutating func readHeader(
     _ key: ByteRange, _ value: ByteRange, _ record: Span<UInt8>
   ) throws(EnvelopeError) {
     do throws(CarriedHeaders.NameProblem) {

@@ -125,7 +125,7 @@ final class TokenImporter {
   }
 
   private func drain(_ note: String) {
-    if let taken = output?.takeProgress() {
+    if let taken = output?.drainProgress() {
       result.devices += taken.devices
       result.invalid += taken.invalid
       for (line, error) in taken.refused { refuse(line, error) }

@@ -42,7 +42,7 @@ final class TokenProducer {
     try producer.produce(feedback, key: record.key, value: record.value, as: (line, true))
   }
 
-  func takeProgress() -> Progress {
+  func drainProgress() -> Progress {
     var progress = Progress()
     for answer in producer.drainAnswers() {
       if let error = answer.refused {

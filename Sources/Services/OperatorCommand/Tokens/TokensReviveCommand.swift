@@ -93,7 +93,7 @@ public enum TokensReviveCommand: Service {
     let now = WallClock.milliseconds()
     var revived = 0
     func drain() throws(ServiceFailure) {
-      let taken = output.takeProgress()
+      let taken = output.drainProgress()
       revived += taken.devices
       if let refused = taken.refused.first { throw ServiceFailure("\(refused.error)") }
     }

@@ -16,11 +16,11 @@ import Testing
         bounds: PartitionBounds(), window: 0)
       for offset in 0..<10 as Range<Int64> { #expect(partition.admit(offset) == .new) }
       partition.acknowledged(0)
-      #expect(partition.takeWentBackFrom() == nil)
+      #expect(partition.drainWentBackFrom() == nil)
       #expect(partition.admit(0) == .alreadyCompleted)
       #expect(partition.admit(1) == .alreadyReceived)
-      #expect(partition.takeWentBackFrom() == 10)
-      #expect(partition.takeWentBackFrom() == nil)
+      #expect(partition.drainWentBackFrom() == 10)
+      #expect(partition.drainWentBackFrom() == nil)
     }
   }
 
@@ -30,9 +30,9 @@ import Testing
       GrantedPartition(feed: .lane(.bulk), resume: ResumePoint(next: 5)), bounds: PartitionBounds(),
       window: 100)
     for offset in 0..<5 as Range<Int64> { #expect(partition.admit(offset) == .alreadyCompleted) }
-    #expect(partition.takeWentBackFrom() == 5)
+    #expect(partition.drainWentBackFrom() == 5)
     #expect(partition.admit(5) == .new)
-    #expect(partition.takeWentBackFrom() == nil)
+    #expect(partition.drainWentBackFrom() == nil)
   }
 
   /// A recreated topic that has as many records as were committed of the old one, and fewer than its map names.
@@ -42,6 +42,6 @@ import Testing
         feed: .lane(.bulk), resume: ResumePoint(next: 5, completedAbove: [7..<9])),
       bounds: PartitionBounds(), window: 0)
     #expect(partition.admit(0) == .alreadyCompleted)
-    #expect(partition.takeWentBackFrom() == 9)
+    #expect(partition.drainWentBackFrom() == 9)
   }
 }
