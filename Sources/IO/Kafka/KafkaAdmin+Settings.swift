@@ -22,6 +22,15 @@ public struct TopicListing: Sendable {
 
   /// The topics that this user may not see, with the authorizer's answer.
   public var hidden: [String: KafkaError] { errors.filter { $0.value.isOfAuthorization } }
+
+  /// True if it is known whether this topic exists: it has a size, or the cluster says that there is none of the name.
+  /// False for one that nobody answered for, whose leader is not elected yet, or that came to sight between the list and
+  /// the question for its name.
+  public func knows(_ topic: String) -> Bool {
+    if sizes[topic] != nil { return true }
+    guard let error = errors[topic], !error.isOfAuthorization else { return false }
+    return error.isOfMissingPartition || !error.isRetriable
+  }
 }
 
 extension KafkaAdmin {

@@ -117,7 +117,7 @@ private struct ClusterWait {
         context.status.set("kafka", obstacle: nil)
         context.rights.saw(listing)
         let hidden = Set(listing.hidden.keys)
-        guard hidden.isDisjoint(with: topics) else {
+        guard topics.allSatisfy(listing.knows) else {
           usleep(UInt32(Self.sliceMilliseconds) * 1_000)
           continue
         }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+import CRdKafka
+import Testing
+
+@testable import Kafka
+
+@Suite struct TopicListingTests {
+  private func listing(_ code: rd_kafka_resp_err_t?) -> TopicListing {
+    var listing = TopicListing()
+    listing.sizes["there"] = TopicSize(partitions: 3, copies: 1)
+    listing.errors["asked"] = code.map { KafkaError($0, "topic asked") }
+    return listing
+  }
+
+  @Test func `a topic is known with a size, or if the cluster says that there is none`() {
+    #expect(listing(nil).knows("there"))
+    #expect(listing(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART).knows("asked"))
+    #expect(listing(RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION).knows("asked"), "no name of a topic")
+  }
+
+  /// Such a one is asked for again: nobody may say that it does not exist.
+  @Test func `one that is hidden, in the making, not answered for, or just come to sight is not`() {
+    for code in [
+      RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
+      RD_KAFKA_RESP_ERR__TIMED_OUT, RD_KAFKA_RESP_ERR__TRANSPORT,
+    ] {
+      #expect(!listing(code).knows("asked"), "\(code)")
+    }
+    #expect(!listing(nil).knows("asked"))
+  }
+}
