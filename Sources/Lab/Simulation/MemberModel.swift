@@ -125,7 +125,6 @@ struct MemberModel {
   private mutating func perform(
     _ action: GroupMachine<Int>.Action, _ world: inout World
   ) -> Task? {
-    if kind == .sender { world.kafka.note("sender's group: \(action)") }
     switch action {
     case .begin(let assignment):
       if kind == .sender { return .begin(assignment) }
@@ -239,7 +238,6 @@ struct MemberModel {
     var ends: [Int: RetentionGaps<Int>.Ends] = [:]
     for partition in partitions { ends[partition] = world.ends(kind, partition) }
     let findings = machine.ends(ends, now: world.now)
-    if kind == .sender { world.kafka.note("ends of logs \(ends): \(findings)") }
     for finding in findings where kind != .sender {
       if case .begins = finding { continue }
       world.kafka.fail("\(kind): \(finding), and nothing is wrong with its logs")
