@@ -12,7 +12,7 @@ public final class OffsetRangeReader {
   public static let heldBytes = 2 << 20
 
   /// A partition of one of the topics: what records are told apart by, without a string each.
-  public struct Place: Sendable, Hashable {
+  public struct PartitionKey: Sendable, Hashable {
     fileprivate var topic: Int
     fileprivate var partition: Int32
   }
@@ -34,10 +34,10 @@ public final class OffsetRangeReader {
     var heardAt: UInt64
   }
 
-  private var open: [Place: Stretch] = [:]
-  private var finished: [Place] = []
+  private var open: [PartitionKey: Stretch] = [:]
+  private var finished: [PartitionKey] = []
   /// The ends of the logs when a stretch of them was last begun.
-  private var logEnds: [Place: Int64] = [:]
+  private var logEnds: [PartitionKey: Int64] = [:]
   /// The topics of librdkafka's pointers in records, by index in `topics`.
   private var identities: [(pointer: OpaquePointer, topic: Int)] = []
   /// When the next broker's fetcher is woken, in monotonic milliseconds, and whose turn it is.
@@ -61,9 +61,9 @@ public final class OffsetRangeReader {
   /// Throws when the topic does not exist or no broker answers within the time.
   public func read(
     _ partition: TopicPartition, _ offsets: Range<Int64>, timeoutMilliseconds: Int32
-  ) throws(KafkaError) -> Place {
+  ) throws(KafkaError) -> PartitionKey {
     let topic = try topic(partition.topic, timeoutMilliseconds)
-    let place = Place(topic: topic, partition: partition.partition)
+    let place = PartitionKey(topic: topic, partition: partition.partition)
     guard partition.partition < topics[topic].partitions else {
       finished.append(place)
       return place
@@ -99,7 +99,7 @@ public final class OffsetRangeReader {
   }
 
   private func watermarks(
-    _ place: Place, _ timeoutMilliseconds: Int32
+    _ place: PartitionKey, _ timeoutMilliseconds: Int32
   ) throws(KafkaError) -> Watermarks {
     let topic = topics[place.topic].name
     var low: Int64 = 0
@@ -116,7 +116,7 @@ public final class OffsetRangeReader {
   public var isDone: Bool { open.isEmpty && finished.isEmpty }
 
   /// One past the last offset of a partition's log when its last stretch was begun; 0 for one that is not there.
-  public func logEnd(_ place: Place) -> Int64 { logEnds[place] ?? 0 }
+  public func logEnd(_ place: PartitionKey) -> Int64 { logEnds[place] ?? 0 }
 
   /// The partitions that are being read.
   public var reading: Int { open.count }
@@ -140,25 +140,25 @@ public final class OffsetRangeReader {
   }
 
   /// The partition that a record is from.
-  public func place(of record: KafkaRecord) -> Place {
+  public func place(of record: KafkaRecord) -> PartitionKey {
     if let known = identities.first(where: { $0.pointer == record.topicIdentity }) {
-      return Place(topic: known.topic, partition: record.partition)
+      return PartitionKey(topic: known.topic, partition: record.partition)
     }
     let name = record.topic
     let topic = topics.firstIndex { $0.name == name } ?? -1
     identities.append((record.topicIdentity, topic))
-    return Place(topic: topic, partition: record.partition)
+    return PartitionKey(topic: topic, partition: record.partition)
   }
 
   /// The partitions whose stretches came to their end since the last call.
-  public func drainFinished() -> [Place] {
+  public func drainFinished() -> [PartitionKey] {
     defer { finished.removeAll() }
     for place in finished { open[place] = nil }
     return finished
   }
 
   /// Gives up the stretches of which nothing has come for so long, as of a partition that has lost its leader.
-  public func drainSilent(forMilliseconds limit: UInt64) -> [Place] {
+  public func drainSilent(forMilliseconds limit: UInt64) -> [PartitionKey] {
     let now = MonotonicClock.milliseconds()
     let silent = open.filter { now >= $0.value.heardAt + limit && !finished.contains($0.key) }.map(
       \.key)
@@ -181,7 +181,7 @@ public final class OffsetRangeReader {
     finished.append(place)
   }
 
-  private func stop(_ place: Place) {
+  private func stop(_ place: PartitionKey) {
     _ = rd_kafka_consume_stop(topics[place.topic].handle, place.partition)
   }
 

@@ -4,7 +4,7 @@
 public struct KeptReceipt: Equatable, Sendable {
   /// The place of the line: its record's partition and offset, and its number in the record. The same line is kept
   /// once, however often it is read.
-  public struct Place: Hashable, Sendable {
+  public struct LineID: Hashable, Sendable {
     public let partition: Int32
     public let offset: Int64
     public let line: Int
@@ -16,7 +16,7 @@ public struct KeptReceipt: Equatable, Sendable {
     }
   }
 
-  public let place: Place
+  public let place: LineID
   /// The time of the outcome, milliseconds since the epoch.
   public let at: Int64
   public let app: String
@@ -26,7 +26,7 @@ public struct KeptReceipt: Equatable, Sendable {
   public let receipt: String
 
   public init(
-    place: Place, at: Int64, app: String, requestID: String?, apnsID: String?, receipt: String
+    place: LineID, at: Int64, app: String, requestID: String?, apnsID: String?, receipt: String
   ) {
     self.place = place
     self.at = at

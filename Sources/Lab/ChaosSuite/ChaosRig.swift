@@ -13,7 +13,7 @@ import ServiceKit
 /// A pipeline of real processes under load, the moves against it, and everything that watches it.
 final class ChaosRig {
   let options: ChaosOptions
-  let place: ChaosPlace
+  let place: ScenarioSetup
   let pipeline: LocalPipeline
   let auditor = Auditor()
   let log: Logger
@@ -65,7 +65,7 @@ final class ChaosRig {
     hasStragglers = scenario.hasStragglers
     mayWaitLong = scenario.mayWaitLong
     random = SeededGenerator(seed: options.seed &* 31 &+ UInt64(scenario.name.utf8.count))
-    place = try ChaosPlace(options, scenario, log)
+    place = try ScenarioSetup(options, scenario, log)
     pipeline = try LocalPipeline(place.plan(options, scenario), log: log)
   }
 

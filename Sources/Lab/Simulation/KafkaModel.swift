@@ -191,20 +191,20 @@ struct KafkaModel {
   /// - Parameter isKnownLog: the resume point is of the log that there is now.
   mutating func place(
     _ partition: Int, resumingAt resume: ResumePoint, isKnownLog: Bool
-  ) -> LoopModel.Place {
+  ) -> LoopModel.AssignedPartition {
     let state = partitions[partition]
     let next = resume.next ?? state.low
     var log = isKnownLog ? state.log : state.committedLog
     // Out of range: reading begins at the log's start.
     guard next <= state.end else {
-      return LoopModel.Place(partition: partition, next: state.low, log: log)
+      return LoopModel.AssignedPartition(partition: partition, next: state.low, log: log)
     }
     if log != state.log {
       log = state.log
       overlook(partition, below: next)
       for offset in resume.completedAbove.joined() { passOver(partition, offset) }
     }
-    return LoopModel.Place(partition: partition, next: next, log: log)
+    return LoopModel.AssignedPartition(partition: partition, next: next, log: log)
   }
 
   /// The new log is as long as what was committed or read of the old one: the two cannot be told apart

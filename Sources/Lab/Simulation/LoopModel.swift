@@ -55,7 +55,7 @@ final class LoopModel: GroupProcess {
   }
 
   /// A partition of this assignment.
-  struct Place {
+  struct AssignedPartition {
     var partition: Int
     /// The next offset to read.
     var next: Int64
@@ -80,7 +80,7 @@ final class LoopModel: GroupProcess {
   /// Streams that were given up; they end with the turn.
   var cancelled: [(slot: UInt32, connection: ConnectionID)] = []
   /// By the dispatcher's number.
-  var places: [Place] = []
+  var places: [AssignedPartition] = []
   /// Turns since a record of a recreated topic was passed over as one of the topic before, by partition, until the
   /// dispatcher says that something is wrong with the log.
   var passedOver: [Int: Int] = [:]

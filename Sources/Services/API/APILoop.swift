@@ -150,7 +150,7 @@ final class APILoop: StreamHandler {
       } else if let number = GorushExchanges.number(ofTag: delivery.tag) {
         gorush.delivered(number, isAcknowledged: isAcknowledged)
       } else {
-        notifications.delivered(VerdictPlace(tag: delivery.tag), isAcknowledged: isAcknowledged)
+        notifications.delivered(VerdictTag(tag: delivery.tag), isAcknowledged: isAcknowledged)
       }
     }
   }

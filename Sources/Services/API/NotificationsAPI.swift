@@ -127,7 +127,7 @@ final class NotificationsAPI: APIPart {
   }
 
   /// Kafka's answer to a request of a body.
-  func delivered(_ place: VerdictPlace, isAcknowledged: Bool) {
+  func delivered(_ place: VerdictTag, isAcknowledged: Bool) {
     guard let submission = submissions[place.slot] else { return }
     submission.outstanding -= 1
     if isAcknowledged {
@@ -250,7 +250,7 @@ final class NotificationsAPI: APIPart {
     case .failure(let refusal): refuse(submission, refusal)
     case .success:
       let offset = submission.appendVerdict(api.items)
-      let tag = VerdictPlace(slot: submission.slot ?? 0, offset: offset).tag
+      let tag = VerdictTag(slot: submission.slot ?? 0, offset: offset).tag
       switch api.producer.produce(
         api.topic, key: api.items.recordKey, value: api.items.recordValue, tag: tag)
       {

@@ -33,7 +33,7 @@ struct Submissions {
 }
 
 /// The place that a record's answer names: a body, and where the verdict on one of its items has its status.
-struct VerdictPlace {
+struct VerdictTag {
   private static let offsetBits: UInt = 40
 
   let slot: Int

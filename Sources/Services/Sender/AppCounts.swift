@@ -14,10 +14,10 @@ final class AppCounts: MetricSource {
   private let names = Mutex<[String]>([])
   private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<Int>>
   /// An open-addressing table by hash; 0 is an empty place.
-  private nonisolated(unsafe) let places: UnsafeMutablePointer<Place>
+  private nonisolated(unsafe) let places: UnsafeMutablePointer<Entry>
 
   /// An app's place in the table.
-  struct Place {
+  struct Entry {
     var hash: UInt64 = 0
     var row = 0
   }
@@ -27,7 +27,7 @@ final class AppCounts: MetricSource {
     cells = .allocate(capacity: count)
     for index in 0..<count { (cells + index).initialize(to: Atomic(0)) }
     places = .allocate(capacity: Recorder.places)
-    places.initialize(repeating: Place(), count: Recorder.places)
+    places.initialize(repeating: Entry(), count: Recorder.places)
   }
 
   deinit {
@@ -47,7 +47,7 @@ final class AppCounts: MetricSource {
         names.append(app)
         return names.count
       }
-      if let row { places[place] = Place(hash: hash, row: row) }
+      if let row { places[place] = Entry(hash: hash, row: row) }
     }
   }
 
@@ -71,7 +71,7 @@ final class AppCounts: MetricSource {
     fileprivate static let places = 256
 
     fileprivate let cells: UnsafeMutablePointer<Atomic<Int>>
-    fileprivate let table: UnsafeMutablePointer<Place>
+    fileprivate let table: UnsafeMutablePointer<Entry>
 
     /// A notification of an app has ended.
     func add(_ app: UInt64, _ outcome: Outcome) {

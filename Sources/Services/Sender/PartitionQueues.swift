@@ -8,20 +8,20 @@ import Kafka
 ///
 /// Owner: one sender loop.
 struct PartitionQueues: ~Copyable {
-  private struct Place {
+  private struct AssignedQueue {
     var name: TopicPartition
     var epoch: UInt32
     var queue: KafkaQueue
   }
 
-  private var places: [Place] = []
+  private var places: [AssignedQueue] = []
   private var nextLook: UInt64 = 0
   /// Says which queues have records, by number.
   let signals = SourceSignals()
 
   mutating func add(_ grant: PartitionGrant, as number: Int) {
     precondition(number == places.count, "partitions are numbered in their order")
-    places.append(Place(name: grant.partition, epoch: grant.epoch, queue: grant.queue))
+    places.append(AssignedQueue(name: grant.partition, epoch: grant.epoch, queue: grant.queue))
     grant.queue.signal(signals, as: UInt32(number))
   }
 

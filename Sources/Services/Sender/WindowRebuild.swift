@@ -129,7 +129,7 @@ final class WindowRebuild: Sendable {
   ) throws(KafkaError) {
     let stretches = try OffsetRangeReader(kafka)
     defer { stretches.close() }
-    var places: [OffsetRangeReader.Place: TopicPartition] = [:]
+    var places: [OffsetRangeReader.PartitionKey: TopicPartition] = [:]
     var batch = KafkaBatch(capacity: 1_000)
     var reader = EnvelopeReader(types: .any, lanes: .any)
     var failure: KafkaError?

@@ -12,9 +12,11 @@ import Testing
   /// - Parameter patience: stretches of which nothing comes for so many milliseconds are given up.
   private func readAll(
     _ stretches: OffsetRangeReader, patience: UInt64 = 60_000
-  ) -> (offsets: [OffsetRangeReader.Place: [Int64]], ends: Set<OffsetRangeReader.Place>) {
-    var offsets: [OffsetRangeReader.Place: [Int64]] = [:]
-    var ends: Set<OffsetRangeReader.Place> = []
+  ) -> (
+    offsets: [OffsetRangeReader.PartitionKey: [Int64]], ends: Set<OffsetRangeReader.PartitionKey>
+  ) {
+    var offsets: [OffsetRangeReader.PartitionKey: [Int64]] = [:]
+    var ends: Set<OffsetRangeReader.PartitionKey> = []
     var batch = KafkaBatch(capacity: 1_000)
     #expect(
       eventually {
@@ -36,7 +38,8 @@ import Testing
     try produceNumbers(fixture, topic, 300)
     let stretches = try OffsetRangeReader(fixture.configuration)
     defer { stretches.close() }
-    func read(_ partition: Int32, _ offsets: Range<Int64>) throws -> OffsetRangeReader.Place {
+    func read(_ partition: Int32, _ offsets: Range<Int64>) throws -> OffsetRangeReader.PartitionKey
+    {
       try stretches.read(
         TopicPartition(topic: topic, partition: partition), offsets, timeoutMilliseconds: 5_000)
     }
@@ -71,7 +74,7 @@ import Testing
     let fixture = try KafkaFixture(topics: [("numbers", 1), ("others", 1)])
     let stretches = try OffsetRangeReader(fixture.configuration)
     defer { stretches.close() }
-    var places: [OffsetRangeReader.Place] = []
+    var places: [OffsetRangeReader.PartitionKey] = []
     for topic in ["numbers", "others"] {
       try produceNumbers(fixture, fixture.name(topic), 100)
       places.append(

@@ -6,7 +6,7 @@ public import Contract
 /// The events that `DestinationHealth` handles, and its results.
 extension DestinationHealth {
   /// The connection that an answer came on.
-  public struct Place: Sendable {
+  public struct AnsweringConnection: Sendable {
     /// The address of the peer.
     public var address: PeerAddress
     /// The push was refused before, and was to find out here.
@@ -40,11 +40,11 @@ extension DestinationHealth {
     /// Milliseconds that it asked to wait, 0 if it did not.
     public var retryAfter: UInt64
     /// The connection that it came on.
-    public var place: Place
+    public var place: AnsweringConnection
 
     public init(
       _ response: GatewayResponse, app: UInt64, sentAt: Int64, retryAfter: UInt64 = 0,
-      on place: Place
+      on place: AnsweringConnection
     ) {
       self.response = response
       self.app = app

@@ -254,7 +254,9 @@ public struct DestinationHealth: Sendable {
   }
 
   /// True if a refusal is evidence about its address only: another one may accept.
-  private mutating func isOfAddress(_ app: UInt64?, _ place: Place, now: UInt64) -> Bool {
+  private mutating func isOfAddress(_ app: UInt64?, _ place: AnsweringConnection, now: UInt64)
+    -> Bool
+  {
     refusing.refused(
       app, at: place.address, isAgain: place.isAgain, usable: addresses.usable(now: now))
   }

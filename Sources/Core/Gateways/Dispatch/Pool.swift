@@ -279,7 +279,7 @@ struct Pool: Sendable {
   }
 
   /// The place of a push whose turn it is.
-  private enum Place {
+  private enum Way {
     case on(Int32)
     /// Nowhere: it has ended, or waits elsewhere.
     case ended
@@ -287,7 +287,7 @@ struct Pool: Sendable {
     case held
   }
 
-  private mutating func place(_ slot: UInt32, _ free: Int32, _ work: inout Workload) -> Place {
+  private mutating func place(_ slot: UInt32, _ free: Int32, _ work: inout Workload) -> Way {
     guard work.mayGo(slot) else { return .ended }
     if link.hasRefusedApps() {
       switch link.passage(of: work.pushes[slot], now: work.turn.now) {

@@ -68,7 +68,7 @@ public enum DemoCommand: Service {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {
-      let place = try DemoPlace(settings, context)
+      let place = try DemoSetup(settings, context)
       let run = try DemoRun(settings, place, context)
       let report = try run.run()
       StandardOutput.line(report.table)

@@ -18,7 +18,7 @@ final class DemoRun {
   private static let stallMilliseconds: UInt64 = 30_000
 
   private let settings: DemoCommand.Settings
-  private let place: DemoPlace
+  private let place: DemoSetup
   private let context: ServiceContext
   private let pipeline: LocalPipeline
   private let ledger = DemoLedger()
@@ -28,7 +28,7 @@ final class DemoRun {
   private(set) var remarks: [String] = []
 
   init(
-    _ settings: DemoCommand.Settings, _ place: DemoPlace, _ context: ServiceContext
+    _ settings: DemoCommand.Settings, _ place: DemoSetup, _ context: ServiceContext
   ) throws {
     self.settings = settings
     self.place = place

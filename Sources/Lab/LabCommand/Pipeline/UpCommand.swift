@@ -104,7 +104,7 @@ public enum UpCommand: Service {
     _ settings: Settings, _ context: ServiceContext
   ) throws -> LocalPipeline.Plan {
     var plan = LocalPipeline.Plan(
-      folder: try settings.folder ?? TemporaryPlace.make("martlet-up"),
+      folder: try settings.folder ?? ScratchFolder.make("martlet-up"),
       credentials: [
         .init(teamID: "MARTLETDEV", keyID: KeyFolder.Credential.freshKeyID(), apps: ["*"])
       ])

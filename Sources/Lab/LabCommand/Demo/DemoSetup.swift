@@ -8,7 +8,7 @@ import OperatorCommand
 import ServiceKit
 
 /// The place of a demo: its folder, its requests file, its topics.
-struct DemoPlace {
+struct DemoSetup {
   let folder: String
   /// The requests, generated or the user's.
   let requests: String
@@ -19,7 +19,7 @@ struct DemoPlace {
   private let created: KafkaConfiguration?
 
   init(_ settings: DemoCommand.Settings, _ context: ServiceContext) throws {
-    folder = try TemporaryPlace.make("martlet-demo")
+    folder = try ScratchFolder.make("martlet-demo")
     if let input = settings.input {
       requests = input
       unregistered = []
@@ -81,6 +81,6 @@ struct DemoPlace {
       _ = try? admin.deleteTopics(names.all.map(\.name), timeoutMilliseconds: 30_000)
       admin.close()
     }
-    TemporaryPlace.remove(folder)
+    ScratchFolder.remove(folder)
   }
 }

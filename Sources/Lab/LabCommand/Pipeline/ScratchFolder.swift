@@ -3,7 +3,7 @@ public import Bytes
 import Glibc
 
 /// Folders for commands that were given none.
-public enum TemporaryPlace {
+public enum ScratchFolder {
   /// Makes a new folder, readable by its owner only, in `TMPDIR` or /tmp.
   public static func make(_ name: String) throws(SystemError) -> String {
     let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"

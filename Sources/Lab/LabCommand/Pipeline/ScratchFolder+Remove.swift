@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-extension TemporaryPlace {
+extension ScratchFolder {
   /// Removes a folder with everything in it; links are removed, not followed. What cannot be
   /// removed stays.
   public static func remove(_ path: String) {

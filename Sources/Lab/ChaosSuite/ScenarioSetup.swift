@@ -9,7 +9,7 @@ import LabCommand
 import ServiceKit
 
 /// The place of a scenario: its folder, its topics, its requests, and how its processes are started.
-struct ChaosPlace {
+struct ScenarioSetup {
   let folder: String
   let names: TopicNames
   let generator: DemoGenerator
@@ -27,7 +27,7 @@ struct ChaosPlace {
   private static let population = 20_000
 
   init(_ options: ChaosOptions, _ scenario: Scenario, _ log: Logger) throws {
-    let folder = try TemporaryPlace.make("martlet-chaos-\(scenario.name)")
+    let folder = try ScratchFolder.make("martlet-chaos-\(scenario.name)")
     self.folder = folder
     generator = DemoGenerator(seed: options.seed, requests: Self.population)
     shimControl = options.shim.map { _ in "\(folder)/shim.control" }
@@ -134,7 +134,7 @@ struct ChaosPlace {
   }
 
   /// Removes the folder.
-  func remove() { TemporaryPlace.remove(folder) }
+  func remove() { ScratchFolder.remove(folder) }
 
   /// Removes the topics of this run from the cluster.
   func removeTopics() {
