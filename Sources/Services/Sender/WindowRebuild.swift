@@ -100,12 +100,12 @@ final class WindowRebuild: Sendable {
     var reading = WindowReading(order.wants, capacity: capacity)
     while !reading.isComplete, isCurrent(order) {
       do throws(KafkaError) {
-        reading.begin()
         try read(&reading, order)
       } catch {
         // No broker answers, or that of some partitions does not. Their loops go on when their time is up, say so and
         // count it.
         usleep(500_000)
+        reading.begin()
       }
     }
     guard reading.isComplete else { return }
