@@ -118,8 +118,10 @@ import Testing
     """
   }
 
+  /// Started by root it would become `nobody`, who may not be let into the folder of the checkout, where its scripts are.
   private static func h2o(_ port: UInt16, _ keys: GeneratedKeys) -> String {
     """
+    \(geteuid() == 0 ? "user: root" : "")
     num-threads: 1
     listen:
       host: 127.0.0.1
