@@ -181,6 +181,20 @@ enum Migrations {
       CREATE INDEX suspicions_held ON suspicions (app, environment, last_at) WHERE held = 1;
       """
     ),
+    (
+      "users",
+      """
+      CREATE INDEX devices_user ON devices (user_name, token, app, environment)
+        WHERE user_name IS NOT NULL;
+      -- Devices that were forgotten, and whose receipts are still to be removed.
+      CREATE TABLE forgotten_devices (
+        token TEXT NOT NULL,
+        app TEXT NOT NULL,
+        forgotten_at INTEGER NOT NULL,
+        PRIMARY KEY (token, app)
+      ) STRICT, WITHOUT ROWID;
+      """
+    ),
   ]
 
   /// The application id in the header of our SQLite files: "MART".

@@ -108,6 +108,20 @@ enum PostgresMigrations {
       CREATE INDEX suspicions_held ON suspicions (app, environment, last_at) WHERE held = 1;
       """
     ),
+    (
+      "users",
+      """
+      CREATE INDEX devices_user ON devices (user_name, token, app, environment)
+        WHERE user_name IS NOT NULL;
+      -- Devices that were forgotten, and whose receipts are still to be removed.
+      CREATE TABLE forgotten_devices (
+        token text COLLATE "C" NOT NULL,
+        app text COLLATE "C" NOT NULL,
+        forgotten_at bigint NOT NULL,
+        PRIMARY KEY (token, app)
+      );
+      """
+    ),
   ]
 
   /// Makes the schema if it is not there, and refuses one of another program. In the transaction of the migrations.

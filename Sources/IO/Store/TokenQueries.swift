@@ -106,6 +106,15 @@ public final class TokenQueries {
     return statement
   }
 
+  /// The devices of a user, by token, app and environment.
+  ///
+  /// - Parameter apps: whose devices are asked for, at most 1,000; nil: everybody's.
+  public func devices(
+    ofUser user: String, apps: Set<String>?, limit: Int
+  ) throws(StoreError) -> [KnownDevice] {
+    try database.devices(ofUser: user, apps: apps, limit: limit)
+  }
+
   /// The state of a device.
   public func state(_ identity: DeviceIdentity) throws(StoreError) -> DeviceState {
     device.bind(identity)

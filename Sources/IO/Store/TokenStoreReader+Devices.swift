@@ -27,6 +27,13 @@ public struct DeviceFilter: Sendable {
     self.environment = environment
     self.word = word
   }
+
+  /// True if a device is wanted.
+  public func takes(_ known: KnownDevice) -> Bool {
+    app.map { $0 == known.device.app } ?? true
+      && environment.map { $0 == known.device.environment } ?? true
+      && word.map { $0 == known.state.word } ?? true
+  }
 }
 
 extension TokenStoreReader {
@@ -48,6 +55,16 @@ extension TokenStoreReader {
       if let device = statement.knownDevice { devices.append(device) }
     }
     return devices
+  }
+
+  /// The devices of a user, by token, app and environment.
+  ///
+  /// - Parameters:
+  ///   - apps: whose devices are asked for, at most 1,000; nil: everybody's.
+  public func devices(
+    ofUser user: String, apps: Set<String>? = nil, limit: Int = .max
+  ) throws(StoreError) -> [KnownDevice] {
+    try database.devices(ofUser: user, apps: apps, limit: limit)
   }
 
   /// Calls `body` for every device that the filter takes, by token, app and environment; `body` returns false to stop.
@@ -73,12 +90,37 @@ extension TokenStoreReader {
       while try statement.next() {
         if let device = statement.knownDevice { page.append(device) }
       }
-      for device in page where filter.word.map({ $0 == device.state.word }) ?? true {
+      for device in page where filter.takes(device) {
         guard body(device) else { return }
       }
       guard page.count == pageSize else { return }
       last = page.last?.device
     }
+  }
+}
+
+extension Database {
+  /// The devices of a user: see `TokenStoreReader.devices(ofUser:)`.
+  func devices(
+    ofUser user: String, apps: Set<String>?, limit: Int
+  ) throws(StoreError) -> [KnownDevice] {
+    let apps = apps.map { Array($0) }
+    if let apps, apps.isEmpty { return [] }
+    let list = (apps ?? []).indices.map { "?\($0 + 3)" }.joined(separator: ", ")
+    let statement = try prepare(
+      """
+      SELECT token, app, environment, \(TokenStore.SQL.stateColumns) FROM devices
+      WHERE user_name = ?1 \(apps == nil ? "" : "AND app IN (\(list))")
+      ORDER BY token, app, environment LIMIT ?2
+      """)
+    statement.bind(1, user)
+    statement.bind(2, Int64(limit))
+    for (index, app) in (apps ?? []).enumerated() { statement.bind(Int32(index + 3), app) }
+    var devices: [KnownDevice] = []
+    while try statement.next() {
+      if let device = statement.knownDevice { devices.append(device) }
+    }
+    return devices
   }
 }
 

@@ -8,11 +8,14 @@ enum APIResource: Equatable {
   case invalidTokens
   /// A request id or an `apns-id`, as it stands in the path.
   case notification(id: String)
+  /// A user of registrations, as it stands in the path.
+  case user(String)
   /// gorush's own.
   case gorush
 
   private static let devices = "/v1/devices/"
   private static let outcomes = "/v1/notifications/"
+  private static let users = "/v1/users/"
 
   /// - Parameter gorush: whether gorush's path is served.
   init?(path: String, gorush: Bool) {
@@ -25,6 +28,10 @@ enum APIResource: Equatable {
       let id = path.dropFirst(Self.outcomes.count)
       guard !id.isEmpty else { return nil }
       self = .notification(id: String(id))
+    case _ where path.hasPrefix(Self.users):
+      let user = path.dropFirst(Self.users.count)
+      guard !user.isEmpty else { return nil }
+      self = .user(String(user))
     default:
       guard path.hasPrefix(Self.devices) else { return nil }
       let token = path.dropFirst(Self.devices.count)
@@ -37,6 +44,7 @@ enum APIResource: Equatable {
     switch self {
     case .notifications, .gorush: ["POST"]
     case .device: ["GET", "PUT", "DELETE"]
+    case .user: ["GET", "DELETE"]
     case .invalidTokens, .notification: ["GET"]
     }
   }

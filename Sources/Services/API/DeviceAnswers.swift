@@ -16,6 +16,34 @@ enum DeviceAnswers {
         detail: "nothing is known of this token for \(identity.app), \(identity.environment)"
       ).response
     }
+    return ok(object(identity, state))
+  }
+
+  /// The most devices of a user in an answer.
+  static let userLimit = 1_000
+
+  /// The devices of a user.
+  ///
+  /// - Parameter found: with one more than `userLimit` if there are more.
+  static func devices(_ found: [KnownDevice]) -> HTTPResponse {
+    var answer = JSONObject()
+    answer.append(
+      "devices", .array(found.prefix(userLimit).map { .object(object($0.device, $0.state)) }))
+    answer.append("has_more", .bool(found.count > userLimit))
+    return ok(answer)
+  }
+
+  /// Kafka has it that so many devices are to be forgotten.
+  static func forgotten(_ count: Int, hasMore: Bool) -> HTTPResponse {
+    var answer = JSONObject()
+    answer.append("status", 202)
+    answer.append("devices", .integer(Int64(count)))
+    answer.append("has_more", .bool(hasMore))
+    return HTTPResponse(
+      status: 202, contentType: "application/json", body: .bytes(JSONValue.object(answer).text))
+  }
+
+  private static func object(_ identity: DeviceIdentity, _ state: DeviceState) -> JSONObject {
     var object = JSONObject()
     object.append("token", .string(identity.token))
     object.append("app", .string(identity.app))
@@ -33,7 +61,7 @@ enum DeviceAnswers {
     }
     object.append(state.details)
     object.append("history", .array(state.history.changes.map(entry)))
-    return ok(object)
+    return object
   }
 
   private static func entry(

@@ -30,6 +30,20 @@ enum DeviceArguments {
     return text
   }
 
+  /// A user of registrations.
+  struct User: Sendable {
+    let name: String
+    /// nil: of all apps.
+    let app: String?
+  }
+
+  static func user(_ name: String, app: String?) throws(Failure) -> User {
+    guard name.utf8.count <= DeviceDetails.longest else {
+      throw refuse("has more than \(DeviceDetails.longest) bytes", "user")
+    }
+    return User(name: name, app: app == nil ? nil : try Self.app(app))
+  }
+
   static func app(_ text: String?) throws(Failure) -> String {
     guard let text else { throw refuse("is required", "app") }
     do throws(RequestError) {

@@ -29,6 +29,13 @@ final class DeviceExchange {
   let key: APIKey
   var body = ByteBuffer(capacity: 512)
   var number: UInt64 = 0
+  /// Devices that are forgotten when Kafka has the records.
+  var forgotten = 0
+  /// Records that Kafka has not answered.
+  var unacknowledged = 0
+  /// Said when Kafka has all of them.
+  var success = HTTPResponse(
+    status: 202, contentType: "application/json", body: .bytes(Array(#"{"status":202}"#.utf8)))
   /// When it is given up (monotonic milliseconds).
   var deadline = UInt64.max
 
@@ -58,6 +65,15 @@ struct DeviceExchanges {
   /// The number of questions of a key that wait.
   func questions(of key: APIKey) -> Int {
     open.values.count { $0.key.name == key.name && $0.kind.isRemoval == nil }
+  }
+
+  /// Kafka has answered for a record.
+  ///
+  /// - Returns: the request if that decides it: the last one is acknowledged, or one is not.
+  mutating func answered(_ number: UInt64, isAcknowledged: Bool) -> DeviceExchange? {
+    guard let exchange = open[number] else { return nil }
+    exchange.unacknowledged -= 1
+    return exchange.unacknowledged == 0 || !isAcknowledged ? take(number) : nil
   }
 
   mutating func take(_ number: UInt64) -> DeviceExchange? { open.removeValue(forKey: number) }

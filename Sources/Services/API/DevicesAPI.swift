@@ -72,6 +72,13 @@ final class DevicesAPI: APIPart {
         .device(
           DeviceIdentity(
             token: device.token, app: device.app, environment: device.environment)))
+    case (.user(let user), let method):
+      let user = try DeviceArguments.user(user, app: exchange.argument("app"))
+      if let app = user.app, method == "GET" { try demandRead(app, key) }
+      if let app = user.app, method == "DELETE", !key.maySend(for: app) {
+        throw .init(.forbidden(app: app))
+      }
+      return .ask(method == "GET" ? .user(user, key) : .forget(user, key))
     case (.notification(let id), _): return .ask(.outcomes(id: try DeviceArguments.id(id), key))
     case (.invalidTokens, _), (.notifications, _), (.gorush, _):
       let page = try DeviceArguments.page { exchange.argument($0) }
@@ -135,6 +142,8 @@ final class DevicesAPI: APIPart {
     case .device(let identity): try demandRead(identity.app, key)
     case .invalidTokens(let page): try demandRead(page.app, key)
     case .outcomes(let id, _): return .outcomes(id: id, key)
+    case .user(let user, _): return .user(user, key)
+    case .forget(let user, _): return .forget(user, key)
     }
     return question
   }
@@ -142,37 +151,68 @@ final class DevicesAPI: APIPart {
   private func produce(
     _ record: DeviceRecord, _ device: DeviceExchange
   ) throws(Admission.Failure) {
+    try produce([(record.key, record.value)], device)
+  }
+
+  /// - Parameter records: at least one.
+  private func produce(
+    _ records: [(key: [UInt8], value: [UInt8]?)], _ device: DeviceExchange
+  ) throws(Admission.Failure) {
     open.insert(device)
-    let result = api.producer.produce(
-      topic, key: record.key, value: record.value, tag: DeviceExchanges.tag(device.number))
-    if case .queued = result { return }
-    _ = open.take(device.number)
-    throw .init(.unavailable("Kafka does not take registrations now"))
+    device.unacknowledged = records.count
+    for record in records {
+      let result = api.producer.produce(
+        topic, key: record.key, value: record.value, tag: DeviceExchanges.tag(device.number))
+      if case .queued = result { continue }
+      _ = open.take(device.number)
+      throw .init(.unavailable("Kafka does not take registrations now"))
+    }
+  }
+
+  /// Forgets the devices of a user: their records on the topic are deleted.
+  private func forget(_ found: [DeviceIdentity], _ device: DeviceExchange) {
+    let devices = found.prefix(DeviceAnswers.userLimit)
+    device.success = DeviceAnswers.forgotten(
+      devices.count, hasMore: found.count > DeviceAnswers.userLimit)
+    guard !devices.isEmpty else { return answer(device, device.success) }
+    device.forgotten = devices.count
+    do throws(Admission.Failure) {
+      try produce(
+        devices.map { identity in
+          let key = DeviceKey(
+            token: identity.token, app: identity.app, environment: identity.environment)
+          return (key.bytes, nil)
+        }, device)
+    } catch {
+      answer(device, error.problem.response)
+    }
   }
 
   /// Kafka's answer to a change.
   func delivered(_ number: UInt64, isAcknowledged: Bool) {
-    guard let device = open.take(number) else { return }
+    guard let device = open.answered(number, isAcknowledged: isAcknowledged) else { return }
     guard isAcknowledged else {
       return answer(device, Problem.unavailable("Kafka did not acknowledge it").response)
     }
     api.note(device.exchange, device.key, requests: 1)
-    if let isRemoval = device.kind.isRemoval {
+    let isRemoval = device.kind.isRemoval
+    for _ in 0..<(isRemoval == nil ? device.forgotten : 1) {
       api.keys.figures.countChange(
-        isRemoval: isRemoval, of: device.key, from: device.exchange.client)
+        isRemoval: isRemoval ?? true, of: device.key, from: device.exchange.client)
     }
-    answer(
-      device,
-      HTTPResponse(
-        status: 202, contentType: "application/json", body: .bytes(Array(#"{"status":202}"#.utf8))))
+    answer(device, device.success)
   }
 
   /// The database's answers, and those whose time is up.
   func turn() {
     for reply in queries?.drainAnswers() ?? [] {
-      api.counters.add(reply.response == nil ? .queriesFailed : .queriesAnswered)
+      api.counters.add(reply.content == nil ? .queriesFailed : .queriesAnswered)
       guard let device = open.take(reply.number) else { continue }
-      answer(device, reply.response ?? Problem.unavailable("the database does not answer").response)
+      switch reply.content {
+      case .response(let response): answer(device, response)
+      case .devices(let devices): forget(devices, device)
+      case nil: answer(device, Problem.unavailable("the database does not answer").response)
+      }
     }
     for device in open.drainLate(now: api.now) {
       answer(device, Problem.unavailable("there was no answer in time").response)

@@ -13,12 +13,21 @@ final class QueryWorker {
     case invalidTokens(InvalidTokenPage)
     /// The outcomes of a request or a notification, as far as the key may read them.
     case outcomes(id: String, APIKey)
+    /// What is known of a user's devices, as far as the key may read them.
+    case user(DeviceArguments.User, APIKey)
+    /// The devices of a user that the key may send to; they are to be forgotten.
+    case forget(DeviceArguments.User, APIKey)
   }
 
   struct Answer: Sendable {
+    enum Content: Sendable {
+      case response(HTTPResponse)
+      case devices([DeviceIdentity])
+    }
+
     let number: UInt64
     /// nil: the database did not answer.
-    let response: HTTPResponse?
+    let content: Content?
   }
 
   private enum Message: Sendable {
@@ -81,17 +90,17 @@ final class QueryWorker {
         messages.wakeup.clear()
         for message in messages.drain() {
           guard case .question(let number, let question) = message else { return }
-          answers.post(Answer(number: number, response: answer(question)))
+          answers.post(Answer(number: number, content: answer(question)))
         }
       }
     }
 
-    private func answer(_ question: Question) -> HTTPResponse? {
+    private func answer(_ question: Question) -> Answer.Content? {
       do throws(StoreError) {
-        let response = try ask(question)
+        let content = try ask(question)
         if hasFailed { log.info("the database answers again") }
         hasFailed = false
-        return response
+        return content
       } catch {
         // It is opened again for the next question.
         queries = nil
@@ -101,22 +110,40 @@ final class QueryWorker {
       }
     }
 
-    private func ask(_ question: Question) throws(StoreError) -> HTTPResponse {
+    private func ask(_ question: Question) throws(StoreError) -> Answer.Content {
       let queries: TokenQueries
       if let open = self.queries { queries = open } else { queries = try TokenQueries(location) }
       self.queries = queries
       switch question {
       case .device(let identity):
-        return DeviceAnswers.device(identity, try queries.state(identity))
+        return .response(DeviceAnswers.device(identity, try queries.state(identity)))
       case .invalidTokens(let page):
-        return DeviceAnswers.tokens(try queries.invalidTokens(page), page)
+        return .response(DeviceAnswers.tokens(try queries.invalidTokens(page), page))
       case .outcomes(let id, let key):
-        let limit = OutcomeAnswers.limit
-        let apps = key.readable.contains("*") ? nil : key.readable
-        let found = try queries.outcomes(of: id, apps: apps, limit: limit + 1)
-        guard found.isEmpty else { return OutcomeAnswers.outcomes(found) }
-        return OutcomeAnswers.none(try queries.receiptKeeping())
+        let found = try queries.outcomes(
+          of: id, apps: Self.some(key.readable), limit: OutcomeAnswers.limit + 1)
+        guard found.isEmpty else { return .response(OutcomeAnswers.outcomes(found)) }
+        return .response(OutcomeAnswers.none(try queries.receiptKeeping()))
+      case .user(let user, let key):
+        return .response(DeviceAnswers.devices(try devices(of: user, key.readable, queries)))
+      case .forget(let user, let key):
+        return .devices(try devices(of: user, key.apps, queries).map(\.device))
       }
+    }
+
+    /// The devices of a user that belong to one of the apps, with one more than `DeviceAnswers.userLimit` if there are
+    /// more.
+    private func devices(
+      of user: DeviceArguments.User, _ apps: Set<String>, _ queries: TokenQueries
+    ) throws(StoreError) -> [KnownDevice] {
+      try queries.devices(
+        ofUser: user.name, apps: user.app.map { [$0] } ?? Self.some(apps),
+        limit: DeviceAnswers.userLimit + 1)
+    }
+
+    /// nil for all apps.
+    private static func some(_ apps: Set<String>) -> Set<String>? {
+      apps.contains("*") ? nil : apps
     }
   }
 }

@@ -3,8 +3,17 @@ import EventLoop
 import ServiceKit
 import Store
 
-/// What the database needs besides records: receipts whose time is over go, a bounded number at a time.
+/// What the database needs besides records: receipts whose time is over go, and those of forgotten devices, a bounded
+/// number at a time.
 struct DatabaseUpkeep {
+  /// A walk over all receipts for those of devices that were forgotten before a time (milliseconds since the epoch).
+  private struct Walk {
+    let before: Int64
+    var place: ReceiptPlace?
+  }
+
+  /// A forgotten device waits so long for its walk that the receipts of pushes under way have come too; milliseconds.
+  private static let forgettingDelay: Int64 = 60_000
   /// In milliseconds.
   private static let removalPeriod: UInt64 = 2_000
   /// Receipts in one transaction.
@@ -16,6 +25,7 @@ struct DatabaseUpkeep {
   private var patience: DatabaseRetry
   private var isKeepingNoted: Bool
   private var nextRemoval: UInt64 = 0
+  private var walk: Walk?
 
   init(
     _ store: TokenStore, _ settings: FeedbackSettings, _ log: Logger,
@@ -39,6 +49,7 @@ struct DatabaseUpkeep {
         isKeepingNoted = true
       }
       hasMore = try removeReceipts()
+      if try removeForgotten() { hasMore = true }
       nextRemoval = hasMore ? now : now + Self.removalPeriod
     } catch {
       try patience.failed(error)
@@ -46,6 +57,25 @@ struct DatabaseUpkeep {
     }
     patience.succeeded()
     return hasMore
+  }
+
+  /// - Returns: whether the walk goes on.
+  private mutating func removeForgotten() throws(StoreError) -> Bool {
+    if walk == nil {
+      let before = WallClock.milliseconds() - Self.forgettingDelay
+      guard let first = try store.firstForgotten(), first < before else { return false }
+      walk = Walk(before: before)
+    }
+    guard var walk else { return false }
+    let page = try store.transaction { () throws(StoreError) in
+      let page = try store.removeForgottenReceipts(after: walk.place, limit: Self.removalLimit)
+      if page.end == nil { try store.endForgetting(before: walk.before) }
+      return page
+    }
+    counters.add(.receiptsForgotten, page.removed)
+    walk.place = page.end
+    self.walk = page.end == nil ? nil : walk
+    return page.end != nil
   }
 
   /// By what the database says of itself: also a process that keeps none removes what others have kept.

@@ -8,6 +8,8 @@ enum FeedbackCounter: Int, CounterKey {
   case feedback
   /// Registrations and removals.
   case devices
+  /// Devices that were forgotten, by tombstones.
+  case forgotten
   /// Answers that showed a token invalid.
   case invalidated
   /// Answers that were older than the newest registration, or not about the token.
@@ -39,6 +41,8 @@ enum FeedbackCounter: Int, CounterKey {
   case receiptsKept
   case receiptsUnusable
   case receiptsRemoved
+  /// Outcomes of devices that were forgotten.
+  case receiptsForgotten
   case partitionsAssigned
   /// Age of the oldest record of the batch under way.
   case backlogMilliseconds

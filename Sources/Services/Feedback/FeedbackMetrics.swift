@@ -15,6 +15,9 @@ public enum FeedbackMetrics {
   )
   static let registrations = Metric(
     "martlet_feedback_registrations_total", .counter, "Registrations and removals of devices.")
+  static let forgotten = Metric(
+    "martlet_feedback_forgotten_total", .counter,
+    "Devices that were forgotten: tombstones of push.devices.")
   static let waves = Metric(
     "martlet_feedback_bad_token_waves_total", .counter,
     event: "APNs reports unusually many bad device tokens; none of them is recorded as invalid",
@@ -54,6 +57,10 @@ public enum FeedbackMetrics {
   static let receiptsRemoved = Metric(
     "martlet_feedback_receipts_removed_total", .counter,
     "Outcomes of notifications that were removed from the database because their time was over.")
+  static let receiptsForgotten = Metric(
+    "martlet_feedback_receipts_forgotten_total", .counter,
+    "Outcomes of notifications that were removed from the database because their device was forgotten."
+  )
   static let partitions = Metric(
     "martlet_feedback_partitions_assigned", .gauge,
     "Partitions that the group has given to this process.")
@@ -74,9 +81,10 @@ public enum FeedbackMetrics {
       + " every minute; all processes with one database count the same waves.")
 
   public static let all = [
-    answers, verdicts, registrations, waves, withdrawn, revived, deadLetters, published,
+    answers, verdicts, registrations, forgotten, waves, withdrawn, revived, deadLetters, published,
     databaseRetries,
-    databaseFailing, restores, receiptsKept, receiptsUnusable, receiptsRemoved, partitions, backlog,
+    databaseFailing, restores, receiptsKept, receiptsUnusable, receiptsRemoved, receiptsForgotten,
+    partitions, backlog,
     devices, wavesHeld,
   ]
 }
@@ -86,6 +94,7 @@ extension FeedbackCounter {
     switch self {
     case .feedback: MetricSeries(FeedbackMetrics.answers)
     case .devices: MetricSeries(FeedbackMetrics.registrations)
+    case .forgotten: MetricSeries(FeedbackMetrics.forgotten)
     case .invalidated: MetricSeries(FeedbackMetrics.verdicts, ["invalidated"])
     case .kept: MetricSeries(FeedbackMetrics.verdicts, ["kept"])
     case .suspected: MetricSeries(FeedbackMetrics.verdicts, ["suspected"])
@@ -103,6 +112,7 @@ extension FeedbackCounter {
     case .receiptsKept: MetricSeries(FeedbackMetrics.receiptsKept)
     case .receiptsUnusable: MetricSeries(FeedbackMetrics.receiptsUnusable)
     case .receiptsRemoved: MetricSeries(FeedbackMetrics.receiptsRemoved)
+    case .receiptsForgotten: MetricSeries(FeedbackMetrics.receiptsForgotten)
     case .partitionsAssigned: MetricSeries(FeedbackMetrics.partitions)
     case .backlogMilliseconds: MetricSeries(FeedbackMetrics.backlog, isMilliseconds: true)
     }

@@ -15,8 +15,8 @@ struct Job {
     case device(DeviceRecord)
     /// A record that says nothing usable.
     case deadLetter(RefusedRecord)
-    /// A tombstone of `devices`: the registration is forgotten.
-    case nothing
+    /// A tombstone of `devices`: the device is forgotten. nil: one whose key is none of ours.
+    case forgotten(DeviceKey?)
     /// A record of `receipts`: its lines, and how many of them cannot be used.
     case receipts([KeptReceipt], unusable: Int)
   }
@@ -101,7 +101,7 @@ struct JobReader {
   ) -> Job.Content {
     let received = OutsideTime.received(recordTime: timestamp, now: now)
     let isDevice = topic == devicesTopic
-    if isDevice && value.baseAddress == nil { return .nothing }
+    if isDevice && value.baseAddress == nil { return .forgotten(DeviceKey(key: key)) }
     do throws(RecordError) {
       return isDevice ? try device(key, value, received) : try feedback(key, value, received)
     } catch {

@@ -76,7 +76,7 @@ struct TokenInvalidator {
     if topic == devices {
       switch reader.content(topic, key: key, value: value, timestamp: timestamp, now: now) {
       case .device(let record): state.apply(record.presence, record.details)
-      case .nothing: state.apply(DeviceState.Presence?.none)
+      case .forgotten: state.apply(DeviceState.Presence?.none)
       case .feedback, .deadLetter, .receipts: return false
       }
     } else if value.baseAddress == nil {
@@ -103,7 +103,10 @@ struct TokenInvalidator {
         partition: job.partition.partition, offset: job.offset, timestamp: job.writtenAt)
       switch job.content {
       case .feedback(let record): try judge(record, rows, &tally)
-      case .device, .nothing: tally.add(.devices)
+      case .device: tally.add(.devices)
+      case .forgotten(let device):
+        tally.add(.forgotten)
+        if let device { try forget(device, rows[device.identity], asOf: job.writtenAt, &tally) }
       case .deadLetter: tally.add(.deadLettered)
       case .receipts(let receipts, let unusable):
         try store.keep(receipts)
@@ -140,6 +143,15 @@ struct TokenInvalidator {
       tally.add(.suspected)
       try suspect(record, state, &tally)
     }
+  }
+
+  /// What APNs said of the device goes with its registration, but for what it said since: the tombstone may be read again.
+  private func forget(
+    _ device: DeviceKey, _ state: DeviceState, asOf written: Int64, _ tally: inout Tally
+  ) throws(StoreError) {
+    try store.forget(device.identity, at: WallClock.milliseconds())
+    guard let mark = tally.marks.state(device)?.mark ?? state.mark else { return }
+    if written < 0 || mark.recordedAt <= written { tally.forgotten.insert(device) }
   }
 
   private func suspect(
@@ -205,6 +217,8 @@ struct Tally {
   var marks: DeviceMarks<DeviceKey>
   /// Those of them that a wave holds back.
   var held: Set<DeviceKey> = []
+  /// Devices whose marks are to be taken back because they are forgotten.
+  var forgotten: Set<DeviceKey> = []
   /// The newest answer that casts a suspicion, of each app.
   var suspects: [AppOrigin: Int64] = [:]
 
@@ -216,9 +230,10 @@ struct Tally {
 
   var outcome: TokenInvalidator.Outcome {
     TokenInvalidator.Outcome(
-      publications: marks.marks.filter { !held.contains($0.device) }.map { device, mark in
-        .init(device: device, record: InvalidTokenRecord(device, mark))
-      },
+      publications: marks.marks.filter {
+        !held.contains($0.device) && !forgotten.contains($0.device)
+      }.map { device, mark in .init(device: device, record: InvalidTokenRecord(device, mark)) }
+        + forgotten.map { .init(device: $0, record: nil) },
       counts: FeedbackCounter.allCases.map { ($0, counts[$0.rawValue]) })
   }
 }
@@ -248,7 +263,11 @@ extension DeviceRecord {
 extension Job {
   /// The device that it answers for.
   fileprivate var judged: DeviceIdentity? {
-    if case .feedback(let record) = content { record.device.identity } else { nil }
+    switch content {
+    case .feedback(let record): record.device.identity
+    case .forgotten(let device): device?.identity
+    case .device, .deadLetter, .receipts: nil
+    }
   }
 }
 

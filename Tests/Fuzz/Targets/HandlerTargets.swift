@@ -278,7 +278,8 @@ private struct JudgedDevice {
     switch content {
     case .device(let record): state.apply(record.presence, record.details)
     case .feedback(let record): judge(record)
-    case .nothing, .deadLetter, .receipts: break
+    case .forgotten: state.apply(DeviceState.Presence?.none)
+    case .deadLetter, .receipts: break
     }
     check()
     return problem

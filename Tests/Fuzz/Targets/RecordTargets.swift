@@ -140,7 +140,7 @@ extension FuzzTarget {
       case .device(let record):
         return key.elementsEqual(record.key) ? nil : "a device under another key"
       case .deadLetter(let letter): return letter.detail.isEmpty ? "refused without words" : nil
-      case .nothing: return topic == names.devices ? nil : "feedback is ignored"
+      case .forgotten: return topic == names.devices ? nil : "feedback is ignored"
       case .receipts: return "receipts on another topic"
       }
     }

@@ -60,12 +60,10 @@ final class FeedbackFixture {
   }
 
   /// Produces records without waiting for each.
-  func produce(_ topic: String, _ records: [(key: [UInt8], value: [UInt8])]) throws {
+  func produce(_ topic: String, _ records: [(key: [UInt8], value: [UInt8]?)]) throws {
     let topic = try producer.topic(named: topic)
     for (key, value) in records {
-      let result = key.withUnsafeBytes { key in
-        value.withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
-      }
+      let result = producer.produce(topic, key: key, value: value, tag: 0)
       guard case .queued = result else { throw KafkaFixtureTimeout() }
     }
     guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }

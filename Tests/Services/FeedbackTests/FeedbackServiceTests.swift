@@ -76,6 +76,49 @@ import Testing
     #expect(fixture.invalid(atLeast: 1).map(\.device.token) == [invalid.token])
   }
 
+  @Test func `with the tombstone of its registration all that is known of a device goes`() throws {
+    let fixture = try Fixture()
+    try fixture.kafka.createTopic("receipts", partitions: 1)
+    let (gone, other) = (Fixture.device(1), Fixture.device(2))
+    let service = try fixture.start(flags: ["--keep-receipts", "7d"])
+    defer { service.stop() }
+    let ann = DeviceDetails(user: "ann")
+    try fixture.send(
+      [gone, other].map {
+        DeviceRecord(device: $0, event: .registered(at: 500), details: ann)
+      })
+    #expect(eventually(withinMilliseconds: 20_000) { service.count("devices") == 2 })
+    try fixture.send([gone, other].map { Fixture.feedback($0) })
+    #expect(fixture.invalid(atLeast: 2).count == 2)
+    try fixture.produce(fixture.names.devices, [(gone.bytes, nil), (Array("?".utf8), nil)])
+    #expect(eventually(withinMilliseconds: 20_000) { service.count("forgotten") == 2 })
+    let reader = try TokenStoreReader(fixture.database)
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try reader.devices(token: gone.token).isEmpty
+      }, "neither a registration nor a mark nor a history")
+    #expect(try reader.devices(ofUser: "ann").map(\.device.token) == [other.token])
+    #expect(try fixture.published(keys: 2)[gone.description] == .some(nil), "a tombstone")
+    let store = try TokenStore(fixture.database, now: 1)
+    #expect(try store.firstForgotten() != nil, "its receipts are to be looked for")
+  }
+
+  @Test func `a tombstone that is read again takes no mark back that came later`() throws {
+    let fixture = try Fixture()
+    let device = Fixture.device(1)
+    let now = WallClock.milliseconds()
+    try fixture.produce(fixture.names.devices, [(device.bytes, nil)])
+    letPass(milliseconds: 5)
+    try fixture.send([
+      Fixture.feedback(device, timestamp: now + 60_000, sentAt: now + 3_600_000)
+    ])
+    let service = try fixture.start()
+    defer { service.stop() }
+    #expect(eventually(withinMilliseconds: 20_000) { service.count("feedback") == 1 })
+    #expect(eventually(withinMilliseconds: 20_000) { service.count("forgotten") == 1 })
+    #expect(fixture.invalid(atLeast: 1).count == 1)
+  }
+
   @Test func `a bad token answer is a suspicion only and never makes a token invalid`() throws {
     let fixture = try Fixture()
     let service = try fixture.start()

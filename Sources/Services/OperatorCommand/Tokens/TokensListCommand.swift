@@ -19,6 +19,9 @@ public enum TokensListCommand: Service {
       .choice("state", of: ["registered", "removed", "invalid"], "Only tokens in this state."))
     fileprivate var state: String?
 
+    @Declared(.text("user", "Only devices of this user, as registrations name it."))
+    var user: String?
+
     @Declared(.integer("limit", default: 100, "At most this many; 0 means all.")) var limit: Int
 
     @Declared(.boolean("count", "Print only how many tokens of the database are in each state."))
@@ -50,13 +53,19 @@ public enum TokensListCommand: Service {
       let reader = try TokenStoreReader(settings.database)
       if settings.isCount { return show(try reader.deviceCounts()) }
       var count = 0
-      try reader.forEachDevice(settings.filter) { known in
+      let show = { (known: KnownDevice) in
         if settings.limit > 0, count == settings.limit {
           StandardError.line("… more than \(settings.limit); --limit 0 shows all")
           return false
         }
         count += 1
         return StandardOutput.line(TerminalText.plain(line(known))) && !context.signals.isStopping
+      }
+      if let user = settings.user {
+        let found = try reader.devices(ofUser: user)
+        _ = found.first { settings.filter.takes($0) && !show($0) }
+      } else {
+        try reader.forEachDevice(settings.filter, show)
       }
     } catch {
       throw ServiceFailure("\(error)")

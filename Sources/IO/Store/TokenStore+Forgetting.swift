@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A place in the order of the receipts: that of their times.
+public struct ReceiptPlace: Equatable, Sendable {
+  let at: Int64
+  let line: KeptReceipt.LineID
+}
+
+/// The removal of what the database knows of a device besides its row: suspicions at once, receipts in a walk over all of
+/// them, for no index finds them by their token.
+extension TokenStore {
+  /// Forgets the suspicion of a device, and notes that its receipts are to be removed if there can be any; in the caller's
+  /// transaction.
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  public func forget(_ device: DeviceIdentity, at now: Int64) throws(StoreError) {
+    let suspicion = try database.prepare(
+      "DELETE FROM suspicions WHERE token = ?1 AND app = ?2 AND environment = ?3")
+    suspicion.bind(device)
+    try suspicion.run()
+    guard try receiptKeeping() != nil else { return }
+    let note = try database.prepare(
+      """
+      INSERT INTO forgotten_devices VALUES (?1, ?2, ?3)
+      ON CONFLICT (token, app) DO UPDATE SET forgotten_at = excluded.forgotten_at
+      """)
+    note.bind(1, device.token)
+    note.bind(2, device.app)
+    note.bind(3, now)
+    try note.run()
+  }
+
+  /// The time at which the first of the devices was forgotten whose receipts are still to be removed; nil if there are none.
+  public func firstForgotten() throws(StoreError) -> Int64? {
+    try database.integer("SELECT min(forgotten_at) FROM forgotten_devices")
+  }
+
+  /// Removes the receipts of forgotten devices from a page of all receipts, in the caller's transaction.
+  ///
+  /// - Parameters:
+  ///   - place: the end of the page before; nil: this is the first one.
+  ///   - limit: receipts of a page, at least 1.
+  /// - Returns: the end of this page, nil after the last one, and the number of receipts that were removed.
+  public func removeForgottenReceipts(
+    after place: ReceiptPlace?, limit: Int
+  ) throws(StoreError) -> (end: ReceiptPlace?, removed: Int) {
+    let end = try endOfReceipts(after: place, limit: limit)
+    let token =
+      switch database {
+      case .sqlite: "json_extract(r.receipt, '$.token')"
+      // As senders write it: PostgreSQL's own functions refuse an object with "\\u0000" anywhere in it.
+      case .postgres: #"split_part(split_part(r.receipt, '"token":"', 2), '"', 1)"#
+      }
+    let remove = try database.prepare(
+      """
+      DELETE FROM receipts WHERE (at, partition, record_offset, line) IN (
+        SELECT r.at, r.partition, r.record_offset, r.line
+        FROM (SELECT * FROM receipts WHERE (at, partition, record_offset, line) > (?1, ?2, ?3, ?4)
+          ORDER BY at, partition, record_offset, line LIMIT ?5) AS r
+        JOIN forgotten_devices AS f ON f.app = r.app AND f.token = \(token))
+      RETURNING 1
+      """)
+    remove.bind(after: place)
+    remove.bind(5, Int64(limit))
+    var removed = 0
+    while try remove.next() { removed += 1 }
+    return (end, removed)
+  }
+
+  private func endOfReceipts(after place: ReceiptPlace?, limit: Int) throws(StoreError)
+    -> ReceiptPlace?
+  {
+    let last = try database.prepare(
+      """
+      SELECT at, partition, record_offset, line FROM receipts
+      WHERE (at, partition, record_offset, line) > (?1, ?2, ?3, ?4)
+      ORDER BY at, partition, record_offset, line LIMIT 1 OFFSET ?5
+      """)
+    last.bind(after: place)
+    last.bind(5, Int64(limit - 1))
+    guard try last.next() else { return nil }
+    defer { last.reset() }
+    return ReceiptPlace(
+      at: last.integer(0) ?? 0,
+      line: KeptReceipt.LineID(
+        partition: Int32(truncatingIfNeeded: last.integer(1) ?? 0), offset: last.integer(2) ?? 0,
+        line: Int(last.integer(3) ?? 0)))
+  }
+
+  /// The walk is over: the receipts are gone of all devices that were forgotten before a time.
+  public func endForgetting(before time: Int64) throws(StoreError) {
+    let done = try database.prepare("DELETE FROM forgotten_devices WHERE forgotten_at < ?1")
+    done.bind(1, time)
+    try done.run()
+  }
+}
+
+extension Statement {
+  /// Binds a place in the order of receipts to ?1 to ?4; nil: before the first.
+  fileprivate func bind(after place: ReceiptPlace?) {
+    bind(1, place?.at ?? .min)
+    bind(2, Int64(place?.line.partition ?? .min))
+    bind(3, place?.line.offset ?? .min)
+    bind(4, Int64(place?.line.line ?? .min))
+  }
+}

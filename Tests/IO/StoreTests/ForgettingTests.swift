@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import DeviceTokens
+import TestSupport
+import Testing
+
+@testable import Store
+
+@Suite struct ForgettingTests {
+  private let folder = TemporaryFolder()
+
+  private func receipt(_ number: Int, _ app: String, _ token: String?) -> KeptReceipt {
+    let token = token.map { #","token":"\#($0)""# } ?? ""
+    return KeptReceipt(
+      place: .init(partition: 1, offset: Int64(number), line: 1), at: Int64(number / 3), app: app,
+      requestID: "r\(number)", apnsID: nil, receipt: #"{"app":"\#(app)"\#(token),"data":"\u0000"}"#)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `a walk removes the receipts of the devices that were forgotten before it, and no others`(
+    kind: DatabaseKind
+  ) throws {
+    let store = try TokenStore(try kind.location(in: folder), now: 1)
+    let gone = DeviceIdentity(token: "aa", app: "a", environment: .production)
+    let later = DeviceIdentity(token: "dd", app: "a", environment: .production)
+    // Without receipts there is nothing to look for.
+    try store.forget(gone, at: 100)
+    #expect(try store.firstForgotten() == nil)
+    try store.set(ReceiptKeeping(since: 1, retention: 100))
+    let all = (0..<50).map { number in
+      [
+        receipt(number, "a", "aa"), receipt(number, "b", "aa"), receipt(number, "a", "bb"),
+        receipt(number, "a", nil),
+      ][number % 4]
+    }
+    try store.transaction { () throws(StoreError) in try store.keep(all) }
+    try store.forget(gone, at: 100)
+    try store.forget(later, at: 200)
+    #expect(try store.firstForgotten() == 100)
+    var (place, removed, pages): (ReceiptPlace?, Int, Int) = (nil, 0, 0)
+    repeat {
+      let page = try store.removeForgottenReceipts(after: place, limit: 7)
+      place = page.end
+      removed += page.removed
+      pages += 1
+    } while place != nil
+    #expect(removed == 13 && pages == 8)
+    #expect(try store.database.integer("SELECT count(*) FROM receipts") == 37)
+    let rest = try store.database.integer(
+      "SELECT count(*) FROM receipts WHERE app = 'a' AND receipt LIKE '%\"aa\"%'")
+    #expect(rest == 0)
+    try store.endForgetting(before: 150)
+    #expect(try store.firstForgotten() == 200)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `a suspicion goes with its device`(kind: DatabaseKind) throws {
+    let store = try TokenStore(try kind.location(in: folder), now: 1)
+    let devices = ["aa", "bb"].map {
+      DeviceIdentity(token: $0, app: "a", environment: .production)
+    }
+    for device in devices {
+      try store.put(
+        device, Suspicion(firstAt: 1, lastAt: 2, lastSentAt: 1, count: 1, reason: "BadDeviceToken"))
+    }
+    try store.forget(devices[0], at: 5)
+    #expect(try store.suspicion(devices[0]) == nil)
+    #expect(try store.suspicion(devices[1]) != nil)
+  }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import DeviceTokens
+import EmbeddedKafka
+import JSON
+import Records
+import Store
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import API
+
+/// What is known of a user, and its removal.
+@Suite(.onOwnThread) struct UsersTests {
+  private static let shop = "com.example.shop"
+
+  private static func device(_ number: Int, app: String = shop) -> DeviceIdentity {
+    let digits = String(number, radix: 16)
+    return DeviceIdentity(
+      token: String(repeating: "0", count: 64 - digits.count) + digits, app: app,
+      environment: .production)
+  }
+
+  private static func put(_ store: TokenStore, _ devices: [(DeviceIdentity, user: String)]) throws {
+    try store.transaction { () throws(StoreError) in
+      var rows = try store.rows(of: Set(devices.map(\.0)))
+      for (device, user) in devices {
+        rows[device] = DeviceState(
+          presence: .registered(at: 7), details: DeviceDetails(user: user))
+      }
+      try store.write(rows)
+    }
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `a user's devices are told and forgotten, as far as the key's apps go`(
+    kind: DatabaseKind
+  ) throws {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 1)
+    try Self.put(
+      store,
+      [
+        (Self.device(1), "ann"), (Self.device(2), "ann"), (Self.device(3, app: "a.b"), "ann"),
+        (Self.device(4), "bob"), (Self.device(5), "a/b c"),
+      ])
+    let fixture = try APIFixture(["--database", location])
+    func ask(_ method: String, _ path: String, key: String = "shop") throws -> (Int, JSONValue) {
+      let answer = try fixture.send(method, "users/\(path)", key: key)
+      return (answer.status, try APIFixture.json(answer.text))
+    }
+    func tokens(_ answer: (Int, JSONValue)) -> [String?]? {
+      answer.1["devices"]?.array?.map { $0["token"]?.string }
+    }
+    let own = try ask("GET", "ann")
+    #expect(own.0 == 200 && own.1["has_more"] == false)
+    #expect(tokens(own) == [Self.device(1).token, Self.device(2).token])
+    #expect(own.1["devices"]?.array?.first?["user"] == "ann")
+    #expect(try tokens(ask("GET", "ann", key: "all"))?.count == 3)
+    #expect(try tokens(ask("GET", "ann?app=a.b", key: "all"))?.count == 1)
+    #expect(try tokens(ask("GET", "a/b%20c")) == [Self.device(5).token])
+    #expect(try tokens(ask("GET", "nobody")) == [])
+    #expect(try ask("GET", "ann?app=a.b").0 == 403)
+    #expect(try ask("DELETE", "ann?app=a.b").0 == 403)
+    #expect(try ask("DELETE", "ann?app=a%20b").0 == 400)
+    #expect(try ask("PUT", "ann").0 == 405)
+    #expect(try ask("GET", "").0 == 404)
+    #expect(try ask("GET", String(repeating: "x", count: 257)).0 == 400)
+    #expect(try fixture.send("DELETE", "users/ann", key: nil).status == 401)
+    #expect(try APIFixture().send("DELETE", "users/ann").status == 503, "no database")
+
+    let nobody = try ask("DELETE", "nobody")
+    #expect(nobody.0 == 202 && nobody.1["devices"] == 0)
+    let forgotten = try ask("DELETE", "ann")
+    #expect(forgotten.0 == 202 && forgotten.1["devices"] == 2 && forgotten.1["has_more"] == false)
+    let records = try fixture.kafka.read(fixture.kafka.name("devices"), count: 2)
+    #expect(records.allSatisfy { $0.value == nil })
+    #expect(
+      Set(records.map(\.key))
+        == [1, 2].map { "\(Self.device($0).token):\(Self.shop):production" }.reduce(into: Set()) {
+          $0.insert($1)
+        })
+    #expect(
+      fixture.value(of: "martlet_api_key_device_changes_total", ["shop", "removed"]) == .integer(2))
+  }
+
+  @Test func `of a user with very many devices a thousand are told and forgotten at a time`() throws
+  {
+    let folder = TemporaryFolder()
+    let location = folder.file("tokens.db")
+    let store = try TokenStore(location, now: 1)
+    try Self.put(store, (0..<1_001).map { (Self.device($0), "ann") })
+    let fixture = try APIFixture(["--database", location])
+    for (method, status) in [("GET", 200), ("DELETE", 202)] {
+      let answer = try fixture.send(method, "users/ann", key: "shop")
+      let body = try APIFixture.json(answer.text)
+      #expect(answer.status == status && body["has_more"] == true)
+      let devices = body["devices"]?.array?.count ?? body["devices"]?.int.map { Int($0) }
+      #expect(devices == 1_000)
+    }
+    #expect(try fixture.kafka.read(fixture.kafka.name("devices"), count: 1_000).count == 1_000)
+  }
+
+  @Test func `devices that Kafka does not acknowledge are not said to be forgotten`() throws {
+    let folder = TemporaryFolder()
+    let location = folder.file("tokens.db")
+    try Self.put(
+      try TokenStore(location, now: 1), [(Self.device(1), "ann"), (Self.device(2), "ann")])
+    let fixture = try APIFixture(["--database", location]) { $0.ackTimeoutMilliseconds = 300 }
+    #expect(try fixture.send("DELETE", "users/ann").status == 202)
+    try #require(fixture.kafka.broker).setDown()
+    #expect(try fixture.send("DELETE", "users/ann").status == 503)
+  }
+}
