@@ -61,11 +61,24 @@ import Testing
       #expect(Set(texts(service.value["networks"])).isSubset(of: networks), "\(service.key)")
       for volume in texts(service.value["volumes"]) {
         let source = String(volume.prefix { $0 != ":" })
+        // A volume of its own, without a name.
+        if source == volume { continue }
         let exists =
           source.hasPrefix(".")
           ? File.exists("\(DeployedFiles.folder)/docker/\(source)") : volumes.contains(source)
         #expect(exists, "\(service.key): \(source)")
       }
+    }
+  }
+
+  @Test func `a process that keeps notes of crashes can write them, and its keys it only reads`()
+    throws
+  {
+    let writers = ["ingest", "sender", "signer", "feedback", "webhooks"]
+    for service in try services() where writers.contains(service.key) {
+      let volumes = texts(service.value["volumes"])
+      #expect(volumes.contains("/var/lib/martlet"), "\(service.key)")
+      #expect(volumes.allSatisfy { !$0.contains(":") || $0.hasSuffix(":ro") }, "\(service.key)")
     }
   }
 
@@ -124,7 +137,7 @@ import Testing
     // The program itself reads the file, which it refuses if others can read it.
     let checked = try BuiltProgram.run(
       ChildProcess.sibling("martlet-webhooks"),
-      webhooks.words.dropFirst().map { $0.replacing("/var/lib/martlet", with: folder.path) }
+      webhooks.words.dropFirst().map { $0.replacing("/etc/martlet", with: folder.path) }
         + ["--check-config"], in: folder)
     #expect(checked.status == 0, "\(checked.output)")
     let url = try JSONDocument(try File.read(file)).root.array?.first?["url"]?.string
