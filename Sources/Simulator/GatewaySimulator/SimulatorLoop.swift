@@ -92,10 +92,10 @@ final class SimulatorLoop {
       poller.wait(timeoutMilliseconds: timeout, into: &events)
       now = MonotonicClock.milliseconds()
       heartbeat.beat(now)
-      wallNow = WallClock.milliseconds() + shared.world.clockAhead + standing.clockSkew
-      if shared.faults.version != knownFaults { updateFaults() }
-      if shared.world.version != knownVersion { updateRules() }
+      look()
       for event in events { handle(event) }
+      // What was changed before a request was sent holds for it, and it may have been sent and read since the turn began.
+      look()
       pool.drainReady(into: &ready)
       if !ready.isEmpty { take() }
       if knownFaults != 0 { answerEarlyRequests(&early) }
@@ -108,6 +108,13 @@ final class SimulatorLoop {
     }
     for connection in connections { connection?.http.close() }
     context.status.end(heartbeat)
+  }
+
+  /// Looks at the clock, and at what was changed by the admin API.
+  private func look() {
+    wallNow = WallClock.milliseconds() + shared.world.clockAhead + standing.clockSkew
+    if shared.faults.version != knownFaults { updateFaults() }
+    if shared.world.version != knownVersion { updateRules() }
   }
 
   private var timeout: Int32 {

@@ -27,7 +27,9 @@ import Testing
       eventually(withinMilliseconds: 20_000) { signer.counter("assignments_lost") == 1 })
     broker.clearFaults(of: .produce)
     #expect(try fixture.tokens(atLeast: 1).count == 1)
-    #expect(eventually { signer.counter("minted") == 1 })
+    #expect(eventually(withinMilliseconds: 20_000) { signer.isOwner })
+    // Kafka may have taken the token just before it was withdrawn: then it is found on the topic, and none is minted.
+    #expect(signer.counter("minted") <= 1)
   }
 
   @Test func `of several partitions of requests only the first one's owner mints`() throws {
