@@ -12,16 +12,25 @@ public struct DeviceDetails: Equatable, Hashable, Sendable {
   public var appVersion: String?
   /// The bundle that runs on the device, if it is not the app that pushes are sent for.
   public var bundle: String?
+  /// Such as `iPhone17,1`.
+  public var model: String?
+  /// A name of the IANA database, such as `Europe/Zurich`.
+  public var timeZone: String?
+  /// Words of the application's own, with one blank between them.
+  public var tags: String?
 
   public init(
     pushType: String? = nil, user: String? = nil, locale: String? = nil, appVersion: String? = nil,
-    bundle: String? = nil
+    bundle: String? = nil, model: String? = nil, timeZone: String? = nil, tags: String? = nil
   ) {
     self.pushType = pushType
     self.user = user
     self.locale = locale
     self.appVersion = appVersion
     self.bundle = bundle
+    self.model = model
+    self.timeZone = timeZone
+    self.tags = tags
   }
 
   public static let none = DeviceDetails()
@@ -29,11 +38,14 @@ public struct DeviceDetails: Equatable, Hashable, Sendable {
   /// The most bytes of each.
   public static let longest = 256
 
+  /// The name of the tags, which are an array in JSON.
+  public static let tagsName = "tags"
+
   /// Each with the name that it has in records, requests and answers.
   public var members: [(name: String, value: String?)] {
     [
       ("type", pushType), ("user", user), ("locale", locale), ("app_version", appVersion),
-      ("bundle", bundle),
+      ("bundle", bundle), ("model", model), ("time_zone", timeZone), (Self.tagsName, tags),
     ]
   }
 
@@ -46,5 +58,8 @@ public struct DeviceDetails: Equatable, Hashable, Sendable {
     locale = try value("locale")
     appVersion = try value("app_version")
     bundle = try value("bundle")
+    model = try value("model")
+    timeZone = try value("time_zone")
+    tags = try value(Self.tagsName)
   }
 }

@@ -48,6 +48,7 @@ enum OneSignalRow {
     token.details.user = value("external_user_id")
     token.details.locale = value("language")
     token.details.appVersion = value("game_version")
+    token.details.model = value("device_model")
     return .token(token)
   }
 

@@ -169,19 +169,48 @@ public struct DeviceRecord: Equatable, Sendable {
 extension RecordFields {
   /// A detail of a registration. One that is no usable text is left out: the registration counts all the same.
   fileprivate func detail(_ name: String) -> String? {
-    guard let text = try? optionalText(name), !text.isEmpty,
+    guard let text = (try? members.detail(name)) ?? nil, !text.isEmpty,
       text.utf8.count <= DeviceDetails.longest
     else { return nil }
     return text
   }
 }
 
+/// The reason why a value is no detail of a registration.
+public struct DetailError: Error {
+  public let problem: String
+}
+
 extension JSONObject {
   /// The details that are there.
   public mutating func append(_ details: DeviceDetails) {
     for (name, value) in details.members {
-      if let value { append(name, .string(value)) }
+      guard let value else { continue }
+      append(name, name == DeviceDetails.tagsName ? Self.words(value) : .string(value))
     }
+  }
+
+  private static func words(_ text: String) -> JSONValue {
+    .array(text.split(separator: " ").map { .string(String($0)) })
+  }
+
+  /// A detail of a registration, tags as words with blanks between them; nil if it is absent or null.
+  public func detail(_ name: String) throws(DetailError) -> String? {
+    guard let value = self[name], !value.isNull else { return nil }
+    guard name == DeviceDetails.tagsName else {
+      guard let text = value.string else { throw DetailError(problem: "is not a string") }
+      return text
+    }
+    guard let tags = value.array?.map(\.string), tags.allSatisfy({ $0.map(Self.isWord) ?? false })
+    else {
+      throw DetailError(
+        problem: "is not an array of strings without blanks and control characters")
+    }
+    return tags.isEmpty ? nil : tags.compactMap(\.self).joined(separator: " ")
+  }
+
+  private static func isWord(_ text: String) -> Bool {
+    !text.isEmpty && text.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F }
   }
 }
 

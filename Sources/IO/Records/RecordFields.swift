@@ -27,7 +27,7 @@ public struct RecordError: Error, Equatable, Sendable, CustomStringConvertible {
 /// may say more.
 struct RecordFields {
   private let record: String
-  private let members: JSONObject
+  let members: JSONObject
 
   init(_ value: JSONValue, record: String) throws(RecordError) {
     guard let members = value.object else {

@@ -33,17 +33,18 @@ extension Statement {
         since: since, aliveFrom: time(column + 5) ?? since + 1, reason: text(column + 3),
         recordedAt: time(column + 4) ?? since)
     }
-    let history = optionalText(column + 11).map { DeviceHistory(text: $0) } ?? DeviceHistory()
+    let history = optionalText(column + 14).map { DeviceHistory(text: $0) } ?? DeviceHistory()
     return DeviceState(
       presence: presence, mark: mark, details: details(from: column + 6), history: history)
   }
 
-  /// The details in five columns.
+  /// The details in eight columns.
   func details(from column: Int32) -> DeviceDetails {
     DeviceDetails(
       pushType: optionalText(column), user: optionalText(column + 1),
       locale: optionalText(column + 2), appVersion: optionalText(column + 3),
-      bundle: optionalText(column + 4))
+      bundle: optionalText(column + 4), model: optionalText(column + 5),
+      timeZone: optionalText(column + 6), tags: optionalText(column + 7))
   }
 
   /// Binds a device to ?1, ?2, ?3.

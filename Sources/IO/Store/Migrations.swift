@@ -184,6 +184,16 @@ enum Migrations {
     (
       "users",
       """
+      ALTER TABLE devices ADD COLUMN model TEXT;
+      ALTER TABLE devices ADD COLUMN time_zone TEXT;
+      -- Words with a blank between them.
+      ALTER TABLE devices ADD COLUMN tags TEXT;
+      DROP VIEW dead_tokens;
+      CREATE VIEW dead_tokens AS
+        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
+          user_name, locale, app_version, bundle, model, time_zone, tags
+        FROM devices
+        WHERE invalid_since IS NOT NULL AND ifnull(registered_at < alive_from, 1);
       CREATE INDEX devices_user ON devices (user_name, token, app, environment)
         WHERE user_name IS NOT NULL;
       -- Devices that were forgotten, and whose receipts are still to be removed.

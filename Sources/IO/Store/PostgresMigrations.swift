@@ -111,6 +111,16 @@ enum PostgresMigrations {
     (
       "users",
       """
+      ALTER TABLE devices ADD COLUMN model text;
+      ALTER TABLE devices ADD COLUMN time_zone text;
+      -- Words with a blank between them.
+      ALTER TABLE devices ADD COLUMN tags text;
+      DROP VIEW dead_tokens;
+      CREATE VIEW dead_tokens AS
+        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
+          user_name, locale, app_version, bundle, model, time_zone, tags
+        FROM devices
+        WHERE invalid_since IS NOT NULL AND coalesce(registered_at < alive_from, true);
       CREATE INDEX devices_user ON devices (user_name, token, app, environment)
         WHERE user_name IS NOT NULL;
       -- Devices that were forgotten, and whose receipts are still to be removed.

@@ -10,12 +10,13 @@ extension TokenStore {
     /// The columns that `deviceState(from:)` reads.
     static let stateColumns = """
       registered_at, removed_at, invalid_since, invalid_reason, recorded_at, alive_from, push_type,
-      user_name, locale, app_version, bundle, history
+      user_name, locale, app_version, bundle, model, time_zone, tags, history
       """
 
     static let upsert = """
       INSERT INTO devices VALUES
-        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \(replacesDevice)
+        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+      \(replacesDevice)
       """
 
     /// The clause by which an inserted device takes the place of the row that there is.
@@ -25,7 +26,8 @@ extension TokenStore {
         invalid_reason = excluded.invalid_reason, recorded_at = excluded.recorded_at,
         alive_from = excluded.alive_from, push_type = excluded.push_type,
         user_name = excluded.user_name, locale = excluded.locale,
-        app_version = excluded.app_version, bundle = excluded.bundle, history = excluded.history
+        app_version = excluded.app_version, bundle = excluded.bundle, history = excluded.history,
+        model = excluded.model, time_zone = excluded.time_zone, tags = excluded.tags
       """
 
     static let upsertPosition = """

@@ -154,6 +154,9 @@ public final class TokenStore {
     upsert.bind(13, optional: state.details.appVersion)
     upsert.bind(14, optional: state.details.bundle)
     upsert.bind(15, optional: state.earlierFacts)
+    upsert.bind(16, optional: state.details.model)
+    upsert.bind(17, optional: state.details.timeZone)
+    upsert.bind(18, optional: state.details.tags)
     try upsert.run()
   }
 

@@ -95,7 +95,13 @@ enum DeviceArguments {
       return text
     }
     func detail(_ name: String) throws(Failure) -> String? {
-      guard let text = try text(name) else { return nil }
+      let text: String?
+      do throws(DetailError) {
+        text = try object.detail(name)
+      } catch {
+        throw refuse(error.problem, name)
+      }
+      guard let text else { return nil }
       guard (1...DeviceDetails.longest).contains(text.utf8.count) else {
         throw refuse("has not 1 to \(DeviceDetails.longest) bytes", name)
       }

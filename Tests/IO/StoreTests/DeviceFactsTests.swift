@@ -26,7 +26,8 @@ import Testing
     let store = try TokenStore(location, now: 1)
     var state = DeviceState()
     let details = DeviceDetails(
-      pushType: "voip", user: "ann \"x\" {,}", locale: "en_GB", appVersion: "1.2", bundle: "b")
+      pushType: "voip", user: "ann \"x\" {,}", locale: "en_GB", appVersion: "1.2", bundle: "b",
+      model: "iPhone17,1", timeZone: "Europe/Zurich", tags: "german vip")
     state.apply(.registered(at: 1))
     state.apply(mark)
     state.apply(.registered(at: 9), details)

@@ -76,7 +76,8 @@ import Testing
     let fixture = try APIFixture()
     let token = String(repeating: "ab", count: 32)
     let good =
-      #"{"app":"a.b","type":"voip","user":"ann","locale":"en_GB","app_version":"1.2","bundle":"a.b.c"}"#
+      #"{"app":"a.b","type":"voip","user":"ann","locale":"en_GB","app_version":"1.2","bundle":"a.b.c","#
+      + #""model":"iPhone17,1","time_zone":"Europe/Zurich","tags":["vip","plan:gold"]}"#
     let answer = try fixture.send("PUT", "devices/\(token)", good)
     #expect(answer.status == 202, "\(answer.text)")
     let record = try #require(
@@ -85,10 +86,14 @@ import Testing
     #expect(
       read.details
         == DeviceDetails(
-          pushType: "voip", user: "ann", locale: "en_GB", appVersion: "1.2", bundle: "a.b.c"))
+          pushType: "voip", user: "ann", locale: "en_GB", appVersion: "1.2", bundle: "a.b.c",
+          model: "iPhone17,1", timeZone: "Europe/Zurich", tags: "vip plan:gold"))
+    #expect(record.contains(#""tags":["vip","plan:gold"]"#))
     for (member, value) in [
       ("type", #""nothing""#), ("user", "7"), ("locale", #""""#),
       ("app_version", "\"\(String(repeating: "1", count: 257))\""), ("bundle", "[]"),
+      ("tags", #""vip""#), ("tags", "[7]"), ("tags", #"["a b"]"#), ("tags", #"[""]"#),
+      ("tags", "[\"\(String(repeating: "1", count: 257))\"]"),
     ] {
       let body = #"{"app":"a.b","\#(member)":\#(value)}"#
       let refused = try fixture.send("PUT", "devices/\(token)", body)

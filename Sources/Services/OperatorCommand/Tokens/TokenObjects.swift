@@ -38,7 +38,13 @@ struct TokenObjects {
     }
     token.registeredAt = try time(object, "registered_at")
     token.removedAt = try time(object, "removed_at")
-    token.details = try DeviceDetails { name throws(Problem) in try self.text(object, name) }
+    token.details = try DeviceDetails { name throws(Problem) in
+      do throws(DetailError) {
+        return try object.detail(name)
+      } catch {
+        throw Problem(field: name, text: error.problem)
+      }
+    }
     if let since = try time(object, "invalid_since") {
       token.invalidation = .init(
         since: since, aliveFrom: try time(object, "alive_from"),
@@ -69,6 +75,7 @@ struct TokenObjects {
     token.details.user = Self.user(object)
     token.details.locale = try self.text(object, "localeIdentifier")
     token.details.appVersion = try self.text(object, "appVersion")
+    token.details.timeZone = try self.text(object, "timeZone")
     return token
   }
 
