@@ -81,7 +81,7 @@ public final class Auditor {
     }
     let isAboutFate =
       switch receipt.outcome {
-      case .delivered, .rejected, .expired, .deadLettered: true
+      case .delivered, .rejected, .expired, .deadLettered, .superseded: true
       case .deduplicated, .suppressed: false
       }
     guard isAboutFate, receipt.at < firsts[id]?.at ?? .max else { return }
@@ -216,7 +216,7 @@ public final class Auditor {
     case .expired:
       // One that would not live to see its next attempt may end as early as the shortest retry is long.
       return ends[id].map { $0 <= first.at + RetryTier.shortest.delay } ?? false
-    case .deadLettered, .suppressed, .deduplicated: return true
+    case .deadLettered, .suppressed, .deduplicated, .superseded: return true
     }
     return blindSpots.contains { $0.contains(first.at) }
   }

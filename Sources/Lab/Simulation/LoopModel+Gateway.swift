@@ -132,6 +132,9 @@ extension LoopModel {
       if reason == .noCredential { judgeNoCredential(slot, &world) }
       put(.receipt(.deadLettered), slot, &world)
     case .park(let slot, let tier, let reason): park(slot, tier, reason, &world)
+    case .returnToLane(let slot):
+      if let facts = taken[slot]?.facts { put(.lane(facts), slot, &world) }
+    case .exchange(let slot, let other): (taken[slot], taken[other]) = (taken[other], taken[slot])
     case .handBack(let slot):
       if taken.removeValue(forKey: slot) == nil { world.kafka.fail("a push was dropped twice") }
     case .lookUp(let pool, _):
@@ -188,6 +191,15 @@ extension LoopModel {
     }
     if reason == .credential, facts.waitedSince == 0 { facts.waitedSince = UInt64(world.wall) }
     if reason != .credential { facts.waitedSince = 0 }
+    if facts.state.hasIdentity {
+      let state = dispatcher.push(slot).state
+      facts.state = StateFacts(
+        state.identity, isFinal: state.isFinal, position: state.moving(to: tier))
+      // As `Envelope` does.
+      let mark = Array(state.moving(to: tier).text.utf8)
+      facts.takenID = ReplayMark.mix(
+        world.kafka.notifications[taken[slot]!.notification].id, mark.span)
+    }
     put(.retry(tier, facts), slot, &world)
   }
 

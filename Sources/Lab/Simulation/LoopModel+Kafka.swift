@@ -54,6 +54,8 @@ extension LoopModel {
       world.kafka.notifications[record.notification].add(.rejected)
     case .retry(let tier, let facts):
       world.kafka.retry(facts, of: record.notification, tier, at: world.wall)
+    case .lane(let facts):
+      world.kafka.write(facts, of: record.notification, at: world.wall)
     }
     world.kafka.settle(record.place, record.origin.offset, log: record.log)
   }
@@ -86,12 +88,15 @@ extension LoopModel {
     let (partition, offsets) = (stretch.partition, stretch.offsets)
     let state = world.kafka[partition]
     let isSameLog = reading?.begins(partition, inLogEndingAt: state.end) == true
-    if isSameLog, offsets.upperBound > state.end {
+    if isSameLog, !stretch.isAhead, offsets.upperBound > state.end {
       return world.kafka.fail("apns-ids are read of a log that ends before them")
     }
     let first = max(offsets.lowerBound, state.low, state.base)
     for offset in first..<max(first, min(offsets.upperBound, state.end)) {
-      reading?.take(state[offset].facts.takenID, at: offset, of: partition)
+      let facts = state[offset].facts
+      let record = RebuiltWindow.Record(
+        facts.takenID, identity: facts.state.identity, position: facts.state.position)
+      reading?.take(record, at: offset, of: partition)
     }
     guard let (ids, isWhole) = reading?.finished(partition),
       let number = places.firstIndex(where: { $0.partition == partition })

@@ -40,6 +40,8 @@ final class LoopModel: GroupProcess {
       case receipt(Outcome)
       case feedback(DeviceOfApp, TokenAnswer)
       case retry(RetryTier, PushFacts)
+      /// A retry that is due goes back to its lane.
+      case lane(PushFacts)
     }
     var what: What
     var notification: Int
@@ -194,6 +196,7 @@ final class LoopModel: GroupProcess {
     case .alreadyCompleted:
       if log != place.log { passedOver[place.partition] = passedOver[place.partition] ?? 0 }
       dispatcher.remember(record.facts.takenID, from: number)
+      dispatcher.rememberState(record.facts.state, at: offset, from: number)
       return true
     case .alreadyReceived:
       if log != place.log {

@@ -55,6 +55,8 @@ final class ActionPerformer {
       outcomes.writeFeedback(slot, answer, dispatcher.push(slot))
     case .park(let slot, let tier, let reason):
       outcomes.park(slot, tier, reason, dispatcher.push(slot))
+    case .returnToLane(let slot): outcomes.returnToLane(slot, dispatcher.push(slot))
+    case .exchange(let slot, let other): outcomes.exchange(slot, other)
     case .deadLetter(let slot, let reason, let cause, let answer):
       let state = dispatcher.push(slot)
       outcomes.deadLetter(

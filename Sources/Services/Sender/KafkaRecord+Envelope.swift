@@ -52,6 +52,7 @@ extension PushFacts {
     self.init(
       envelope, app: AppTable.hash(app.bindMemory(to: UInt8.self).span), device: Self.hash(key),
       created: min(envelope.created, latest), waitedSince: Self.waitedSince(envelope, value))
+    if envelope.hasStateKey { state = StateFacts(envelope, key: key, value: value) }
   }
 
   /// When it was first moved to a retry topic because it has no credential, in milliseconds since the epoch; 0 if it
@@ -79,6 +80,33 @@ extension PushFacts {
       index &+= 1
     }
     return hash ^ (hash >> 31)
+  }
+}
+
+extension StateFacts {
+  /// By what a newer notification supersedes this one, which has a key.
+  init(_ envelope: Envelope, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+    let carried = envelope.carried(in: value)
+    let position = LanePosition(carried[.position].bindMemory(to: UInt8.self).span)
+    self.init(
+      Self.identity(envelope, key: key, value: value, carried[.supersede]),
+      isFinal: envelope.isFinal, position: position)
+  }
+
+  /// The device or channel, the app and environment, and the key as one number that nobody else can compute: who could
+  /// would find a key with which one's own push ends another app's.
+  private static func identity(
+    _ envelope: Envelope, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
+    _ supersede: UnsafeRawBufferPointer
+  ) -> UInt64 {
+    var hasher = Hasher()
+    hasher.combine(envelope.environment.rawValue)
+    hasher.combine(envelope.target.isDevice)
+    for part in [key, UnsafeRawBufferPointer(rebasing: value[envelope.app.indices]), supersede] {
+      hasher.combine(part.count)
+      hasher.combine(bytes: part)
+    }
+    return UInt64(bitPattern: Int64(hasher.finalize())) | 1
   }
 }
 

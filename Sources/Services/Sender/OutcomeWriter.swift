@@ -115,6 +115,18 @@ final class OutcomeWriter {
     pushes.empty(slot)
   }
 
+  /// Writes a push, whose retry is due, to its lane: as it is, with its history.
+  func returnToLane(_ slot: UInt32, _ state: PushState) {
+    let push = pushes[slot]
+    publisher.writeToLane(
+      push.pointee.envelope.lane, key: Array(push.pointee.token), value: Array(push.pointee.value),
+      state.origin)
+    pushes.empty(slot)
+  }
+
+  /// The bytes of two pushes, neither of which has a stream, change places.
+  func exchange(_ slot: UInt32, _ other: UInt32) { pushes.exchange(slot, other) }
+
   /// What failed a push that is sent again later.
   private func failure(_ response: GatewayResponse?, of slot: UInt32) -> String {
     guard let response else { return "no answer" }
@@ -134,7 +146,8 @@ final class OutcomeWriter {
     EnvelopeEncoder.encodeRetry(
       of: push.pointee.value, envelope,
       attempt: UInt16(clamping: state.life.countedAttempts),
-      firstSeen: since ?? (wasSent ? state.sentAt : wall), reason: reason, into: &value)
+      firstSeen: since ?? (wasSent ? state.sentAt : wall), reason: reason,
+      position: state.state.hasIdentity ? state.state.moving(to: tier) : nil, into: &value)
     publisher.writeRetry(
       tier, key: Array(push.pointee.token), value: Array(value.bytes), state.origin)
   }

@@ -241,6 +241,10 @@ final class SenderLoop {
     case .alreadyCompleted:
       if let envelope = try? record.envelope(&envelopes) {
         dispatcher.remember(envelope.takenID, from: partition)
+        if envelope.hasStateKey {
+          let state = StateFacts(envelope, key: record.key, value: record.value)
+          dispatcher.rememberState(state, at: record.offset, from: partition)
+        }
       }
       return
     case .alreadyReceived: return

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Contract
+
+/// The facts about a push by which a newer one supersedes it, or it a later one.
+public struct StateFacts: Sendable, Equatable {
+  /// A push that nothing supersedes.
+  public static let none = StateFacts()
+
+  /// A hash of device, app, environment and key; 0: nothing supersedes it.
+  public var identity: UInt64 = 0
+  /// Its place in its lane's partition; −1: that of its record.
+  public var position: Int64 = -1
+  /// How often it was moved to a retry topic, and which one it waited in last.
+  public var moves: UInt16 = 0
+  public var tier: RetryTier?
+  /// The last state: no newer push supersedes it.
+  public var isFinal = false
+
+  public init() {}
+
+  /// A push with this identity.
+  ///
+  /// - Parameters:
+  ///   - identity: not 0.
+  ///   - position: its place in its lane, which it was moved to a retry topic with; nil if it was not.
+  public init(_ identity: UInt64, isFinal: Bool = false, position: LanePosition? = nil) {
+    self.identity = identity
+    self.isFinal = isFinal
+    guard let position else { return }
+    self.position = position.offset
+    moves = position.moves
+    tier = position.tier
+  }
+
+  /// True if it has a key, or had one, that other pushes may have.
+  public var hasIdentity: Bool { identity != 0 }
+
+  /// Its place as it is moved to a retry topic.
+  public func moving(to tier: RetryTier) -> LanePosition {
+    LanePosition(offset: position, moves: moves == .max ? .max : moves + 1, tier: tier)
+  }
+}
