@@ -165,6 +165,11 @@ extension LoopModel {
     judgeSend(slot, push, id, &world)
     if isOrdered { judgeOrder(slot, push, &world) }
     taken[slot]!.wasSent = true
+    let place = Int(dispatcher.push(slot).origin.partition)
+    let isForeign =
+      member.isFenced || dispatcher.push(slot).origin.epoch != dispatcher.epoch
+      || withoutWindow.contains(place) || push.isUnknown || world.kafka.hasOtherLogs
+    world.kafka.arrived(push.notification, isExcused: isForeign)
     connections[id]!.open.insert(slot)
     if world.mood.whole == .silent, world.chance.oneIn(2) { return }
     let request = GatewayRequest(
@@ -191,12 +196,13 @@ extension LoopModel {
     }
     if reason == .credential, facts.waitedSince == 0 { facts.waitedSince = UInt64(world.wall) }
     if reason != .credential { facts.waitedSince = 0 }
-    if facts.state.hasIdentity {
-      let state = dispatcher.push(slot).state
+    let state = dispatcher.push(slot).state
+    let partition = Int32(taken[slot]!.place)
+    if let position = state.moving(to: tier, from: partition) {
       facts.state = StateFacts(
-        state.identity, isFinal: state.isFinal, position: state.moving(to: tier))
+        state.identity, isFinal: state.isFinal, position: position, in: partition)
       // As `Envelope` does.
-      let mark = Array(state.moving(to: tier).text.utf8)
+      let mark = Array(position.text.utf8)
       facts.takenID = ReplayMark.mix(
         world.kafka.notifications[taken[slot]!.notification].id, mark.span)
     }

@@ -54,7 +54,11 @@ extension LoopModel {
       world.kafka.notifications[record.notification].add(.rejected)
     case .retry(let tier, let facts):
       world.kafka.retry(facts, of: record.notification, tier, at: world.wall)
-    case .lane(let facts):
+    case .lane(var facts):
+      // A partition more: it is older than what was first written to this one.
+      let place = world.kafka.place(.lane(facts.lane), facts.device)
+      let first = world.kafka.notifications[record.notification].firstLog?.partition
+      if place != first { facts.state.position = 0 }
       world.kafka.write(facts, of: record.notification, at: world.wall)
     }
     world.kafka.settle(record.place, record.origin.offset, log: record.log)
@@ -102,6 +106,7 @@ extension LoopModel {
       let number = places.firstIndex(where: { $0.partition == partition })
     else { return }
     dispatcher.inherit(ids, by: number, isWhole: isWhole)
+    if isWhole { withoutWindow.remove(number) }
   }
 
   private func drainReports(_ world: inout World) {
@@ -109,7 +114,10 @@ extension LoopModel {
       let partition = places[report.partition].partition
       if let done = report.done { note(partition, done) }
       if let jump = report.jump { member.machine.jumped(partition, epoch: epoch, jump) }
-      if report.isWithoutWindow { excuseRepeats(partition, &world) }
+      if report.isWithoutWindow {
+        excuseRepeats(partition, &world)
+        withoutWindow.insert(report.partition)
+      }
       if let offset = report.wentBackFrom {
         passedOver[partition] = nil
         doubted[partition] = offset

@@ -105,12 +105,17 @@ final class OutcomeWriter {
   }
 
   /// Moves a push to a retry topic.
-  func park(_ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason, _ state: PushState) {
+  ///
+  /// - Parameter name: of the partition that it came from.
+  func park(
+    _ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason, _ state: PushState,
+    from name: TopicPartition
+  ) {
     let push = pushes[slot]
     if case .failure(let answer) = reason {
-      Array(failure(answer, of: slot).utf8).withUnsafeBytes { writeRetry(push, tier, $0, state) }
+      Array(failure(answer, of: slot).utf8).withUnsafeBytes { writeRetry(push, tier, $0, state, name) }
     } else if let text = reason.text {
-      writeRetry(push, tier, UnsafeRawBufferPointer(text), state)
+      writeRetry(push, tier, UnsafeRawBufferPointer(text), state, name)
     }
     pushes.empty(slot)
   }
@@ -135,7 +140,7 @@ final class OutcomeWriter {
 
   private func writeRetry(
     _ push: UnsafeMutablePointer<Push>, _ tier: RetryTier, _ reason: UnsafeRawBufferPointer,
-    _ state: PushState
+    _ state: PushState, _ name: TopicPartition
   ) {
     let wasSent = state.life.sends > 0
     let envelope = push.pointee.envelope
@@ -147,7 +152,7 @@ final class OutcomeWriter {
       of: push.pointee.value, envelope,
       attempt: UInt16(clamping: state.life.countedAttempts),
       firstSeen: since ?? (wasSent ? state.sentAt : wall), reason: reason,
-      position: state.state.hasIdentity ? state.state.moving(to: tier) : nil, into: &value)
+      position: state.state.moving(to: tier, from: name.partition), into: &value)
     publisher.writeRetry(
       tier, key: Array(push.pointee.token), value: Array(value.bytes), state.origin)
   }

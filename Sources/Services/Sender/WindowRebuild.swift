@@ -155,7 +155,8 @@ final class WindowRebuild: Sendable {
         else { continue }
         let state =
           envelope.hasStateKey
-          ? StateFacts(envelope, key: record.key, value: record.value) : .none
+          ? StateFacts(
+            envelope, key: record.key, value: record.value, in: record.partition) : .none
         reading.take(
           .init(envelope.takenID, identity: state.identity, position: state.position),
           at: record.offset, of: partition)

@@ -75,8 +75,8 @@ struct Devices: Sendable {
 
   // MARK: Order of each device, or identity
 
-  /// True if a push has to wait for its turn: the order of its device is kept, or that of its identity.
-  func keepsOrder(of state: StateFacts) -> Bool { isOrdered || state.hasIdentity }
+  /// True if nothing of the same device, or identity, waits behind a push.
+  func isLast(_ slot: UInt32) -> Bool { order?.isLast(slot) ?? true }
 
   mutating func enter(_ slot: UInt32, _ push: borrowing PushState) -> DeviceOrder.Admission {
     if order == nil { order = DeviceOrder(slots: slots, waitingAtMost: waitingAtMost) }

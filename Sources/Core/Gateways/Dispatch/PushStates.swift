@@ -95,7 +95,7 @@ public struct PushState: Sendable {
     expiresAt = facts.expiresAt
     agesAt = facts.created + maxAge
     waitingSince = facts.waitedSince
-    state = facts.state
+    if state.identity | facts.state.identity != 0 { state = facts.state }
     destination = -1
     connection = .none
     hasTurn = false

@@ -164,7 +164,10 @@ struct Workload: Sendable {
       facts, Origin(partition: Int32(index), epoch: partitions.epoch, offset: offset),
       maxAge: settings.lanes.maxAge(facts.lane),
       kind: settings.gatewayKind(facts.environment, facts.target))
-    if facts.state.hasIdentity { countState(slot, 1) }
+    if facts.state.hasIdentity {
+      states += 1
+      countState(slot, 1)
+    }
     if facts.waitedSince != 0 {
       let waited = UInt64(max(0, turn.wall - Int64(facts.waitedSince)))
       pushes[slot].hasAwaitedCredential(waited, now: turn.now)
@@ -226,6 +229,8 @@ struct Workload: Sendable {
   /// Pushes with a key that have no stream, by their class's place: what waits may be superseded, so it does not keep more
   /// from being read.
   private(set) var waitingStates = ByClass(repeating: 0)
+  /// Pushes with a key, so that pushes pay for them only where there are any.
+  private var states = 0
 
   private mutating func countState(_ slot: UInt32, _ change: Int) {
     waitingStates[Int(pushes[slot].life.sendClass.place)] += change
@@ -234,7 +239,8 @@ struct Workload: Sendable {
   /// True if a push whose record is due is to be routed. One with a key may be superseded here, take the place of an older
   /// one, or go back from a retry topic to its lane.
   private mutating func goesOn(_ slot: UInt32) -> Bool {
-    guard pushes[slot].state.hasIdentity, let index = partitions.place(of: pushes[slot].origin)
+    guard states > 0, pushes[slot].state.hasIdentity,
+      let index = partitions.place(of: pushes[slot].origin)
     else { return true }
     if partitions[index].isRetry { return !returnsToLane(slot) }
     pushes[slot].settlePosition()
@@ -245,13 +251,14 @@ struct Workload: Sendable {
       finish(slot, .superseded, .newerState)
       return false
     }
-    if newest == nil, state.moves > 0, state.position <= partitions[index].states.forgotten {
+    if state.moves > 0, state.position <= partitions[index].states.forgotten {
       turn.count(.returnedUnknown)
     }
     partitions[index].beginState(state, in: slot)
-    guard let older = newest?.slot, older != NewestStates.none, pushes[older].isReplaceable else {
-      return true
-    }
+    // Where others of the device are behind it, it ends when its turn comes.
+    guard let older = newest?.slot, older != NewestStates.none, pushes[older].isReplaceable,
+      devices.isLast(older)
+    else { return true }
     takePlace(of: older, slot, in: index)
     return false
   }
@@ -269,8 +276,7 @@ struct Workload: Sendable {
   /// version that knew no keys is sent as it was.
   private mutating func returnsToLane(_ slot: UInt32) -> Bool {
     guard pushes[slot].state.position >= 0 else {
-      countState(slot, -1)
-      pushes[slot].dropState()
+      dropState(slot)
       return false
     }
     turn.count(.returned)
@@ -308,7 +314,7 @@ struct Workload: Sendable {
     }
     if devices.mayBeInvalid(now: turn.now), suppressIfInvalid(slot) { return false }
     if devices.mayThrottle(now: turn.now), parkIfThrottled(slot) { return false }
-    if pushes[slot].state.hasIdentity, isSuperseded(slot) {
+    if states > 0, isSuperseded(slot) {
       finish(slot, .superseded, .newerState)
       return false
     }
@@ -361,7 +367,8 @@ struct Workload: Sendable {
       }
       hold(slot, for: destination)
     }
-    return !devices.keepsOrder(of: pushes[slot].state) || pushes[slot].hasTurn || takeTurn(slot)
+    let isFree = !devices.isOrdered && (states == 0 || !pushes[slot].state.hasIdentity)
+    return isFree || pushes[slot].hasTurn || takeTurn(slot)
   }
 
   /// True if a push may wait for a destination; no: it is to be moved aside.
@@ -423,7 +430,7 @@ struct Workload: Sendable {
 
   /// It goes out on a connection.
   mutating func send(_ slot: UInt32, on connection: ConnectionID) {
-    if pushes[slot].state.hasIdentity { countState(slot, -1) }
+    if states > 0, pushes[slot].state.hasIdentity { countState(slot, -1) }
     pushes.open(slot, on: connection, now: turn.now, wall: turn.wall)
     turn.append(.send(slot: slot, connection))
   }
@@ -440,13 +447,13 @@ struct Workload: Sendable {
   /// - Parameter isUnprocessed: it never reached APNs, and is neither a send nor an attempt.
   /// - Returns: the connection.
   mutating func close(_ slot: UInt32, isUnprocessed: Bool = false) -> ConnectionID {
-    if pushes[slot].state.hasIdentity { countState(slot, 1) }
+    if states > 0, pushes[slot].state.hasIdentity { countState(slot, 1) }
     return pushes.close(slot, isUnprocessed: isUnprocessed)
   }
 
   /// It could not be sent after all.
   mutating func takeBack(_ slot: UInt32) -> ConnectionID {
-    if pushes[slot].state.hasIdentity { countState(slot, 1) }
+    if states > 0, pushes[slot].state.hasIdentity { countState(slot, 1) }
     return pushes.takeBack(slot)
   }
 
@@ -542,15 +549,23 @@ struct Workload: Sendable {
 
   /// Frees the slot, and what the push had taken up. If it had its device's turn, the next one's begins.
   private mutating func free(_ slot: UInt32) {
-    if pushes[slot].state.hasIdentity { endState(slot) }
+    if states > 0, pushes[slot].state.hasIdentity { endState(slot) }
     if pushes[slot].endTurn(), let next = devices.leave(slot) { pushes[next].beginTurn() }
     discount(slot)
     pushes.put(slot)
   }
 
   private mutating func endState(_ slot: UInt32) {
+    if let index = partitions.place(of: pushes[slot].origin) {
+      partitions[index].endState(pushes[slot].state.identity, in: slot)
+    }
+    states -= 1
     countState(slot, -1)
-    guard let index = partitions.place(of: pushes[slot].origin) else { return }
-    partitions[index].endState(pushes[slot].state.identity, in: slot)
+  }
+
+  private mutating func dropState(_ slot: UInt32) {
+    states -= 1
+    countState(slot, -1)
+    pushes[slot].dropState()
   }
 }

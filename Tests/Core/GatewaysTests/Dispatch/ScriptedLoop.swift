@@ -567,8 +567,7 @@ final class ScriptedLoop {
     facts.waitedSince =
       reason == .credential ? (facts.waitedSince == 0 ? UInt64(wall) : facts.waitedSince) : 0
     let state = dispatcher.push(slot).state
-    if state.hasIdentity {
-      let position = state.moving(to: tier)
+    if let position = state.moving(to: tier, from: 0) {
       facts.state = StateFacts(state.identity, isFinal: state.isFinal, position: position)
       facts.takenID = ReplayMark.mix(
         NotificationID(high: 1, low: UInt64(record.number)), Array(position.text.utf8).span)
