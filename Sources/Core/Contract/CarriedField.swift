@@ -13,6 +13,9 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
   case data
   case replay
   case traceParent
+  case supersede
+  case final
+  case position
 
   /// One of them, as each place knows it.
   public struct Row: Sendable {
@@ -43,6 +46,10 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     case replay
     /// A `TraceParent`.
     case traceParent
+    /// `1`: what has the field has a property.
+    case flag
+    /// A `LanePosition`.
+    case position
 
     /// Checks a value.
     public func allows(_ value: Span<UInt8>) -> Bool {
@@ -52,6 +59,8 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
       case .data: FlatObject.isValid(value)
       case .replay: ReplayMark.isMark(value)
       case .traceParent: TraceParent.isValid(value)
+      case .flag: value.spells("1")
+      case .position: LanePosition(value) != nil
       }
     }
   }
@@ -65,6 +74,11 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     Row(field: .data, request: .data, key: "data", rule: .data, receipt: "data"),
     Row(field: .replay, key: "replay", rule: .replay, receipt: "replay"),
     Row(field: .traceParent, key: "traceparent", rule: .traceParent, receipt: "traceparent"),
+    Row(
+      field: .supersede, request: .supersede, key: "supersede",
+      rule: .text(most: RequestRules.maximumSupersede)),
+    Row(field: .final, key: "final", rule: .flag),
+    Row(field: .position, key: "position", rule: .position),
   ]
 
   /// The rows whose text a request has in a field of its own.

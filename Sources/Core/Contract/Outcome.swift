@@ -16,6 +16,8 @@ public enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case deduplicated
   /// Unparsable, invalid, without a credential, or out of retries.
   case deadLettered
+  /// A newer push with the same key was taken: not sent, or not sent again.
+  case superseded
 
   /// The spelling in receipts.
   public var name: StaticString {
@@ -26,6 +28,7 @@ public enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     case .suppressed: "suppressed"
     case .deduplicated: "deduplicated"
     case .deadLettered: "dead_lettered"
+    case .superseded: "superseded"
     }
   }
 

@@ -19,6 +19,8 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
   case noCredential
   case certificateOnly
   case certificateNeeded
+  /// `superseded`
+  case newerState
 
   /// The `reason` of the receipt.
   public var code: StaticString {
@@ -30,6 +32,7 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
     case .repeatedID: "apns_id_repeated"
     case .retries: "retries_exhausted"
     case .noCredential, .certificateOnly, .certificateNeeded: "no_credential"
+    case .newerState: "newer_push"
     }
   }
 
@@ -62,6 +65,8 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
       this push type needs a client certificate, and none serves this app and environment: list one in the \
       sender's --certificates
       """
+    case .newerState:
+      "a newer push with the same device, app and key has taken its place; it is not sent (again)"
     }
   }
 }

@@ -62,6 +62,8 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case headerName(CarriedHeaders.NameProblem)
     /// What is carried beside the payload is too long together.
     case carriesTooMuch(bytes: Int, limit: Int)
+    /// `supersede` with the start of a Live Activity or media session.
+    case startSupersedesNothing
   }
 
   /// The field at fault; `nil` if it is the record as a whole.
@@ -121,6 +123,8 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .unknownValue(let value, let values):
       "\"\(value)\" is not one of \(values.joined(separator: ", "))"
     case .bothTokenAndTokens: "cannot be combined with token"
+    case .startSupersedesNothing:
+      "is not allowed with event start: each starts an activity of its own; leave it out"
     case .tooMany(let limit): "has more than \(limit) entries"
     case .noTokens: "has no entries"
     case .priorityNotAllowed(let value, let type, let allowed):

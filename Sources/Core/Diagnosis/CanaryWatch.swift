@@ -12,7 +12,7 @@ public struct CanaryWatch: Sendable {
     case notAcknowledged = "not_acknowledged"
     /// Kafka has the request, and no receipt came in time.
     case noReceipt = "no_receipt"
-    case rejected, expired, suppressed, deduplicated
+    case rejected, expired, suppressed, deduplicated, superseded
     case deadLettered = "dead_lettered"
 
     /// nil for the outcome that is a success.
@@ -23,6 +23,7 @@ public struct CanaryWatch: Sendable {
       case .expired: self = .expired
       case .suppressed: self = .suppressed
       case .deduplicated: self = .deduplicated
+      case .superseded: self = .superseded
       case .deadLettered: self = .deadLettered
       }
     }

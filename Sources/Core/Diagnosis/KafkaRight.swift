@@ -90,7 +90,9 @@ public struct KafkaRights: Sendable {
     case .sender:
       return (
         Set(lanes + retries + [names.providerTokens, names.controls]),
-        Set(retries + [names.receipts, names.feedback, names.tokenRequests, names.deadLetters])
+        Set(
+          lanes + retries
+            + [names.receipts, names.feedback, names.tokenRequests, names.deadLetters])
       )
     case .feedback:
       return (

@@ -7,6 +7,7 @@ public enum EventKind: String, Sendable, CaseIterable {
   case expired = "notification.expired"
   case suppressed = "notification.suppressed"
   case deduplicated = "notification.deduplicated"
+  case superseded = "notification.superseded"
   case deadLettered = "notification.dead_lettered"
   /// APNs reported the device token invalid.
   case tokenInvalidated = "token.invalidated"
@@ -20,7 +21,9 @@ public enum EventKind: String, Sendable, CaseIterable {
   /// The topic that tells it.
   public var source: EventSource {
     switch self {
-    case .delivered, .rejected, .expired, .suppressed, .deduplicated, .deadLettered: .receipts
+    case .delivered, .rejected, .expired, .suppressed, .deduplicated, .superseded,
+      .deadLettered:
+      .receipts
     case .tokenInvalidated, .tokenRevived: .invalidTokens
     case .tokenRegistered, .tokenRemoved: .devices
     }

@@ -47,8 +47,28 @@ public struct PushRequest {
   public internal(set) var channel = nothing
   /// The payload asks for something that has no effect; see `PayloadRules.isIneffective`.
   public internal(set) var hasIneffectiveKey = false
+  /// The part that it has in the states of an activity.
+  public internal(set) var activity = Activity.none
   /// The field that the tokens came in: `token` or `tokens`.
   public internal(set) var tokenField = RequestField.token
+
+  /// The part that a push has in the states of a Live Activity or a media session.
+  public enum Activity: UInt8, Sendable {
+    /// It is about none.
+    case none
+    case start
+    case update
+    case end
+  }
+
+  /// The key by which a newer push supersedes older ones, if the request names none: the device token names the activity,
+  /// so all pushes to it have one key. A channel's viewers may have missed any of them.
+  var defaultKey: StaticString? {
+    switch activity {
+    case .none, .start: nil
+    case .update, .end: isBroadcast ? nil : "activity"
+    }
+  }
 
   /// Whether it goes to a channel.
   public var isBroadcast: Bool { !channel.isEmpty }

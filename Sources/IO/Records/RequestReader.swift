@@ -134,10 +134,25 @@ public final class RequestReader {
     let facts = self.facts
     try PayloadRules.check(
       facts, type: request.type, isBroadcast: isBroadcast, isPass: RequestRules.isPass(app.span))
+    try noteActivity(facts, &request)
     request.hasIneffectiveKey = PayloadRules.isIneffective(facts, type: request.type)
     request.tokenField = has(.tokens) ? .tokens : .token
     request.tokens = RequestTokens(raw.pointee.tokens, Int(raw.pointee.token_count))
     return request
+  }
+
+  /// Says what the push is in the states of an activity.
+  private func noteActivity(
+    _ facts: PayloadFacts, _ request: inout PushRequest
+  ) throws(RequestError) {
+    guard request.type == .liveactivity || request.type == .nowplaying else { return }
+    switch facts[.event] {
+    case .start:
+      request.activity = .start
+      if has(.supersede) { throw RequestError(.supersede, .startSupersedesNothing) }
+    case .end: request.activity = .end
+    default: request.activity = .update
+    }
   }
 
   private func choice<Value>(

@@ -64,6 +64,9 @@ public final class Auditor {
   /// When a notification came to its lane (milliseconds since the epoch), and for which app.
   private var arrivals: [NotificationID: (at: Int64, app: String)] = [:]
 
+  /// Pushes with a key.
+  var states = StateAudit()
+
   public init() {}
 
   public var hasBlindSpots: Bool { !blindSpots.isEmpty }
@@ -73,6 +76,7 @@ public final class Auditor {
   public func receipt(_ receipt: Receipt) {
     guard let id = receipt.apnsID else { return }
     ledger.receipt(id, receipt.outcome, reason: receipt.reason)
+    if receipt.outcome == .superseded { states.superseded(id) }
     if receipt.outcome == .rejected, receipt.reason.flatMap({ Reason($0) }) == nil {
       rejectedWithoutReason += 1
     }
@@ -81,7 +85,7 @@ public final class Auditor {
     }
     let isAboutFate =
       switch receipt.outcome {
-      case .delivered, .rejected, .expired, .deadLettered: true
+      case .delivered, .rejected, .expired, .deadLettered, .superseded: true
       case .deduplicated, .suppressed: false
       }
     guard isAboutFate, receipt.at < firsts[id]?.at ?? .max else { return }
@@ -141,6 +145,7 @@ public final class Auditor {
     }
     if request.status == 200 { acceptedAt.append(request.time) }
     guard let id = request.id else { return }
+    if request.status == 200 { states.accepted(id) }
     gatewayAnswered(id, status: request.status, reason: request.reason)
   }
 
@@ -216,7 +221,7 @@ public final class Auditor {
     case .expired:
       // One that would not live to see its next attempt may end as early as the shortest retry is long.
       return ends[id].map { $0 <= first.at + RetryTier.shortest.delay } ?? false
-    case .deadLettered, .suppressed, .deduplicated: return true
+    case .deadLettered, .suppressed, .deduplicated, .superseded: return true
     }
     return blindSpots.contains { $0.contains(first.at) }
   }

@@ -72,6 +72,9 @@ struct Scenario: Sendable {
   var brokers = 1
   var senderFlags: [String] = []
   var feedbackFlags: [String] = []
+  var gatewayFlags: [String] = []
+  /// Live Activities that all requests are updates of; 0 for a day's requests.
+  var activities = 0
   /// True if every member of a group has a name (`--instance-id`): for one copy of each program.
   var namesMembers = false
   /// The most memory that a sender may take in MiB, where that is less than the limit of any process.
@@ -135,7 +138,7 @@ struct Scenario: Sendable {
 
   /// Every scenario, the most valuable first.
   static let all: [Scenario] = [
-    kills, [scaling], backlogs, kafkaFaults, [namedMembers], refusedProduces, rightsFaults,
+    kills, [scaling], [newestState], backlogs, kafkaFaults, [namedMembers], refusedProduces, rightsFaults,
     gatewayFaults, gatewayOutages, refusals, [foreignAnswers],
     [poison], hostile, feedbackHosts, databaseFaults, [clockSteps], signerFaults, realCluster,
     [everything],

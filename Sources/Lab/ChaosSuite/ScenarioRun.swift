@@ -62,6 +62,7 @@ struct ScenarioRun {
     try rig.readGateway()
     count(rig, &report)
     judgeNotifications(rig, report)
+    judgeStates(rig.auditor.states, rig)
     for text in try rig.checkpoints.leftOver(rig.readers) {
       rig.problem("uncommitted after a clean stop: \(text)")
     }
@@ -135,6 +136,25 @@ struct ScenarioRun {
     }
     if rig.readers.unreadable > 0 { rig.problem("\(rig.readers.unreadable) unreadable receipts") }
     if rig.isEmbedded, report.checkpoints < 1 { rig.problem("no offsets could be compared") }
+  }
+
+  private func judgeStates(_ states: StateAudit, _ rig: ChaosRig) {
+    guard scenario.activities > 0 else { return }
+    rig.log.info(
+      "states",
+      [
+        "states": "\(states.count)", "superseded": "\(states.supersededCount)",
+        "accepted": "\(rig.auditor.accepted)",
+      ])
+    if states.supersededCount < states.count / 2 {
+      rig.problem("only \(states.supersededCount) of \(states.count) states were superseded")
+    }
+    for id in states.overtaken.prefix(10) {
+      rig.problem("accepted after a newer one: \(rig.auditor.describe(id))")
+    }
+    for id in states.lost.prefix(10) {
+      rig.problem("the last state was superseded: \(rig.auditor.describe(id))")
+    }
   }
 
   private func judgeTables(_ rig: ChaosRig) throws {

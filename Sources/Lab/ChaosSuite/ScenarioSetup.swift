@@ -29,7 +29,8 @@ struct ScenarioSetup {
   init(_ options: ChaosOptions, _ scenario: Scenario, _ log: Logger) throws {
     let folder = try ScratchFolder.make("martlet-chaos-\(scenario.name)")
     self.folder = folder
-    generator = DemoGenerator(seed: options.seed, requests: Self.population)
+    generator = DemoGenerator(
+      seed: options.seed, requests: Self.population, activities: scenario.activities)
     shimControl = options.shim.map { _ in "\(folder)/shim.control" }
     (names, createdOn) = try Self.topics(options)
     let devices = generator.unregistered.map { device -> JSONValue in
@@ -112,7 +113,7 @@ struct ScenarioSetup {
     plan.extra["apns-simulator"] = [
       "--tokens", "\(folder)/unregistered.json", "--latency", "lognormal:20ms,200ms",
       "--record-limit", "10000000",
-    ]
+    ] + scenario.gatewayFlags
     // A debug build takes minutes to tell where it ended, and the run waits for it.
     plan.environment["broker"] = ["SWIFT_BACKTRACE=enable=no"]
     if let shim = options.shim, let shimControl, scenario.usesShim {

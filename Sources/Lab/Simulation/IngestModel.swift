@@ -102,10 +102,14 @@ final class IngestModel: GroupProcess {
       }
       what = .outcome(.suppressed)
     } else {
-      what = .notification(
-        PushFacts(
-          takenID: world.kafka.notifications[notification].id, app: key.app, device: key.device,
-          lane: request.lane, created: request.created, expiresAt: request.expiresAt))
+      var facts = PushFacts(
+        takenID: world.kafka.notifications[notification].id, app: key.app, device: key.device,
+        lane: request.lane, created: request.created, expiresAt: request.expiresAt)
+      if request.isKeyed {
+        // The same key for all: an identity is a device's, and devices have one app each.
+        facts.state = StateFacts(key.device + 1, isFinal: request.isFinal)
+      }
+      what = .notification(facts)
     }
     produce(what, of: notification..<notification + 1, &world)
   }

@@ -141,6 +141,10 @@ struct KafkaModel {
       // Windows are those of a partition's log: a repeat in another one is not seen.
       notifications[notification].excusable += 1
     } else {
+      if notifications[notification].firstLog == nil {
+        notifications[notification].firstOffset = partitions[place].end
+        notifications[notification].state = facts.state
+      }
       notifications[notification].firstLog = log
     }
     append(facts, of: notification, to: place, at: wall)
@@ -221,6 +225,59 @@ struct KafkaModel {
     guard offset < partitions[partition].end, !partitions[partition].isDone(offset) else { return }
     remove([partitions[partition][offset].notification])
     partitions[partition][offset].isSettled = true
+  }
+
+  // MARK: Newest states
+
+  /// The newest push of each identity that the gateway got, by its lane's log.
+  private var sent: [StateKey: (offset: Int64, notification: Int)] = [:]
+
+  private struct StateKey: Hashable {
+    let partition: Int
+    let log: Int
+    let identity: UInt64
+  }
+
+  /// A lane was made again, or has another partition: places of before and after do not compare.
+  var hasOtherLogs: Bool {
+    let lanes = partitions.filter(\.feed.isLane)
+    return lanes.count > 5 || lanes.contains { $0.log > 0 }
+  }
+
+  /// A push with a key arrives at the gateway: none that is newer may have been there.
+  ///
+  /// - Parameter isExcused: its sender cannot know of it.
+  mutating func arrived(_ number: Int, isExcused: Bool) {
+    let one = notifications[number]
+    guard one.state.hasIdentity, let first = one.firstLog else { return }
+    let key = StateKey(
+      partition: first.partition, log: first.log, identity: one.state.identity)
+    let newest = sent[key]
+    if let newest, newest.offset > one.firstOffset {
+      if !one.state.isFinal, !isExcused {
+        fail("notification \(number) is sent after the newer \(newest.notification)")
+      }
+    } else if !isExcused {
+      sent[key] = (one.firstOffset, number)
+    }
+  }
+
+  /// A push that was superseded although none with its key is newer; nil without one.
+  var wronglySuperseded: Int? {
+    if hasOtherLogs { return nil }
+    var newest: [StateKey: Int64] = [:]
+    for one in notifications where one.state.hasIdentity {
+      guard let first = one.firstLog else { continue }
+      let key = StateKey(
+        partition: first.partition, log: first.log, identity: one.state.identity)
+      newest[key] = max(newest[key] ?? -1, one.firstOffset)
+    }
+    return notifications.firstIndex { one in
+      guard one.has(.superseded), let first = one.firstLog else { return false }
+      let key = StateKey(
+        partition: first.partition, log: first.log, identity: one.state.identity)
+      return one.state.isFinal || newest[key] == one.firstOffset
+    }
   }
 
   // MARK: What goes wrong with logs

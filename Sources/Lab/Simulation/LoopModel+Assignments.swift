@@ -117,6 +117,7 @@ extension LoopModel {
     if member.hasCommitted { judgeLast(&world) }
     member.machine.handOver(to: &assignments.memory.completions)
     (places, lastSent, passedOver, handed) = ([], [:], [:], nil)
+    withoutWindow = []
     (doubted, remade) = ([:], [])
   }
 

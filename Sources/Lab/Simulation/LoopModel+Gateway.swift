@@ -132,6 +132,9 @@ extension LoopModel {
       if reason == .noCredential { judgeNoCredential(slot, &world) }
       put(.receipt(.deadLettered), slot, &world)
     case .park(let slot, let tier, let reason): park(slot, tier, reason, &world)
+    case .returnToLane(let slot):
+      if let facts = taken[slot]?.facts { put(.lane(facts), slot, &world) }
+    case .exchange(let slot, let other): (taken[slot], taken[other]) = (taken[other], taken[slot])
     case .handBack(let slot):
       if taken.removeValue(forKey: slot) == nil { world.kafka.fail("a push was dropped twice") }
     case .lookUp(let pool, _):
@@ -162,6 +165,11 @@ extension LoopModel {
     judgeSend(slot, push, id, &world)
     if isOrdered { judgeOrder(slot, push, &world) }
     taken[slot]!.wasSent = true
+    let place = Int(dispatcher.push(slot).origin.partition)
+    let isForeign =
+      member.isFenced || dispatcher.push(slot).origin.epoch != dispatcher.epoch
+      || withoutWindow.contains(place) || push.isUnknown || world.kafka.hasOtherLogs
+    world.kafka.arrived(push.notification, isExcused: isForeign)
     connections[id]!.open.insert(slot)
     if world.mood.whole == .silent, world.chance.oneIn(2) { return }
     let request = GatewayRequest(
@@ -188,6 +196,16 @@ extension LoopModel {
     }
     if reason == .credential, facts.waitedSince == 0 { facts.waitedSince = UInt64(world.wall) }
     if reason != .credential { facts.waitedSince = 0 }
+    let state = dispatcher.push(slot).state
+    let partition = Int32(taken[slot]!.place)
+    if let position = state.moving(to: tier, from: partition) {
+      facts.state = StateFacts(
+        state.identity, isFinal: state.isFinal, position: position, in: partition)
+      // As `Envelope` does.
+      let mark = Array(position.text.utf8)
+      facts.takenID = ReplayMark.mix(
+        world.kafka.notifications[taken[slot]!.notification].id, mark.span)
+    }
     put(.retry(tier, facts), slot, &world)
   }
 

@@ -54,6 +54,12 @@ extension LoopModel {
       world.kafka.notifications[record.notification].add(.rejected)
     case .retry(let tier, let facts):
       world.kafka.retry(facts, of: record.notification, tier, at: world.wall)
+    case .lane(var facts):
+      // A partition more: it is older than what was first written to this one.
+      let place = world.kafka.place(.lane(facts.lane), facts.device)
+      let first = world.kafka.notifications[record.notification].firstLog?.partition
+      if place != first { facts.state.position = 0 }
+      world.kafka.write(facts, of: record.notification, at: world.wall)
     }
     world.kafka.settle(record.place, record.origin.offset, log: record.log)
   }
@@ -86,17 +92,21 @@ extension LoopModel {
     let (partition, offsets) = (stretch.partition, stretch.offsets)
     let state = world.kafka[partition]
     let isSameLog = reading?.begins(partition, inLogEndingAt: state.end) == true
-    if isSameLog, offsets.upperBound > state.end {
+    if isSameLog, !stretch.isAhead, offsets.upperBound > state.end {
       return world.kafka.fail("apns-ids are read of a log that ends before them")
     }
     let first = max(offsets.lowerBound, state.low, state.base)
     for offset in first..<max(first, min(offsets.upperBound, state.end)) {
-      reading?.take(state[offset].facts.takenID, at: offset, of: partition)
+      let facts = state[offset].facts
+      let record = RebuiltWindow.Record(
+        facts.takenID, identity: facts.state.identity, position: facts.state.position)
+      reading?.take(record, at: offset, of: partition)
     }
     guard let (ids, isWhole) = reading?.finished(partition),
       let number = places.firstIndex(where: { $0.partition == partition })
     else { return }
     dispatcher.inherit(ids, by: number, isWhole: isWhole)
+    if isWhole { withoutWindow.remove(number) }
   }
 
   private func drainReports(_ world: inout World) {
@@ -104,7 +114,10 @@ extension LoopModel {
       let partition = places[report.partition].partition
       if let done = report.done { note(partition, done) }
       if let jump = report.jump { member.machine.jumped(partition, epoch: epoch, jump) }
-      if report.isWithoutWindow { excuseRepeats(partition, &world) }
+      if report.isWithoutWindow {
+        excuseRepeats(partition, &world)
+        withoutWindow.insert(report.partition)
+      }
       if let offset = report.wentBackFrom {
         passedOver[partition] = nil
         doubted[partition] = offset

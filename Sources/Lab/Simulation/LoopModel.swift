@@ -19,6 +19,8 @@ final class LoopModel: GroupProcess {
     /// When it was taken, or became due.
     var since: UInt64
     var wasSent = false
+    /// It is older than what its sender knows of its partition.
+    var isUnknown = false
   }
 
   struct Connected {
@@ -40,6 +42,8 @@ final class LoopModel: GroupProcess {
       case receipt(Outcome)
       case feedback(DeviceOfApp, TokenAnswer)
       case retry(RetryTier, PushFacts)
+      /// A retry that is due goes back to its lane.
+      case lane(PushFacts)
     }
     var what: What
     var notification: Int
@@ -79,6 +83,8 @@ final class LoopModel: GroupProcess {
   var abandoned: [ConnectionID] = []
   /// Streams that were given up; they end with the turn.
   var cancelled: [(slot: UInt32, connection: ConnectionID)] = []
+  /// Partitions, by the dispatcher's number, that began without knowing what was sent before.
+  var withoutWindow: Set<Int> = []
   /// By the dispatcher's number.
   var places: [AssignedPartition] = []
   /// Turns since a record of a recreated topic was passed over as one of the topic before, by partition, until the
@@ -194,6 +200,7 @@ final class LoopModel: GroupProcess {
     case .alreadyCompleted:
       if log != place.log { passedOver[place.partition] = passedOver[place.partition] ?? 0 }
       dispatcher.remember(record.facts.takenID, from: number)
+      dispatcher.rememberState(record.facts.state, at: offset, from: number)
       return true
     case .alreadyReceived:
       if log != place.log {
@@ -203,12 +210,13 @@ final class LoopModel: GroupProcess {
       }
       return true
     }
+    let unknown = dispatcher.counts[.returnedUnknown]
     let slot = dispatcher.accept(
       record.facts, offset: offset, from: number, written: record.written)
     if taken[slot] != nil { world.kafka.fail("a slot was given twice") }
     taken[slot] = TakenPush(
       facts: record.facts, notification: record.notification, place: place.partition, log: log,
-      since: world.now)
+      since: world.now, isUnknown: dispatcher.counts[.returnedUnknown] > unknown)
     perform(&world)
     return true
   }

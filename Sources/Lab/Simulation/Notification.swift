@@ -19,6 +19,9 @@ struct Notification {
   let id: NotificationID
   /// The lane's partition that its first record went to, and which log of it.
   var firstLog: (partition: Int, log: Int)?
+  /// Where that was, and whose state it is, if it has a key.
+  var firstOffset: Int64 = -1
+  var state = StateFacts.none
   /// Its receipts and dead letters that Kafka has stored, a bit for each `Outcome`.
   private var outcomes: UInt16 = 0
   /// How often APNs accepted it.

@@ -11,6 +11,9 @@ struct Request {
   var lane: Lane
   var created: Int64
   var expiresAt: Int64
+  /// Its notifications have a key: of each device the newest one wins, unless it is the last state.
+  var isKeyed = false
+  var isFinal = false
   /// Ingest cannot read it: it becomes a dead letter.
   var isBad: Bool
 }

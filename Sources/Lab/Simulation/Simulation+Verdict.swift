@@ -85,6 +85,9 @@ extension Simulation {
         return "offset \(offset) of partition \(number) was removed unread and not reported"
       }
     }
+    if let number = world.kafka.wronglySuperseded {
+      return "notification \(number) is superseded, and no newer one has its key"
+    }
     return world.devices.wrong ?? wrongNotification
   }
 

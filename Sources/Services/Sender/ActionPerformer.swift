@@ -54,7 +54,10 @@ final class ActionPerformer {
     case .feedback(let slot, let answer):
       outcomes.writeFeedback(slot, answer, dispatcher.push(slot))
     case .park(let slot, let tier, let reason):
-      outcomes.park(slot, tier, reason, dispatcher.push(slot))
+      let state = dispatcher.push(slot)
+      outcomes.park(slot, tier, reason, state, from: queues.name(Int(state.origin.partition)))
+    case .returnToLane(let slot): outcomes.returnToLane(slot, dispatcher.push(slot))
+    case .exchange(let slot, let other): outcomes.exchange(slot, other)
     case .deadLetter(let slot, let reason, let cause, let answer):
       let state = dispatcher.push(slot)
       outcomes.deadLetter(

@@ -33,8 +33,11 @@ extension KafkaRecord {
   }
 
   /// What the record's notification is decided by.
-  func facts(_ envelope: Envelope) -> PushFacts {
-    PushFacts(envelope, key: key, value: value, written: timestamp)
+  ///
+  /// - Parameter pileBefore: what was created earlier is one of a pile, in milliseconds since the epoch.
+  func facts(_ envelope: Envelope, pileBefore: Int64) -> PushFacts {
+    PushFacts(
+      envelope, key: key, value: value, written: timestamp, pileBefore: pileBefore, in: partition)
   }
 }
 
@@ -44,14 +47,22 @@ extension PushFacts {
   /// - Parameters:
   ///   - envelope: of the record's value.
   ///   - written: the record's timestamp; −1 for none. A request is not younger than the record that it came in.
+  ///   - pileBefore: what was created earlier is one of a pile, in milliseconds since the epoch.
+  ///   - partition: of the record.
   init(
-    _ envelope: Envelope, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, written: Int64
+    _ envelope: Envelope, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
+    written: Int64, pileBefore: Int64, in partition: Int32
   ) {
     let app = UnsafeRawBufferPointer(rebasing: value[envelope.app.indices])
     let latest = written < 0 ? envelope.created : written &+ OutsideTime.skew
     self.init(
       envelope, app: AppTable.hash(app.bindMemory(to: UInt8.self).span), device: Self.hash(key),
       created: min(envelope.created, latest), waitedSince: Self.waitedSince(envelope, value))
+    if envelope.hasStateKey {
+      state = StateFacts(envelope, key: key, value: value, in: partition)
+    } else if created < pileBefore, envelope.hasHeaders {
+      state = StateFacts(ofPile: envelope, key: key, value: value)
+    }
   }
 
   /// When it was first moved to a retry topic because it has no credential, in milliseconds since the epoch; 0 if it
@@ -79,6 +90,46 @@ extension PushFacts {
       index &+= 1
     }
     return hash ^ (hash >> 31)
+  }
+}
+
+extension StateFacts {
+  /// By what a newer notification supersedes this one, which has a key.
+  init(
+    _ envelope: Envelope, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
+    in partition: Int32
+  ) {
+    let carried = envelope.carried(in: value)
+    let position = LanePosition(carried[.position].bindMemory(to: UInt8.self).span)
+    self.init(
+      Self.identity(envelope, key: key, value: value, carried[.supersede]),
+      isFinal: envelope.isFinal, position: position, in: partition)
+  }
+
+  /// The same for one of a pile: its collapse id is its key, if it has one.
+  init(ofPile envelope: Envelope, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+    self.init()
+    let collapseID = envelope.carried(in: value)[.collapseID]
+    guard !collapseID.isEmpty else { return }
+    identity = Self.identity(envelope, key: key, value: value, collapseID, isOfPile: true)
+    isOfPile = true
+  }
+
+  /// The device or channel, the app and environment, and the key as one number that nobody else can compute: who could
+  /// would find a key with which one's own push ends another app's.
+  private static func identity(
+    _ envelope: Envelope, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
+    _ supersede: UnsafeRawBufferPointer, isOfPile: Bool = false
+  ) -> UInt64 {
+    var hasher = Hasher()
+    hasher.combine(isOfPile)
+    hasher.combine(envelope.environment.rawValue)
+    hasher.combine(envelope.target.isDevice)
+    for part in [key, UnsafeRawBufferPointer(rebasing: value[envelope.app.indices]), supersede] {
+      hasher.combine(part.count)
+      hasher.combine(bytes: part)
+    }
+    return UInt64(bitPattern: Int64(hasher.finalize())) | 1
   }
 }
 

@@ -105,15 +105,32 @@ final class OutcomeWriter {
   }
 
   /// Moves a push to a retry topic.
-  func park(_ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason, _ state: PushState) {
+  ///
+  /// - Parameter name: of the partition that it came from.
+  func park(
+    _ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason, _ state: PushState,
+    from name: TopicPartition
+  ) {
     let push = pushes[slot]
     if case .failure(let answer) = reason {
-      Array(failure(answer, of: slot).utf8).withUnsafeBytes { writeRetry(push, tier, $0, state) }
+      Array(failure(answer, of: slot).utf8).withUnsafeBytes { writeRetry(push, tier, $0, state, name) }
     } else if let text = reason.text {
-      writeRetry(push, tier, UnsafeRawBufferPointer(text), state)
+      writeRetry(push, tier, UnsafeRawBufferPointer(text), state, name)
     }
     pushes.empty(slot)
   }
+
+  /// Writes a push, whose retry is due, to its lane: as it is, with its history.
+  func returnToLane(_ slot: UInt32, _ state: PushState) {
+    let push = pushes[slot]
+    publisher.writeToLane(
+      push.pointee.envelope.lane, key: Array(push.pointee.token), value: Array(push.pointee.value),
+      state.origin)
+    pushes.empty(slot)
+  }
+
+  /// The bytes of two pushes, neither of which has a stream, change places.
+  func exchange(_ slot: UInt32, _ other: UInt32) { pushes.exchange(slot, other) }
 
   /// What failed a push that is sent again later.
   private func failure(_ response: GatewayResponse?, of slot: UInt32) -> String {
@@ -123,7 +140,7 @@ final class OutcomeWriter {
 
   private func writeRetry(
     _ push: UnsafeMutablePointer<Push>, _ tier: RetryTier, _ reason: UnsafeRawBufferPointer,
-    _ state: PushState
+    _ state: PushState, _ name: TopicPartition
   ) {
     let wasSent = state.life.sends > 0
     let envelope = push.pointee.envelope
@@ -134,7 +151,8 @@ final class OutcomeWriter {
     EnvelopeEncoder.encodeRetry(
       of: push.pointee.value, envelope,
       attempt: UInt16(clamping: state.life.countedAttempts),
-      firstSeen: since ?? (wasSent ? state.sentAt : wall), reason: reason, into: &value)
+      firstSeen: since ?? (wasSent ? state.sentAt : wall), reason: reason,
+      position: state.state.moving(to: tier, from: name.partition), into: &value)
     publisher.writeRetry(
       tier, key: Array(push.pointee.token), value: Array(value.bytes), state.origin)
   }

@@ -8,6 +8,8 @@ struct OutgoingTopics {
   let receipts: KafkaTopic
   let feedback: KafkaTopic
   let deadLetters: KafkaTopic
+  /// By the lane's place.
+  let lanes: [KafkaTopic]
   /// By tier.
   let retries: [KafkaTopic]
 
@@ -15,6 +17,7 @@ struct OutgoingTopics {
     receipts = try producer.topic(known: names.receipts)
     feedback = try producer.topic(known: names.feedback)
     deadLetters = try producer.topic(known: names.deadLetters)
+    lanes = try names.notifications.map { name throws(KafkaError) in try producer.topic(known: name) }
     var tiers: [KafkaTopic] = []
     for tier in RetryTier.allCases { tiers.append(try producer.topic(known: names.retries(tier))) }
     retries = tiers

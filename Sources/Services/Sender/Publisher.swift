@@ -71,6 +71,11 @@ final class Publisher {
     publish(topics.retries[Int(tier.rawValue)], key: key, value: value, SideRecord(origin: origin))
   }
 
+  /// Writes a notification to its lane.
+  func writeToLane(_ lane: Lane, key: [UInt8], value: [UInt8], _ origin: Origin) {
+    publish(topics.lanes[Int(lane.place)], key: key, value: value, SideRecord(origin: origin))
+  }
+
   /// Writes a dead letter, and then the receipt; empty: none.
   func writeDeadLetter(
     key: [UInt8], value: [UInt8], headers: [KafkaHeader], _ origin: Origin, receipt: [UInt8] = []

@@ -39,6 +39,14 @@ struct PushTable: ~Copyable {
     Prefetch.bytes(push.pointee.block, push.pointee.headCount)
   }
 
+  /// The pushes of two slots change places. Neither may have a stream: HTTP/2 holds pointers into those that do.
+  mutating func exchange(_ slot: UInt32, _ other: UInt32) {
+    let (one, two) = (self[slot], self[other])
+    swap(&one.pointee, &two.pointee)
+    one.pointee.exchange.owner = slot
+    two.pointee.exchange.owner = other
+  }
+
   /// The slot's push has ended: its memory is free for others.
   mutating func empty(_ slot: UInt32) {
     let push = self[slot]

@@ -48,6 +48,9 @@ final class SenderLoop {
   @exclusivity(unchecked) private var batch = KafkaBatch(capacity: Dispatcher.takeAtOnce)
   @exclusivity(unchecked) private var completed: [UnsafeMutablePointer<Exchange>] = []
   @exclusivity(unchecked) private var ready: [ReadyEvent] = []
+  private let pileAge: Int64
+  /// What was created before is one of a pile, in milliseconds since the epoch.
+  @exclusivity(unchecked) private var pileBefore = Int64.min
   private var statusPace = StatusPace()
   private var hasEnded = false
 
@@ -58,6 +61,7 @@ final class SenderLoop {
   ) throws {
     self.context = context
     self.inbox = inbox
+    pileAge = settings.pileAgeMilliseconds
     envelopes = EnvelopeReader(types: settings.pushTypes, lanes: settings.lanes)
     telemetry = LoopTelemetry(settings.lanes)
     reports = ControlReports(log: context.log, control: control)
@@ -84,6 +88,7 @@ final class SenderLoop {
       poller.wait(timeoutMilliseconds: sleepTime(), into: &ready)
       let (now, wall) = (MonotonicClock.milliseconds(), WallClock.milliseconds())
       dispatcher.beginTurn(now: now, wall: wall)
+      if pileAge > 0 { pileBefore = wall - pileAge }
       publisher.beginTurn(now: now)
       outcomes.beginTurn(wall: wall)
       heartbeat.beat(now)
@@ -241,6 +246,11 @@ final class SenderLoop {
     case .alreadyCompleted:
       if let envelope = try? record.envelope(&envelopes) {
         dispatcher.remember(envelope.takenID, from: partition)
+        if envelope.hasStateKey {
+          let state = StateFacts(
+            envelope, key: record.key, value: record.value, in: record.partition)
+          dispatcher.rememberState(state, at: record.offset, from: partition)
+        }
       }
       return
     case .alreadyReceived: return
@@ -251,7 +261,8 @@ final class SenderLoop {
       }
       let envelope = try record.envelope(&envelopes)
       let slot = dispatcher.accept(
-        record.facts(envelope), offset: record.offset, from: partition, written: record.timestamp)
+        record.facts(envelope, pileBefore: pileBefore), offset: record.offset, from: partition,
+        written: record.timestamp)
       outcomes.fill(slot, record, envelope)
       perform()
     } catch {

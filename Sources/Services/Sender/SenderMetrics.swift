@@ -46,6 +46,13 @@ public enum SenderMetrics {
     "martlet_sender_retries_total", .counter, labels: ["cause"], bound: "3",
     "Attempts after the first one: sent again at once because APNs had certainly not processed it (unprocessed) or"
       + " may have (ambiguous), or moved to a retry topic (retry_topic).")
+  static let returned = Metric(
+    "martlet_sender_returned_total", .counter,
+    "Retries of notifications with a key (supersede) that were due and went back to their lane.")
+  static let returnedUnknown = Metric(
+    "martlet_sender_returned_unknown_total", .counter,
+    "Those of them that are older than all that the sender knows of their partition, so that a newer one with the key may"
+      + " have been sent before.")
   static let retriesOverBudget = Metric(
     "martlet_sender_retries_over_budget_total", .counter,
     "Immediate retries that the retry budget refused; they went to a retry topic.")
@@ -248,7 +255,7 @@ public enum SenderMetrics {
       request,
     ]
     + [
-      retries, retriesOverBudget, retryBudget, diverted, keptInOutage, handedBack, timeouts,
+      retries, returned, returnedUnknown, retriesOverBudget, retryBudget, diverted, keptInOutage, handedBack, timeouts,
       foreignAnswers,
     ]
     + [connects, connectionFailures, silentStreams, movedAddress, addressesAside, replacedAged]
@@ -267,7 +274,9 @@ extension SenderCounter {
     switch self {
     case .taken: MetricSeries(SenderMetrics.taken)
     // By lane and environment in `SenderMetrics.notifications`, by cause in `goAways`.
-    case .delivered, .rejected, .expired, .suppressed, .deduplicated, .deadLettered, .goAways: nil
+    case .delivered, .rejected, .expired, .suppressed, .deduplicated, .superseded, .deadLettered,
+      .goAways:
+      nil
     // In `SenderMetrics.connections`, by state.
     case .openConnections: nil
     case .invalidRecords: MetricSeries(SenderMetrics.invalidRecords)
@@ -275,6 +284,8 @@ extension SenderCounter {
     case .resentUnprocessed: MetricSeries(SenderMetrics.retries, ["unprocessed"])
     case .resentAmbiguous: MetricSeries(SenderMetrics.retries, ["ambiguous"])
     case .retriesOverBudget: MetricSeries(SenderMetrics.retriesOverBudget)
+    case .returned: MetricSeries(SenderMetrics.returned)
+    case .returnedUnknown: MetricSeries(SenderMetrics.returnedUnknown)
     case .diverted: MetricSeries(SenderMetrics.diverted)
     case .keptInOutage: MetricSeries(SenderMetrics.keptInOutage)
     case .timedOut: MetricSeries(SenderMetrics.timeouts)

@@ -182,6 +182,13 @@ public struct SenderSettings: DeclaredSettings, Sendable {
     )
   ) var maxOpen: Int
 
+  @Declared(
+    .duration(
+      "pile-age", default: "5s", in: 0...3_600_000,
+      "Of unsent notifications with the same device, app and collapse id that are at least as old when they are read, as"
+        + " after an outage, only the newest is sent; 0s sends all.")
+  ) public var pileAgeMilliseconds: Int64
+
   /// What opens provider tokens that are sealed on their topic.
   public var seal = TokenSeal.none
   /// Read again on SIGHUP.

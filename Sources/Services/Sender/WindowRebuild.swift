@@ -3,6 +3,7 @@ import APNS
 import ConsumerGroup
 import Contract
 import EventLoop
+import Gateways
 import Glibc
 import Kafka
 import Records
@@ -152,7 +153,13 @@ final class WindowRebuild: Sendable {
         guard let partition = places[stretches.place(of: record)], kafka.isDeadly?(record) != true,
           let envelope = try? record.envelope(&reader)
         else { continue }
-        reading.take(envelope.takenID, at: record.offset, of: partition)
+        let state =
+          envelope.hasStateKey
+          ? StateFacts(
+            envelope, key: record.key, value: record.value, in: record.partition) : .none
+        reading.take(
+          .init(envelope.takenID, identity: state.identity, position: state.position),
+          at: record.offset, of: partition)
       }
       batch.release()
       for place in stretches.drainFinished() {

@@ -36,6 +36,10 @@ private final class HostileLoop {
   private var ended: [(connection: ConnectionID, isFailure: Bool)] = []
   private var streams: [(slot: UInt32, connection: ConnectionID)] = []
   private var resets: [UInt32] = []
+  private static let keyed = [
+    "", "", "\tsupersede=a", "\tsupersede=a\tfinal=1", "\tsupersede=a\tposition=0/3/1/5s",
+    "\tsupersede=b\tposition=0/9223372036854775807/65535/15m", "\tapns-collapse-id=c",
+  ]
   private static let address = PeerAddress(bytes: [10, 0, 0, 1], port: 443)!
 
   init(_ bytes: UnsafeRawBufferPointer) {
@@ -113,13 +117,17 @@ private final class HostileLoop {
     let text =
       "M2\t\(script.pick(["transactional", "bulk"]))\tproduction\t\(script.pick(["a", "b"]))\ta\talert\t10"
       + "\t\(script.number())\t\(id)\t\(script.number())\t\t\(script.number())\t\(script.number())"
-      + "\t\(reason)\n{}"
+      + "\t\(reason)\(script.pick(Self.keyed))\n{}"
     let written = max(-1, min(script.integer(), OutsideTime.last))
     let key = Array(HostileRecord.token.utf8)
     let (value, slot) = (Array(text.utf8), key)
     let facts = value.lend { value in
       slot.lend { key -> PushFacts? in
-        (try? envelopes.read(value)).map { PushFacts($0, key: key, value: value, written: written) }
+        (try? envelopes.read(value)).map { 
+          PushFacts(
+            $0, key: key, value: value, written: written, pileBefore: OutsideTime.last / 2,
+            in: 0)
+        }
       }
     }
     guard let facts else {
@@ -154,7 +162,7 @@ private final class HostileLoop {
       case .send(let slot, let connection): streams.append((slot, connection))
       case .reset(let slot, _): resets.append(slot)
       case .delivered(let slot), .receipt(let slot, _, _, _), .feedback(let slot, _),
-        .park(let slot, _, _),
+        .park(let slot, _, _), .returnToLane(let slot),
         .deadLetter(let slot, _, _, _):
         dispatcher.acknowledged(dispatcher.push(slot).origin)
       case .lookUp(let pool, _): lookUps.append(pool)

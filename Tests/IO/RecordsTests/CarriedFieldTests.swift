@@ -116,6 +116,9 @@ import Testing
       ),
       (.replay, ["", "3", "3/", "/17", "3/17/1", "3/-1", "a/1", "3/17 "]),
       (.traceParent, ["", "x", Self.trace.uppercased()]),
+      (.supersede, ["", " x", "x ", "a\u{7F}", String(repeating: "c", count: 65)]),
+      (.final, ["", "0", "true", "11"]),
+      (.position, ["", "7/1/5s", "1/7/1/2m", "-1/7/1/5s", "1/7/65536/5s"]),
     ]
     #expect(Set(bad.map(\.0)) == Set(CarriedField.allCases))
     for (field, values) in bad {

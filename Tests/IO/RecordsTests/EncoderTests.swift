@@ -49,6 +49,67 @@ import Testing
     #expect(String(decoding: value, as: UTF8.self) == expected)
   }
 
+  @Test(arguments: [
+    ("update", "", "\tsupersede=activity"), ("end", "", "\tsupersede=activity\tfinal=1"),
+    ("end", #""supersede":"leg 1","#, "\tsupersede=leg 1\tfinal=1"),
+    ("start", "", "\tapns-collapse-id=\(id)"),
+    ("start", #""collapse_id":"c","#, "\tapns-collapse-id=c"),
+  ])
+  func `envelopes of an activity have its key, say which is its end, and a start is shown once`(
+    event: String, field: String, carried: String
+  ) throws {
+    let more =
+      event == "start" ? #","alert":{"title":"t"},"attributes-type":"T","attributes":{}"# : ""
+    let payload = #"{"aps":{"timestamp":1,"event":"\#(event)","content-state":{}\#(more)}}"#
+    let value = try encode(
+      #"{"app":"a.b","token":"ab","type":"liveactivity",\#(field)"payload":\#(payload)}"#)
+    let line = String(decoding: value, as: UTF8.self).split(separator: "\n")[0]
+    #expect(line.hasSuffix("\t\t\t\(carried)"), "\(line)")
+    let envelope = try Envelope.parse(value.span)
+    #expect(envelope.hasStateKey == (event != "start") && envelope.isFinal == (event == "end"))
+  }
+
+  @Test func `a retry has its place in its lane instead of the one before, a replay has none`() throws {
+    let value = try encode(
+      #"{"app":"a.b","token":"ab","supersede":"s","payload":{"aps":{"badge":1}}}"#)
+    let envelope = try Envelope.parse(value.span)
+    var taken = [envelope.takenID]
+    var record = value
+    for moves in 1...2 as ClosedRange<UInt16> {
+      var buffer = ByteBuffer()
+      let envelope = try Envelope.parse(record.span)
+      record.withUnsafeBytes { bytes in
+        EnvelopeEncoder.encodeRetry(
+          of: bytes, envelope, attempt: moves, firstSeen: 1, reason: UnsafeRawBufferPointer(rebasing: bytes[0..<2]),
+          position: LanePosition(partition: 3, offset: 7, moves: moves, tier: .minute1), into: &buffer)
+      }
+      record = Array(buffer.bytes)
+      let line = String(decoding: record, as: UTF8.self).split(separator: "\n")[0]
+      #expect(line.hasSuffix("\tsupersede=s\tposition=3/7/\(moves)/1m"))
+      taken.append(try Envelope.parse(record.span).takenID)
+    }
+    // Each time it is another sending.
+    #expect(Set(taken).count == 3)
+    var buffer = ByteBuffer()
+    let last = try Envelope.parse(record.span)
+    record.withUnsafeBytes {
+      EnvelopeEncoder.encodeReplay(of: $0, last, created: 1, mark: "0/1", into: &buffer)
+    }
+    let line = String(decoding: buffer.bytes, as: UTF8.self).split(separator: "\n")[0]
+    #expect(line.hasSuffix("\tsupersede=s\treplay=0/1"))
+  }
+
+  @Test(arguments: [
+    ("0/0/0/5s", true), ("2147483647/9223372036854775807/65535/15m", true), ("1/7/1/1m", true),
+    ("1/7/1/2m", false), ("7/1/5s", false), ("1/7/1", false), ("/7/1/5s", false),
+    ("1/7//5s", false), ("1/9223372036854775808/1/5s", false), ("1/7/65536/5s", false),
+    ("2147483648/7/1/5s", false), ("", false), ("1/-1/1/5s", false),
+  ])
+  func `a place in a lane is read as it is written`(text: String, isValid: Bool) {
+    let position = LanePosition(Array(text.utf8).span)
+    #expect(position.map(\.text) == (isValid ? text : nil))
+  }
+
   @Test func `envelopes write an id as it describes itself, whatever its digits are`() {
     var buffer = ByteBuffer()
     for digit in UInt64(0)..<16 {
@@ -123,8 +184,10 @@ import Testing
     let value = Array(encoder.value)
     let envelope = try Envelope.parse(value.span, types: types)
     #expect(Int(envelope.requestID.count) == rest)
-    #expect(
-      Int(envelope.constantPart.count) + Int(envelope.carried.count) > Envelope.maximumKept - 64)
+    // What ingest adds for an activity has room beside that.
+    let longest = Int(envelope.constantPart.count) + Int(envelope.carried.count)
+    let added = "\tapns-collapse-id=".utf8.count + NotificationID.textLength
+    #expect((Envelope.maximumKept - 128...Envelope.maximumKept - added).contains(longest))
     #expect(encoder.carried.bytes.elementsEqual(value[envelope.carried.indices]))
     // An id alone may be longer.
     let lone = try encode(

@@ -18,6 +18,8 @@ public struct DedupWindow: Sendable {
   public internal(set) var count = 0
   /// True if an id has left because the window was full. The window then has the newest ids; before that, all of them.
   public internal(set) var hasForgotten = false
+  /// The newest pushes of the keys among the same records.
+  public var states: NewestStates
   /// The most ids the window holds.
   public let capacity: Int
 
@@ -25,6 +27,7 @@ public struct DedupWindow: Sendable {
   public init(capacity: Int) {
     precondition(capacity >= 1 && capacity <= 1 << 30)
     self.capacity = capacity
+    states = NewestStates(capacity: max(2, capacity))
     let places = min(capacity, Self.initialPlaces)
     let tablePlaces = Self.tablePlaces(for: places)
     mask = tablePlaces - 1

@@ -9,6 +9,9 @@ public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
     public var window: DedupWindow?
     /// The offsets whose records' ids are missing.
     public var missing: Range<Int64>
+    /// Offsets from which reading goes on that the owner before may have got to: what it sent there is newer than what is
+    /// below and comes again.
+    public var ahead: Range<Int64> = 0..<0
 
     /// True if a log with this end can be the one that the resume position belongs to. If not it was truncated, or its
     /// topic recreated: it is read from its first record, and an id of it in the window would end a notification as a

@@ -10,10 +10,13 @@ public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
   public struct Stretch: Sendable, Equatable {
     public var partition: Partition
     public var offsets: Range<Int64>
+    /// They are from where reading goes on: the log may end before them.
+    public var isAhead: Bool
 
-    public init(partition: Partition, offsets: Range<Int64>) {
+    public init(partition: Partition, offsets: Range<Int64>, isAhead: Bool = false) {
       self.partition = partition
       self.offsets = offsets
+      self.isAhead = isAhead
     }
   }
 
@@ -25,9 +28,10 @@ public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
   private var waiting: [Stretch] = []
   private var underWay: Set<Partition> = []
 
+  /// - Parameter wanted: of each partition what is before the place where reading goes on, or what is ahead of it.
   public init(_ wanted: [Stretch]) {
-    var older: [Stretch] = []
-    for stretch in wanted {
+    var older = wanted.filter(\.isAhead)
+    for stretch in wanted where !stretch.isAhead {
       let newest = Self.newest(of: stretch.offsets)
       waiting.append(Stretch(partition: stretch.partition, offsets: newest))
       guard newest != stretch.offsets else { continue }

@@ -6,12 +6,37 @@ public import APNS
 ///
 /// A full window forgets the ids that were put in first, so they are put in as they lie in the log.
 public struct RebuiltWindow: Sendable {
+  /// A record that is read again.
+  public struct Record: Sendable {
+    public let id: NotificationID
+    /// A hash of its device, app and key, 0 without a key, and its place among the pushes with the same one.
+    public let identity: UInt64
+    public let position: Int64
+
+    /// - Parameters:
+    ///   - id: under which it counts as taken.
+    ///   - identity: a hash of its device, app and key; 0 without a key.
+    ///   - position: its place in its lane; −1: that of the record.
+    public init(_ id: NotificationID, identity: UInt64 = 0, position: Int64 = -1) {
+      self.id = id
+      self.identity = identity
+      self.position = position
+    }
+
+    func place(at offset: Int64) -> Int64 { position < 0 ? offset : min(position, offset) }
+  }
+
   /// Ids of records from before those that are read again.
   private let kept: DedupWindow
   /// The same, and what was read of the older part.
   private var older: DedupWindow
   private var newest: DedupWindow
   private let newestBegins: Int64
+  /// What is known of identities, in whatever order it comes.
+  private var states: NewestStates
+  /// Where reading goes on, and the records from there that have a key.
+  private let end: Int64
+  private var ahead: [(offset: Int64, record: Record)] = []
 
   /// - Parameters:
   ///   - kept: ids of records from before `missing`; nil without any.
@@ -20,20 +45,40 @@ public struct RebuiltWindow: Sendable {
   public init(kept: DedupWindow?, missing: Range<Int64>, capacity: Int) {
     self.kept = kept ?? DedupWindow(capacity: capacity)
     older = self.kept
+    end = missing.upperBound
+    states = self.kept.states
+    if kept == nil { states.forget(through: missing.lowerBound - 1) }
     let newestPart = RebuildPlan<Int>.newest(of: missing)
     newest = DedupWindow(capacity: min(max(Int(clamping: newestPart.count), 1), capacity))
     newestBegins = newestPart.lowerBound
   }
 
-  /// Takes in a record's id. One that is read a second time changes nothing.
-  public mutating func insert(_ id: NotificationID, at offset: Int64) {
-    if offset < newestBegins { _ = older.insert(id) } else { _ = newest.insert(id) }
+  /// Takes in a record. One that is read a second time changes nothing.
+  public mutating func insert(_ record: Record, at offset: Int64) {
+    guard offset < end else {
+      if record.identity != 0 { ahead.append((offset, record)) }
+      return
+    }
+    if offset < newestBegins { _ = older.insert(record.id) } else { _ = newest.insert(record.id) }
+    guard record.identity != 0 else { return }
+    states.note(record.identity, at: record.place(at: offset))
   }
 
   /// The ids in the order of the log; without those of the older part while not all of it has been read.
   public func window(isWhole: Bool) -> DedupWindow {
     var window = isWhole ? older : kept
     newest.visit { _ = window.insert($0) }
+    window.states = states
+    if isWhole { addAhead(to: &window) }
     return window
+  }
+
+  /// Notes the states that are still to come, and may have been sent before. What will be dropped as a repeat is none.
+  private func addAhead(to window: inout DedupWindow) {
+    var seen: Set<NotificationID> = []
+    for (offset, record) in ahead.sorted(by: { $0.offset < $1.offset })
+    where seen.insert(record.id).inserted && !window.contains(record.id) {
+      window.states.note(record.identity, at: record.place(at: offset))
+    }
   }
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
-
 /// The reading of the `apns-id`s of the records before the place where partitions go on, so that their new owner recognises
 /// repeats of them: in which order (`RebuildPlan`), of which log, and what has come of it.
 ///
@@ -25,8 +23,8 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
     /// The log is not the one that the place to go on is in: its records have not been sent.
     var isOfAnotherLog = false
 
-    mutating func take(_ id: NotificationID, at offset: Int64) {
-      if !isOfAnotherLog { window.insert(id, at: offset) }
+    mutating func take(_ record: RebuiltWindow.Record, at offset: Int64) {
+      if !isOfAnotherLog { window.insert(record, at: offset) }
     }
   }
 
@@ -55,10 +53,12 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
 
   /// Begins again with what is not whole.
   public mutating func begin() {
+    let left = wants.filter { tails[$0.partition] != nil }
     plan = RebuildPlan(
-      wants.filter { tails[$0.partition] != nil }.map {
-        .init(partition: $0.partition, offsets: $0.start.missing)
-      })
+      left.map { .init(partition: $0.partition, offsets: $0.start.missing) }
+        + left.filter { !$0.start.ahead.isEmpty }.map {
+          .init(partition: $0.partition, offsets: $0.start.ahead, isAhead: true)
+        })
   }
 
   /// The next stretch to read; nil when enough is under way, or nothing is left.
@@ -76,9 +76,11 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
     return false
   }
 
-  /// Takes in a record's id.
-  public mutating func take(_ id: NotificationID, at offset: Int64, of partition: Partition) {
-    tails[partition]?.take(id, at: offset)
+  /// Takes in a record.
+  public mutating func take(
+    _ record: RebuiltWindow.Record, at offset: Int64, of partition: Partition
+  ) {
+    tails[partition]?.take(record, at: offset)
   }
 
   /// A partition cannot be read now.

@@ -12,7 +12,7 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
     public var ids: KeptWindows<Partition>.Start?
 
     /// True if ids are to be read before the partition is.
-    public var mustRead: Bool { ids?.missing.isEmpty == false }
+    public var mustRead: Bool { ids.map { !$0.missing.isEmpty || !$0.ahead.isEmpty } ?? false }
   }
 
   /// The completions that are handed over when partitions are given back.
@@ -44,11 +44,15 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
       partition, committed: committed, map: map, logStart: logStart)
     var start = Start(resume: resume, isNews: isNews)
     // Without an offset nothing was read before.
-    guard takesIDs, capacity > 0, committed != nil, let next = resume.next, next > 0 else {
-      return start
-    }
+    guard takesIDs, capacity > 0, committed != nil, let next = resume.next else { return start }
     var ids = windows.take(partition, next: next, capacity: capacity)
-    if !isRebuilding { ids.missing = next..<next }
+    if !isRebuilding {
+      ids.missing = next..<next
+    } else if ids.window == nil || !ids.missing.isEmpty {
+      // It committed some 200 ms ago, and what was done above that by then is in the map.
+      let known = max(next, resume.completedAbove.last?.upperBound ?? next)
+      ids.ahead = next..<known + Int64(capacity)
+    }
     start.ids = ids
     return start
   }

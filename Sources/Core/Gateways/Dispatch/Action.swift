@@ -22,6 +22,10 @@ public enum Action: Sendable, Equatable {
   case feedback(slot: UInt32, GatewayResponse)
   /// Write the push to a retry topic.
   case park(slot: UInt32, RetryTier, ParkReason)
+  /// Write the push, whose retry is due, to its lane.
+  case returnToLane(slot: UInt32)
+  /// The bytes of two pushes change places.
+  case exchange(slot: UInt32, with: UInt32)
   /// Write the push to the dead letters, then its receipt.
   case deadLetter(slot: UInt32, DeadLetterReason, ReceiptCause, GatewayResponse?)
   /// Drop the push unsent: its partition's next owner sends it.

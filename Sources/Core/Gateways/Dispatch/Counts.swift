@@ -12,6 +12,8 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
   /// Not sent, because APNs called the token dead a short while ago.
   case suppressed
   case deduplicated
+  /// Not sent, or not sent again, because a newer push with the same key was taken.
+  case superseded
   case deadLettered
   /// Records that are no notification; they count as dead-lettered, too.
   case invalidRecords
@@ -23,6 +25,10 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
   case resentAmbiguous
   /// Prompt retries that the destination's retry budget refused; they went to a retry topic.
   case retriesOverBudget
+  /// Retries with a key that were due and went back to their lane, where it is known whether they were superseded.
+  case returned
+  /// Those of them that are older than what is known of their partition: none may be newer, or one that was sent.
+  case returnedUnknown
   /// Moved to a retry topic unsent: over the destination's share, no credential, or a throttled device.
   case diverted
   /// Failed sends that were put back in line, not counted, because the whole destination failed.
@@ -77,7 +83,7 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
 
 /// The counters' values, written by the one owner.
 public struct Counts: Sendable {
-  private var values = InlineArray<40, Int>(repeating: 0)
+  private var values = InlineArray<43, Int>(repeating: 0)
 
   init() { precondition(SenderCounter.allCases.count == values.count) }
 
@@ -98,6 +104,7 @@ extension Outcome {
     case .suppressed: .suppressed
     case .deduplicated: .deduplicated
     case .deadLettered: .deadLettered
+    case .superseded: .superseded
     }
   }
 }

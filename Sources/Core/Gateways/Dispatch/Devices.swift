@@ -10,19 +10,20 @@ struct Devices: Sendable {
   private var invalid = RecentInvalidations()
   /// The newest timestamp of a record so far, milliseconds since the epoch: what other clocks say.
   private var newestRecord: Int64 = 0
-  /// Only where order is kept.
+  /// Whose turn it is: of a device where order is kept, else of an identity whose newest state wins.
   private var order: DeviceOrder?
+  /// Order is kept for every device.
+  let isOrdered: Bool
+  private let slots: Int
+  private let waitingAtMost: Int
   /// Pushes whose device's turn has come.
   private var turns = SlotQueue()
 
   init(_ settings: DispatchSettings) {
-    guard settings.isOrdered else { return }
-    order = DeviceOrder(
-      slots: PushStates.slots(for: settings.maxInFlight),
-      waitingAtMost: max(1, settings.maxInFlight / 8))
+    isOrdered = settings.isOrdered
+    slots = PushStates.slots(for: settings.maxInFlight)
+    waitingAtMost = max(1, settings.maxInFlight / 8)
   }
-
-  var isOrdered: Bool { order != nil }
 
   // MARK: Throttled devices
 
@@ -72,10 +73,14 @@ struct Devices: Sendable {
     invalid.covers(push.tokenKey, created: push.created, now: now)
   }
 
-  // MARK: Order of each device
+  // MARK: Order of each device, or identity
 
-  mutating func enter(_ slot: UInt32, device: UInt64) -> DeviceOrder.Admission {
-    order!.enter(slot, device: device)
+  /// True if nothing of the same device, or identity, waits behind a push.
+  func isLast(_ slot: UInt32) -> Bool { order?.isLast(slot) ?? true }
+
+  mutating func enter(_ slot: UInt32, _ push: borrowing PushState) -> DeviceOrder.Admission {
+    if order == nil { order = DeviceOrder(slots: slots, waitingAtMost: waitingAtMost) }
+    return order!.enter(slot, device: isOrdered ? push.device : push.state.identity)
   }
 
   /// A push that had its device's turn has ended.

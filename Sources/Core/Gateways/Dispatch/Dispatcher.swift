@@ -97,6 +97,11 @@ public struct Dispatcher: ~Copyable, Sendable {
     work.remember(id, from: partition)
   }
 
+  /// The key of such a record: an older push with it may still come.
+  public mutating func rememberState(_ state: StateFacts, at offset: Int64, from partition: Int) {
+    work.rememberState(state, at: offset, from: partition)
+  }
+
   /// A record that is no notification: its owner writes a dead letter.
   ///
   /// - Returns: what the acknowledgement of that completes.

@@ -114,7 +114,10 @@ struct Intake: Sendable {
     guard free > 0 else { return 0 }
     // What waits for one destination must not keep the others' records in Kafka: `Fairness` bounds it.
     guard work.shares.fairness.isAlone else { return free }
-    return min(free, Self.lookahead + destinations.demand(for: sendClass, now: work.turn.now))
+    // What waits with a key is superseded by what is read: it does not count, up to half of the slots.
+    let states = min(work.waitingStates[Int(sendClass.place)], work.slotsForStates)
+    let demand = destinations.demand(for: sendClass, now: work.turn.now)
+    return min(free, Self.lookahead + demand + states)
   }
 
   /// True if nothing forbids taking records of a partition.

@@ -59,6 +59,8 @@ public struct PartitionState: Sendable {
   /// Made at the first record if the group has committed nothing yet.
   private var ledger: OffsetLedger?
   private var recent: RecentIDs
+  /// The newest push of each key: of a lane.
+  private(set) var states: NewestStates
   /// Spreads what a retry topic gives back.
   private var pacing: RetryPacing?
   /// A record that was read before it was due, and when it will be (monotonic milliseconds): a retry, or the head of a
@@ -134,10 +136,14 @@ public struct PartitionState: Sendable {
     windowDeadline = grant.windowDeadline
     isWindowWhole = grant.windowDeadline == nil
     self.bounds = bounds
+    states = NewestStates(capacity: max(window, Self.leastStates))
     switch grant.feed {
     case .lane:
       recent = RecentIDs(capacity: window)
-      if let window = grant.window { recent.inherit(window) }
+      if let window = grant.window {
+        recent.inherit(window)
+        states.merge(window.states)
+      }
     case .retries(let tier):
       recent = RecentIDs(capacity: 0)
       pacing = RetryPacing(tier)
@@ -175,8 +181,10 @@ public struct PartitionState: Sendable {
       if jump == nil || offset - expected > jump!.upperBound - jump!.lowerBound {
         jump = expected..<offset
       }
-    } else if offset < expected, wentBackFrom == nil {
-      wentBackFrom = ledger?.knownEnd
+    } else if offset < expected {
+      if wentBackFrom == nil { wentBackFrom = ledger?.knownEnd }
+      // Places in another log say nothing.
+      if !states.isEmpty { states = NewestStates(capacity: states.capacity) }
     }
     return ledger!.received(offset)
   }
@@ -189,6 +197,30 @@ public struct PartitionState: Sendable {
     return wentBackFrom
   }
 
+  // MARK: States
+
+  /// A window of fewer ids still has so many states.
+  private static let leastStates = 1_024
+
+  /// What is known of an identity.
+  func newest(of identity: UInt64) -> NewestStates.Entry? { states.find(identity) }
+
+  /// A push is the newest of its identity.
+  mutating func beginState(_ state: StateFacts, in slot: UInt32) {
+    states.begin(state.identity, at: state.position, in: slot)
+  }
+
+  /// A push of the identity was at this place, before this assignment.
+  mutating func noteState(_ identity: UInt64, at position: Int64) {
+    states.note(identity, at: position)
+  }
+
+  /// The newest push of an identity is in another slot now.
+  mutating func moveState(_ identity: UInt64, to slot: UInt32) { states.move(identity, to: slot) }
+
+  /// A push is not under way any more.
+  mutating func endState(_ identity: UInt64, in slot: UInt32) { states.end(identity, in: slot) }
+
   // MARK: Deduplication
 
   /// True if a record is the first with its `apns-id` among the last ones.
@@ -198,6 +230,7 @@ public struct PartitionState: Sendable {
   /// ones count from now on.
   mutating func inherit(_ window: DedupWindow, isWhole: Bool) {
     recent.inherit(window)
+    states.merge(window.states)
     guard isWhole else { return }
     windowDeadline = nil
     isWindowWhole = true
@@ -219,7 +252,10 @@ public struct PartitionState: Sendable {
       return nil
     }
     for id in unfinished { recent.remove(id) }
-    return recent.merged()
+    var window = recent.merged()
+    // What is unfinished comes again, and is no older than itself.
+    window?.states = states.idle()
+    return window
   }
 
   /// Begins without the ids that have not been read yet, if it has waited long enough for them.

@@ -129,6 +129,11 @@ struct Partitions: Sendable {
   /// True if a record of a partition is the first with its `apns-id` among the last ones.
   mutating func isFirst(_ id: NotificationID, in index: Int) -> Bool { all[index].isFirst(id) }
 
+  /// True if a newer push of a push's identity was taken.
+  func isSuperseded(_ state: StateFacts, in index: Int) -> Bool {
+    (all[index].newest(of: state.identity)?.position ?? -1) > state.position
+  }
+
   /// When a record of a retry topic goes out, in monotonic milliseconds.
   ///
   /// - Parameter written: the record's timestamp.

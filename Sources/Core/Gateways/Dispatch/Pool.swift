@@ -434,6 +434,10 @@ struct Pool: Sendable {
       work.handBack(slot)
       return .nothing
     }
+    if work.isSuperseded(slot) {
+      work.finish(slot, .superseded, .newerState, failure.answerOfAPNs)
+      return .nothing
+    }
     if failure.cause != .unprocessed { work.noteFailure(slot, on: link.connections[index]) }
     if failure.isOfAddress {
       work.tell(slot) { $0.noteRefusal(token: link.connections[index].token) }
@@ -468,7 +472,8 @@ struct Pool: Sendable {
   ) -> DestinationHealth.FailedPush {
     let push = work.pushes[slot]
     var failed = DestinationHealth.FailedPush(
-      push.life, failure.cause, cameFrom: work.partitions.tier(of: push.origin),
+      push.life, failure.cause,
+      cameFrom: push.state.tier ?? work.partitions.tier(of: push.origin),
       failingSince: push.setback.since, expiresAt: min(push.agesAt, push.expiresAt),
       retryAfter: failure.retryAfter,
       hasMetFault: push.setback.hasMetFault, isLost: failure.isLost)

@@ -65,6 +65,8 @@ public struct PushState: Sendable {
   /// It is the one push of its device that is under way, where order is kept.
   private(set) var hasTurn = false
   private(set) var setback = Setback()
+  /// By what a newer push supersedes it.
+  public private(set) var state = StateFacts.none
 
   /// A hash of device token, app and environment.
   var tokenKey: UInt64 {
@@ -93,6 +95,7 @@ public struct PushState: Sendable {
     expiresAt = facts.expiresAt
     agesAt = facts.created + maxAge
     waitingSince = facts.waitedSince
+    if state.identity | facts.state.identity != 0 { state = facts.state }
     destination = -1
     connection = .none
     hasTurn = false
@@ -106,6 +109,31 @@ public struct PushState: Sendable {
   mutating func waits() { life.wait() }
   mutating func leaveLine() { life.leaveLine() }
   mutating func end() { life.end() }
+
+  // MARK: Its state
+
+  /// Its place among the pushes with its key: that of its record, unless it came back from a retry topic to its lane. Anyone
+  /// may have written where that was: no later than where it is.
+  mutating func settlePosition() {
+    let offset = origin.offset
+    state.position = state.position < 0 ? offset : min(state.position, offset)
+  }
+
+  /// Nothing supersedes it, nor it anything.
+  mutating func dropState() { state = .none }
+
+  /// True if it can be superseded: it has no stream, and is not the last state.
+  var isReplaceable: Bool { !state.isFinal && (life.state == .waiting || life.state == .held) }
+
+  /// Two pushes change places: each is from now on where the other one was, in lines and turns and among what is counted.
+  static func exchange(_ one: inout PushState, _ other: inout PushState, now: UInt64) {
+    swap(&one, &other)
+    PushLife.exchangePlaces(&one.life, &other.life)
+    swap(&one.destination, &other.destination)
+    swap(&one.hasTurn, &other.hasTurn)
+    // One that waits for a credential does so from now on.
+    if other.waitingSince != 0 { one.waitingSince = now }
+  }
 
   // MARK: What it takes up
 
@@ -214,6 +242,8 @@ public struct PushFacts: Sendable {
   public var expiresAt: Int64
   /// The same, when it was first moved to a retry topic because it has no credential; 0 if it was not.
   public var waitedSince: UInt64
+  /// By what a newer push supersedes it.
+  public var state = StateFacts.none
 
   /// A first send with these figures.
   public init(
@@ -298,6 +328,13 @@ public struct PushStates: Sendable {
     byClass[Int(states[Int(slot)].life.sendClass.place)] -= 1
     states[Int(slot)].end()
     free.append(slot)
+  }
+
+  /// Two pushes change places.
+  mutating func exchange(_ one: UInt32, _ other: UInt32, now: UInt64) {
+    var first = states[Int(one)]
+    PushState.exchange(&first, &states[Int(other)], now: now)
+    states[Int(one)] = first
   }
 
   // MARK: Streams

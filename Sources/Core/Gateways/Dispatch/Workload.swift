@@ -36,6 +36,9 @@ struct Workload: Sendable {
   /// Slots that nobody holds.
   var freeSlots: Int { settings.maxInFlight - pushes.count }
 
+  /// Slots in which pushes with a key may wait beyond what there is stream credit for.
+  var slotsForStates: Int { settings.maxInFlight / 2 }
+
   /// Slots for records of a class: lanes reserve a part of all, as they do of the streams.
   func freeSlots(for sendClass: SendClass) -> Int {
     laneShares.room(for: sendClass, of: settings.maxInFlight, open: pushes.byClass)
@@ -161,6 +164,10 @@ struct Workload: Sendable {
       facts, Origin(partition: Int32(index), epoch: partitions.epoch, offset: offset),
       maxAge: settings.lanes.maxAge(facts.lane),
       kind: settings.gatewayKind(facts.environment, facts.target))
+    if facts.state.hasIdentity {
+      states += 1
+      countState(slot, 1)
+    }
     if facts.waitedSince != 0 {
       let waited = UInt64(max(0, turn.wall - Int64(facts.waitedSince)))
       pushes[slot].hasAwaitedCredential(waited, now: turn.now)
@@ -173,7 +180,7 @@ struct Workload: Sendable {
       pushes[slot].hold()
       partitions[index].keep(slot, until: due)
     } else {
-      return (slot, true)
+      return (slot, goesOn(slot))
     }
     return (slot, false)
   }
@@ -198,11 +205,11 @@ struct Workload: Sendable {
     return Origin(partition: Int32(partition), epoch: partitions.epoch, offset: offset)
   }
 
-  /// The retry that was read before it was due, once it is.
+  /// The retry that was read before it was due, once it is, unless it goes back to its lane.
   mutating func popDue(of partition: Int) -> UInt32? {
     guard let slot = partitions[partition].popDue(turn.now) else { return nil }
     pushes[slot].resume()
-    return slot
+    return goesOn(slot) ? slot : nil
   }
 
   /// The next record that was kept because its lane was paused, and is not any more.
@@ -212,9 +219,87 @@ struct Workload: Sendable {
         let slot = partitions[index].drainEarly()
       else { continue }
       pushes[slot].resume()
-      return slot
+      if goesOn(slot) { return slot }
     }
     return nil
+  }
+
+  // MARK: The newest state wins
+
+  /// Pushes with a key that have no stream, by their class's place: what waits may be superseded, so it does not keep more
+  /// from being read.
+  private(set) var waitingStates = ByClass(repeating: 0)
+  /// Pushes with a key, so that pushes pay for them only where there are any.
+  private var states = 0
+
+  private mutating func countState(_ slot: UInt32, _ change: Int) {
+    waitingStates[Int(pushes[slot].life.sendClass.place)] += change
+  }
+
+  /// True if a push whose record is due is to be routed. One with a key may be superseded here, take the place of an older
+  /// one, or go back from a retry topic to its lane.
+  private mutating func goesOn(_ slot: UInt32) -> Bool {
+    guard states > 0, pushes[slot].state.hasIdentity,
+      let index = partitions.place(of: pushes[slot].origin)
+    else { return true }
+    if partitions[index].isRetry { return !returnsToLane(slot) }
+    pushes[slot].settlePosition()
+    let state = pushes[slot].state
+    let newest = partitions[index].newest(of: state.identity)
+    guard state.position >= newest?.position ?? -1 else {
+      if state.isFinal { return true }
+      finish(slot, .superseded, .newerState)
+      return false
+    }
+    if state.moves > 0, state.position <= partitions[index].states.forgotten {
+      turn.count(.returnedUnknown)
+    }
+    partitions[index].beginState(state, in: slot)
+    // Where others of the device are behind it, it ends when its turn comes.
+    guard let older = newest?.slot, older != NewestStates.none, pushes[older].isReplaceable,
+      devices.isLast(older)
+    else { return true }
+    takePlace(of: older, slot, in: index)
+    return false
+  }
+
+  /// A push takes the place of an older one that was not sent, in whatever line that is: or under a steady flow of states
+  /// none would ever come to the head of it.
+  private mutating func takePlace(of older: UInt32, _ slot: UInt32, in index: Int) {
+    pushes.exchange(older, slot, now: turn.now)
+    partitions[index].moveState(pushes[older].state.identity, to: older)
+    turn.append(.exchange(slot: older, with: slot))
+    finish(slot, .superseded, .newerState)
+  }
+
+  /// Whose retry topic this is does not know what has been sent since: the owner of its lane's partition does. One from a
+  /// version that knew no keys is sent as it was.
+  private mutating func returnsToLane(_ slot: UInt32) -> Bool {
+    guard pushes[slot].state.position >= 0 else {
+      dropState(slot)
+      return false
+    }
+    turn.count(.returned)
+    turn.append(.returnToLane(slot: slot))
+    leave(slot)
+    return true
+  }
+
+  /// True if a newer push with its key was taken, and it is not the last state: it is of no more use.
+  func isSuperseded(_ slot: UInt32) -> Bool {
+    let state = pushes[slot].state
+    guard state.hasIdentity, !state.isFinal, let index = partitions.place(of: pushes[slot].origin),
+      !partitions[index].isRetry
+    else { return false }
+    return partitions.isSuperseded(state, in: index)
+  }
+
+  /// A record that an earlier assignment completed had a key.
+  mutating func rememberState(_ state: StateFacts, at offset: Int64, from partition: Int) {
+    let position = state.position < 0 ? offset : min(state.position, offset)
+    if state.hasIdentity, !partitions[partition].isRetry {
+      partitions[partition].noteState(state.identity, at: position)
+    }
   }
 
   // MARK: What keeps it from going
@@ -229,6 +314,10 @@ struct Workload: Sendable {
     }
     if devices.mayBeInvalid(now: turn.now), suppressIfInvalid(slot) { return false }
     if devices.mayThrottle(now: turn.now), parkIfThrottled(slot) { return false }
+    if states > 0, isSuperseded(slot) {
+      finish(slot, .superseded, .newerState)
+      return false
+    }
     return !(pauses.hasApps && divertIfPaused(slot))
   }
 
@@ -245,7 +334,8 @@ struct Workload: Sendable {
   private mutating func parkIfThrottled(_ slot: UInt32) -> Bool {
     let remaining = devices.pause(pushes[slot].device, now: turn.now)
     // The throttled push itself comes back about when the time is over, by another clock.
-    let isDue = pushes[slot].life.sendClass == .retry && remaining < 1_000
+    let hasWaited = pushes[slot].life.sendClass == .retry || pushes[slot].state.tier != nil
+    let isDue = hasWaited && remaining < 1_000
     guard remaining > 0, !isDue else { return false }
     park(slot, RetryTier.fitting(remaining), .device)
     return true
@@ -277,7 +367,8 @@ struct Workload: Sendable {
       }
       hold(slot, for: destination)
     }
-    return !devices.isOrdered || pushes[slot].hasTurn || takeTurn(slot)
+    let isFree = !devices.isOrdered && (states == 0 || !pushes[slot].state.hasIdentity)
+    return isFree || pushes[slot].hasTurn || takeTurn(slot)
   }
 
   /// True if a push may wait for a destination; no: it is to be moved aside.
@@ -305,7 +396,7 @@ struct Workload: Sendable {
 
   /// True if a push may go now; if not it waits for the one before it, or its device has too many.
   private mutating func takeTurn(_ slot: UInt32) -> Bool {
-    switch devices.enter(slot, device: pushes[slot].device) {
+    switch devices.enter(slot, pushes[slot]) {
     case .goes:
       pushes[slot].beginTurn()
       return true
@@ -339,6 +430,7 @@ struct Workload: Sendable {
 
   /// It goes out on a connection.
   mutating func send(_ slot: UInt32, on connection: ConnectionID) {
+    if states > 0, pushes[slot].state.hasIdentity { countState(slot, -1) }
     pushes.open(slot, on: connection, now: turn.now, wall: turn.wall)
     turn.append(.send(slot: slot, connection))
   }
@@ -355,11 +447,15 @@ struct Workload: Sendable {
   /// - Parameter isUnprocessed: it never reached APNs, and is neither a send nor an attempt.
   /// - Returns: the connection.
   mutating func close(_ slot: UInt32, isUnprocessed: Bool = false) -> ConnectionID {
-    pushes.close(slot, isUnprocessed: isUnprocessed)
+    if states > 0, pushes[slot].state.hasIdentity { countState(slot, 1) }
+    return pushes.close(slot, isUnprocessed: isUnprocessed)
   }
 
   /// It could not be sent after all.
-  mutating func takeBack(_ slot: UInt32) -> ConnectionID { pushes.takeBack(slot) }
+  mutating func takeBack(_ slot: UInt32) -> ConnectionID {
+    if states > 0, pushes[slot].state.hasIdentity { countState(slot, 1) }
+    return pushes.takeBack(slot)
+  }
 
   /// It failed on a connection.
   mutating func noteFailure(_ slot: UInt32, on connection: borrowing Connection) {
@@ -453,8 +549,23 @@ struct Workload: Sendable {
 
   /// Frees the slot, and what the push had taken up. If it had its device's turn, the next one's begins.
   private mutating func free(_ slot: UInt32) {
+    if states > 0, pushes[slot].state.hasIdentity { endState(slot) }
     if pushes[slot].endTurn(), let next = devices.leave(slot) { pushes[next].beginTurn() }
     discount(slot)
     pushes.put(slot)
+  }
+
+  private mutating func endState(_ slot: UInt32) {
+    if let index = partitions.place(of: pushes[slot].origin) {
+      partitions[index].endState(pushes[slot].state.identity, in: slot)
+    }
+    states -= 1
+    countState(slot, -1)
+  }
+
+  private mutating func dropState(_ slot: UInt32) {
+    states -= 1
+    countState(slot, -1)
+    pushes[slot].dropState()
   }
 }

@@ -74,6 +74,9 @@ public struct DeviceOrder: Sendable {
     return .waits
   }
 
+  /// True if no push of its device waits behind one that entered.
+  public func isLast(_ slot: UInt32) -> Bool { links[Int(slot)] == Self.none }
+
   /// The push that went has ended.
   ///
   /// - Returns: the next push of its device, which goes now; nil when none waits.

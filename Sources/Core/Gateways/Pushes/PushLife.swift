@@ -113,6 +113,12 @@ public struct PushLife: Sendable, Equatable {
     spared += 1
   }
 
+  /// Two pushes of one class change places: what each was through goes with it, where it stands does not.
+  static func exchangePlaces(_ one: inout PushLife, _ other: inout PushLife) {
+    precondition(one.sendClass == other.sendClass, "pushes of two classes changed places")
+    swap(&one.state, &other.state)
+  }
+
   /// Its outcome is written down, or its record is left to another owner: the slot is free.
   public mutating func end() {
     precondition(

@@ -22,7 +22,9 @@ extension Envelope {
         let bit: UInt64 = 1 << UInt64(row.field.rawValue)
         guard known & bit == 0 else { throw Self.wrong(.repeated, key, row.field) }
         known |= bit
-        if case .replay = row.field { mark = cursor.position - Int(key.start) + 1 }
+        if row.field == .replay || row.field == .position {
+          mark += cursor.position - Int(key.start) + 1
+        }
         try take(row, value, record)
       } else if CarriedHeaders.hasPrefix(name) {
         headers += 1
@@ -44,7 +46,9 @@ extension Envelope {
     guard row.rule.allows(text) else { throw Self.wrong(.invalid, value, row.field) }
     switch row.field {
     case .target: target = PushTarget(text) ?? .device
-    case .replay: takenID = ReplayMark.mix(takenID, text)
+    case .replay, .position: takenID = ReplayMark.mix(takenID, text)
+    case .supersede: hasStateKey = true
+    case .final: isFinal = true
     default: if row.isHeader { hasHeaders = true }
     }
   }

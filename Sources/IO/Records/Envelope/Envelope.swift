@@ -15,10 +15,10 @@ public struct Envelope: Sendable {
   /// carried needs no other version.
   public static let version = "M2"
   /// The most bytes a line may have, its newline not counted.
-  public static let maximumLine = 2_048
-  /// The most bytes that fields 0…10 and the keyed fields may have together, without the mark of a replay: a retry adds
-  /// a history of up to 89 bytes, a replay its mark of up to 38.
-  public static let maximumKept = maximumLine - 136
+  public static let maximumLine = 2_176
+  /// The most bytes that fields 0…10 and the keyed fields may have together, without the mark of a replay and the place
+  /// in its lane: a retry adds a history of up to 89 bytes and a place of up to 50, a replay its mark of up to 38.
+  public static let maximumKept = maximumLine - 188
   /// The most bytes a body may have, for the push type with the highest limit.
   public static let maximumBody = 5_120
 
@@ -34,7 +34,7 @@ public struct Envelope: Sendable {
   public internal(set) var pushType = PushType.alert
   /// What tells one sending of this notification from another: app, environment and `apns-id`, and for a dead letter that
   /// was replayed also which one. A notification that is known to have been taken may then be replayed, once for each of
-  /// its dead letters. The same in this process only (`TakenScope`).
+  /// its dead letters; one that went back from a retry topic to its lane is told from its record before. The same in this process only (`TakenScope`).
   public internal(set) var takenID = NotificationID(high: 0, low: 0)
   /// What the record's key names.
   public internal(set) var target = PushTarget.device
@@ -66,6 +66,10 @@ public struct Envelope: Sendable {
   public internal(set) var constantPart = ByteRange(start: 0, count: 0)
   /// The keyed fields, without the tab before them: they stay the same, too. Empty if there are none.
   public internal(set) var carried = ByteRange(start: 0, count: 0)
+  /// True if there is a key (`supersede`) among them, by which newer pushes supersede this one.
+  public internal(set) var hasStateKey = false
+  /// True if it is the last state with its key: it is never superseded.
+  public internal(set) var isFinal = false
   /// True if there are header fields among them.
   public internal(set) var hasHeaders = false
   /// The first byte of the body; it reaches to the record's end.

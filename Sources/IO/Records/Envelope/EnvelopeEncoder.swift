@@ -2,7 +2,7 @@
 
 public import APNS
 public import Bytes
-internal import Contract
+public import Contract
 
 /// Writes the values of notification records: the envelope line, a newline, the body.
 ///
@@ -11,6 +11,8 @@ internal import Contract
 public struct EnvelopeEncoder: ~Copyable {
   private var buffer = ByteBuffer(capacity: 8 << 10)
   private var idStart = 0
+  /// Where the id stands once more, as the collapse id; 0 if it does not.
+  private var collapseIDStart = 0
   private var carriedRange = 0..<0
 
   public init() {}
@@ -38,6 +40,7 @@ public struct EnvelopeEncoder: ~Copyable {
     traceParent: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
   ) {
     buffer.removeAll()
+    collapseIDStart = 0
     buffer.append("M2\t")
     buffer.append(request.laneName)
     buffer.append(Self.tab)
@@ -80,6 +83,7 @@ public struct EnvelopeEncoder: ~Copyable {
         to: &buffer)
     }
     if request.isCarrying { appendCarried(of: request) }
+    if request.activity != .none { appendActivity(of: request) }
     if !traceParent.isEmpty { CarriedFields.append(.traceParent, traceParent, to: &buffer) }
     // The tab is before them, and not one of them.
     carriedRange = min(start + 1, buffer.count)..<buffer.count
@@ -97,16 +101,44 @@ public struct EnvelopeEncoder: ~Copyable {
     }
   }
 
+  /// Of an activity the newest state wins, and no state comes after the end. A start is shown once, also if its answer is
+  /// lost and it is sent again.
+  private mutating func appendActivity(of request: borrowing PushRequest) {
+    let (isKeyed, key) = (!request[.supersede].isEmpty, request.defaultKey)
+    if let key, !isKeyed {
+      CarriedFields.appendKey(CarriedField.supersede.row.key, to: &buffer)
+      buffer.append(key)
+    }
+    let isBound = !request[.collapseID].isEmpty
+    let isBroadcast = request.isBroadcast
+    switch request.activity {
+    case .end:
+      guard isKeyed || key != nil else { return }
+      CarriedFields.appendKey(CarriedField.final.row.key, to: &buffer)
+      buffer.append(UInt8(ascii: "1"))
+    case .start:
+      if isBound || isBroadcast { return }
+      CarriedFields.appendKey(CarriedField.collapseID.row.key, to: &buffer)
+      collapseIDStart = buffer.count
+      buffer.append("00000000-0000-0000-0000-000000000000")
+    default: break
+    }
+  }
+
   /// Puts the `apns-id` into the value.
   public mutating func setID(_ id: NotificationID) {
     buffer.overwrite(at: idStart, with: id)
+    if collapseIDStart > 0 { buffer.overwrite(at: collapseIDStart, with: id) }
   }
 
   /// Writes the value of a record that moves to a retry topic: the same envelope and body with another
   /// history. `reason` must have no control characters (APNs' reasons have none).
+  ///
+  /// - Parameter position: its place in its lane, if it has a key by which newer pushes supersede it.
   public static func encodeRetry(
     of record: UnsafeRawBufferPointer, _ envelope: borrowing Envelope, attempt: UInt16,
-    firstSeen: Int64, reason: UnsafeRawBufferPointer, into buffer: inout ByteBuffer
+    firstSeen: Int64, reason: UnsafeRawBufferPointer, position: LanePosition? = nil,
+    into buffer: inout ByteBuffer
   ) {
     buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.constantPart.indices]))
     buffer.append(tab)
@@ -116,7 +148,11 @@ public struct EnvelopeEncoder: ~Copyable {
     buffer.append(tab)
     // A reason that is not known may be any text: it must not break the line or make it too long.
     for byte in reason.prefix(64) { buffer.append(byte < 0x20 ? 0x20 : byte) }
-    if !envelope.carried.isEmpty {
+    if let position {
+      appendFields(of: record, envelope, without: .position, into: &buffer)
+      CarriedFields.appendKey(CarriedField.position.row.key, to: &buffer)
+      buffer.append(position.text)
+    } else if !envelope.carried.isEmpty {
       buffer.append(tab)
       buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.carried.indices]))
     }
@@ -138,17 +174,24 @@ public struct EnvelopeEncoder: ~Copyable {
     let kept = record[idStart..<envelope.constantPart.indices.upperBound]
     buffer.append(UnsafeRawBufferPointer(rebasing: kept))
     buffer.append("\t\t\t")
-    let replay = CarriedField.replay.row.key
+    appendFields(of: record, envelope, without: .replay, .position, into: &buffer)
+    CarriedFields.appendKey(CarriedField.replay.row.key, to: &buffer)
+    buffer.append(mark)
+    buffer.append(UInt8(ascii: "\n"))
+    buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.bodyStart...]))
+  }
+
+  /// Appends the keyed fields of a record but some, which are its own and not its notification's.
+  private static func appendFields(
+    of record: UnsafeRawBufferPointer, _ envelope: borrowing Envelope,
+    without left: CarriedField..., into buffer: inout ByteBuffer
+  ) {
     envelope.carried(in: record).forEachField { key, value in
-      if key.elementsEqual(replay.utf8) { return }
+      if left.contains(where: { key.elementsEqual($0.row.key.utf8) }) { return }
       buffer.append(tab)
       let count = key.count + 1 + value.count
       buffer.append(UnsafeRawBufferPointer(start: key.baseAddress, count: count))
     }
-    CarriedFields.appendKey(replay, to: &buffer)
-    buffer.append(mark)
-    buffer.append(UInt8(ascii: "\n"))
-    buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.bodyStart...]))
   }
 
   private static let tab = UInt8(ascii: "\t")

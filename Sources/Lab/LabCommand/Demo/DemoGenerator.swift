@@ -17,8 +17,12 @@ public struct DemoGenerator {
   private let devicesPerApp: UInt64
   private var count = 0
   private var recent: [String] = []
+  /// Live Activities that all requests are updates of, each in its turn; 0 for other requests.
+  private let activities: Int
 
-  public init(seed: UInt64, requests: Int) {
+  /// - Parameter activities: Live Activities that all requests are updates of, each in its turn; 0 for a day's requests.
+  public init(seed: UInt64, requests: Int, activities: Int = 0) {
+    self.activities = activities
     self.seed = seed
     random = SeededGenerator(seed: seed)
     devicesPerApp = UInt64(max(100, requests / 4))
@@ -27,6 +31,7 @@ public struct DemoGenerator {
   /// The next line, without its end.
   public mutating func next() -> String {
     count += 1
+    if activities > 0 { return update() }
     if !recent.isEmpty, random.chance(per10000: 100) { return random.pick(recent) }
     let line = random.chance(per10000: 100) ? malformed() : request()
     if recent.count == Self.memory { recent.removeFirst(Self.memory / 2) }
@@ -41,6 +46,16 @@ public struct DemoGenerator {
         (token(app: app, device: $0), DemoTexts.apps[app].bundleID)
       }
     }
+  }
+
+  /// The next state of an activity.
+  private func update() -> String {
+    // Every fiftieth device is unregistered.
+    let number = UInt64((count - 1) % activities)
+    let token = token(app: 0, device: number / 49 * 50 + number % 49 + 1)
+    return #"{"id":"state-\#(seed)-\#(count)","app":"\#(DemoTexts.apps[0].bundleID)","token":"\#(token)","#
+      + #""type":"liveactivity","payload":{"aps":{"timestamp":\#(1_700_000_000 + count),"event":"update","#
+      + #""content-state":{"score":\#(count)}}}}"#
   }
 
   private mutating func request() -> String {

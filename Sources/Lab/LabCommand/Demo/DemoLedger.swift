@@ -84,7 +84,7 @@ public final class DemoLedger {
     // A repeated request whose device died between the two: its own outcome, no duplicate.
     case .suppressed: account.suppressed &+= 1
     case .deadLettered: account.isDeadLetter = true
-    case .delivered, .rejected, .expired: enterSent(outcome, reason, into: &account)
+    case .delivered, .rejected, .expired, .superseded: enterSent(outcome, reason, into: &account)
     }
   }
 
@@ -258,6 +258,7 @@ extension DemoLedger {
       totals.rejected[reasons[Int(account.reason)], default: 0] += 1
       if account.refused == 0 { totals.unconfirmed += 1 }
     case .expired: totals.expired += 1
+    case .superseded: totals.superseded += 1
     case .suppressed, .deduplicated, .deadLettered: break
     }
   }
@@ -269,6 +270,7 @@ public struct DemoTotals: Equatable, Sendable {
   public var delivered = 0
   public var rejected: [String: Int] = [:]
   public var expired = 0
+  public var superseded = 0
   public var suppressed = 0
   public var deduplicated = 0
   public var deadLettered = 0

@@ -118,7 +118,7 @@ extension ConsolePage {
     }
 
     const outcomes = { delivered: 'delivered', rejected: 'rejected by APNs', expired: 'expired', suppressed: 'suppressed',
-      deduplicated: 'repeated, not sent', dead_lettered: 'dead letters' };
+      deduplicated: 'repeated, not sent', superseded: 'superseded by newer ones', dead_lettered: 'dead letters' };
     const ingested = { suppressed: 'suppressed by ingest', rejected: 'dead letters of ingest' };
 
     function ended(status) {

@@ -16,7 +16,7 @@ import Testing
   }
 
   private func read(_ window: inout RebuiltWindow, _ offsets: Range<Int64>) {
-    for offset in offsets { window.insert(id(offset), at: offset) }
+    for offset in offsets { window.insert(.init(id(offset)), at: offset) }
   }
 
   @Test func `a window that is read from its newest part on forgets its oldest ids first`() {

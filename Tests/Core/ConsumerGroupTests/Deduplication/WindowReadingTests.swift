@@ -19,7 +19,7 @@ import Testing
 
   private func read(_ stretch: Stretch, _ reading: inout WindowReading<Int>) {
     for offset in stretch.offsets {
-      reading.take(id(offset), at: offset, of: stretch.partition)
+      reading.take(.init(id(offset)), at: offset, of: stretch.partition)
     }
   }
 

@@ -29,13 +29,16 @@ import Testing
     let start = memory.start(2, takesIDs: true, committed: 30, map: [32..<33])
     #expect(start.resume == ResumePoint(next: 30, completedAbove: [32..<33]) && !start.isNews)
     #expect(start.mustRead && start.ids?.window == nil && start.ids?.missing == 20..<30)
+    // What the owner before may have sent: as far as its map goes, and a window beyond.
+    #expect(start.ids?.ahead == 30..<43)
   }
 
   @Test func `no ids are read where none are taken, none was read before, or nobody wants them`() {
     var memory = memory
     #expect(memory.start(2, takesIDs: false, committed: 30, map: []).ids == nil)
     #expect(memory.start(2, takesIDs: true, committed: nil, map: [], logStart: 30).ids == nil)
-    #expect(memory.start(2, takesIDs: true, committed: 0, map: []).ids == nil)
+    let first = memory.start(2, takesIDs: true, committed: 0, map: []).ids
+    #expect(first?.missing == 0..<0 && first?.ahead == 0..<10)
     var without = PartitionMemory<Int>(capacity: 0)
     #expect(without.start(2, takesIDs: true, committed: 30, map: []).ids == nil)
     var unread = PartitionMemory<Int>(capacity: 10, isRebuilding: false)

@@ -190,6 +190,18 @@ final class ScriptedLoop {
       Record(number: number, facts: facts, written: wall))
   }
 
+  /// Produces a push to the first retry topic, as if it had been moved there.
+  func produceRetry(_ number: Int, _ change: (inout PushFacts) -> Void = { _ in }) {
+    let hash = AppTable.hash("app".utf8.span)
+    apps[hash] = "app"
+    var facts = PushFacts(
+      takenID: NotificationID(high: 1, low: UInt64(number)), app: hash, device: UInt64(number),
+      lane: .first, created: wall, expiresAt: .max)
+    change(&facts)
+    let place = logs.firstIndex { $0.feed == .retries(.seconds5) }!
+    logs[place].records.append(Record(number: number, facts: facts, written: wall))
+  }
+
   /// Records that were not read.
   func unread(of partition: Int = 0) -> Int { logs[partition].records.count - logs[partition].read }
 
@@ -504,6 +516,8 @@ final class ScriptedLoop {
     case .feedback(let slot, let answer): end(slot, .rejected, nil, answer)
     case .park(let slot, let tier, let reason): move(slot, tier, reason)
     case .deadLetter(let slot, _, let cause, let answer): end(slot, .deadLettered, cause, answer)
+    case .returnToLane(let slot): returnToLane(slot)
+    case .exchange(let slot, let other): (taken[slot], taken[other]) = (taken[other], taken[slot])
     case .handBack(let slot): handedBack.append(taken.removeValue(forKey: slot)!.number)
     case .lookUp(let pool, _): lookUps.append(pool)
     case .open(let id): open(id)
@@ -552,9 +566,22 @@ final class ScriptedLoop {
     facts.attempt = UInt16(dispatcher.push(slot).life.countedAttempts)
     facts.waitedSince =
       reason == .credential ? (facts.waitedSince == 0 ? UInt64(wall) : facts.waitedSince) : 0
+    let state = dispatcher.push(slot).state
+    if let position = state.moving(to: tier, from: 0) {
+      facts.state = StateFacts(state.identity, isFinal: state.isFinal, position: position)
+      facts.takenID = ReplayMark.mix(
+        NotificationID(high: 1, low: UInt64(record.number)), Array(position.text.utf8).span)
+    }
     moves.append(Move(push: record.number, tier: tier, reason: reason, at: now))
     let place = logs.firstIndex { $0.feed == .retries(tier) }!
     logs[place].records.append(Record(number: record.number, facts: facts, written: wall))
+    outcomes.append(dispatcher.push(slot).origin)
+  }
+
+  private func returnToLane(_ slot: UInt32) {
+    let record = taken.removeValue(forKey: slot)!
+    logs[Int(record.facts.lane.place) * partitionsOfALane + record.number % partitionsOfALane]
+      .records.append(Record(number: record.number, facts: record.facts, written: wall))
     outcomes.append(dispatcher.push(slot).origin)
   }
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Contract
+
+/// The facts about a push by which a newer one supersedes it, or it a later one.
+public struct StateFacts: Sendable, Equatable {
+  /// A push that nothing supersedes.
+  public static var none: StateFacts { StateFacts() }
+
+  /// A hash of device, app, environment and key; 0: nothing supersedes it.
+  public var identity: UInt64 = 0
+  /// Its place in its lane's partition; −1: that of its record.
+  public var position: Int64 = -1
+  /// How often it was moved to a retry topic, and which one it waited in last.
+  public var moves: UInt16 = 0
+  public var tier: RetryTier?
+  /// The last state: no newer push supersedes it.
+  public var isFinal = false
+  /// Its key is its collapse id, because it is one of a pile: on a retry topic it has none.
+  public var isOfPile = false
+
+  public init() {}
+
+  /// A push with this identity.
+  ///
+  /// - Parameters:
+  ///   - identity: not 0.
+  ///   - position: its place in its lane, which it was moved to a retry topic with; nil if it was not.
+  ///   - partition: of its record. Its lane had fewer partitions when it was in another one, so what is first written
+  ///     here is newer.
+  public init(
+    _ identity: UInt64, isFinal: Bool = false, position: LanePosition? = nil, in partition: Int32 = 0
+  ) {
+    self.identity = identity
+    self.isFinal = isFinal
+    guard let position else { return }
+    self.position = position.partition == partition ? position.offset : 0
+    moves = position.moves
+    tier = position.tier
+  }
+
+  /// True if it has a key, or had one, that other pushes may have.
+  public var hasIdentity: Bool { identity != 0 }
+
+  /// Its place as it is moved to a retry topic; nil if it has no key there.
+  ///
+  /// - Parameter partition: of its lane.
+  public func moving(to tier: RetryTier, from partition: Int32) -> LanePosition? {
+    guard hasIdentity, !isOfPile else { return nil }
+    return LanePosition(
+      partition: partition, offset: position, moves: moves == .max ? .max : moves + 1, tier: tier)
+  }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+import JSON
+import LabCommand
+import Random
+
+/// The newest state wins, whatever happens.
+extension Scenario {
+  private static let activityCount = 100
+
+  static let newestState = Scenario(
+    name: "newest-state",
+    summary:
+      "\(activityCount) Live Activities with ten updates a second each, and a gateway that takes a tenth of that:"
+      + " in turn SIGKILL of one of two senders, 3 s of 503s, and 5 s without a sender",
+    senderFlags: ["--max-connections", "1"], gatewayFlags: ["--max-concurrent-streams", "5"],
+    activities: activityCount, mayWaitLong: true,
+    bound: DuplicateBound(
+      embeddedSeconds: 2, embeddedReason: "as kill-sender", realSeconds: 0.5,
+      realReason: "as kill-sender")
+  ) { rig in
+    rig.load.perSecond = 10 * activityCount
+    // Two senders of two loops have 20 streams, whose answers take 200 ms.
+    let slow: JSONValue = [["id": "added_latency", "profile": "constant", "time": "180ms"]]
+    try rig.addGatewayFaults(slow)
+    var names = rig.senders
+    for turn in rig.turns(max(3, rig.options.kills)) {
+      try rig.pump(between: 1_000, and: 3_000)
+      rig.compareOffsets()
+      let mark = rig.mark()
+      switch turn % 3 {
+      case 0:
+        let name = rig.random.pick(names)
+        try rig.kill(name)
+      case 1:
+        rig.countFault("503s")
+        try rig.addGatewayFaults([["id": "service_unavailable"]])
+        try rig.pump(3_000)
+        try rig.clearGatewayFaults()
+        try rig.addGatewayFaults(slow)
+      default:
+        rig.countFault("no sender")
+        for name in names { try rig.stopForGood(name) }
+        try rig.pump(5_000)
+        names = (1...2).map { "states-\(turn + 1)-\($0)" }
+        for name in names { try rig.pipeline.startSender(name) }
+      }
+      try rig.awaitRecovery(of: mark)
+    }
+  }
+}
