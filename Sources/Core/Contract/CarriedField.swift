@@ -13,6 +13,7 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
   case data
   case replay
   case traceParent
+  case group
 
   /// One of them, as each place knows it.
   public struct Row: Sendable {
@@ -65,6 +66,9 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     Row(field: .data, request: .data, key: "data", rule: .data, receipt: "data"),
     Row(field: .replay, key: "replay", rule: .replay, receipt: "replay"),
     Row(field: .traceParent, key: "traceparent", rule: .traceParent, receipt: "traceparent"),
+    Row(
+      field: .group, request: .group, key: "group",
+      rule: .text(most: RequestRules.maximumGroup), receipt: "group"),
   ]
 
   /// The rows whose text a request has in a field of its own.

@@ -22,6 +22,7 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
   case headers
   case data
   case collapseID
+  case group
 
   /// The first one whose text is only carried (`CarriedField`).
   public static let firstText = RequestField.collapseID
@@ -46,6 +47,7 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
     case .headers: "headers"
     case .data: "data"
     case .collapseID: "collapse_id"
+    case .group: "group"
     }
   }
 

@@ -12,6 +12,8 @@ public enum RequestRules {
   public static let maximumName = 255
   /// The most bytes a collapse id may have (Apple, `apns-collapse-id`).
   public static let maximumCollapseID = 64
+  /// The most bytes of a group.
+  public static let maximumGroup = 64
 
   /// True if a byte may stand in a bundle id or a topic: letters, digits, dot, hyphen, underscore.
   @inline(__always)

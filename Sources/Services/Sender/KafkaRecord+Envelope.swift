@@ -52,6 +52,10 @@ extension PushFacts {
     self.init(
       envelope, app: AppTable.hash(app.bindMemory(to: UInt8.self).span), device: Self.hash(key),
       created: min(envelope.created, latest), waitedSince: Self.waitedSince(envelope, value))
+    if envelope.group.count > 0 {
+      let group = UnsafeRawBufferPointer(rebasing: value[envelope.group.indices])
+      self.group = AppTable.hash(group.bindMemory(to: UInt8.self).span)
+    }
   }
 
   /// When it was first moved to a retry topic because it has no credential, in milliseconds since the epoch; 0 if it

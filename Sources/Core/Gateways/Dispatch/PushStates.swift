@@ -44,9 +44,10 @@ public struct PushState: Sendable {
   public private(set) var life = PushLife()
   public private(set) var origin = Origin(partition: 0, epoch: 0, offset: 0)
   public private(set) var takenID = NotificationID(high: 0, low: 0)
-  /// Hashes of the app's bundle id and of the device token.
+  /// Hashes of the app's bundle id, of the device token and of the group; 0 for no group.
   public private(set) var app: UInt64 = 0
   private(set) var device: UInt64 = 0
+  private(set) var group: UInt64 = 0
   private(set) var kind = GatewayKind.production
   public private(set) var authentication = PushType.Authentication.either
   private(set) var target = PushTarget.device
@@ -64,6 +65,10 @@ public struct PushState: Sendable {
   public private(set) var connection = ConnectionID.none
   /// It is the one push of its device that is under way, where order is kept.
   private(set) var hasTurn = false
+  /// It counts for its lane's pace when it leaves.
+  private(set) var countsForLane = false
+  /// It has waited for the pace of its app or group.
+  private(set) var hasWaitedForPace = false
   private(set) var setback = Setback()
 
   /// A hash of device token, app and environment.
@@ -86,6 +91,7 @@ public struct PushState: Sendable {
     takenID = facts.takenID
     app = facts.app
     device = facts.device
+    group = facts.group
     self.kind = kind
     authentication = facts.authentication
     target = facts.target
@@ -96,6 +102,8 @@ public struct PushState: Sendable {
     destination = -1
     connection = .none
     hasTurn = false
+    countsForLane = false
+    hasWaitedForPace = false
     setback.connection = 0
     setback.hasMetFault = false
     setback.refusedToken = .max
@@ -127,6 +135,18 @@ public struct PushState: Sendable {
   mutating func endTurn() -> Bool {
     defer { hasTurn = false }
     return hasTurn
+  }
+
+  // MARK: Paces
+
+  /// It was taken from a lane with a pace.
+  mutating func count(forLane counts: Bool) { countsForLane = counts }
+
+  /// It waits for a pace.
+  mutating func awaitPace() {
+    life.leaveLine()
+    life.hold()
+    hasWaitedForPace = true
   }
 
   // MARK: Waiting for a credential
@@ -203,6 +223,8 @@ public struct PushFacts: Sendable {
   /// Hashes of the app's bundle id (`AppTable.hash`) and of the device token (any).
   public var app: UInt64
   public var device: UInt64
+  /// Hash of the group (`AppTable.hash`); 0 for none.
+  public var group: UInt64
   public var environment: Environment
   public var target: PushTarget
   public var authentication: PushType.Authentication
@@ -223,6 +245,7 @@ public struct PushFacts: Sendable {
     self.takenID = takenID
     self.app = app
     self.device = device
+    group = 0
     environment = .production
     target = .device
     authentication = .either
@@ -358,6 +381,11 @@ public struct PushStates: Sendable {
       oldest[place] = UInt32(index)
     }
     return oldest
+  }
+
+  /// No push counts for its lane's pace any more.
+  mutating func forgetLanes() {
+    for index in states.indices { states[index].count(forLane: false) }
   }
 
   /// The number that were created at this time (milliseconds since the epoch) or earlier.

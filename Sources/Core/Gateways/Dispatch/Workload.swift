@@ -17,6 +17,8 @@ struct Workload: Sendable {
   private var devices: Devices
   /// What an operator has paused.
   private(set) var pauses: Pauses
+  /// The paces that an operator has set.
+  private(set) var paces: PaceKeeper
   let laneShares: LaneShares
   private var progress: Progress
   private let settings: DispatchSettings
@@ -30,6 +32,7 @@ struct Workload: Sendable {
       slots: settings.maxInFlight, openAtMost: settings.partitionBounds.openAtMost)
     devices = Devices(settings)
     pauses = Pauses(settings.lanes)
+    paces = PaceKeeper(slots: settings.maxInFlight, lanes: settings.lanes.count)
     laneShares = LaneShares(settings.lanes)
   }
 
@@ -59,6 +62,7 @@ struct Workload: Sendable {
   /// - Returns: its number until all are given back.
   mutating func granted(_ start: GrantedPartition) -> Int {
     shares.partitionAdded()
+    paces.granted(start.feed, now: turn.now)
     return partitions.add(
       PartitionState(start, bounds: settings.partitionBounds, window: settings.dedupWindow))
   }
@@ -106,6 +110,7 @@ struct Workload: Sendable {
     let given = partitions.handOver(
       unfinished: partitions.isStopping ? [] : pushes.ids(of: partitions))
     shares.removePartitions()
+    paces.removePartitions(now: turn.now)
     return given
   }
 
@@ -125,6 +130,7 @@ struct Workload: Sendable {
   mutating func beginIntake(known: Int?) {
     if let known { shares.counted(known) }
     shares.turn(free: freeSlots, now: turn.now)
+    if paces.isInForce { paces.fill(now: turn.now) }
   }
 
   /// Pools or credentials came or went.
@@ -164,6 +170,9 @@ struct Workload: Sendable {
     if facts.waitedSince != 0 {
       let waited = UInt64(max(0, turn.wall - Int64(facts.waitedSince)))
       pushes[slot].hasAwaitedCredential(waited, now: turn.now)
+    }
+    if paces.isInForce, case .lane(let lane) = partitions[index].feed {
+      pushes[slot].count(forLane: paces.took(lane))
     }
     let mayWait = partitions[index].isRetry || pauses.hasLanes
     let due = mayWait ? due(written: written, from: index) : 0
@@ -261,6 +270,88 @@ struct Workload: Sendable {
     return true
   }
 
+  // MARK: Paces
+
+  /// These are the paces now.
+  ///
+  /// - Returns: the pushes that waited for one, to be routed again.
+  mutating func update(_ paces: Paces) -> [UInt32] {
+    pushes.forgetLanes()
+    let slots = self.paces.update(paces, now: turn.now)
+    for slot in slots { pushes[slot].resume() }
+    return slots
+  }
+
+  /// All loops together have so many partitions now.
+  mutating func update(_ totals: PartitionTotals) { paces.update(totals, now: turn.now) }
+
+  /// Finds the pushes whose time has come.
+  mutating func releasePaced() {
+    guard paces.isInForce else { return }
+    paces.release(now: turn.now)
+    turn.set(.waitingForPace, paces.waiting)
+  }
+
+  /// The next push whose time has come.
+  mutating func nextPaced() -> UInt32? {
+    guard let slot = paces.nextReady() else { return nil }
+    pushes[slot].resume()
+    return slot
+  }
+
+  /// Drops what waits for a pace.
+  mutating func handBackPaced() {
+    for slot in paces.drain() { handBack(slot) }
+  }
+
+  /// True if a push that has a stream may go by the paces of its lane, app and group; it counts for them. One that may
+  /// not waits, or is moved aside. To be asked only if any is in force.
+  mutating func keepsPace(_ slot: UInt32) -> Bool {
+    if pushes[slot].life.attempts == 0 {
+      switch paces.decide(
+        slot, app: appPace(slot), group: groupPace(slot),
+        hasWaited: pushes[slot].hasWaitedForPace, now: turn.now)
+      {
+      case .goes: break
+      case .waits:
+        // It is not its destination that keeps it waiting.
+        discount(slot)
+        pushes[slot].awaitPace()
+        return false
+      case .aside(let tier):
+        park(slot, tier, .pace)
+        return false
+      }
+    }
+    leaveLane(slot, counts: true)
+    return true
+  }
+
+  private func appPace(_ slot: UInt32) -> UInt64 {
+    Paces.hash(app: pushes[slot].app, pushes[slot].kind.environment)
+  }
+
+  private func groupPace(_ slot: UInt32) -> UInt64 {
+    pushes[slot].group == 0 ? 0 : Paces.hash(group: pushes[slot].group)
+  }
+
+  /// It counts for its lane's pace no longer, if it did.
+  private mutating func leaveLane(_ slot: UInt32, counts: Bool) {
+    guard pushes[slot].countsForLane else { return }
+    pushes[slot].count(forLane: false)
+    if let lane = pushes[slot].life.sendClass.lane { paces.left(lane, counts: counts) }
+  }
+
+  /// A push that counted never reached APNs.
+  private mutating func unsend(_ slot: UInt32) {
+    guard paces.isInForce, pushes[slot].life.attempts == 0 else { return }
+    paces.giveBack(app: appPace(slot), group: groupPace(slot))
+    guard let lane = pushes[slot].life.sendClass.lane, partitions.hasNow(pushes[slot].origin) else {
+      return
+    }
+    pushes[slot].count(forLane: paces.cameBack(lane))
+  }
+
   // MARK: What it holds
 
   /// Holds a push for a destination, if that may hold one more, and if it is its device's turn. A push that waits for its
@@ -355,11 +446,15 @@ struct Workload: Sendable {
   /// - Parameter isUnprocessed: it never reached APNs, and is neither a send nor an attempt.
   /// - Returns: the connection.
   mutating func close(_ slot: UInt32, isUnprocessed: Bool = false) -> ConnectionID {
-    pushes.close(slot, isUnprocessed: isUnprocessed)
+    defer { if isUnprocessed { unsend(slot) } }
+    return pushes.close(slot, isUnprocessed: isUnprocessed)
   }
 
   /// It could not be sent after all.
-  mutating func takeBack(_ slot: UInt32) -> ConnectionID { pushes.takeBack(slot) }
+  mutating func takeBack(_ slot: UInt32) -> ConnectionID {
+    defer { unsend(slot) }
+    return pushes.takeBack(slot)
+  }
 
   /// It failed on a connection.
   mutating func noteFailure(_ slot: UInt32, on connection: borrowing Connection) {
@@ -428,6 +523,8 @@ struct Workload: Sendable {
     _ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason
   ) {
     if case .failure = reason { turn.count(.retried) } else { turn.count(.diverted) }
+    if reason == .pace { turn.count(.pacedAside) }
+    leaveLane(slot, counts: true)
     turn.append(.park(slot: slot, tier, reason))
     leave(slot)
   }
@@ -453,6 +550,7 @@ struct Workload: Sendable {
 
   /// Frees the slot, and what the push had taken up. If it had its device's turn, the next one's begins.
   private mutating func free(_ slot: UInt32) {
+    leaveLane(slot, counts: false)
     if pushes[slot].endTurn(), let next = devices.leave(slot) { pushes[next].beginTurn() }
     discount(slot)
     pushes.put(slot)

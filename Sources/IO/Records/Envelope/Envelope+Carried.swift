@@ -45,6 +45,7 @@ extension Envelope {
     switch row.field {
     case .target: target = PushTarget(text) ?? .device
     case .replay: takenID = ReplayMark.mix(takenID, text)
+    case .group: group = value
     default: if row.isHeader { hasHeaders = true }
     }
   }

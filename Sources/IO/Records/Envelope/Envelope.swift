@@ -66,6 +66,8 @@ public struct Envelope: Sendable {
   public internal(set) var constantPart = ByteRange(start: 0, count: 0)
   /// The keyed fields, without the tab before them: they stay the same, too. Empty if there are none.
   public internal(set) var carried = ByteRange(start: 0, count: 0)
+  /// The value of the group among them; empty if there is none.
+  public internal(set) var group = ByteRange(start: 0, count: 0)
   /// True if there are header fields among them.
   public internal(set) var hasHeaders = false
   /// The first byte of the body; it reaches to the record's end.
