@@ -199,8 +199,9 @@ class Rig:
             "apns-simulator", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
             "--certificate", keys / "gateway.pem", "--certificate-key", keys / "gateway-key.pem",
             "--keys", keys / "gateway-keys.json", "--address-file", address, *flags)
-        listening = json.loads(wait_for_file(address, process))["listening"]
-        self.port = int(listening.rsplit(":", 1)[1])
+        announced = json.loads(wait_for_file(address, process))
+        self.port = int(announced["listening"].rsplit(":", 1)[1])
+        self.admin = announced["admin"]
         return process
 
     def signer(self, *flags, credentials=1):

@@ -17,6 +17,7 @@ import time
 
 import latencies
 import loads
+import pacing
 import peers
 import planning
 import programs
@@ -698,5 +699,6 @@ ALL = {
     "import": imports,
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "idle": idle,
+    "pace": pacing.pace,
     "lanes": lanes, "rebalance": rebalance, "connections": connections, "tokens": tokens,
 }

@@ -16,6 +16,7 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
   case supersede
   case final
   case position
+  case group
 
   /// One of them, as each place knows it.
   public struct Row: Sendable {
@@ -79,6 +80,9 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
       rule: .text(most: RequestRules.maximumSupersede)),
     Row(field: .final, key: "final", rule: .flag),
     Row(field: .position, key: "position", rule: .position),
+    Row(
+      field: .group, request: .group, key: "group",
+      rule: .text(most: RequestRules.maximumGroup), receipt: "group"),
   ]
 
   /// The rows whose text a request has in a field of its own.

@@ -23,6 +23,7 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
   case data
   case collapseID
   case supersede
+  case group
 
   /// The first one whose text is only carried (`CarriedField`).
   public static let firstText = RequestField.collapseID
@@ -48,6 +49,7 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
     case .data: "data"
     case .collapseID: "collapse_id"
     case .supersede: "supersede"
+    case .group: "group"
     }
   }
 

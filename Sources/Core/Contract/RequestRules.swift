@@ -14,6 +14,8 @@ public enum RequestRules {
   public static let maximumCollapseID = 64
   /// The most bytes of a key by which newer pushes supersede older ones.
   public static let maximumSupersede = 64
+  /// The most bytes of a group.
+  public static let maximumGroup = 64
 
   /// True if a byte may stand in a bundle id or a topic: letters, digits, dot, hyphen, underscore.
   @inline(__always)

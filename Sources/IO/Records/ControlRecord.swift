@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import Contract
 internal import JSON
 
 /// The value of a record of `push.controls`.
@@ -10,5 +11,21 @@ public enum ControlRecord {
   public static func isPaused(_ value: UnsafeRawBufferPointer?) -> Bool? {
     guard let value else { return false }
     return (try? JSONDocument(value))?.root["paused"]?.bool
+  }
+
+  /// A value that cannot be read as a pace.
+  public struct NoPace: Error, Sendable {
+    /// As text.
+    public let value: String
+  }
+
+  /// The pace that the record sets for what its key names: its value is an object whose `pace` is text such as `200/s`.
+  ///
+  /// - Returns: nil for a tombstone, which clears it.
+  public static func pace(_ value: UnsafeRawBufferPointer?) throws(NoPace) -> PaceRate? {
+    guard let value else { return nil }
+    guard let rate = (try? JSONDocument(value))?.root["pace"]?.string.flatMap({ PaceRate($0) })
+    else { throw NoPace(value: String(decoding: value, as: UTF8.self)) }
+    return rate
   }
 }

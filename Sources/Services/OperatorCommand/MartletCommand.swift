@@ -15,6 +15,7 @@ public enum MartletCommand {
       ChannelsDeleteCommand.self,
       DoctorCommand.self, StatusCommand.self, ConsoleCommand.self, TraceCommand.self,
       CanaryCommand.self, PauseCommand.self, ResumeCommand.self,
+      PaceCommand.self, PaceSetCommand.self, PaceClearCommand.self,
       TokensShowCommand.self, TokensListCommand.self, TokensExportCommand.self,
       TokensImportCommand.self, TokensReviveCommand.self,
       TokensWavesCommand.self, TokensReleaseCommand.self, TokensRejectCommand.self,

@@ -63,6 +63,10 @@ extension PushFacts {
     } else if created < pileBefore, envelope.hasHeaders {
       state = StateFacts(ofPile: envelope, key: key, value: value)
     }
+    if envelope.group.count > 0 {
+      let group = UnsafeRawBufferPointer(rebasing: value[envelope.group.indices])
+      self.group = AppTable.hash(group.bindMemory(to: UInt8.self).span)
+    }
   }
 
   /// When it was first moved to a retry topic because it has no credential, in milliseconds since the epoch; 0 if it

@@ -41,6 +41,10 @@ enum LoopMessage: Sendable {
   case providerTokens([ProviderTokenBook.Update], isComplete: Bool)
   /// What an operator has paused now.
   case pauses(Pauses)
+  /// The numbers of partitions that all loops of all senders have together now.
+  case partitions(PartitionTotals)
+  /// The paces that an operator has set now.
+  case paces(Paces)
   /// Client certificates and roots were read again.
   case access(GatewayAccess)
   /// Drain as for `drain`, then close the connections with GOAWAY and end.

@@ -26,9 +26,15 @@ extension LoopStatus {
   init(
     _ dispatcher: inout Dispatcher, _ lanes: [String], _ gateways: GatewayPools,
     _ queues: borrowing PartitionQueues,
-    _ outcomes: OutcomeWriter
+    _ outcomes: OutcomeWriter, paceNames: [UInt64: String]
   ) {
     at = dispatcher.now
+    paces = dispatcher.paces.map { pace in
+      Pace(
+        name: pace.lane.map { "lane:\(lanes[Int($0.place)])" }
+          ?? pace.hash.flatMap { paceNames[$0] } ?? "",
+        perSecond: pace.perSecond, waiting: pace.waiting)
+    }
     self.lanes = lanes
     for number in dispatcher.pools {
       guard let pool = dispatcher.standing(ofPool: number) else { continue }
@@ -71,6 +77,7 @@ extension LoopStatus.Destination {
       waiting: state.waiting, held: trouble == .app ? state.heldForApp : state.waiting,
       open: state.open,
       accepted: pool.accepted, refused: pool.refused, retriesLeft: state.health.retriesLeft,
+      streamsOfOthers: state.streamsOfOthers,
       refusals: pool.refusals.all.map {
         LoopStatus.Refusal(app: $0.app, reason: $0.reason, age: now - $0.since)
       })

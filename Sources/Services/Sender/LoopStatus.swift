@@ -49,6 +49,8 @@ struct LoopStatus: Sendable {
     let refused: Int
     /// Immediate retries that are left.
     let retriesLeft: Int
+    /// Streams that lanes behind the first one may have; nil while nothing holds them back.
+    var streamsOfOthers: Int?
     let refusals: [Refusal]
     /// How long it has been in its state without an accepted push, in milliseconds.
     var blocked: UInt64 = 0
@@ -78,7 +80,18 @@ struct LoopStatus: Sendable {
     var oldest: Record?
   }
 
+  /// A pace, as this loop keeps it.
+  struct Pace: Sendable {
+    /// `app:com.example.app:production`, `lane:bulk` or `group:spring-sale`.
+    let name: String
+    /// Pushes a second that the loop may send.
+    let perSecond: Double
+    /// Pushes that wait for it in slots.
+    let waiting: Int
+  }
+
   var connections: [Connection] = []
+  var paces: [Pace] = []
   var destinations: [Destination] = []
   var partitions: [Partition] = []
   /// The names of the lanes.
@@ -132,6 +145,7 @@ extension LoopStatus {
 extension LoopStatus {
   var samples: [MetricSample] {
     connectionSamples + streamSamples + destinationSamples + refusalSamples + backlogSamples
+      + paceSamples
   }
 
   private var refusalSamples: [MetricSample] {
@@ -188,7 +202,17 @@ extension LoopStatus {
           MetricSample(SenderMetrics.responses, labels + ["refused"], destination.refused),
           MetricSample(SenderMetrics.retryBudget, destination.retriesLeft),
         ]
+          + (destination.streamsOfOthers.map {
+            [MetricSample(SenderMetrics.governedStreams, labels, $0)]
+          } ?? [])
       }
+  }
+
+  private var paceSamples: [MetricSample] {
+    paces.map {
+      MetricSample(
+        SenderMetrics.paceAllowed, [$0.name], .thousandths(Int(($0.perSecond * 1_000).rounded())))
+    }
   }
 
   private var backlogSamples: [MetricSample] {
@@ -226,6 +250,8 @@ extension LoopStatus {
       "destinations_in_all": .integer(Int64(destinations.count)),
       "partitions": Self.list(partitions, \.json),
       "partitions_in_all": .integer(Int64(partitions.count)),
+      "paces": Self.list(paces, \.json),
+      "paces_in_all": .integer(Int64(paces.count)),
     ]
   }
 
@@ -259,6 +285,7 @@ extension LoopStatus.Destination {
       "waiting": .integer(Int64(waiting)),
       "open": .integer(Int64(open)), "accepted": .integer(Int64(accepted)),
       "refused": .integer(Int64(refused)), "retries_left": .integer(Int64(retriesLeft)),
+      "other_lanes_streams": streamsOfOthers.map { .integer(Int64($0)) } ?? .null,
       "refusals": .array(refusals.map(\.json)),
     ]
   }
@@ -281,6 +308,14 @@ extension LoopStatus.Partition {
       "committable": committable.map { .integer($0) } ?? .null,
       "committable_unmoved_seconds": LoopStatus.seconds(Int64(clamping: headAge)),
       "oldest": oldest?.json ?? .null,
+    ]
+  }
+}
+
+extension LoopStatus.Pace {
+  fileprivate var json: JSONValue {
+    [
+      "pace": .string(name), "per_second": .double(perSecond), "waiting": .integer(Int64(waiting)),
     ]
   }
 }

@@ -6,7 +6,8 @@ import Kafka
 import Records
 import ServiceKit
 
-/// Follows `push.controls` for the loops: what operators pause and resume. Owned by the control thread.
+/// Follows `push.controls` for the loops: what operators pause and resume, and the paces that they set. Owned by the
+/// control thread.
 final class PauseFeed {
   /// So long the first records wait for what is paused, in milliseconds; a topic that cannot be read must not stop
   /// everything.
@@ -19,6 +20,8 @@ final class PauseFeed {
   private let lanes: Lanes
   private var pauses: Pauses
   private var told: Pauses
+  private var paces: Paces
+  private var toldPaces: Paces
   private var rebuilds = 0
   private var isOverdue = false
 
@@ -30,6 +33,8 @@ final class PauseFeed {
     self.lanes = lanes
     pauses = Pauses(lanes)
     told = pauses
+    paces = Paces(lanes)
+    toldPaces = paces
     self.table = table
     self.context = context
     self.counters = counters
@@ -57,22 +62,60 @@ final class PauseFeed {
     }
     // A topic that was made again may be empty.
     forgetIfRebuilt(table)
-    guard table.isCaughtUp, pauses != told else { return }
-    told = pauses
-    counters.set(.pausedApps, pauses.appCount)
-    counters.set(.pausedLanes, pauses.laneCount)
-    tell(.pauses(pauses))
+    guard table.isCaughtUp else { return }
+    if pauses != told {
+      told = pauses
+      counters.set(.pausedApps, pauses.appCount)
+      counters.set(.pausedLanes, pauses.laneCount)
+      tell(.pauses(pauses))
+    }
+    if paces != toldPaces {
+      toldPaces = paces
+      counters.set(.paces, paces.count)
+      tell(.paces(paces))
+    }
   }
 
   private func forgetIfRebuilt(_ table: KafkaTable) {
     guard rebuilds != table.rebuilds else { return }
     rebuilds = table.rebuilds
     pauses = Pauses(lanes)
+    paces = Paces(lanes)
+  }
+
+  /// Notes a record of a pace.
+  private func note(_ subject: Paces.Subject, _ value: UnsafeRawBufferPointer?) {
+    var rate: PaceRate?
+    do throws(ControlRecord.NoPace) {
+      rate = try ControlRecord.pace(value)
+      context.log.info("pace", ["of": "\(subject)", "rate": rate.map { "\($0)" } ?? "none"])
+    } catch {
+      context.log.warning(
+        "a control record cannot be read: it sets no pace",
+        [
+          "what": subject.key, "value": error.value,
+          "remedy": "martlet pace set writes such records",
+        ])
+    }
+    do throws(Paces.Problem) {
+      try paces.set(subject, rate)
+    } catch {
+      context.log.warning(
+        "a pace cannot be kept",
+        [
+          "what": subject.key,
+          "cause": error == .unknownLane
+            ? "the lane is none of --lanes"
+            : "\(Paces.subjectsAtMost) apps and groups have one; martlet pace clear removes one",
+        ])
+    }
   }
 
   private func note(_ key: String, _ value: UnsafeRawBufferPointer?) {
+    if let subject = Paces.Subject(key: key) { return note(subject, value) }
     guard let subject = Pauses.Subject(key: key) else {
-      return context.log.warning("a control record names no app and no lane", ["key": key])
+      return context.log.warning(
+        "a control record names nothing that can be paused or have a pace", ["key": key])
     }
     let isPaused = ControlRecord.isPaused(value)
     if let isPaused {

@@ -32,6 +32,8 @@ final class SenderControl {
   private let counters = Counters<SenderGroupCounter>()
   private var coverage: CoverageWarning
   private var statistics: StatisticsWatch
+  private let topics: TopicNames
+  private var totals = PartitionTotals()
 
   init(
     _ settings: SenderSettings, _ context: ServiceContext, kafka: KafkaConfiguration,
@@ -41,6 +43,7 @@ final class SenderControl {
     self.coverage = coverage
     statistics = StatisticsWatch(context.log)
     self.settings = settings
+    self.topics = topics
     self.context = context
     self.requests = requests
     self.inbox = inbox
@@ -97,6 +100,7 @@ final class SenderControl {
     for message in inbox.drain() { try handle(message) }
     tokens.turn(tell) { requests.want($0) }
     pauses.turn(tell)
+    countPartitions()
     // Nothing is begun before it is known what is paused.
     if pauses.isReady(MonotonicClock.milliseconds()) || context.signals.isStopping {
       try followGroup()
@@ -105,6 +109,16 @@ final class SenderControl {
     requests.turn()
     let (isAsked, haveChanged) = (context.signals.consumeReload(), certificates.turn())
     if isAsked || haveChanged { reload(isAsked: isAsked) }
+  }
+
+  /// Tells the loops how many partitions there are, when that has changed.
+  private func countPartitions() {
+    let counted = PartitionTotals(
+      ofLanes: topics.lanes.all.map { context.group.partitionCount(of: topics.notifications($0)) },
+      ofRetries: topics.retries.reduce(0) { $0 + context.group.partitionCount(of: $1) })
+    guard counted != totals else { return }
+    totals = counted
+    tell(.partitions(counted))
   }
 
   private func tell(_ message: LoopMessage) {

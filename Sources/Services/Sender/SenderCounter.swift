@@ -6,7 +6,7 @@ public import Telemetry
 extension SenderCounter: CounterKey {
   public var kind: CounterKind {
     switch self {
-    case .inFlight, .waiting, .openConnections: .gauge
+    case .inFlight, .waiting, .openConnections, .waitingForPace: .gauge
     case .openRecords, .completedRuns, .partitionsPaused: .gauge
     case .oldestOpenMilliseconds, .widestSpan: .peak
     default: .total

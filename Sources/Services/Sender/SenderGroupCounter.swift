@@ -19,6 +19,8 @@ enum SenderGroupCounter: Int, CounterKey {
   /// Apps and lanes that an operator has paused.
   case pausedApps
   case pausedLanes
+  /// Paces that an operator has set.
+  case paces
   /// Windows of `apns-id`s that were kept over a rebalance, and need not be read again.
   case dedupWindowsKept
   /// Partitions that are this process's.
@@ -26,7 +28,7 @@ enum SenderGroupCounter: Int, CounterKey {
 
   var kind: CounterKind {
     switch self {
-    case .credentialsWithoutToken, .partitionsAssigned, .pausedApps, .pausedLanes: .gauge
+    case .credentialsWithoutToken, .partitionsAssigned, .pausedApps, .pausedLanes, .paces: .gauge
     default: .total
     }
   }

@@ -52,6 +52,8 @@ final class SenderLoop {
   /// What was created before is one of a pile, in milliseconds since the epoch.
   @exclusivity(unchecked) private var pileBefore = Int64.min
   private var statusPace = StatusPace()
+  /// The names of paced apps and groups, by their hashes.
+  private var paceNames: [UInt64: String] = [:]
   private var hasEnded = false
 
   init(
@@ -152,7 +154,9 @@ final class SenderLoop {
   /// Writes down how the loop stands: once a second while somebody watches, else now and then.
   private func publishStatus() {
     guard statusPace.isDue(telemetry, now: dispatcher.now) else { return }
-    telemetry.publish(LoopStatus(&dispatcher, telemetry.lanes, gateways, queues, outcomes))
+    telemetry.publish(
+      LoopStatus(
+        &dispatcher, telemetry.lanes, gateways, queues, outcomes, paceNames: paceNames))
   }
 
   // MARK: Messages
@@ -186,6 +190,10 @@ final class SenderLoop {
       for case .token(let entry) in updates { telemetry.name(apps: entry.apps) }
       dispatcher.updateTokens(updates, isComplete: isComplete)
     case .pauses(let pauses): dispatcher.update(pauses)
+    case .partitions(let totals): dispatcher.update(totals)
+    case .paces(let paces):
+      dispatcher.update(paces)
+      paceNames = paces.names
     case .access(let access): renew(access)
     case .stop(let deadline):
       queues.close()

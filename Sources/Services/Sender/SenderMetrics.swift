@@ -59,10 +59,19 @@ public enum SenderMetrics {
   static let retryBudget = Metric(
     "martlet_sender_retry_budget", .gauge, merge: .lowest,
     "Immediate retries that the destination with the fewest may still make.")
+  static let governedStreams = Metric(
+    "martlet_sender_governed_streams", .gauge, labels: ["credential", "environment"],
+    bound: "\(namedCredentials + 1) credentials × 2 environments",
+    "Streams that lanes behind the first one may have open at a destination whose answers are slow or 503; no series"
+      + " while nothing holds them back.")
   static let diverted = Metric(
     "martlet_sender_diverted_total", .counter,
-    "Notifications moved to a retry topic unsent: over their share, without a credential, a throttled device, or a paused app."
+    "Notifications moved to a retry topic unsent: over their share, without a credential, a throttled device, a paused app, or a pace."
   )
+  static let pacedAside = Metric(
+    "martlet_sender_paced_total", .counter,
+    "Notifications moved to a retry topic unsent because their app or group would have been faster than its pace; also in"
+      + " martlet_sender_diverted_total.")
   static let keptInOutage = Metric(
     "martlet_sender_kept_in_outage_total", .counter,
     "Failed attempts that were not counted because the whole destination failed.")
@@ -195,6 +204,18 @@ public enum SenderMetrics {
   static let paused = Metric(
     "martlet_sender_paused", .gauge, labels: ["kind"], bound: "2", merge: .highest,
     "Apps and lanes that an operator has paused (martlet pause lists them).")
+  static let paces = Metric(
+    "martlet_sender_paces", .gauge, merge: .highest,
+    "Paces that an operator has set (martlet pace lists them).")
+  static let paceAllowed = Metric(
+    "martlet_sender_pace_allowed", .gauge, labels: ["pace"],
+    bound: "4,096 apps and groups, 8 lanes",
+    "Notifications a second that this process may send of what has a pace: the pace's part that its partitions are of all."
+  )
+  static let paceWaiting = Metric(
+    "martlet_sender_pace_waiting", .gauge,
+    "Notifications that wait in memory for the pace of their app or group; the others wait in Kafka."
+  )
   static let partitions = Metric(
     "martlet_sender_partitions_assigned", .gauge,
     event: "partitions assigned", "Partitions that the group has given to this process.")
@@ -255,15 +276,16 @@ public enum SenderMetrics {
       request,
     ]
     + [
-      retries, returned, returnedUnknown, retriesOverBudget, retryBudget, diverted, keptInOutage, handedBack, timeouts,
-      foreignAnswers,
+      retries, returned, returnedUnknown, retriesOverBudget, retryBudget, diverted, pacedAside,
+      keptInOutage, handedBack, timeouts, foreignAnswers,
     ]
     + [connects, connectionFailures, silentStreams, movedAddress, addressesAside, replacedAged]
     + [closedIdle, waitsForRoom, tokenRequests]
     + [goAways, streamFailures, connections, openStreams, streamLimit, streamCredit, destinations]
-    + [blocked, held, refusedSeconds]
+    + [blocked, held, refusedSeconds, governedStreams]
     + [credentialRefusals, inFlight, waiting, backlog, slow, incomplete, completedRuns]
-    + [oldestIncomplete, widestSpan, partitionsPaused, paused, partitions, dedupRebuilds]
+    + [oldestIncomplete, widestSpan, partitionsPaused, paused, paces, paceAllowed, paceWaiting]
+    + [partitions, dedupRebuilds]
     + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused]
     + [badTokenRecords, withoutToken, tokenIssued, tokenGeneration]
     + [certificateEnd, certificateFileEnd, reloadRefused]
@@ -287,6 +309,8 @@ extension SenderCounter {
     case .returned: MetricSeries(SenderMetrics.returned)
     case .returnedUnknown: MetricSeries(SenderMetrics.returnedUnknown)
     case .diverted: MetricSeries(SenderMetrics.diverted)
+    case .pacedAside: MetricSeries(SenderMetrics.pacedAside)
+    case .waitingForPace: MetricSeries(SenderMetrics.paceWaiting)
     case .keptInOutage: MetricSeries(SenderMetrics.keptInOutage)
     case .timedOut: MetricSeries(SenderMetrics.timeouts)
     case .foreignAnswers: MetricSeries(SenderMetrics.foreignAnswers)
@@ -327,6 +351,7 @@ extension SenderGroupCounter {
     case .futureTokens: MetricSeries(SenderMetrics.badTokenRecords, ["future"])
     case .pausedApps: MetricSeries(SenderMetrics.paused, ["app"])
     case .pausedLanes: MetricSeries(SenderMetrics.paused, ["lane"])
+    case .paces: MetricSeries(SenderMetrics.paces)
     case .credentialsWithoutToken: MetricSeries(SenderMetrics.withoutToken)
     case .dedupWindowsKept: MetricSeries(SenderMetrics.dedupWindowsKept)
     case .partitionsAssigned: MetricSeries(SenderMetrics.partitions)

@@ -69,7 +69,9 @@ public final class GroupFigures: MetricSource {
   }
 
   /// Partitions of a topic that the process uses; 0 while they are not known.
-  func partitionCount(of topic: String) -> Int { state.withLock { $0.partitions[topic] ?? 0 } }
+  public func partitionCount(of topic: String) -> Int {
+    state.withLock { $0.partitions[topic] ?? 0 }
+  }
 
   /// The logs of what is assigned end there, with what open transactions hold back.
   func ends(_ ends: [TopicPartition: Int64]) { state.withLock { $0.ends = ends } }

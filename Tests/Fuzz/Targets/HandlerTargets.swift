@@ -222,7 +222,7 @@ extension FuzzTarget {
             let record = ShownRecord(
               partition: 0, offset: 1, timestamp: timestamp, key: key, value: value)
             reader.read(record, of: "t", content, subject, to: &hops)
-            _ = PauseCommand.line(value)
+            _ = ControlTopic.author(value)
           }
         }
       }

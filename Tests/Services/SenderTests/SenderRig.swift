@@ -229,6 +229,12 @@ final class SenderRig {
       producer, topic, key: Pauses.Subject.lane("transactional").key, value: value)
   }
 
+  /// Writes a control record of a pace.
+  func control(_ subject: Paces.Subject, _ value: String?) throws {
+    let topic = try producer.topic(named: names.controls)
+    _ = try fixture.produce(producer, topic, key: subject.key, value: value)
+  }
+
   /// Receipts until there are `count`, or the time is up.
   func receipts(_ count: Int, withinMilliseconds limit: UInt64 = 20_000) throws -> [Receipt] {
     _ = producer.flush(timeoutMilliseconds: 10_000)

@@ -88,6 +88,8 @@ public enum ParkReason: Sendable, Equatable {
   case order
   /// An operator has paused its app.
   case paused
+  /// It would be faster than the pace of its app or group.
+  case pace
 
   /// The reason in the record; nil where the answer says it.
   public var text: StaticString? {
@@ -99,6 +101,7 @@ public enum ParkReason: Sendable, Equatable {
     case .app: "app refused"
     case .order: "device busy"
     case .paused: "paused"
+    case .pace: "over pace"
     }
   }
 }

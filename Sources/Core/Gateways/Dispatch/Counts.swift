@@ -31,6 +31,8 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
   case returnedUnknown
   /// Moved to a retry topic unsent: over the destination's share, no credential, or a throttled device.
   case diverted
+  /// Those of them that were over the pace of their app or group.
+  case pacedAside
   /// Failed sends that were put back in line, not counted, because the whole destination failed.
   case keptInOutage
   /// Requests that got no answer in time.
@@ -70,6 +72,8 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
   case inFlight
   case waiting
   case openConnections
+  /// Pushes that wait in slots for the pace of their app or group.
+  case waitingForPace
   /// Records taken and not completed, and completed runs among them, of all partitions.
   case openRecords
   case completedRuns
@@ -83,7 +87,7 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
 
 /// The counters' values, written by the one owner.
 public struct Counts: Sendable {
-  private var values = InlineArray<43, Int>(repeating: 0)
+  private var values = InlineArray<45, Int>(repeating: 0)
 
   init() { precondition(SenderCounter.allCases.count == values.count) }
 

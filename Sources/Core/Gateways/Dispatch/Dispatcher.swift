@@ -50,6 +50,7 @@ public struct Dispatcher: ~Copyable, Sendable {
     var due = work.reportDue
     if let next = work.pushes.nextTimeOut { due = min(due, next) }
     if let next = work.partitions.nextRetryDue { due = min(due, next) }
+    if work.paces.isInForce, let next = work.paces.nextDue { due = min(due, next) }
     if let next = destinations.nextDue(now: work.turn.now) { due = min(due, next) }
     return due
   }
@@ -122,8 +123,10 @@ public struct Dispatcher: ~Copyable, Sendable {
     return slot
   }
 
-  /// Lets the pushes go whose device's turn has come.
+  /// Lets the pushes go whose device's turn has come, and those for which there is room in their paces.
   public mutating func takeTurns() {
+    work.releasePaced()
+    while let slot = work.nextPaced() { destinations.route(slot, &work) }
     while let slot = work.nextTurn() {
       if work.isCurrent(slot) {
         destinations.route(slot, &work)
@@ -138,6 +141,14 @@ public struct Dispatcher: ~Copyable, Sendable {
     work.update(pauses)
     while let slot = work.popResumed() { destinations.route(slot, &work) }
   }
+
+  /// An operator has set or cleared paces: these are in force now.
+  public mutating func update(_ paces: Paces) {
+    for slot in work.update(paces) { destinations.route(slot, &work) }
+  }
+
+  /// The loops of all senders together have so many partitions now, of which this one keeps its part of each pace.
+  public mutating func update(_ totals: PartitionTotals) { work.update(totals) }
 
   // MARK: Pushes go out
 
@@ -307,6 +318,9 @@ public struct Dispatcher: ~Copyable, Sendable {
   public mutating func report() -> [PartitionReport]? { work.report() }
 
   // MARK: Its state, for shells, status pages and tests
+
+  /// The paces that are in force.
+  public var paces: [PaceStanding] { work.paces.standings }
 
   /// The time of this turn: monotonic milliseconds, and milliseconds since the epoch.
   public var now: UInt64 { work.turn.now }

@@ -110,12 +110,15 @@ struct Intake: Sendable {
     guard work.partitions.isFeeding, !work.shares.isBlocked, isProducerOpen, !work.isBehind else {
       return 0
     }
-    let free = work.freeSlots(for: sendClass)
+    var free = work.freeSlots(for: sendClass)
+    if work.paces.isInForce, let lane = sendClass.lane, let room = work.paces.room(of: lane) {
+      free = min(free, room)
+    }
     guard free > 0 else { return 0 }
     // What waits for one destination must not keep the others' records in Kafka: `Fairness` bounds it.
     guard work.shares.fairness.isAlone else { return free }
     // What waits with a key is superseded by what is read: it does not count, up to half of the slots.
-    let states = min(work.waitingStates[Int(sendClass.place)], work.slotsForStates)
+    let states = min(work.pushes.waitingKeyed[Int(sendClass.place)], work.slotsForStates)
     let demand = destinations.demand(for: sendClass, now: work.turn.now)
     return min(free, Self.lookahead + demand + states)
   }

@@ -129,9 +129,24 @@ struct Partitions: Sendable {
   /// True if a record of a partition is the first with its `apns-id` among the last ones.
   mutating func isFirst(_ id: NotificationID, in index: Int) -> Bool { all[index].isFirst(id) }
 
-  /// True if a newer push of a push's identity was taken.
-  func isSuperseded(_ state: StateFacts, in index: Int) -> Bool {
-    (all[index].newest(of: state.identity)?.position ?? -1) > state.position
+  /// True if a newer push with the key of a push was taken from its lane, and it is not the last state.
+  func isSuperseded(_ push: borrowing PushState) -> Bool {
+    guard !push.state.isFinal, let index = place(of: push.origin), !all[index].isRetry else {
+      return false
+    }
+    return (all[index].newest(of: push.state.identity)?.position ?? -1) > push.state.position
+  }
+
+  /// A push with a key is not under way any more.
+  mutating func endState(of push: borrowing PushState, in slot: UInt32) {
+    if let index = place(of: push.origin) { all[index].endState(push.state.identity, in: slot) }
+  }
+
+  /// A record that an earlier assignment completed had a key.
+  mutating func remember(_ state: StateFacts, at offset: Int64, from index: Int) {
+    guard state.hasIdentity, !all[index].isRetry else { return }
+    all[index].noteState(
+      state.identity, at: state.position < 0 ? offset : min(state.position, offset))
   }
 
   /// When a record of a retry topic goes out, in monotonic milliseconds.

@@ -26,6 +26,8 @@ public struct PoolStanding: Sendable {
   public let heldForConnection: Int
   /// Pushes that have a stream.
   public let open: Int
+  /// The streams that lanes behind the first one may have; nil while nothing holds them back.
+  public let streamsOfOthers: Int?
 
   /// Pushes that wait.
   public var waiting: Int { inLine + heldForApp + heldForConnection }
@@ -48,6 +50,8 @@ struct Pool: Sendable {
   /// Pushes that failed where all free connections lead, until there is another one.
   private(set) var heldForConnection = SlotQueue()
   private(set) var link: GatewayLink
+  /// The streams that the lanes behind the first one may have.
+  private(set) var governor = LaneGovernor()
   /// Monotonic milliseconds of the next look if it is calm until then.
   private var lookAt: UInt64 = 0
   /// Something goes on: it is looked at in each upkeep, not once a second only.
@@ -107,7 +111,8 @@ struct Pool: Sendable {
       : PoolStanding(
         kind: kind, credential: credential, isRetired: isRetired,
         isAuthorized: link.isAuthorized, health: link.health, inLine: queue.inLine,
-        heldForApp: queue.held, heldForConnection: heldForConnection.count, open: queue.open)
+        heldForApp: queue.held, heldForConnection: heldForConnection.count, open: queue.open,
+        streamsOfOthers: governor.limit == .max ? nil : governor.limit)
   }
 
   /// Its provider token, a secret; nil while there is none that may be sent.
@@ -245,13 +250,17 @@ struct Pool: Sendable {
   mutating func demand(for sendClass: SendClass, now: UInt64) -> Int {
     let capacity = link.connections.capacity
     let free = link.free(capacity: capacity, open: queue.open, now: now)
-    return queue.demand(for: sendClass, free: free, capacity: capacity)
+    return queue.demand(
+      for: sendClass, free: free, capacity: capacity, others: governor.limit)
   }
 
   // MARK: Pushes go out
 
   /// Sends what waits, as far as there is stream credit and a usable provider token.
   mutating func dispatch(_ work: inout Workload) {
+    if work.turn.now >= governor.lookAt {
+      governor.look(open: queue.openOfOthers, isWanted: queue.othersWait, now: work.turn.now)
+    }
     guard !queue.isEmpty else { return }
     let capacity = link.connections.capacity
     if queue.held > 0, link.hasNewAllowance(now: work.turn.now) { queue.bringBack() }
@@ -262,10 +271,16 @@ struct Pool: Sendable {
         return
       }
       guard let slot = next(capacity: capacity, now: work.turn.now) else { return }
+      let sendClass = work.pushes[slot].life.sendClass
       switch place(slot, free, &work) {
-      case .on(let index): send(slot, on: index, &work)
-      case .ended: queue.ended(work.pushes[slot].life.sendClass)
-      case .held: queue.hold(slot, work.pushes[slot].life.sendClass)
+      case .on(let index):
+        if work.paces.isInForce, !work.keepsPace(slot) {
+          queue.ended(sendClass)
+        } else {
+          send(slot, on: index, &work)
+        }
+      case .ended: queue.ended(sendClass)
+      case .held: queue.hold(slot, sendClass)
       }
     }
   }
@@ -275,7 +290,7 @@ struct Pool: Sendable {
   /// - Parameter capacity: streams that its connections may have open in all.
   mutating func next(capacity: Int, now: UInt64) -> UInt32? {
     guard link.allowsMore(capacity: capacity, open: queue.open, now: now) else { return nil }
-    return queue.next(capacity: capacity)
+    return queue.next(capacity: capacity, others: governor.limit)
   }
 
   /// The place of a push whose turn it is.
@@ -340,7 +355,12 @@ struct Pool: Sendable {
 
   /// APNs answered with 200.
   mutating func accepted(_ slot: UInt32, on index: Int32, _ work: inout Workload) {
-    queue.ended(work.pushes[slot].life.sendClass)
+    let sendClass = work.pushes[slot].life.sendClass
+    queue.ended(sendClass)
+    governor.answered(isOverload: false)
+    if sendClass == .first {
+      governor.answered(first: work.turn.wall &- work.pushes[slot].sentAt)
+    }
     link.accepted(
       on: index, app: work.pushes[slot].app, sentAt: work.pushes[slot].sentAt, &work.turn)
     if work.pushes[slot].setback.findsOut {
@@ -366,6 +386,7 @@ struct Pool: Sendable {
     _ work: inout Workload
   ) -> Failed {
     queue.ended(work.pushes[slot].life.sendClass)
+    governor.answered(isOverload: response.status == 503)
     let reaction = link.refused(
       slot, work.pushes[slot], on: index, response, retryAfter: retryAfter, &work.turn)
     if reaction.isServed { work.answered(Self.destination(number)) }

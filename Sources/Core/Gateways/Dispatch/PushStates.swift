@@ -44,9 +44,10 @@ public struct PushState: Sendable {
   public private(set) var life = PushLife()
   public private(set) var origin = Origin(partition: 0, epoch: 0, offset: 0)
   public private(set) var takenID = NotificationID(high: 0, low: 0)
-  /// Hashes of the app's bundle id and of the device token.
+  /// Hashes of the app's bundle id, of the device token and of the group; 0 for no group.
   public private(set) var app: UInt64 = 0
   private(set) var device: UInt64 = 0
+  private(set) var group: UInt64 = 0
   private(set) var kind = GatewayKind.production
   public private(set) var authentication = PushType.Authentication.either
   private(set) var target = PushTarget.device
@@ -64,6 +65,10 @@ public struct PushState: Sendable {
   public private(set) var connection = ConnectionID.none
   /// It is the one push of its device that is under way, where order is kept.
   private(set) var hasTurn = false
+  /// It counts for its lane's pace when it leaves.
+  private(set) var countsForLane = false
+  /// It has waited for the pace of its app or group.
+  private(set) var hasWaitedForPace = false
   private(set) var setback = Setback()
   /// By what a newer push supersedes it.
   public private(set) var state = StateFacts.none
@@ -88,6 +93,7 @@ public struct PushState: Sendable {
     takenID = facts.takenID
     app = facts.app
     device = facts.device
+    group = facts.group
     self.kind = kind
     authentication = facts.authentication
     target = facts.target
@@ -99,6 +105,8 @@ public struct PushState: Sendable {
     destination = -1
     connection = .none
     hasTurn = false
+    countsForLane = false
+    hasWaitedForPace = false
     setback.connection = 0
     setback.hasMetFault = false
     setback.refusedToken = .max
@@ -131,6 +139,7 @@ public struct PushState: Sendable {
     PushLife.exchangePlaces(&one.life, &other.life)
     swap(&one.destination, &other.destination)
     swap(&one.hasTurn, &other.hasTurn)
+    swap(&one.hasWaitedForPace, &other.hasWaitedForPace)
     // One that waits for a credential does so from now on.
     if other.waitingSince != 0 { one.waitingSince = now }
   }
@@ -155,6 +164,18 @@ public struct PushState: Sendable {
   mutating func endTurn() -> Bool {
     defer { hasTurn = false }
     return hasTurn
+  }
+
+  // MARK: Paces
+
+  /// It was taken from a lane with a pace.
+  mutating func count(forLane counts: Bool) { countsForLane = counts }
+
+  /// It waits for a pace.
+  mutating func awaitPace() {
+    life.leaveLine()
+    life.hold()
+    hasWaitedForPace = true
   }
 
   // MARK: Waiting for a credential
@@ -231,6 +252,8 @@ public struct PushFacts: Sendable {
   /// Hashes of the app's bundle id (`AppTable.hash`) and of the device token (any).
   public var app: UInt64
   public var device: UInt64
+  /// Hash of the group (`AppTable.hash`); 0 for none.
+  public var group: UInt64
   public var environment: Environment
   public var target: PushTarget
   public var authentication: PushType.Authentication
@@ -253,6 +276,7 @@ public struct PushFacts: Sendable {
     self.takenID = takenID
     self.app = app
     self.device = device
+    group = 0
     environment = .production
     target = .device
     authentication = .either
@@ -274,6 +298,11 @@ public struct PushStates: Sendable {
   public private(set) var count = 0
   /// The same by the class's place.
   private(set) var byClass = ByClass(repeating: 0)
+  /// Those with a key, by which newer ones supersede them; so that pushes pay for them only where there are any.
+  private(set) var keyed = 0
+  /// Those of them without a stream, by the class's place: what waits may be superseded, so it does not keep more from
+  /// being read.
+  private(set) var waitingKeyed = ByClass(repeating: 0)
   /// When the open ones have waited too long for their answers.
   private var deadlines: RequestDeadlines
 
@@ -330,6 +359,26 @@ public struct PushStates: Sendable {
     free.append(slot)
   }
 
+  /// A push that was taken has a key.
+  mutating func beginKey(_ slot: UInt32) {
+    keyed += 1
+    countWaiting(slot, 1)
+  }
+
+  /// The key of a push without a stream is not looked at any more, nor the push.
+  mutating func endKey(_ slot: UInt32) {
+    keyed -= 1
+    countWaiting(slot, -1)
+  }
+
+  private mutating func countWaiting(_ slot: UInt32, _ change: Int) {
+    waitingKeyed[Int(states[Int(slot)].life.sendClass.place)] += change
+  }
+
+  /// True if a push has a key.
+  @inline(__always)
+  func hasKey(_ slot: UInt32) -> Bool { keyed > 0 && states[Int(slot)].state.hasIdentity }
+
   /// Two pushes change places.
   mutating func exchange(_ one: UInt32, _ other: UInt32, now: UInt64) {
     var first = states[Int(one)]
@@ -341,6 +390,7 @@ public struct PushStates: Sendable {
 
   /// A push goes out on a connection.
   mutating func open(_ slot: UInt32, on connection: ConnectionID, now: UInt64, wall: Int64) {
+    if hasKey(slot) { countWaiting(slot, -1) }
     states[Int(slot)].opened(on: connection, wall: wall)
     deadlines.insert(slot, now: now)
   }
@@ -350,12 +400,14 @@ public struct PushStates: Sendable {
   /// - Parameter isUnprocessed: it never reached APNs, and is neither a send nor an attempt.
   /// - Returns: the connection.
   mutating func close(_ slot: UInt32, isUnprocessed: Bool) -> ConnectionID {
+    if hasKey(slot) { countWaiting(slot, 1) }
     deadlines.remove(slot)
     return states[Int(slot)].close(isUnprocessed: isUnprocessed)
   }
 
   /// It could not be sent after all.
   mutating func takeBack(_ slot: UInt32) -> ConnectionID {
+    if hasKey(slot) { countWaiting(slot, 1) }
     deadlines.remove(slot)
     return states[Int(slot)].takeBack()
   }
@@ -395,6 +447,11 @@ public struct PushStates: Sendable {
       oldest[place] = UInt32(index)
     }
     return oldest
+  }
+
+  /// No push counts for its lane's pace any more.
+  mutating func forgetLanes() {
+    for index in states.indices { states[index].count(forLane: false) }
   }
 
   /// The number that were created at this time (milliseconds since the epoch) or earlier.

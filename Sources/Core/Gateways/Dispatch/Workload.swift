@@ -17,6 +17,8 @@ struct Workload: Sendable {
   private var devices: Devices
   /// What an operator has paused.
   private(set) var pauses: Pauses
+  /// The paces that an operator has set.
+  private(set) var paces: PaceKeeper
   let laneShares: LaneShares
   private var progress: Progress
   private let settings: DispatchSettings
@@ -26,10 +28,10 @@ struct Workload: Sendable {
     self.settings = settings
     progress = Progress(settings)
     pushes = PushStates(most: settings.maxInFlight, timeout: settings.requestTimeout)
-    shares = Shares(
-      slots: settings.maxInFlight, openAtMost: settings.partitionBounds.openAtMost)
+    shares = Shares(slots: settings.maxInFlight, openAtMost: settings.partitionBounds.openAtMost)
     devices = Devices(settings)
     pauses = Pauses(settings.lanes)
+    paces = PaceKeeper(slots: settings.maxInFlight, lanes: settings.lanes.count)
     laneShares = LaneShares(settings.lanes)
   }
 
@@ -62,6 +64,7 @@ struct Workload: Sendable {
   /// - Returns: its number until all are given back.
   mutating func granted(_ start: GrantedPartition) -> Int {
     shares.partitionAdded()
+    paces.granted(start.feed, now: turn.now)
     return partitions.add(
       PartitionState(start, bounds: settings.partitionBounds, window: settings.dedupWindow))
   }
@@ -76,9 +79,7 @@ struct Workload: Sendable {
   mutating func signalledAll() { partitions.signalledAll() }
   mutating func foundEmpty(_ partition: Int) { partitions.foundEmpty(partition) }
   mutating func drain(until deadline: UInt64) { partitions.drain(until: deadline) }
-  mutating func shortenDrain(until deadline: UInt64) {
-    partitions.shortenDrain(until: deadline)
-  }
+  mutating func shortenDrain(until deadline: UInt64) { partitions.shortenDrain(until: deadline) }
   mutating func stop() { partitions.stop() }
   mutating func acknowledged(_ origin: Origin) { partitions.acknowledged(origin) }
 
@@ -96,11 +97,12 @@ struct Workload: Sendable {
     partitions[partition].standing(now: turn.now)
   }
 
-  /// Drops the records that were read before they were due.
+  /// Drops the records that were read before they were due, and what waits for a pace.
   mutating func handBackEarly() {
     for index in partitions.indices {
       if let early = partitions[index].drainEarly() { handBack(early) }
     }
+    for slot in paces.drain() { handBack(slot) }
   }
 
   /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
@@ -109,6 +111,7 @@ struct Workload: Sendable {
     let given = partitions.handOver(
       unfinished: partitions.isStopping ? [] : pushes.ids(of: partitions))
     shares.removePartitions()
+    paces.removePartitions(now: turn.now)
     return given
   }
 
@@ -128,6 +131,7 @@ struct Workload: Sendable {
   mutating func beginIntake(known: Int?) {
     if let known { shares.counted(known) }
     shares.turn(free: freeSlots, now: turn.now)
+    if paces.isInForce { paces.fill(now: turn.now) }
   }
 
   /// Pools or credentials came or went.
@@ -144,9 +148,7 @@ struct Workload: Sendable {
   }
 
   /// A record comes: whether it is to be worked on.
-  mutating func admit(
-    _ offset: Int64, from partition: Int
-  ) -> OffsetLedger.Admission {
+  mutating func admit(_ offset: Int64, from partition: Int) -> OffsetLedger.Admission {
     let admission = partitions[partition].admit(offset)
     if case .new = admission { turn.count(.taken) }
     return admission
@@ -164,13 +166,13 @@ struct Workload: Sendable {
       facts, Origin(partition: Int32(index), epoch: partitions.epoch, offset: offset),
       maxAge: settings.lanes.maxAge(facts.lane),
       kind: settings.gatewayKind(facts.environment, facts.target))
-    if facts.state.hasIdentity {
-      states += 1
-      countState(slot, 1)
-    }
+    if facts.state.hasIdentity { pushes.beginKey(slot) }
     if facts.waitedSince != 0 {
       let waited = UInt64(max(0, turn.wall - Int64(facts.waitedSince)))
       pushes[slot].hasAwaitedCredential(waited, now: turn.now)
+    }
+    if paces.isInForce, case .lane(let lane) = partitions[index].feed {
+      pushes[slot].count(forLane: paces.took(lane))
     }
     let mayWait = partitions[index].isRetry || pauses.hasLanes
     let due = mayWait ? due(written: written, from: index) : 0
@@ -196,9 +198,7 @@ struct Workload: Sendable {
   /// A record that is no notification has ended in a dead letter.
   ///
   /// - Returns: what the acknowledgement of that completes.
-  mutating func acceptUnreadable(
-    _ offset: Int64, from partition: Int
-  ) -> Origin {
+  mutating func acceptUnreadable(_ offset: Int64, from partition: Int) -> Origin {
     turn.count(.deadLettered)
     turn.count(.invalidRecords)
     partitions.ended()
@@ -226,22 +226,12 @@ struct Workload: Sendable {
 
   // MARK: The newest state wins
 
-  /// Pushes with a key that have no stream, by their class's place: what waits may be superseded, so it does not keep more
-  /// from being read.
-  private(set) var waitingStates = ByClass(repeating: 0)
-  /// Pushes with a key, so that pushes pay for them only where there are any.
-  private var states = 0
-
-  private mutating func countState(_ slot: UInt32, _ change: Int) {
-    waitingStates[Int(pushes[slot].life.sendClass.place)] += change
-  }
-
   /// True if a push whose record is due is to be routed. One with a key may be superseded here, take the place of an older
   /// one, or go back from a retry topic to its lane.
   private mutating func goesOn(_ slot: UInt32) -> Bool {
-    guard states > 0, pushes[slot].state.hasIdentity,
-      let index = partitions.place(of: pushes[slot].origin)
-    else { return true }
+    guard pushes.hasKey(slot), let index = partitions.place(of: pushes[slot].origin) else {
+      return true
+    }
     if partitions[index].isRetry { return !returnsToLane(slot) }
     pushes[slot].settlePosition()
     let state = pushes[slot].state
@@ -259,24 +249,20 @@ struct Workload: Sendable {
     guard let older = newest?.slot, older != NewestStates.none, pushes[older].isReplaceable,
       devices.isLast(older)
     else { return true }
-    takePlace(of: older, slot, in: index)
-    return false
-  }
-
-  /// A push takes the place of an older one that was not sent, in whatever line that is: or under a steady flow of states
-  /// none would ever come to the head of it.
-  private mutating func takePlace(of older: UInt32, _ slot: UInt32, in index: Int) {
+    // It takes the place of the older one, or under a steady flow of states none would ever come to the head of a line.
     pushes.exchange(older, slot, now: turn.now)
-    partitions[index].moveState(pushes[older].state.identity, to: older)
+    partitions[index].moveState(state.identity, to: older)
     turn.append(.exchange(slot: older, with: slot))
     finish(slot, .superseded, .newerState)
+    return false
   }
 
   /// Whose retry topic this is does not know what has been sent since: the owner of its lane's partition does. One from a
   /// version that knew no keys is sent as it was.
   private mutating func returnsToLane(_ slot: UInt32) -> Bool {
     guard pushes[slot].state.position >= 0 else {
-      dropState(slot)
+      pushes.endKey(slot)
+      pushes[slot].dropState()
       return false
     }
     turn.count(.returned)
@@ -287,19 +273,12 @@ struct Workload: Sendable {
 
   /// True if a newer push with its key was taken, and it is not the last state: it is of no more use.
   func isSuperseded(_ slot: UInt32) -> Bool {
-    let state = pushes[slot].state
-    guard state.hasIdentity, !state.isFinal, let index = partitions.place(of: pushes[slot].origin),
-      !partitions[index].isRetry
-    else { return false }
-    return partitions.isSuperseded(state, in: index)
+    pushes.hasKey(slot) && partitions.isSuperseded(pushes[slot])
   }
 
   /// A record that an earlier assignment completed had a key.
   mutating func rememberState(_ state: StateFacts, at offset: Int64, from partition: Int) {
-    let position = state.position < 0 ? offset : min(state.position, offset)
-    if state.hasIdentity, !partitions[partition].isRetry {
-      partitions[partition].noteState(state.identity, at: position)
-    }
+    partitions.remember(state, at: offset, from: partition)
   }
 
   // MARK: What keeps it from going
@@ -314,7 +293,7 @@ struct Workload: Sendable {
     }
     if devices.mayBeInvalid(now: turn.now), suppressIfInvalid(slot) { return false }
     if devices.mayThrottle(now: turn.now), parkIfThrottled(slot) { return false }
-    if states > 0, isSuperseded(slot) {
+    if isSuperseded(slot) {
       finish(slot, .superseded, .newerState)
       return false
     }
@@ -323,9 +302,8 @@ struct Workload: Sendable {
 
   /// Ends a push unsent if APNs has called its device dead since it was requested.
   private mutating func suppressIfInvalid(_ slot: UInt32) -> Bool {
-    guard pushes[slot].target.isDevice, devices.isInvalid(pushes[slot], now: turn.now) else {
-      return false
-    }
+    let isDevice = pushes[slot].target.isDevice
+    guard isDevice, devices.isInvalid(pushes[slot], now: turn.now) else { return false }
     finish(slot, .suppressed, .recentlyInvalid)
     return true
   }
@@ -351,15 +329,78 @@ struct Workload: Sendable {
     return true
   }
 
+  // MARK: Paces
+
+  /// These are the paces now.
+  ///
+  /// - Returns: the pushes that waited for one, to be routed again.
+  mutating func update(_ paces: Paces) -> [UInt32] {
+    pushes.forgetLanes()
+    let slots = self.paces.update(paces, now: turn.now)
+    for slot in slots { pushes[slot].resume() }
+    return slots
+  }
+
+  /// All loops together have so many partitions now.
+  mutating func update(_ totals: PartitionTotals) { paces.update(totals, now: turn.now) }
+
+  /// Finds the pushes whose time has come.
+  mutating func releasePaced() {
+    guard paces.isInForce else { return }
+    paces.release(now: turn.now)
+    turn.set(.waitingForPace, paces.waiting)
+  }
+
+  /// The next one.
+  mutating func nextPaced() -> UInt32? {
+    guard let slot = paces.nextReady() else { return nil }
+    pushes[slot].resume()
+    return slot
+  }
+
+  /// True if a push that has a stream may go by the paces of its lane, app and group; it counts for them. One that may
+  /// not waits, or is moved aside. To be asked only if any is in force.
+  mutating func keepsPace(_ slot: UInt32) -> Bool {
+    if pushes[slot].life.attempts == 0 {
+      switch paces.decide(slot, pushes[slot], now: turn.now) {
+      case .goes: break
+      case .waits:
+        // It is not its destination that keeps it waiting.
+        discount(slot)
+        pushes[slot].awaitPace()
+        return false
+      case .aside(let tier):
+        park(slot, tier, .pace)
+        return false
+      }
+    }
+    leaveLane(slot, counts: true)
+    return true
+  }
+
+  /// It counts for its lane's pace no longer, if it did.
+  private mutating func leaveLane(_ slot: UInt32, counts: Bool) {
+    guard pushes[slot].countsForLane else { return }
+    pushes[slot].count(forLane: false)
+    if let lane = pushes[slot].life.sendClass.lane { paces.left(lane, counts: counts) }
+  }
+
+  /// A push that counted never reached APNs.
+  private mutating func unsend(_ slot: UInt32) {
+    guard paces.isInForce, pushes[slot].life.attempts == 0 else { return }
+    paces.giveBack(pushes[slot])
+    if let lane = pushes[slot].life.sendClass.lane, partitions.hasNow(pushes[slot].origin) {
+      pushes[slot].count(forLane: paces.cameBack(lane))
+    }
+  }
+
   // MARK: What it holds
 
   /// Holds a push for a destination, if that may hold one more, and if it is its device's turn. A push that waits for its
   /// turn counts for it, too: or an app that hangs would have all slots with what waits behind its open pushes.
   ///
   /// - Returns: false when it has been moved aside, or waits for its turn.
-  mutating func hold(
-    _ slot: UInt32, forAllowed destination: Int32, _ reason: ParkReason
-  ) -> Bool {
+  mutating func hold(_ slot: UInt32, forAllowed destination: Int32, _ reason: ParkReason) -> Bool {
     if pushes[slot].destination != destination {
       guard admits(slot, to: destination) else {
         divert(slot, reason)
@@ -367,8 +408,7 @@ struct Workload: Sendable {
       }
       hold(slot, for: destination)
     }
-    let isFree = !devices.isOrdered && (states == 0 || !pushes[slot].state.hasIdentity)
-    return isFree || pushes[slot].hasTurn || takeTurn(slot)
+    return !(devices.isOrdered || pushes.hasKey(slot)) || pushes[slot].hasTurn || takeTurn(slot)
   }
 
   /// True if a push may wait for a destination; no: it is to be moved aside.
@@ -430,7 +470,6 @@ struct Workload: Sendable {
 
   /// It goes out on a connection.
   mutating func send(_ slot: UInt32, on connection: ConnectionID) {
-    if states > 0, pushes[slot].state.hasIdentity { countState(slot, -1) }
     pushes.open(slot, on: connection, now: turn.now, wall: turn.wall)
     turn.append(.send(slot: slot, connection))
   }
@@ -447,13 +486,13 @@ struct Workload: Sendable {
   /// - Parameter isUnprocessed: it never reached APNs, and is neither a send nor an attempt.
   /// - Returns: the connection.
   mutating func close(_ slot: UInt32, isUnprocessed: Bool = false) -> ConnectionID {
-    if states > 0, pushes[slot].state.hasIdentity { countState(slot, 1) }
+    defer { if isUnprocessed { unsend(slot) } }
     return pushes.close(slot, isUnprocessed: isUnprocessed)
   }
 
   /// It could not be sent after all.
   mutating func takeBack(_ slot: UInt32) -> ConnectionID {
-    if states > 0, pushes[slot].state.hasIdentity { countState(slot, 1) }
+    defer { unsend(slot) }
     return pushes.takeBack(slot)
   }
 
@@ -520,10 +559,10 @@ struct Workload: Sendable {
   }
 
   /// Moves a push to a retry topic.
-  mutating func park(
-    _ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason
-  ) {
+  mutating func park(_ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason) {
     if case .failure = reason { turn.count(.retried) } else { turn.count(.diverted) }
+    if reason == .pace { turn.count(.pacedAside) }
+    leaveLane(slot, counts: true)
     turn.append(.park(slot: slot, tier, reason))
     leave(slot)
   }
@@ -549,23 +588,13 @@ struct Workload: Sendable {
 
   /// Frees the slot, and what the push had taken up. If it had its device's turn, the next one's begins.
   private mutating func free(_ slot: UInt32) {
-    if states > 0, pushes[slot].state.hasIdentity { endState(slot) }
+    if pushes.hasKey(slot) {
+      partitions.endState(of: pushes[slot], in: slot)
+      pushes.endKey(slot)
+    }
+    leaveLane(slot, counts: false)
     if pushes[slot].endTurn(), let next = devices.leave(slot) { pushes[next].beginTurn() }
     discount(slot)
     pushes.put(slot)
-  }
-
-  private mutating func endState(_ slot: UInt32) {
-    if let index = partitions.place(of: pushes[slot].origin) {
-      partitions[index].endState(pushes[slot].state.identity, in: slot)
-    }
-    states -= 1
-    countState(slot, -1)
-  }
-
-  private mutating func dropState(_ slot: UInt32) {
-    states -= 1
-    countState(slot, -1)
-    pushes[slot].dropState()
   }
 }

@@ -38,6 +38,17 @@ public struct SendQueue: Sendable {
   /// All pushes of the destination.
   public var total: Int { count + open }
 
+  /// The classes that the lanes behind the first one do not have.
+  private static let firstAndRetries: UInt16 =
+    1 << UInt16(SendClass.first.place) | 1 << UInt16(SendClass.retry.place)
+
+  /// Streams of the lanes behind the first one.
+  public var openOfOthers: Int {
+    open - openByClass[Int(SendClass.first.place)] - openByClass[Int(SendClass.retry.place)]
+  }
+  /// True if pushes of these lanes are in line.
+  public var othersWait: Bool { waiting & ~Self.firstAndRetries != 0 }
+
   /// Pushes of the class that wait.
   public func count(of sendClass: SendClass) -> Int {
     let line = lines[Int(sendClass.place)]
@@ -71,10 +82,13 @@ public struct SendQueue: Sendable {
 
   /// Takes the next push that may have a stream; it counts as open from now on.
   ///
-  /// - Parameter capacity: streams that the destination's connections may have open in all.
+  /// - Parameters:
+  ///   - capacity: streams that the destination's connections may have open in all.
+  ///   - others: those that the lanes behind the first one may have.
   /// - Returns: nil when nothing waits, or nothing that waits may go now.
-  public mutating func next(capacity: Int) -> UInt32? {
-    let allowed = shares.allowed(waiting, of: capacity, open: openByClass)
+  public mutating func next(capacity: Int, others: Int = .max) -> UInt32? {
+    var allowed = shares.allowed(waiting, of: capacity, open: openByClass)
+    if others != .max, openOfOthers >= others { allowed &= Self.firstAndRetries }
     guard let chosen = shares.choose(among: allowed) else { return nil }
     let place = Int(chosen.place)
     openByClass[place] += 1
@@ -150,8 +164,14 @@ public struct SendQueue: Sendable {
   /// - Parameters:
   ///   - free: pushes that may be opened now.
   ///   - capacity: streams that may be open in all.
-  public func demand(for sendClass: SendClass, free: Int, capacity: Int) -> Int {
-    min(free, max(0, shares.room(for: sendClass, of: capacity, open: openByClass)))
-      - count(of: sendClass)
+  ///   - others: those that the lanes behind the first one may have.
+  public func demand(
+    for sendClass: SendClass, free: Int, capacity: Int, others: Int = .max
+  ) -> Int {
+    var room = min(free, max(0, shares.room(for: sendClass, of: capacity, open: openByClass)))
+    if others != .max, Self.firstAndRetries & 1 << UInt16(sendClass.place) == 0 {
+      room = min(room, max(0, others - openOfOthers))
+    }
+    return room - count(of: sendClass)
   }
 }

@@ -49,6 +49,7 @@ extension Envelope {
     case .replay, .position: takenID = ReplayMark.mix(takenID, text)
     case .supersede: hasStateKey = true
     case .final: isFinal = true
+    case .group: group = value
     default: if row.isHeader { hasHeaders = true }
     }
   }

@@ -155,6 +155,7 @@ extension ConsolePage {
         ['Refusals by APNs', list(status.reasons_total, whole)],
         ['Connections', list(status.connections, number)],
         ['Paused by an operator', paused.join(', ') || '–'],
+        ['Paces set', status.paces ? number(status.paces) : '–'],
         ['Oldest provider token', seconds(status.oldest_token_seconds)],
         ['First certificate expires in', seconds(status.next_certificate_expiry_seconds)],
         ['Canaries', (status.canaries || []).map(c => c.name + ' ' + (c.success ? 'delivered' : 'FAILS')).join(', ') || '–'],

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Contract
-import EventLoop
 import Gateways
 import JSON
 import Kafka
@@ -34,57 +32,20 @@ public enum PauseCommand: Service {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let cluster = try settings.target.cluster(context)
+    let topic = settings.target.topic
+    let cluster = try topic.cluster(context)
     defer { cluster.admin.close() }
     guard let subject = settings.target.subject else {
-      for line in try list(settings.target, cluster, context) { StandardOutput.line(line) }
+      let lines = try topic.list(cluster, context) { key, value in
+        ControlRecord.isPaused(value) == true
+          ? TerminalText.plain(key) + ControlTopic.author(value) : nil
+      }
+      for line in lines.isEmpty ? ["nothing is paused"] : lines { StandardOutput.line(line) }
       return
     }
-    var record: JSONObject = JSONObject()
-    record.append("paused", true)
-    record.append("at", .integer(WallClock.milliseconds()))
-    record.append("by", .string(Audit.actor))
-    if let reason = settings.reason { record.append("reason", .string(reason)) }
-    try settings.target.write(subject, JSONValue.object(record).text, cluster)
+    try topic.write(
+      subject.key, .init(key: "paused", value: true), reason: settings.reason, cluster)
     Audit.note("pause", subject.key, context)
     StandardOutput.line("paused \(subject.key)")
-  }
-
-  /// The paused apps and lanes, a line each.
-  private static func list(
-    _ target: PauseTarget, _ cluster: KafkaCluster, _ context: ServiceContext
-  ) throws(ServiceFailure) -> [String] {
-    var found: [String: String] = [:]
-    do {
-      let table = try KafkaTable(cluster.configuration, topic: target.names.controls)
-      defer { table.close() }
-      let limit = TimeLimit(milliseconds: 20_000)
-      while !table.isCaughtUp, limit.left > 0, !context.signals.isStopping {
-        table.poll(timeoutMilliseconds: 50) { key, value in
-          let name = String(decoding: key, as: UTF8.self)
-          found[name] = ControlRecord.isPaused(value) == true ? value.map(line) : nil
-        }
-      }
-      guard table.isCaughtUp else {
-        let cause = table.lastError.map { ": \($0)" } ?? ""
-        throw ServiceFailure("\(table.topic) could not be read to its end\(cause)")
-      }
-    } catch let failure as ServiceFailure {
-      throw failure
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
-    let lines = found.sorted { $0.key < $1.key }.map { "\(TerminalText.plain($0.key))\($0.value)" }
-    return lines.isEmpty ? ["nothing is paused"] : lines
-  }
-
-  /// `  since 2026-11-22T17:00:00.000Z by ann: launch went wrong`.
-  static func line(_ value: UnsafeRawBufferPointer) -> String {
-    guard let record = try? JSONDocument(value).root else { return "" }
-    var text = ""
-    if let at = record["at"]?.time { text += "  since \(Timestamp.text(milliseconds: at))" }
-    if let user = record["by"]?.string { text += " by \(TerminalText.plain(user))" }
-    if let reason = record["reason"]?.string { text += ": \(TerminalText.plain(reason))" }
-    return text
   }
 }

@@ -8,8 +8,7 @@ import Settings
 
 /// The target of `martlet pause` and `martlet resume`, and the cluster: their common settings.
 struct PauseTarget: Sendable {
-  let kafka: KafkaConfiguration
-  let names: TopicNames
+  let topic: ControlTopic
   /// nil: none was named.
   let subject: Pauses.Subject?
 
@@ -30,8 +29,9 @@ struct PauseTarget: Sendable {
 
   init(_ values: SettingValues) throws(SettingErrors) {
     let settings = Settings.reading(values)
-    kafka = try KafkaConfiguration(values, clientID: "martlet-pause")
-    names = TopicNames(prefix: settings.topicPrefix)
+    topic = ControlTopic(
+      kafka: try KafkaConfiguration(values, clientID: "martlet-pause"),
+      names: TopicNames(prefix: settings.topicPrefix))
     let lane = settings.lane
     guard lane == nil || values.operands.isEmpty else {
       throw SettingErrors("lane", "names a lane, and APP an app: give one of them")
@@ -48,39 +48,6 @@ struct PauseTarget: Sendable {
       subject = .app(app, environment)
     } else {
       subject = nil
-    }
-  }
-
-  /// The cluster, if it has the topic.
-  func cluster(_ context: ServiceContext) throws(ServiceFailure) -> KafkaCluster {
-    let cluster = try KafkaCluster(kafka, context)
-    try cluster.demand(
-      names.controls,
-      "martlet topics create creates it, and senders follow it from their next start")
-    return cluster
-  }
-
-  /// Writes the subject's record, or its tombstone, and waits until Kafka has it.
-  func write(
-    _ subject: Pauses.Subject, _ value: [UInt8]?, _ cluster: KafkaCluster
-  ) throws(ServiceFailure) {
-    do {
-      let producer = try KafkaProducer(cluster.configuration)
-      defer { producer.close() }
-      let topic = try producer.topic(known: names.controls)
-      // A tombstone has no value that could say who made it.
-      let result = producer.produce(
-        topic, key: Array(subject.key.utf8), value: value,
-        headers: value == nil ? [KafkaHeader("by", Audit.actor)] : [], tag: 0)
-      if case .refused(let error) = result { throw error }
-      guard producer.flush(timeoutMilliseconds: 20_000) else {
-        throw ServiceFailure("Kafka has not acknowledged it within 20s")
-      }
-      if let error = producer.drainDeliveries().lazy.compactMap(\.refused).first { throw error }
-    } catch let failure as ServiceFailure {
-      throw failure
-    } catch {
-      throw ServiceFailure("\(error)")
     }
   }
 }

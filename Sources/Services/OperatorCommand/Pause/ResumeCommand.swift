@@ -31,9 +31,9 @@ public enum ResumeCommand: Service {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     guard let subject = settings.target.subject else { return }
-    let cluster = try settings.target.cluster(context)
+    let cluster = try settings.target.topic.cluster(context)
     defer { cluster.admin.close() }
-    try settings.target.write(subject, nil, cluster)
+    try settings.target.topic.write(subject.key, nil, cluster)
     Audit.note("resume", subject.key, context)
     StandardOutput.line("resumed \(subject.key)")
   }

@@ -90,6 +90,8 @@ struct PipelineStatus: Sendable {
   let canaries: [Canary]
   /// Apps and lanes that an operator has paused, by kind.
   let paused: [Count]
+  /// Paces that an operator has set.
+  let paces: Double
 
   /// True if every process is ready.
   var isReady: Bool { processes.allSatisfy { $0.state == .ready } }
@@ -150,6 +152,7 @@ struct PipelineStatus: Sendable {
       || all.sum(foreign) > 0 && destinations.contains { $0.name == "gateway" }
     webhooks = all.highest("endpoint", of: "martlet_webhooks_oldest_event_seconds")
     canaries = all.canaries(wall: wall)
+    paces = all.highest("martlet_sender_paces")
     paused = all.highest("kind", of: "martlet_sender_paused").filter { $0.value > 0 }
   }
 }
@@ -178,6 +181,10 @@ private struct Sums {
 
   func highest(_ label: String, of name: String) -> [PipelineStatus.Count] {
     fold(label, name, max)
+  }
+
+  func highest(_ name: String) -> Double {
+    pages.flatMap { $0.values(name) }.map(\.value).max() ?? 0
   }
 
   /// By topic: of a topic that several groups read, what the group has that is behind most.

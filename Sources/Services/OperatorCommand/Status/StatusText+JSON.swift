@@ -35,6 +35,7 @@ extension StatusText {
     root.append("next_certificate_expiry_seconds", status.nextCertificate.map(rounded) ?? .null)
     root.append("records_lost", rounded(status.lost))
     root.append("paused", object(status.paused))
+    root.append("paces", rounded(status.paces))
     root.append("canaries", .array(status.canaries.map(canary)))
     root.append("warnings", .array(warnings(status).map { .string(String($0.dropFirst(2))) }))
     return String(decoding: JSONValue.object(root).text, as: UTF8.self)

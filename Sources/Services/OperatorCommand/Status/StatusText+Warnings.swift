@@ -46,6 +46,9 @@ extension StatusText {
         "! paused: \(count(kind.value)) \(TerminalText.plain(kind.name))\(kind.value == 1 ? "" : "s");"
           + " martlet pause lists them")
     }
+    if status.paces > 0 {
+      lines.append("! pace: \(count(status.paces)) set; martlet pace lists them")
+    }
     for canary in status.canaries where !canary.isWell {
       let last = canary.lastSuccess.map { "the last success was \(duration($0)) ago" }
       lines.append(

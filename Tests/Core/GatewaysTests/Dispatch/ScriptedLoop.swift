@@ -164,6 +164,20 @@ final class ScriptedLoop {
     perform()
   }
 
+  /// These paces are in force from now on.
+  func pace(_ paces: [(Paces.Subject, String)]) {
+    var set = Paces(.standard)
+    for (subject, rate) in paces { try! set.set(subject, PaceRate(rate)!) }
+    dispatcher.beginTurn(now: now, wall: wall)
+    dispatcher.update(set)
+    perform()
+  }
+
+  /// All loops together have so many partitions.
+  func count(_ totals: PartitionTotals) { dispatcher.update(totals) }
+
+  var paces: [PaceStanding] { dispatcher.paces }
+
   // MARK: Records
 
   /// Produces these pushes, spread over the lane's partitions by their numbers, each to a device of its own.

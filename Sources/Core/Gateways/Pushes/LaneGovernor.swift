@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How many of a destination's streams the lanes behind the first one may have: fewer while the gateway queues.
+///
+/// A gateway that is given more than it can do at once answers everything later, the first lane's pushes as well, however
+/// many streams those have left. That shows in the latency of the first lane: while the mean of a look is over the floor,
+/// the lowest mean of the last minutes, by `slow`, or more than 1 % of the answers are 503, the other lanes' streams
+/// halve. They grow again by 5 % a second, until more than they need. If latency does not follow, it is not our doing:
+/// what it is now becomes the floor. Retries have no limit: they are few.
+///
+/// Times are milliseconds.
+public struct LaneGovernor: Sendable {
+  /// The shortest time between two looks; never less than an answer takes, for a change shows in later answers only.
+  static let interval: UInt64 = 500
+  /// Answers of the first lane, and answers in all, that a look needs to judge latency and 503s.
+  static let least = 8
+  static let leastAnswers = 100
+  /// Over twice the floor the 99th percentile could not stay below one and a half of what it is without bulk.
+  static let slow = 1.4
+  /// So many milliseconds over it are noise: times are whole milliseconds.
+  static let noise: Double = 4
+  static let growth = 1.05
+  /// Halvings in a row that latency does not follow until it is taken for the gateway's own.
+  static let patience = 4
+  /// Streams that the other lanes always have.
+  static let lowest = 4
+  /// The floor is the lowest of six stretches of so many milliseconds.
+  static let stretch: UInt64 = 30_000
+
+  /// Streams that the other lanes may have open; `.max` while nothing holds them back.
+  public private(set) var limit = Int.max
+  private var exact = Double.infinity
+  /// When to look again.
+  private(set) var lookAt: UInt64 = 0
+  private var lookedAt: UInt64 = 0
+  /// Since the last look: answers to first sends of the first lane, and their time; answers of all, and the 503s.
+  private var first = 0
+  private var time: Int64 = 0
+  private var answers = 0
+  private var overloads = 0
+  /// The lowest mean of each of the last stretches.
+  private var floors = InlineArray<6, Double>(repeating: .infinity)
+  private var newest: UInt64 = 0
+  /// Halvings since latency was well, and the mean at the first of them.
+  private var halvings = 0
+  private var meanBefore: Double = 0
+
+  public init() {}
+
+  // MARK: Events
+
+  /// APNs has answered.
+  ///
+  /// - Parameter isOverload: with 503.
+  public mutating func answered(isOverload: Bool) {
+    answers &+= 1
+    if isOverload { overloads &+= 1 }
+  }
+
+  /// It was a first send of the first lane, answered after so many milliseconds.
+  public mutating func answered(first milliseconds: Int64) {
+    first &+= 1
+    time &+= milliseconds
+  }
+
+  /// Judges what has come since the last look.
+  ///
+  /// - Parameters:
+  ///   - open: streams that the other lanes have.
+  ///   - wanted: they would have more if they might.
+  public mutating func look(open: Int, isWanted: Bool, now: UInt64) {
+    let elapsed = lookedAt == 0 ? 0 : Double(min(now - lookedAt, 10_000)) / 1_000
+    (lookedAt, lookAt) = (now, now + Self.interval)
+    defer { (first, time, answers, overloads) = (0, 0, 0, 0) }
+    let isOverloaded = answers >= Self.leastAnswers && overloads * 100 > answers
+    guard first >= Self.least || isOverloaded else { return grow(elapsed, open, isWanted) }
+    let mean = first > 0 ? Double(time) / Double(first) : 0
+    lookAt = max(lookAt, now + UInt64(max(0, mean)))
+    let isSlow = first >= Self.least && isSlow(mean, now: now)
+    guard isSlow || isOverloaded, open > Self.lowest else {
+      halvings = 0
+      return grow(elapsed, open, isWanted)
+    }
+    if halvings == 0 { meanBefore = mean }
+    halvings += 1
+    guard isOverloaded || halvings <= Self.patience || mean < meanBefore * 0.9 else {
+      // The gateway is slower than it was, whatever we do.
+      floors = InlineArray(repeating: .infinity)
+      floors[Int(newest % 6)] = mean
+      halvings = 0
+      return
+    }
+    set(max(Double(Self.lowest), min(exact, Double(open)) / 2))
+  }
+
+  /// True if the mean of a look is over the floor, which it may lower.
+  private mutating func isSlow(_ mean: Double, now: UInt64) -> Bool {
+    let stretch = now / Self.stretch
+    if stretch >= newest + 6 { newest = stretch - 6 }
+    while newest < stretch {
+      newest += 1
+      floors[Int(newest % 6)] = .infinity
+    }
+    floors[Int(newest % 6)] = min(floors[Int(newest % 6)], mean)
+    var floor = Double.infinity
+    for index in 0..<6 { floor = min(floor, floors[index]) }
+    return mean > max(floor * Self.slow, floor + Self.noise)
+  }
+
+  /// - Parameter elapsed: seconds.
+  private mutating func grow(_ elapsed: Double, _ open: Int, _ isWanted: Bool) {
+    guard limit != .max else { return }
+    // Nobody needs it any more: a later crowd begins with all streams, and is judged anew.
+    if !isWanted, Double(open) < exact / 2 { return set(.infinity) }
+    var next = exact
+    for _ in 0..<Int(elapsed) { next *= Self.growth }
+    next *= 1 + (Self.growth - 1) * (elapsed - elapsed.rounded(.down))
+    set(next)
+  }
+
+  private mutating func set(_ streams: Double) {
+    exact = streams
+    limit = streams < 1_000_000 ? Int(streams) : .max
+    if limit == .max { exact = .infinity }
+  }
+}

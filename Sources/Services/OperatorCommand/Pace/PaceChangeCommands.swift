@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import Gateways
+import JSON
+import Kafka
+public import ServiceKit
+public import Settings
+
+/// `martlet pace set`: no more pushes of an app, a lane or a group than so many in a unit of time.
+public enum PaceSetCommand: Service {
+  public struct Settings: Sendable {
+    let target: PaceTarget
+    let rate: PaceRate
+    let reason: String?
+  }
+
+  public static let name = "pace set"
+  public static let summary =
+    "Sets the pace of an app, a lane or a group of requests: all senders together send no more of it. What is too much"
+    + " waits in Kafka, and its expirations still apply. martlet pace lists the paces, martlet pace clear removes one."
+  public static let reportsCounters = false
+  private static let reason = SettingKey<String?>.text("reason", "Why; `martlet pace` shows it.")
+  public static let table = SettingTable(
+    declaredBy: PaceTarget.Settings.self, more: [reason.setting], kafkaProperties: true,
+    operands: .init(
+      "\(PaceTarget.operands) RATE", 3...3,
+      "\(PaceTarget.operandHelp); RATE is a count and a unit of time, such as 200/s, 1000/m, 500/h or 10000/d."
+    ))
+
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    let target = try PaceTarget(values)
+    guard let rate = PaceRate(values.operands[2]) else {
+      throw SettingErrors(
+        nil,
+        "\"\(values.operands[2])\" is no rate: a number from 1 to \(PaceRate.most), and /s, /m, /h or /d; martlet pause stops"
+          + " something entirely")
+    }
+    return Settings(target: target, rate: rate, reason: values[reason])
+  }
+
+  public static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let (topic, subject) = (settings.target.topic, settings.target.subject)
+    let cluster = try topic.cluster(context)
+    defer { cluster.admin.close() }
+    try topic.write(
+      subject.key, .init(key: "pace", value: .string("\(settings.rate)")), reason: settings.reason,
+      cluster)
+    Audit.note("pace set", "\(subject) \(settings.rate)", context)
+    StandardOutput.line("pace of \(subject): \(settings.rate)")
+  }
+}
+
+/// `martlet pace clear`: what had a pace goes as fast as it can.
+public enum PaceClearCommand: Service {
+  public struct Settings: Sendable {
+    let target: PaceTarget
+  }
+
+  public static let name = "pace clear"
+  public static let summary =
+    "Removes the pace of an app, a lane or a group. Pushes that were moved to a retry topic follow after its delay, at"
+    + " most 15 minutes."
+  public static let reportsCounters = false
+  public static let table = SettingTable(
+    declaredBy: PaceTarget.Settings.self, kafkaProperties: true,
+    operands: .init(PaceTarget.operands, 2...2, "\(PaceTarget.operandHelp)."))
+
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    Settings(target: try PaceTarget(values))
+  }
+
+  public static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let (topic, subject) = (settings.target.topic, settings.target.subject)
+    let cluster = try topic.cluster(context)
+    defer { cluster.admin.close() }
+    try topic.write(subject.key, nil, cluster)
+    Audit.note("pace clear", "\(subject)", context)
+    StandardOutput.line("no pace of \(subject)")
+  }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import EventLoop
+import JSON
+import Kafka
+import Records
+import ServiceKit
+import Telemetry
+
+/// `push.controls` as commands read and write it.
+struct ControlTopic: Sendable {
+  let kafka: KafkaConfiguration
+  let names: TopicNames
+
+  /// The cluster, if it has the topic.
+  func cluster(_ context: ServiceContext) throws(ServiceFailure) -> KafkaCluster {
+    let cluster = try KafkaCluster(kafka, context)
+    try cluster.demand(
+      names.controls,
+      "martlet topics create creates it, and senders follow it from their next start")
+    return cluster
+  }
+
+  /// Writes the record of a key, or its tombstone, and waits until Kafka has it.
+  func write(
+    _ key: String, _ value: [UInt8]?, _ cluster: KafkaCluster
+  ) throws(ServiceFailure) {
+    do {
+      let producer = try KafkaProducer(cluster.configuration)
+      defer { producer.close() }
+      let topic = try producer.topic(known: names.controls)
+      // A tombstone has no value that could say who made it.
+      let result = producer.produce(
+        topic, key: Array(key.utf8), value: value,
+        headers: value == nil ? [KafkaHeader("by", Audit.actor)] : [], tag: 0)
+      if case .refused(let error) = result { throw error }
+      guard producer.flush(timeoutMilliseconds: 20_000) else {
+        throw ServiceFailure("Kafka has not acknowledged it within 20s")
+      }
+      if let error = producer.drainDeliveries().lazy.compactMap(\.refused).first { throw error }
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  /// Writes a record with who did it, when and why.
+  func write(
+    _ key: String, _ member: JSONObject.Member, reason: String?, _ cluster: KafkaCluster
+  ) throws(ServiceFailure) {
+    var record = JSONObject([member])
+    record.append("at", .integer(WallClock.milliseconds()))
+    record.append("by", .string(Audit.actor))
+    if let reason { record.append("reason", .string(reason)) }
+    try write(key, JSONValue.object(record).text, cluster)
+  }
+
+  /// Reads the topic to its end.
+  ///
+  /// - Parameter line: the line of a record in a list; nil for one that does not belong there. The key comes before it.
+  /// - Returns: the lines by their keys' order.
+  func list(
+    _ cluster: KafkaCluster, _ context: ServiceContext,
+    _ line: (String, UnsafeRawBufferPointer) -> String?
+  ) throws(ServiceFailure) -> [String] {
+    var found: [String: String] = [:]
+    do {
+      let table = try KafkaTable(cluster.configuration, topic: names.controls)
+      defer { table.close() }
+      let limit = TimeLimit(milliseconds: 20_000)
+      while !table.isCaughtUp, limit.left > 0, !context.signals.isStopping {
+        table.poll(timeoutMilliseconds: 50) { key, value in
+          let name = String(decoding: key, as: UTF8.self)
+          found[name] = value.flatMap { line(name, $0) }
+        }
+      }
+      guard table.isCaughtUp else {
+        let cause = table.lastError.map { ": \($0)" } ?? ""
+        throw ServiceFailure("\(table.topic) could not be read to its end\(cause)")
+      }
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    return found.sorted { $0.key < $1.key }.map(\.value)
+  }
+
+  /// `  since 2026-11-22T17:00:00.000Z by ann: launch went wrong`.
+  static func author(_ value: UnsafeRawBufferPointer) -> String {
+    guard let record = try? JSONDocument(value).root else { return "" }
+    var text = ""
+    if let at = record["at"]?.time { text += "  since \(Timestamp.text(milliseconds: at))" }
+    if let user = record["by"]?.string { text += " by \(TerminalText.plain(user))" }
+    if let reason = record["reason"]?.string { text += ": \(TerminalText.plain(reason))" }
+    return text
+  }
+}

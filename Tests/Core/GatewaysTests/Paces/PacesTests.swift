@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import Testing
+
+@testable import Gateways
+
+@Suite struct PacesTests {
+  @Test(arguments: [
+    Paces.Subject.app("com.example.app", .production), .app("lane", .sandbox), .lane("bulk"),
+    .group("spring-sale"), .group("a:b:production"),
+  ])
+  func `a subject is read back from its key`(subject: Paces.Subject) {
+    #expect(Paces.Subject(key: subject.key) == subject)
+  }
+
+  @Test(arguments: [
+    "", "pace:", "pace:app:", "pace:app:com.example.app", "pace:app:com.example.app:live",
+    "pace:lane:",
+    "pace:group:", "pace:device:x", "lane:bulk", "com.example.app:production",
+  ])
+  func `another key names nothing that has a pace`(key: String) {
+    #expect(Paces.Subject(key: key) == nil)
+  }
+
+  /// A sender of an earlier version reads such records as `Pauses.Subject` does, and `paused` is not in them.
+  @Test func `no key of a pace is the key of a pause that anybody would set`() {
+    #expect(Pauses.Subject(key: Paces.Subject.lane("bulk").key) == nil)
+    #expect(Pauses.Subject(key: Paces.Subject.group("g").key) == nil)
+    #expect(
+      Pauses.Subject(key: Paces.Subject.app("a", .production).key)
+        == .app("pace:app:a", .production))
+  }
+
+  @Test func `a pace is set, changed and cleared`() throws {
+    var paces = Paces(.standard)
+    try paces.set(.lane("bulk"), PaceRate("5/s"))
+    try paces.set(.app("a", .production), PaceRate("1/s"))
+    try paces.set(.app("a", .sandbox), PaceRate("2/s"))
+    try paces.set(.group("a"), PaceRate("3/s"))
+    #expect(paces.count == 4 && paces[.bulk] == PaceRate("5/s") && paces[.first] == nil)
+    #expect(Set(paces.names.values) == ["app:a:production", "app:a:sandbox", "group:a"])
+    try paces.set(.group("a"), nil)
+    try paces.set(.lane("bulk"), nil)
+    try paces.set(.app("a", .production), nil)
+    try paces.set(.app("a", .sandbox), nil)
+    #expect(paces == Paces(.standard))
+  }
+
+  @Test func `a lane of no list, and more than the table holds, are refused`() throws {
+    var paces = Paces(.standard)
+    #expect(throws: Paces.Problem.unknownLane) { try paces.set(.lane("fast"), PaceRate("5/s")) }
+    for number in 0..<Paces.subjectsAtMost { try paces.set(.group("\(number)"), PaceRate("1/s")) }
+    #expect(throws: Paces.Problem.tooMany) { try paces.set(.group("new"), PaceRate("1/s")) }
+    try paces.set(.group("7"), PaceRate("2/s"))
+    try paces.set(.group("7"), nil)
+    try paces.set(.group("new"), PaceRate("1/s"))
+    #expect(paces.count == Paces.subjectsAtMost)
+  }
+}
+
+@Suite struct PaceBucketTests {
+  @Test(arguments: [0.5, 1, 2.14, 9, 137, 1_000, 5_000.0])
+  func `whoever asks every few milliseconds gets the rate to within 1 % in ten seconds`(
+    perSecond: Double
+  ) {
+    for step in [UInt64(3), 7, 50] where perSecond * Double(step) / 1_000 < 1 + perSecond * 0.06 {
+      var bucket = PaceBucket(now: 1_000)
+      bucket.set(perSecond / 1_000, now: 1_000)
+      var halves = Array(repeating: 0, count: 80)
+      var now: UInt64 = 1_000
+      while now < 41_000 {
+        now += step
+        bucket.fill(now: now)
+        while bucket.room > 0 {
+          bucket.take()
+          halves[min(79, Int(now - 1_000) / 500)] += 1
+        }
+      }
+      for start in 0..<60 {
+        let count = Double(halves[start..<start + 20].reduce(0, +))
+        #expect(abs(count - perSecond * 10) <= max(1.5, perSecond * 0.1), "\(perSecond) by \(step)")
+      }
+    }
+  }
+
+  @Test func `it begins empty, and holds one and 60 ms after a rest`() {
+    var bucket = PaceBucket(now: 0)
+    bucket.set(0.137, now: 0)
+    #expect(bucket.room == 0 && bucket.time(of: 1) == 8)
+    bucket.fill(now: 1_000_000)
+    #expect(bucket.room == 9 && bucket.time(of: 1) == nil)
+    bucket.fill(now: 999_999)
+    bucket.set(0.137, now: 1_000_000)
+    #expect(bucket.room == 0)
+  }
+
+  @Test func `a rate of nothing lets nothing go, ever`() {
+    var bucket = PaceBucket(now: 0)
+    bucket.fill(now: 1 << 60)
+    #expect(bucket.room == 0 && bucket.time(of: 1) == nil)
+  }
+
+  @Test func `events are counted for their time`() {
+    var count = RecentCount(5_000)
+    #expect(count.count(now: 123) == 0)
+    for now in stride(from: UInt64(10_000), to: 20_000, by: 10) { count.add(now: now) }
+    let last = count.count(now: 20_000)
+    #expect((437...500).contains(last), "\(last)")
+    #expect(count.count(now: 30_000) == 0)
+  }
+}
