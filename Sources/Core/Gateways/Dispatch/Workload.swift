@@ -138,9 +138,16 @@ struct Workload: Sendable {
 
   // MARK: A push begins
 
-  /// A record that an earlier assignment completed: a later one with its id is still a repeat.
-  mutating func remember(_ id: NotificationID, from partition: Int) {
-    if !partitions[partition].isRetry { _ = partitions.isFirst(id, in: partition) }
+  /// A record that an earlier assignment completed: a later one with its id is still a repeat, and an older one with its key
+  /// is superseded, unless it was a repeat itself.
+  mutating func remember(
+    _ id: NotificationID, _ state: StateFacts, at offset: Int64, from partition: Int
+  ) {
+    guard !partitions[partition].isRetry, partitions.isFirst(id, in: partition),
+      state.hasIdentity
+    else { return }
+    let position = state.position < 0 ? offset : min(state.position, offset)
+    partitions[partition].noteState(state.identity, at: position)
   }
 
   /// A record comes: whether it is to be worked on.
@@ -292,14 +299,6 @@ struct Workload: Sendable {
       !partitions[index].isRetry
     else { return false }
     return partitions.isSuperseded(state, in: index)
-  }
-
-  /// A record that an earlier assignment completed had a key.
-  mutating func rememberState(_ state: StateFacts, at offset: Int64, from partition: Int) {
-    let position = state.position < 0 ? offset : min(state.position, offset)
-    if state.hasIdentity, !partitions[partition].isRetry {
-      partitions[partition].noteState(state.identity, at: position)
-    }
   }
 
   // MARK: What keeps it from going
