@@ -199,8 +199,7 @@ final class LoopModel: GroupProcess {
     case .new: break
     case .alreadyCompleted:
       if log != place.log { passedOver[place.partition] = passedOver[place.partition] ?? 0 }
-      dispatcher.remember(record.facts.takenID, from: number)
-      dispatcher.rememberState(record.facts.state, at: offset, from: number)
+      dispatcher.remember(record.facts.takenID, record.facts.state, at: offset, from: number)
       return true
     case .alreadyReceived:
       if log != place.log {

@@ -119,12 +119,12 @@ extension Simulation {
     let isBad = world.chance.oneIn(200)
     let devices = (0..<(isBad ? 1 : count)).map { _ in anyDevice(of: app).device }
     let expires = world.sick == nil && world.chance.oneIn(10)
-    let hasKey = world.chance.oneIn(3)
+    let hasKey = world.hasKeys && world.keys.oneIn(3)
     let request = Request(
       first: world.kafka.notifications.count, devices: devices, app: app,
       lane: world.chance.oneIn(3) ? .bulk : .first, created: world.wall,
       expiresAt: expires ? world.wall + Int64(world.chance.below(100_000)) : .max,
-      isKeyed: hasKey, isFinal: hasKey && world.chance.oneIn(12), isBad: isBad)
+      isKeyed: hasKey, isFinal: hasKey && world.keys.oneIn(12), isBad: isBad)
     for _ in devices {
       world.kafka.notifications.append(
         Notification(id: NotificationID(high: world.chance.next(), low: world.chance.next())))

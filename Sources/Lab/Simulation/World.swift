@@ -57,6 +57,9 @@ struct World {
   static let epoch: Int64 = 1_760_000_000_000
 
   var chance: SeededGenerator
+  /// The same for which requests have a key, so that the rest of a run stays as it was without them.
+  var keys: SeededGenerator
+  let hasKeys: Bool
   var kafka = KafkaModel()
   var groups = [
     GroupModel(.ingest, partitions: 3), GroupModel(.signer, partitions: 1),
@@ -87,6 +90,8 @@ struct World {
   init(seed: UInt64, apps: [[String]]) {
     theme = Theme(seed: seed)
     chance = SeededGenerator(seed: seed)
+    keys = SeededGenerator(seed: ~seed)
+    hasKeys = theme != .logs || seed / 8 % 2 == 0
     tokens = TokenTopicModel(apps: apps)
     addresses = (1...3).map { PeerAddress(bytes: [10, 0, 0, $0], port: 443)! }
   }

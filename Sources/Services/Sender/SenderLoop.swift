@@ -253,12 +253,11 @@ final class SenderLoop {
     case .new: break
     case .alreadyCompleted:
       if let envelope = try? record.envelope(&envelopes) {
-        dispatcher.remember(envelope.takenID, from: partition)
-        if envelope.hasStateKey {
-          let state = StateFacts(
-            envelope, key: record.key, value: record.value, in: record.partition)
-          dispatcher.rememberState(state, at: record.offset, from: partition)
-        }
+        let state =
+          envelope.hasStateKey
+          ? StateFacts(envelope, key: record.key, value: record.value, in: record.partition)
+          : .none
+        dispatcher.remember(envelope.takenID, state, at: record.offset, from: partition)
       }
       return
     case .alreadyReceived: return

@@ -93,14 +93,12 @@ public struct Dispatcher: ~Copyable, Sendable {
     work.admit(offset, from: partition)
   }
 
-  /// A record that an earlier assignment completed: a later one with its id is still a repeat.
-  public mutating func remember(_ id: NotificationID, from partition: Int) {
-    work.remember(id, from: partition)
-  }
-
-  /// The key of such a record: an older push with it may still come.
-  public mutating func rememberState(_ state: StateFacts, at offset: Int64, from partition: Int) {
-    work.rememberState(state, at: offset, from: partition)
+  /// A record that an earlier assignment completed: a later one with its id is still a repeat, and an older one with its key
+  /// is superseded.
+  public mutating func remember(
+    _ id: NotificationID, _ state: StateFacts = .none, at offset: Int64, from partition: Int
+  ) {
+    work.remember(id, state, at: offset, from: partition)
   }
 
   /// A record that is no notification: its owner writes a dead letter.

@@ -142,9 +142,11 @@ struct Partitions: Sendable {
     if let index = place(of: push.origin) { all[index].endState(push.state.identity, in: slot) }
   }
 
-  /// A record that an earlier assignment completed had a key.
-  mutating func remember(_ state: StateFacts, at offset: Int64, from index: Int) {
-    guard state.hasIdentity, !all[index].isRetry else { return }
+  /// A record that an earlier assignment completed; a repeat supersedes nothing.
+  mutating func remember(
+    _ id: NotificationID, _ state: StateFacts, at offset: Int64, from index: Int
+  ) {
+    guard !all[index].isRetry, isFirst(id, in: index), state.hasIdentity else { return }
     all[index].noteState(
       state.identity, at: state.position < 0 ? offset : min(state.position, offset))
   }

@@ -142,9 +142,12 @@ struct Workload: Sendable {
 
   // MARK: A push begins
 
-  /// A record that an earlier assignment completed: a later one with its id is still a repeat.
-  mutating func remember(_ id: NotificationID, from partition: Int) {
-    if !partitions[partition].isRetry { _ = partitions.isFirst(id, in: partition) }
+  /// A record that an earlier assignment completed: a later one with its id is still a repeat, and an older one with its key
+  /// is superseded, unless it was a repeat itself.
+  mutating func remember(
+    _ id: NotificationID, _ state: StateFacts, at offset: Int64, from partition: Int
+  ) {
+    partitions.remember(id, state, at: offset, from: partition)
   }
 
   /// A record comes: whether it is to be worked on.
@@ -274,11 +277,6 @@ struct Workload: Sendable {
   /// True if a newer push with its key was taken, and it is not the last state: it is of no more use.
   func isSuperseded(_ slot: UInt32) -> Bool {
     pushes.hasKey(slot) && partitions.isSuperseded(pushes[slot])
-  }
-
-  /// A record that an earlier assignment completed had a key.
-  mutating func rememberState(_ state: StateFacts, at offset: Int64, from partition: Int) {
-    partitions.remember(state, at: offset, from: partition)
   }
 
   // MARK: What keeps it from going
