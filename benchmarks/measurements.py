@@ -20,6 +20,7 @@ import loads
 import peers
 import planning
 import programs
+import schedules
 import starts
 from harness import BUILD, TOKEN, Failure, Process, Rig, call, free_port, log
 from loads import numbers
@@ -695,7 +696,7 @@ ALL = {
     "memory": loads.memory, "scale": loads.scale, "compare": peers.compare, "start": starts.start,
     "guard": programs.guard, "demo": programs.demo, "plan": planning.plan,
     "api": api, "store": store, "suppression": suppression,
-    "import": imports,
+    "import": imports, "schedule": schedules.schedule,
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "idle": idle,
     "lanes": lanes, "rebalance": rebalance, "connections": connections, "tokens": tokens,

@@ -37,7 +37,8 @@ enum APIResource: Equatable {
     switch self {
     case .notifications, .gorush: ["POST"]
     case .device: ["GET", "PUT", "DELETE"]
-    case .invalidTokens, .notification: ["GET"]
+    case .notification: ["GET", "DELETE"]
+    case .invalidTokens: ["GET"]
     }
   }
 }
