@@ -174,6 +174,7 @@ let package = Package(
     core("PEMFiles"),
     core("Webhooks", ["HTTP2Engine", "Telemetry", "ConsumerGroup", "Gateways"]),
     core("HTTP1"),
+    core("Schedule"),
     core("HTTP2Engine"),
     core("Planning", ["Contract", "Random", "Settings", "Telemetry", "Gateways"]),
 
@@ -189,11 +190,12 @@ let package = Package(
       cxxSettings: [.unsafeFlags(["-O2"])] + hardenedCXX,
       linkerSettings: [.linkedLibrary("simdjson")]),
     io("JSON", ["Bytes", "CSimdjson"]),
-    io("Records", ["Bytes", "JSON", "APNS", "Contract", "CSimdjson"]),
+    io("Records", ["Bytes", "JSON", "APNS", "Contract", "Telemetry", "CSimdjson"]),
     io("Compatibility", ["JSON", "APNS", "Records"]),
     io("HTTPServer", ["Bytes", "EventLoop", "TLS", "HTTP1", "CZlib"]),
     io("HTTPClient", ["CCurl"]),
-    io("Store", ["APNS", "Contract", "CSQLite", "CPostgres", "DeviceTokens", "Gateways"]),
+    io(
+      "Store", ["APNS", "Contract", "CSQLite", "CPostgres", "DeviceTokens", "Gateways", "Schedule"]),
     io("Signing", ["PEMFiles", "Bytes", "COpenSSL"]),
 
     // Services: one room per process.
@@ -242,10 +244,17 @@ let package = Package(
         "Signing", "HTTPClient", "TLS", "ConsumerGroup",
       ]),
     service(
+      "Scheduler",
+      [
+        "Schedule", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Store",
+        "ConsumerGroup",
+      ]),
+    service(
       "OperatorCommand",
       [
         "APNS", "Contract", "Diagnosis", "Planning", "EventLoop", "Kafka", "JSON", "Records",
-        "HTTPClient", "HTTPServer", "Store", "TLS", "TokenFiles", "DeviceTokens", "Gateways",
+        "HTTPClient", "HTTPServer", "Schedule", "Store", "TLS", "TokenFiles", "DeviceTokens",
+        "Gateways",
       ]),
 
     // Executables: parse, build, run.
@@ -255,6 +264,7 @@ let package = Package(
     executable("martlet-sender", ["Sender", "ServiceKit"]),
     executable("martlet-feedback", ["Feedback", "ServiceKit"]),
     executable("martlet-webhooks", ["WebhookDelivery", "ServiceKit"]),
+    executable("martlet-scheduler", ["Scheduler", "ServiceKit"]),
     executable("martlet", ["OperatorCommand"]),
     executable("apns-simulator", ["GatewaySimulator", "ServiceKit"]),
 
@@ -286,7 +296,7 @@ let package = Package(
       "ChaosSuite",
       [
         "APNS", "Contract", "Random", "Bytes", "EventLoop", "Kafka", "JSON", "Records", "Store",
-        "Settings", "ServiceKit", "LabCommand", "HTTPClient", "ConsumerGroup",
+        "Settings", "Telemetry", "ServiceKit", "LabCommand", "HTTPClient", "ConsumerGroup",
       ]),
     labProgram("martlet-lab", ["LabCommand"]),
     labProgram("martlet-chaos", ["ChaosSuite", "ServiceKit"]),
@@ -327,6 +337,7 @@ let package = Package(
     tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "HTTP2Engine"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Access", "Random"]),
+    tests("Core", "Schedule", ["Random", "Schedule"]),
     tests("Core", "Webhooks", ["Webhooks", "ConsumerGroup", "Gateways"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("Core", "TokenFiles", ["APNS", "Contract", "Random", "TokenFiles"]),
@@ -347,7 +358,9 @@ let package = Package(
       "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Contract", "Random", "TestSupport"]),
     tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Contract", "Records"]),
     tests("IO", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
-    tests("IO", "Store", ["APNS", "Contract", "Bytes", "Store", "TestSupport", "DeviceTokens"]),
+    tests(
+      "IO", "Store",
+      ["APNS", "Contract", "Bytes", "Schedule", "Store", "TestSupport", "DeviceTokens"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
       "Services", "ServiceKit",
@@ -391,6 +404,12 @@ let package = Package(
         "Feedback", "ServiceKit", "Telemetry", "Random", "APNS", "Contract", "Kafka", "JSON",
         "Records", "Store", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka", "DeviceTokens",
         "Gateways",
+      ]),
+    tests(
+      "Services", "Scheduler",
+      [
+        "APNS", "Ingest", "Scheduler", "ServiceKit", "Telemetry", "Contract", "Kafka", "Records",
+        "EventLoop", "Settings", "TestSupport",
       ]),
     tests(
       "Services", "WebhookDelivery",
@@ -453,7 +472,8 @@ let package = Package(
     tests(
       "System", "Deploy",
       [
-        "API", "Ingest", "Signer", "Sender", "Feedback", "WebhookDelivery", "GatewaySimulator",
+        "API", "Ingest", "Signer", "Sender", "Feedback", "WebhookDelivery", "Scheduler",
+        "GatewaySimulator",
         "OperatorCommand", "LabCommand", "ServiceKit", "Settings", "Telemetry", "Contract",
         "APNS", "Diagnosis", "Kafka",
         "EventLoop", "JSON", "Bytes", "TestSupport", "SystemTestSupport",

@@ -21,6 +21,7 @@ import pacing
 import peers
 import planning
 import programs
+import schedules
 import starts
 from harness import BUILD, TOKEN, Failure, Process, Rig, call, free_port, log
 from loads import numbers
@@ -696,7 +697,7 @@ ALL = {
     "memory": loads.memory, "scale": loads.scale, "compare": peers.compare, "start": starts.start,
     "guard": programs.guard, "demo": programs.demo, "plan": planning.plan,
     "api": api, "store": store, "suppression": suppression,
-    "import": imports,
+    "import": imports, "schedule": schedules.schedule,
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "idle": idle,
     "pace": pacing.pace,

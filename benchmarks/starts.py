@@ -13,7 +13,7 @@ from results import median, row
 
 PROGRAMS = [
     "martlet", "martlet-api", "martlet-feedback", "martlet-ingest", "martlet-sender", "martlet-signer",
-    "martlet-webhooks", "martlet-lab", "apns-simulator"]
+    "martlet-webhooks", "martlet-scheduler", "martlet-lab", "apns-simulator"]
 
 
 def start(options):

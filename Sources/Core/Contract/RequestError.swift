@@ -64,6 +64,14 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case carriesTooMuch(bytes: Int, limit: Int)
     /// `supersede` with the start of a Live Activity or media session.
     case startSupersedesNothing
+    /// A `send_at` that is neither epoch seconds nor a time of RFC 3339 with its offset.
+    case notAMoment
+    /// A `send_at` that is more than so many days after the request.
+    case tooFarAhead(days: Int64)
+    /// An `expiration` that is not after `send_at`.
+    case expiresBeforeSending
+    /// An `id` that is missing where `send_at` needs one.
+    case missingForSchedule
   }
 
   /// The field at fault; `nil` if it is the record as a whole.
@@ -95,6 +103,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
 
   private var allowedCharacters: String {
     switch field {
+    case .id: "no control character, and no blank at either end, is allowed with send_at"
     case .headers: "only printable ASCII, and no blank at either end, is allowed"
     case let field? where field.rawValue >= RequestField.firstText.rawValue:
       "no control character, and no blank at either end, is allowed"
@@ -153,6 +162,12 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .headerName(.reserved): "is set by Martlet itself, or by APNs in its answers"
     case .carriesTooMuch(let bytes, let limit):
       "id, collapse_id, headers and data have \(bytes) bytes together, more than \(limit)"
+    case .notAMoment:
+      "is not a time: use epoch seconds, or RFC 3339 with an offset, as 2026-12-24T18:00:00+01:00"
+    case .tooFarAhead(let days): "is more than \(days) days ahead"
+    case .expiresBeforeSending: "is not after send_at: the push would expire before it is sent"
+    case .missingForSchedule:
+      "is required with send_at: the request is cancelled and replaced by it"
     }
   }
 }

@@ -21,6 +21,7 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
   case expiresIn
   case headers
   case data
+  case sendAt
   case collapseID
   case supersede
   case group
@@ -47,6 +48,7 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
     case .expiresIn: "expires_in"
     case .headers: "headers"
     case .data: "data"
+    case .sendAt: "send_at"
     case .collapseID: "collapse_id"
     case .supersede: "supersede"
     case .group: "group"

@@ -145,6 +145,33 @@ public enum RequestRules {
     }
   }
 
+  /// The longest time from a request to its `send_at`, in days.
+  public static let furthestDays: Int64 = 30
+
+  /// Checks a `send_at` that is a number, in epoch seconds.
+  public static func checkSendAt(seconds: Int64) throws(RequestError) {
+    guard seconds < timeLimit else { throw RequestError(.sendAt, .notSeconds(seconds)) }
+    guard seconds >= earliestTime else { throw RequestError(.sendAt, .notAMoment) }
+  }
+
+  /// Checks a `send_at` against when the request was written; both in milliseconds since the epoch.
+  public static func checkSendAt(_ time: Int64, received: Int64) throws(RequestError) {
+    guard time - received <= furthestDays * 86_400_000 else {
+      throw RequestError(.sendAt, .tooFarAhead(days: furthestDays))
+    }
+  }
+
+  /// Checks what stands beside a `send_at` (milliseconds since the epoch): an expiration that is later, and an id that
+  /// can be part of a record's key.
+  public static func checkScheduled(
+    _ time: Int64, expiration: Int64?, id: Span<UInt8>
+  ) throws(RequestError) {
+    if let expiration, expiration > 0, expiration * 1_000 <= time {
+      throw RequestError(.expiration, .expiresBeforeSending)
+    }
+    try checkText(id, .id, most: maximumID)
+  }
+
   /// The expiration, in epoch seconds, of a request made at `created` (milliseconds since the epoch) that expires
   /// `seconds` later. A part of a second counts as a whole one; 0 stays 0.
   public static func expiration(in seconds: Int64, created: Int64) -> Int64 {

@@ -6,6 +6,7 @@ public enum ReaderGroup: String, Sendable, CaseIterable {
   case sender = "martlet-sender"
   case feedback = "martlet-feedback"
   case signer = "martlet-signer"
+  case scheduler = "martlet-scheduler"
   /// The beginning of the groups of `martlet-webhooks`: one for each endpoint.
   case webhooks = "martlet-webhooks"
 }
@@ -37,6 +38,7 @@ public struct TopicNames: Equatable, Sendable {
   public var tokenRequests: String { prefix + "token-requests" }
   public var deadLetters: String { prefix + "dead-letters" }
   public var controls: String { prefix + "controls" }
+  public var schedule: String { prefix + "schedule" }
 
   /// The name of a consumer group. Two pipelines on one cluster differ by their prefix, and so must their
   /// groups: with another prefix than the default it goes before the group's name.
@@ -91,6 +93,7 @@ public struct TopicNames: Equatable, Sendable {
         log(tokenRequests, 1, days: 1, .signer),
         log(deadLetters, 4, days: 14, nil),
         table(controls, 1),
+        table(schedule, 12, .scheduler),
       ]
   }
 }

@@ -34,6 +34,7 @@ public enum KafkaUser: String, Sendable, CaseIterable {
   case signer = "martlet-signer"
   case api = "martlet-api"
   case webhooks = "martlet-webhooks"
+  case scheduler = "martlet-scheduler"
   case canary = "martlet-canary"
 
   /// The consumer group that it reads in; nil for none.
@@ -85,7 +86,7 @@ public struct KafkaRights: Sendable {
     case .ingest:
       return (
         [names.requests, names.invalidTokens],
-        Set(lanes + [names.receipts, names.deadLetters])
+        Set(lanes + [names.receipts, names.deadLetters, names.schedule])
       )
     case .sender:
       return (
@@ -101,9 +102,10 @@ public struct KafkaRights: Sendable {
       )
     case .signer:
       return ([names.tokenRequests, names.providerTokens], [names.providerTokens])
-    case .api: return ([], [names.requests, names.devices])
+    case .api: return ([], [names.requests, names.devices, names.schedule])
     case .webhooks:
       return ([names.receipts, names.devices, names.invalidTokens], [names.deadLetters])
+    case .scheduler: return ([names.schedule], [names.schedule, names.requests])
     case .canary: return ([names.receipts], [names.requests])
     }
   }

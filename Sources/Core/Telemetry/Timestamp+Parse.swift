@@ -1,6 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Timestamp {
+  /// Milliseconds since the UNIX epoch of a time of RFC 3339 with its offset (`2027-01-31T12:00:00+01:00`,
+  /// `2027-01-31T11:00:00.5Z`); nil if it is none, or outside of the years 1 to 9999. What is below a millisecond is cut off.
+  public static func moment(_ text: String) -> Int64? {
+    let parts = text.split(separator: "T", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, let days = days(parts[0]) else { return nil }
+    var clock = parts[1]
+    var offset: Int64 = 0
+    if clock.hasSuffix("Z") {
+      clock = clock.dropLast()
+    } else {
+      guard let sign = clock.lastIndex(where: { $0 == "+" || $0 == "-" }),
+        let zone = numbers(clock[clock.index(after: sign)...], ":", [2, 2]), zone[0] < 24,
+        zone[1] < 60
+      else { return nil }
+      offset = (zone[0] * 60 + zone[1]) * (clock[sign] == "+" ? 60_000 : -60_000)
+      clock = clock[..<sign]
+    }
+    let halves = clock.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let seconds = time(halves[0]) else { return nil }
+    guard halves.count == 2 else { return days * 86_400_000 + seconds - offset }
+    guard (1...9).contains(halves[1].utf8.count),
+      let fraction = numbers(halves[1], ".", [halves[1].utf8.count])
+    else { return nil }
+    let scale = (halves[1].utf8.count..<9).reduce(fraction[0]) { value, _ in value * 10 }
+    return days * 86_400_000 + seconds + scale / 1_000_000 - offset
+  }
+
   /// Milliseconds since the UNIX epoch of a date (`2027-01-31`, its beginning) or a time (`2027-01-31T12:00:00Z`, as
   /// RFC 3339 has it in UTC); nil if it is neither.
   public static func milliseconds(_ text: String) -> Int64? {

@@ -26,6 +26,7 @@ int32_t field_named(std::string_view key) {
              : key == "apns_id" ? MARTLET_FIELD_APNS_ID
              : key == "channel" ? MARTLET_FIELD_CHANNEL
              : key == "headers" ? MARTLET_FIELD_HEADERS
+             : key == "send_at" ? MARTLET_FIELD_SEND_AT
                                 : -1;
     case 8: return key == "priority" ? MARTLET_FIELD_PRIORITY : -1;
     case 10:
@@ -83,6 +84,7 @@ struct RequestReader {
       case MARTLET_FIELD_PRIORITY: return read_integer(field, value, request.priority);
       case MARTLET_FIELD_EXPIRATION: return read_integer(field, value, request.expiration);
       case MARTLET_FIELD_EXPIRES_IN: return read_integer(field, value, request.expires_in);
+      case MARTLET_FIELD_SEND_AT: return read_time(field, value, request.send_at);
       case MARTLET_FIELD_HEADERS: return read_strings(field, value, json.headers);
       case MARTLET_FIELD_DATA: return read_strings(field, value, json.data);
       default: return read_text(field, value);
@@ -156,6 +158,15 @@ struct RequestReader {
     const char *place = value.raw_json_token().data();
     if (value.get_int64().get(number) == SUCCESS) return MARTLET_JSON_OK;
     return json.refuse(error, MARTLET_JSON_WRONG_TYPE, field, place, "an integer");
+  }
+
+  // A time as epoch seconds, or as a text, which is left to the caller.
+  int32_t read_time(int32_t field, ondemand::value &value, int64_t &number) {
+    if (starts_with(value, '"')) return read_text(field, value);
+    request.text[field] = {nullptr, 0};
+    const char *place = value.raw_json_token().data();
+    if (value.get_int64().get(number) == SUCCESS) return MARTLET_JSON_OK;
+    return json.refuse(error, MARTLET_JSON_WRONG_TYPE, field, place, "an integer or a string");
   }
 
   int32_t read_payload(ondemand::value &value) {

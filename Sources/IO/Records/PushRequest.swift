@@ -28,6 +28,8 @@ public struct PushRequest {
   public internal(set) var expiration: Int64?
   /// Seconds after the request, if it gave those instead.
   public internal(set) var expiresIn: Int64?
+  /// When it is to be sent, in milliseconds since the epoch; nil for at once.
+  public internal(set) var sendAt: Int64?
   /// The request id, unescaped; empty if there is none.
   public internal(set) var id = nothing
   /// The request id as it stands in the JSON.
@@ -77,6 +79,11 @@ public struct PushRequest {
   public func expiration(created: Int64) -> Int64? {
     guard let expiresIn else { return expiration }
     return RequestRules.expiration(in: expiresIn, created: created)
+  }
+
+  /// Checks that its time is not too far ahead of when it was written (milliseconds since the epoch).
+  public func checkSendAt(received: Int64) throws(RequestError) {
+    if let sendAt { try RequestRules.checkSendAt(sendAt, received: received) }
   }
 
   /// The parser's result; nil if nothing is only carried.

@@ -4,6 +4,7 @@ public import APNS
 internal import Bytes
 internal import CSimdjson
 public import Contract
+internal import Telemetry
 
 /// Reads the records of `push.requests`: one pass of the JSON parser a record, then the rules of each
 /// field. Keeps its buffers; belongs to one thread.
@@ -127,6 +128,7 @@ public final class RequestReader {
     }
     try checkNumbers(&request)
     try checkIdentifiers(&request)
+    if has(.sendAt) { try checkSendAt(&request) }
     request.payload = UnsafeRawBufferPointer(
       start: raw.pointee.payload.bytes, count: raw.pointee.payload.count)
     try RequestRules.checkPayload(
@@ -190,6 +192,24 @@ public final class RequestReader {
     } else {
       request.expiration = RequestDefaults.expiration(isBroadcast: request.isBroadcast)
     }
+  }
+
+  private func checkSendAt(_ request: inout PushRequest) throws(RequestError) {
+    let text = text(.sendAt)
+    var time = raw.pointee.send_at
+    if text.baseAddress == nil {
+      try RequestRules.checkSendAt(seconds: time)
+      time *= 1_000
+    } else {
+      guard let moment = Timestamp.moment(String(decoding: text, as: UTF8.self)),
+        moment >= RequestRules.earliestTime * 1_000
+      else { throw RequestError(.sendAt, .notAMoment) }
+      time = moment
+    }
+    guard has(.id) else { throw RequestError(.id, .missingForSchedule) }
+    try RequestRules.checkScheduled(
+      time, expiration: request.expiration, id: self.text(.id).span)
+    request.sendAt = time
   }
 
   private func checkIdentifiers(_ request: inout PushRequest) throws(RequestError) {

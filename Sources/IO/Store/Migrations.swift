@@ -205,6 +205,26 @@ enum Migrations {
       ) STRICT, WITHOUT ROWID;
       """
     ),
+    (
+      "the schedule",
+      """
+      -- What push.schedule has: requests with their time, and cancellations. Filled by martlet-scheduler.
+      CREATE TABLE schedule (
+        partition INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        record_offset INTEGER NOT NULL,
+        due INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        cancelled INTEGER NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (partition, key)
+      ) STRICT;
+      CREATE INDEX schedule_due ON schedule (partition, due, key);
+      -- The next offset of each partition that is not in it.
+      CREATE TABLE schedule_positions (
+        partition INTEGER PRIMARY KEY, next_offset INTEGER NOT NULL) STRICT;
+      """
+    ),
   ]
 
   /// The application id in the header of our SQLite files: "MART".

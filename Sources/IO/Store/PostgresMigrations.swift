@@ -132,6 +132,25 @@ enum PostgresMigrations {
       );
       """
     ),
+    (
+      "the schedule",
+      """
+      -- What push.schedule has: requests with their time, and cancellations. Filled by martlet-scheduler.
+      CREATE TABLE schedule (
+        partition bigint NOT NULL,
+        key text COLLATE "C" NOT NULL,
+        record_offset bigint NOT NULL,
+        due bigint NOT NULL,
+        at bigint NOT NULL,
+        cancelled bigint NOT NULL,
+        value text NOT NULL,
+        PRIMARY KEY (partition, key)
+      );
+      CREATE INDEX schedule_due ON schedule (partition, due, key);
+      -- The next offset of each partition that is not in it.
+      CREATE TABLE schedule_positions (partition bigint PRIMARY KEY, next_offset bigint NOT NULL);
+      """
+    ),
   ]
 
   /// Makes the schema if it is not there, and refuses one of another program. In the transaction of the migrations.

@@ -50,7 +50,7 @@ final class ChaosRig {
   lazy var databases = [pipeline.database]
   /// Every sender that ever ran.
   var allSenders: [String] {
-    let others = ["broker", "simulator", "signer", "ingest"]
+    let others = ["broker", "simulator", "signer", "ingest", "scheduler"]
     return pipeline.processes.states.map(\.name).filter {
       !others.contains($0) && !$0.hasPrefix("feedback")
     }
@@ -108,7 +108,8 @@ final class ChaosRig {
   }
 
   private func awaitMembers() throws {
-    let members = ["ingest", "feedback"] + senders
+    let members =
+      ["ingest", "feedback"] + (pipeline.plan.hasScheduler ? ["scheduler"] : []) + senders
     // On a busy machine the embedded broker now and then leaves a JoinGroup without an answer; librdkafka gives
     // it up after 63 s and asks again.
     let deadline = MonotonicClock.milliseconds() + 120_000
@@ -321,6 +322,12 @@ final class ChaosRig {
       index += 1
     }
     gatewaySeen = index
+  }
+
+  /// Everything that the gateway has recorded, also what was read before.
+  func forEachGatewayRequest(_ body: @escaping (GatewayRequest) -> Void) throws {
+    try awaitGateway()
+    try gateway.forEachRequest(body)
   }
 
   /// Kills the gateway. Its list goes with it: what it answered between the last look and its end nobody

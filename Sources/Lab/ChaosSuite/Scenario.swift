@@ -85,6 +85,8 @@ struct Scenario: Sendable {
   var producesOneAtATime = false
   /// True if its faults answer TooManyProviderTokenUpdates, as the gateway's own rule does.
   var refusesTokenUpdates = false
+  /// True if a scheduler runs, with a database of its own.
+  var hasScheduler = false
   /// True if it uses the shim where there is one, and can do without.
   var takesShim = false
   /// Sessions that a busy machine does not end, in milliseconds: not longer than `max.poll.interval.ms` there.
@@ -140,7 +142,7 @@ struct Scenario: Sendable {
   static let all: [Scenario] = [
     kills, [scaling], [newestState], backlogs, kafkaFaults, [namedMembers], refusedProduces, rightsFaults,
     gatewayFaults, gatewayOutages, refusals, [foreignAnswers],
-    [poison], hostile, feedbackHosts, databaseFaults, [clockSteps], signerFaults, realCluster,
-    [everything],
+    [poison], hostile, feedbackHosts, databaseFaults, [clockSteps], signerFaults, [schedule],
+    realCluster, [everything],
   ].flatMap(\.self)
 }

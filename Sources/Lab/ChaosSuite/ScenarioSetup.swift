@@ -82,6 +82,7 @@ struct ScenarioSetup {
     plan.kafka = options.kafka
     if scenario.hasDeadAddresses { plan.gatewayHosts = hostsFile }
     plan.topicPrefix = names.prefix
+    plan.hasScheduler = scenario.hasScheduler
     plan.brokerFlags = ["--control", "127.0.0.1:0", "--brokers", "\(scenario.brokers)"]
     plan.kafkaFlags = ["--kafka.consumer.heartbeat.interval.ms=500"]
     if options.kafka == nil {
@@ -99,7 +100,9 @@ struct ScenarioSetup {
     if !scenario.feedbackFlags.contains("--bad-token-limit") {
       plan.extra["martlet-feedback"]?.append(contentsOf: ["--bad-token-limit", "10000000"])
     }
-    for name in ["martlet-sender", "martlet-feedback", "martlet-ingest", "martlet-signer"] {
+    for name in [
+      "martlet-sender", "martlet-feedback", "martlet-ingest", "martlet-signer", "martlet-scheduler",
+    ] {
       let session = Self.session(of: name, options, scenario)
       plan.extra[name, default: []].append("--kafka.consumer.session.timeout.ms=\(session)")
       if scenario.namesMembers { plan.extra[name]?.append(contentsOf: ["--instance-id", "chaos"]) }
@@ -117,8 +120,8 @@ struct ScenarioSetup {
     // A debug build takes minutes to tell where it ended, and the run waits for it.
     plan.environment["broker"] = ["SWIFT_BACKTRACE=enable=no"]
     if let shim = options.shim, let shimControl, scenario.usesShim {
-      for name in ["ingest", "signer", "feedback"] + (1...scenario.senders).map({ "sender-\($0)" })
-      {
+      let senders = (1...scenario.senders).map { "sender-\($0)" }
+      for name in ["ingest", "signer", "feedback", "scheduler"] + senders {
         plan.environment[name] = ["LD_PRELOAD=\(shim)", "CHAOS_CONTROL=\(shimControl).\(name)"]
       }
     }

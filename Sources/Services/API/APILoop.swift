@@ -44,7 +44,7 @@ final class APILoop: StreamHandler {
         settings, context, keys, KafkaProducer(kafka, wakeup: wakeup), topic: names.requests)
       notifications = NotificationsAPI(api)
       devices = try DevicesAPI(
-        api, topic: names.devices,
+        api, names,
         settings.database.map { try QueryWorker($0, context.log, wakeup: wakeup) })
       gorush = GorushAPI(api)
     } catch {

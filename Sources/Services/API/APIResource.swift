@@ -44,8 +44,8 @@ enum APIResource: Equatable {
     switch self {
     case .notifications, .gorush: ["POST"]
     case .device: ["GET", "PUT", "DELETE"]
-    case .user: ["GET", "DELETE"]
-    case .invalidTokens, .notification: ["GET"]
+    case .user, .notification: ["GET", "DELETE"]
+    case .invalidTokens: ["GET"]
     }
   }
 }

@@ -44,6 +44,19 @@ enum DeviceArguments {
     return User(name: name, app: app == nil ? nil : try Self.app(app))
   }
 
+  /// The scheduled request that a path and a query name.
+  static func scheduled(
+    _ id: String, app: String?, environment: String?
+  ) throws(Failure) -> ScheduleKey {
+    do throws(RequestError) {
+      try RequestRules.checkText(id.utf8.span, .id, most: RequestRules.maximumID)
+    } catch {
+      throw Failure(.malformed("\(error)", field: "id"))
+    }
+    return ScheduleKey(
+      app: try Self.app(app), environment: try Self.environment(environment) ?? .production, id: id)
+  }
+
   static func app(_ text: String?) throws(Failure) -> String {
     guard let text else { throw refuse("is required", "app") }
     do throws(RequestError) {

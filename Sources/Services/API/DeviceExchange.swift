@@ -5,22 +5,27 @@ import HTTPServer
 import Records
 import Store
 
-/// A request about devices on its way: a change that Kafka is to acknowledge, or a question to the database.
+/// A request about devices or one notification on its way: a change that Kafka is to acknowledge, or a question to the
+/// database.
 final class DeviceExchange {
   enum Kind {
     /// A registration, whose body says the rest.
     case register(token: String)
     case remove(DeviceKey)
+    /// The cancellation of a scheduled request.
+    case cancel(ScheduleKey)
     case ask(QueryWorker.Question)
 
-    /// True if a change removes the device; nil for a question.
+    /// True if a change removes the device; nil for what changes none.
     var isRemoval: Bool? {
       switch self {
       case .register: false
       case .remove: true
-      case .ask: nil
+      case .cancel, .ask: nil
       }
     }
+
+    var isQuestion: Bool { if case .ask = self { true } else { false } }
   }
 
   let exchange: StreamExchange
@@ -64,7 +69,7 @@ struct DeviceExchanges {
 
   /// The number of questions of a key that wait.
   func questions(of key: APIKey) -> Int {
-    open.values.count { $0.key.name == key.name && $0.kind.isRemoval == nil }
+    open.values.count { $0.key.name == key.name && $0.kind.isQuestion }
   }
 
   /// Kafka has answered for a record.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 import Bytes
+import Contract
 import EventLoop
 import HTTPServer
 import JSON
@@ -9,20 +10,22 @@ import Records
 import ServiceKit
 import Store
 
-/// Registrations, removals, and questions about device tokens.
+/// Registrations, removals, cancellations, and questions about device tokens and outcomes.
 final class DevicesAPI: APIPart {
   /// The most bytes of a registration.
   private static let longestBody = 4_096
 
   private let api: APIDesk
   private let topic: KafkaTopic
+  private let schedule: KafkaTopic
   /// Asks the database; nil without one.
   private let queries: QueryWorker?
   private var open = DeviceExchanges()
 
-  init(_ api: APIDesk, topic: String, _ queries: QueryWorker?) throws(KafkaError) {
+  init(_ api: APIDesk, _ names: TopicNames, _ queries: QueryWorker?) throws(KafkaError) {
     self.api = api
-    self.topic = try api.producer.topic(known: topic)
+    topic = try api.producer.topic(known: names.devices)
+    schedule = try api.producer.topic(known: names.schedule)
     self.queries = queries
   }
 
@@ -45,7 +48,7 @@ final class DevicesAPI: APIPart {
       guard !queries.isFull, open.questions(of: key) < QueryWorker.share else {
         throw .init(.unavailable("too many questions wait for the database"))
       }
-    case .register, .remove: try api.demandProducer()
+    case .register, .remove, .cancel: try api.demandProducer()
     }
     api.keys.take(key, 1, now: api.now)
     exchange.owner = key.name
@@ -79,6 +82,11 @@ final class DevicesAPI: APIPart {
         throw .init(.forbidden(app: app))
       }
       return .ask(method == "GET" ? .user(user, key) : .forget(user, key))
+    case (.notification(let id), "DELETE"):
+      let request = try DeviceArguments.scheduled(
+        id, app: exchange.argument("app"), environment: exchange.argument("environment"))
+      guard key.maySend(for: request.app) else { throw .init(.forbidden(app: request.app)) }
+      return .cancel(request)
     case (.notification(let id), _): return .ask(.outcomes(id: try DeviceArguments.id(id), key))
     case (.invalidTokens, _), (.notifications, _), (.gorush, _):
       let page = try DeviceArguments.page { exchange.argument($0) }
@@ -123,11 +131,15 @@ final class DevicesAPI: APIPart {
         guard key.maySend(for: record.device.app) else {
           throw .init(.forbidden(app: record.device.app))
         }
-        try produce(record, device)
+        try produce(topic, key: record.key, record.value, device)
       case .remove(let removed):
         guard key.maySend(for: removed.app) else { throw .init(.forbidden(app: removed.app)) }
-        try produce(
-          DeviceRecord(device: removed, event: .removed(at: WallClock.milliseconds())), device)
+        let record = DeviceRecord(device: removed, event: .removed(at: WallClock.milliseconds()))
+        try produce(topic, key: record.key, record.value, device)
+      case .cancel(let request):
+        guard key.maySend(for: request.app) else { throw .init(.forbidden(app: request.app)) }
+        let record = ScheduleCancellation(at: WallClock.milliseconds(), by: "key \(key.name)")
+        try produce(schedule, key: request.bytes, record.value, device)
       }
     } catch {
       answer(device, error.problem.response)
@@ -149,14 +161,14 @@ final class DevicesAPI: APIPart {
   }
 
   private func produce(
-    _ record: DeviceRecord, _ device: DeviceExchange
+    _ topic: KafkaTopic, key: [UInt8], _ value: [UInt8], _ device: DeviceExchange
   ) throws(Admission.Failure) {
-    try produce([(record.key, record.value)], device)
+    try produce(topic, [(key, value)], device)
   }
 
   /// - Parameter records: at least one.
   private func produce(
-    _ records: [(key: [UInt8], value: [UInt8]?)], _ device: DeviceExchange
+    _ topic: KafkaTopic, _ records: [(key: [UInt8], value: [UInt8]?)], _ device: DeviceExchange
   ) throws(Admission.Failure) {
     open.insert(device)
     device.unacknowledged = records.count
@@ -165,7 +177,7 @@ final class DevicesAPI: APIPart {
         topic, key: record.key, value: record.value, tag: DeviceExchanges.tag(device.number))
       if case .queued = result { continue }
       _ = open.take(device.number)
-      throw .init(.unavailable("Kafka does not take registrations now"))
+      throw .init(.unavailable("Kafka does not take records now"))
     }
   }
 
@@ -178,6 +190,7 @@ final class DevicesAPI: APIPart {
     device.forgotten = devices.count
     do throws(Admission.Failure) {
       try produce(
+        topic,
         devices.map { identity in
           let key = DeviceKey(
             token: identity.token, app: identity.app, environment: identity.environment)

@@ -3,6 +3,7 @@ import APNS
 import Access
 import Bytes
 import Contract
+import EventLoop
 import JSON
 import Kafka
 import Records
@@ -47,12 +48,8 @@ final class ItemReader {
     isOnly: Bool
   ) -> Result<Void, Refusal> {
     do throws(RequestError) {
-      var request = try reader.read(bytes)
-      recordValue = bytes
-      if request.id.isEmpty {
-        recordValue = rewrite(bytes, id: newID(idempotencyKey, number, isOnly))
-        request = try reader.read(recordValue)
-      }
+      let request = try readNamed(bytes) { newID(idempotencyKey, number, isOnly) }
+      try request.checkSendAt(received: WallClock.milliseconds())
       return accept(request, key)
     } catch {
       let id = String(decoding: reader.refusedID, as: UTF8.self)
@@ -60,6 +57,21 @@ final class ItemReader {
         Refusal(
           problem: .malformed("\(error)", field: error.field?.name), id: id.isEmpty ? nil : id))
     }
+  }
+
+  /// Reads a request that is given an id if it has none: a scheduled one needs one.
+  private func readNamed(
+    _ bytes: UnsafeRawBufferPointer, _ id: () -> String
+  ) throws(RequestError) -> PushRequest {
+    do throws(RequestError) {
+      let request = try reader.read(bytes)
+      recordValue = bytes
+      if !request.id.isEmpty { return request }
+    } catch {
+      guard error.problem == .missingForSchedule else { throw error }
+    }
+    recordValue = rewrite(bytes, id: id())
+    return try reader.read(recordValue)
   }
 
   private func accept(_ request: PushRequest, _ key: APIKey) -> Result<Void, Refusal> {

@@ -22,6 +22,8 @@ enum IngestCounter: Int, CounterKey {
   case ineffectivePayloads
   /// Requests whose `traceparent` header is none, and was dropped.
   case invalidTraceParents
+  /// Requests handed to the schedule because their time had not come.
+  case scheduled
   /// Requests dropped from memory because their partition was taken away; the next owner has them.
   case handedBack
   /// Turns in which nothing was taken because Kafka or the readers were behind.

@@ -60,7 +60,12 @@ extension IngestLoop {
       request =
         source.topic == 0
         ? try reader.read(record.value) : try readForeign(record, source.topic)
-      encoder.begin(request, created: created, traceParent: traceParent)
+      if let sendAt = request.sendAt {
+        if try waits(request, until: sendAt, written: created) { return .scheduled }
+        encoder.begin(request, created: sendAt, traceParent: traceParent)
+      } else {
+        encoder.begin(request, created: created, traceParent: traceParent)
+      }
       naming.begin(
         request, topic: output.requestTopics[source.topic], partition: record.partition,
         offset: record.offset)
@@ -119,6 +124,7 @@ extension IngestLoop {
     case .refuse: refuse(refusal)
     case .broadcast: output.mayProduce() && broadcast()
     case .notify(let index): output.mayProduce() && notify(index)
+    case .schedule: output.mayProduce() && schedule()
     }
   }
 
@@ -147,6 +153,33 @@ extension IngestLoop {
   /// Hands the notification at hand to Kafka; false when it has to wait.
   private func produce(key: UnsafeRawBufferPointer) -> Bool {
     output.produce(output.topics.lanes[Int(request.lane.place)], key: key, value: encoder.value)
+  }
+
+  /// Whether a request waits for its time: as long as this clock, or that of whoever wrote its record, says that it has
+  /// not come. So no wrong clock alone sends it early.
+  ///
+  /// - Parameter written: when its record was written, in milliseconds since the epoch.
+  private func waits(
+    _ request: PushRequest, until sendAt: Int64, written: Int64
+  ) throws(RequestError) -> Bool {
+    try request.checkSendAt(received: written)
+    return SendTime.waits(sendAt, written: written, now: takenAt)
+  }
+
+  /// Hands the request at hand to the schedule; false when it has to wait.
+  private func schedule() -> Bool {
+    let record = batch[position]
+    let released = record.headerBytes(named: "scheduled").flatMap { ScheduledRequest.accepted($0) }
+    let entry = ScheduledRequest(
+      due: request.sendAt ?? takenAt, accepted: released ?? output.machine.created,
+      handedBackAt: released == nil ? nil : takenAt)
+    scratch.removeAll()
+    let key = ScheduleKey.append(request, to: &scratch)
+    entry.append(to: &scratch, traceParent: traceParent, request: record.value)
+    let bytes = scratch.bytes
+    return output.produce(
+      output.topics.schedule, key: UnsafeRawBufferPointer(rebasing: bytes[..<key]),
+      value: UnsafeRawBufferPointer(rebasing: bytes[key...]), as: .scheduled)
   }
 
   // MARK: What does not become a notification
@@ -193,9 +226,9 @@ extension IngestLoop {
     line.app = app
     line.created = max(batch[position].timestamp, 0)
     if !traceParent.isEmpty {
-      refusedFields.removeAll()
-      CarriedFields.append(.traceParent, traceParent, to: &refusedFields)
-      line.carried = CarriedFields(UnsafeRawBufferPointer(rebasing: refusedFields.bytes[1...]))
+      scratch.removeAll()
+      CarriedFields.append(.traceParent, traceParent, to: &scratch)
+      line.carried = CarriedFields(UnsafeRawBufferPointer(rebasing: scratch.bytes[1...]))
     }
     add(line, letter)
     return true

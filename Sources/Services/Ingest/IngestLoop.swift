@@ -40,8 +40,8 @@ final class IngestLoop {
   var request = PushRequest()
   /// The `traceparent` of the request at hand, in its record; empty without one.
   var traceParent = UnsafeRawBufferPointer(start: nil, count: 0)
-  /// The keyed fields that a refused request carries to its receipt.
-  var refusedFields = ByteBuffer()
+  /// The keyed fields that a refused request carries to its receipt, or the record of a scheduled one.
+  var scratch = ByteBuffer()
   /// Why the request at hand is refused, if it is.
   var refusal = RequestError(nil, .empty)
   var encoder = EnvelopeEncoder()

@@ -27,6 +27,9 @@ public enum IngestMetrics {
     "martlet_ingest_invalid_traceparents_total", .counter,
     "Requests whose traceparent header is not one of version 00; it was dropped, and the request went on."
   )
+  static let scheduled = Metric(
+    "martlet_ingest_requests_scheduled_total", .counter,
+    "Requests handed to martlet-scheduler because their send_at had not come.")
   static let handedBack = Metric(
     "martlet_ingest_handed_back_total", .counter,
     "Requests dropped from memory because their partition was revoked; the next owner takes them.")
@@ -48,7 +51,7 @@ public enum IngestMetrics {
 
   public static let all = [
     requests, tokens, badRequests, tooLarge, unusualTokens, ineffectivePayloads,
-    invalidTraceParents, handedBack, blocked,
+    invalidTraceParents, scheduled, handedBack, blocked,
     inFlight, backlog, invalidTokens, partitions,
   ]
 }
@@ -65,6 +68,7 @@ extension IngestCounter {
     case .unusualTokens: MetricSeries(IngestMetrics.unusualTokens)
     case .ineffectivePayloads: MetricSeries(IngestMetrics.ineffectivePayloads)
     case .invalidTraceParents: MetricSeries(IngestMetrics.invalidTraceParents)
+    case .scheduled: MetricSeries(IngestMetrics.scheduled)
     case .handedBack: MetricSeries(IngestMetrics.handedBack)
     case .blocked: MetricSeries(IngestMetrics.blocked)
     case .inFlight: MetricSeries(IngestMetrics.inFlight)

@@ -20,6 +20,7 @@ final class IngestOutput {
     let lanes: [KafkaTopic]
     let receipts: KafkaTopic
     let deadLetters: KafkaTopic
+    let schedule: KafkaTopic
 
     init(_ producer: KafkaProducer, _ names: TopicNames) throws(KafkaError) {
       lanes = try names.notifications.map { name throws(KafkaError) in
@@ -27,6 +28,7 @@ final class IngestOutput {
       }
       receipts = try producer.topic(known: names.receipts)
       deadLetters = try producer.topic(known: names.deadLetters)
+      schedule = try producer.topic(known: names.schedule)
     }
   }
 
@@ -115,19 +117,22 @@ final class IngestOutput {
   }
 
   /// Hands a notification of the request at hand to Kafka; false when it has to wait.
+  ///
+  /// - Parameter counter: counts it; another one for a record of the schedule.
   func produce(
-    _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer
+    _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
+    as counter: IngestCounter = .notifications
   ) -> Bool {
     let tag = RecordTag(.ofRequest, slot: machine.slot)
     switch producer.produce(topic, key: key, value: value, tag: tag.number) {
     case .queued:
-      counters.add(.notifications)
+      counters.add(counter)
       credit -= key.count + value.count
       machine.expect()
       return true
     case .full: return false
     case .refused(let error) where error.isOfSize:
-      counters.add(.notifications)
+      counters.add(counter)
       takeBack(topic, key: key, value: value, error)
       return true
     case .refused(let error):

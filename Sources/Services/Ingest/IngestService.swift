@@ -32,7 +32,10 @@ public enum IngestService: Service {
   ) throws(ServiceFailure) {
     let names = settings.names
     let rights = KafkaRights(of: .ingest, names, reading: settings.pusherTopics.map(\.name))
-    guard let cluster = try ClusterView.wait(settings.kafka, rights, of: names, context) else {
+    guard
+      let cluster = try ClusterView.wait(
+        settings.kafka, rights, optional: [names.schedule], of: names, context)
+    else {
       return
     }
     try IngestLoop(settings, context, names, cluster).run()

@@ -19,6 +19,7 @@ public enum MartletCommand {
       TokensShowCommand.self, TokensListCommand.self, TokensExportCommand.self,
       TokensImportCommand.self, TokensReviveCommand.self,
       TokensWavesCommand.self, TokensReleaseCommand.self, TokensRejectCommand.self,
+      ScheduleListCommand.self, ScheduleShowCommand.self, ScheduleCancelCommand.self,
       DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
       PlanCommand.self,
       CompletionCommand.self,

@@ -63,12 +63,16 @@ public struct GroupMember: ~Copyable {
   /// - Parameters:
   ///   - now: monotonic milliseconds.
   ///   - isIdle: nothing that was taken is unfinished.
-  public mutating func next(now: UInt64, isIdle: Bool) -> Task? {
+  ///   - startsOver: whether a partition is read from its first record, given the group's offset: for a service that keeps
+  ///     a view of the topic and lacks what the group has committed. nil for the others.
+  public mutating func next(
+    now: UInt64, isIdle: Bool, startsOver: ((TopicPartition, Int64?) -> Bool)? = nil
+  ) -> Task? {
     closeQueues()
     while let task = session.next(now: now, isIdle: isIdle) {
       switch task {
       case .assigned(let assignment):
-        if begin(assignment, now) { return .begun(assignment.partitions) }
+        if begin(assignment, now, startsOver) { return .begun(assignment.partitions) }
       case .drain:
         mustCloseQueues = true
         return .drain
@@ -84,12 +88,20 @@ public struct GroupMember: ~Copyable {
   public mutating func fail() { session.fail() }
 
   private mutating func begin(
-    _ assignment: GroupAssignment<TopicPartition>, _ now: UInt64
+    _ assignment: GroupAssignment<TopicPartition>, _ now: UInt64,
+    _ startsOver: ((TopicPartition, Int64?) -> Bool)?
   ) -> Bool {
+    var again = assignment.atFirstRecord
+    if let startsOver {
+      guard let committed = session.committed(assignment, now: now) else { return false }
+      for offset in committed where startsOver(offset.partition, offset.offset) {
+        again.insert(offset.partition)
+      }
+    }
     queues = assignment.partitions.map { session.client.openQueue($0, wakeup: wakeup) }
     // The consumer looks the committed offsets up, as often as the coordinator needs to be asked.
     let starts = assignment.partitions.map {
-      GroupStart($0, atFirstRecord: assignment.atFirstRecord.contains($0))
+      GroupStart($0, atFirstRecord: again.contains($0))
     }
     let sources = assignment.partitions.map { source($0) }
     guard session.begin(starts, sources: sources, now: now) else {

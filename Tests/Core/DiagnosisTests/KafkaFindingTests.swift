@@ -231,7 +231,7 @@ import Testing
       #expect(operations(program, "push.invalid-tokens").contains(.write) == (program == .feedback))
       #expect(
         operations(program, "push.requests").contains(.write)
-          == (program == .api || program == .canary))
+          == (program == .api || program == .canary || program == .scheduler))
       #expect(operations(program, "push.devices").contains(.write) == (program == .api))
     }
   }

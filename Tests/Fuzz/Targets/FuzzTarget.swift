@@ -30,7 +30,7 @@ struct FuzzTarget {
       httpRequest(),
       // Settings, and the files that they name.
       properties(), settings(), forms(), proxy(), credentials(), certificates(), certificate(),
-      keyFile(), pemFile(), subscriptions(),
+      keyFile(), pemFile(), subscriptions(), schedule(),
     ] + tokenFiles()
   }
 

@@ -99,9 +99,26 @@ import Testing
       case "controls":
         let isPaused = try JSONDocument(record.value ?? "").root["paused"]?.bool
         #expect(isPaused != nil && ControlRecord.isPaused(bytes) == isPaused, "\(words)")
+      case "schedule": try checkSchedule(bytes, record, words)
       case "dead-letters": checkDeadLetter(record, words)
       default: Issue.record("\(words): no reader")
       }
+    }
+  }
+
+  private func checkSchedule(
+    _ bytes: UnsafeRawBufferPointer, _ record: RecordFixture, _ words: String
+  ) throws {
+    #expect(record.key.flatMap { ScheduleKey($0) } != nil, "\(words)")
+    switch try ScheduleRecord(bytes) {
+    case .cancellation(let cancellation):
+      #expect(String(decoding: cancellation.value, as: UTF8.self) == record.value, "\(words)")
+    case .request(let request):
+      var again = ByteBuffer()
+      Array(request.traceParent.utf8).withUnsafeBytes {
+        request.append(to: &again, traceParent: $0, request: ScheduleRecord.request(in: bytes))
+      }
+      #expect(String(decoding: again.bytes, as: UTF8.self) == record.value, "\(words)")
     }
   }
 

@@ -57,7 +57,7 @@ struct RecordFixture: Equatable {
 /// A record of each kind, as this version writes it.
 enum WrittenRecords {
   static let all: [RecordFixture] =
-    requests + notifications + receipts + tokens + credentials + controls + deadLetters
+    requests + notifications + receipts + tokens + credentials + controls + schedule + deadLetters
 
   private static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
   private static let id = "0c8e2c5c-5c43-5d5e-8a1e-6c1b0f0b7f6a"
@@ -73,6 +73,10 @@ enum WrittenRecords {
       #""id":"order-\u00e9","environment":"sandbox","token":"\#(token)","type":"alert","topic":"com.example.app","payload":{"aps":{"alert":{"title":"x"},"badge":1},"own":[1, 2]},"priority":5,"expiration":1900000000,"collapse_id":"specials","lane":"bulk","headers":{"apns-new-thing":"on"},"data":{"order":"8812"},"apns_id":"\#(id)""#
     ),
     ("several tokens", #""tokens":["\#(token)","ab"],"payload":{"aps":{"badge":0}}"#),
+    (
+      "a time",
+      #""id":"order-1","token":"\#(token)","payload":{"aps":{"badge":0}},"send_at":"2026-11-18T11:26:40+01:00""#
+    ),
     ("a life in seconds", #""token":"\#(token)","payload":{"aps":{"badge":0}},"expires_in":60"#),
     (
       "a broadcast",
@@ -242,6 +246,15 @@ enum WrittenRecords {
     ("an app is resumed", "com.example.app:production", pause("false")),
     ("a tombstone", "lane:bulk", nil),
   ].map { RecordFixture("controls", $0, key: $1, value: $2) }
+
+  private static let schedule: [RecordFixture] = [
+    ("a request waits", "S1\t1795000600000\t\(created)\t\t\(trace)\n\(scheduled)"),
+    ("a request was handed back", "S1\t1795000600000\t\(created)\t1795000500000\t\n\(scheduled)"),
+    ("a request is cancelled", "C1\t\(created)\tann@ops1\n"), ("a tombstone", nil),
+  ].map { RecordFixture("schedule", $0, key: "com.example.app:production:order-1", value: $1) }
+
+  private static let scheduled =
+    #"{"app":"com.example.app","id":"order-1","token":"\#(token)","payload":{"aps":{"alert":"x"}},"send_at":1795000600}"#
 
   private static func pause(_ flag: String) -> String {
     #"{"paused":\#(flag),"at":\#(created),"by":"ann@ops1","reason":"wrong text"}"#

@@ -28,7 +28,7 @@ final class APIFixture {
   init(
     _ flags: [String] = [], keys: String? = nil, _ change: (inout APISettings) -> Void = { _ in }
   ) throws {
-    kafka = try KafkaFixture(topics: [("requests", 4), ("devices", 1)])
+    kafka = try KafkaFixture(topics: [("requests", 4), ("devices", 1), ("schedule", 1)])
     let file = folder.file("keys")
     try File.write(file, Array((keys ?? Self.keys).utf8))
     let table = CommonSettings.table(of: APIService.self)

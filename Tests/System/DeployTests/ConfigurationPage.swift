@@ -5,6 +5,7 @@ import GatewaySimulator
 import Ingest
 import LabCommand
 import OperatorCommand
+import Scheduler
 import Sender
 import ServiceKit
 import Settings
@@ -20,6 +21,7 @@ enum ConfigurationPage {
     (FeedbackService.name, CommonSettings.table(of: FeedbackService.self)),
     (APIService.name, CommonSettings.table(of: APIService.self)),
     (WebhookService.name, CommonSettings.table(of: WebhookService.self)),
+    (SchedulerService.name, CommonSettings.table(of: SchedulerService.self)),
   ]
 
   static var text: String {

@@ -21,7 +21,7 @@ import Testing
     (#"docker/Dockerfile(\.dockerignore)?"#, "ImageTests, deploy/docker/test"),
     (#"docker/test"#, "scripts/test --full"),
     (
-      #"kubernetes/(kustomization|namespace|settings|topics|api|ingest|signer|sender|feedback|webhooks|canary|network)\.yaml"#,
+      #"kubernetes/(kustomization|namespace|settings|topics|api|ingest|signer|sender|feedback|webhooks|scheduler|canary|network)\.yaml"#,
       "KubernetesTests"
     ),
     (#"kubernetes/scaling(-tests)?\.yaml"#, "ScalingTests"),

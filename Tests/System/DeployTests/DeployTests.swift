@@ -5,6 +5,7 @@ import Contract
 import Feedback
 import Ingest
 import OperatorCommand
+import Scheduler
 import Sender
 import Settings
 import Signer
@@ -29,7 +30,7 @@ import WebhookDelivery
   private static let all =
     programs + [
       ("canary", CanaryCommand.table), ("api", APISettings.table),
-      ("webhooks", WebhookSettings.table),
+      ("webhooks", WebhookSettings.table), ("scheduler", SchedulerSettings.table),
     ]
 
   private func text(_ path: String) throws -> String {
@@ -49,7 +50,7 @@ import WebhookDelivery
     let units = [
       "martlet-ingest.service", "martlet-signer.service", "martlet-sender@.service",
       "martlet-feedback.service", "martlet-canary.service", "martlet-api.service",
-      "martlet-webhooks.service",
+      "martlet-webhooks.service", "martlet-scheduler.service",
     ]
     for (unit, program) in zip(units, Self.all) {
       let lines = try text("systemd/\(unit)").split(separator: "\n")

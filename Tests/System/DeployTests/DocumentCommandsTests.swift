@@ -15,7 +15,7 @@ import Testing
   private static let documents = [
     "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/producing.md", "docs/going-live.md",
     "docs/install.md", "docs/kafka.md", "docs/runbook.md", "docs/faq.md", "docs/README.md",
-    "SECURITY.md", "docs/webhooks.md",
+    "SECURITY.md", "docs/webhooks.md", "docs/scheduling.md",
     "docs/operations.md", "docs/records.md", "docs/promises.md", "docs/dispatch.md",
     "docs/performance.md", "docs/chaos.md", "docs/simulator.md", "docs/faults.md",
     "docs/migrating.md", "docs/walkthrough.md", "docs/api.md",

@@ -13,7 +13,7 @@ import Testing
   }
 
   private static let programs: [KafkaUser] = [
-    .ingest, .sender, .feedback, .signer, .api, .webhooks, .canary,
+    .ingest, .sender, .feedback, .signer, .api, .webhooks, .scheduler, .canary,
   ]
 
   @Test func `the commands grant the rights of the table, and nothing else`() throws {

@@ -7,7 +7,7 @@ enum LogEventsPage {
     ("API", "`martlet-api`"), ("Ingest", "`martlet-ingest`"), ("Signer", "`martlet-signer`"),
     ("Sender", "`martlet-sender`"),
     ("Feedback", "`martlet-feedback`"), ("GatewaySimulator", "`apns-simulator`"),
-    ("WebhookDelivery", "`martlet-webhooks`"),
+    ("WebhookDelivery", "`martlet-webhooks`"), ("Scheduler", "`martlet-scheduler`"),
     ("OperatorCommand", "`martlet`"), ("LabCommand", "`martlet-lab`"),
     ("ChaosSuite", "`martlet-chaos`"),
   ]

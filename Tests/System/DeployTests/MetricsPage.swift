@@ -5,6 +5,7 @@ import GatewaySimulator
 import Ingest
 import LabCommand
 import OperatorCommand
+import Scheduler
 import Sender
 import ServiceKit
 import Signer
@@ -20,7 +21,7 @@ enum MetricsPage {
     ("`martlet-sender`", SenderMetrics.all), ("`martlet-feedback`", FeedbackMetrics.all),
     ("`apns-simulator`", SimulatorMetrics.all), ("`martlet broker`", BrokerMetrics.all),
     ("`martlet canary`", CanaryMetrics.all), ("`martlet-api`", APIMetrics.all),
-    ("`martlet-webhooks`", WebhookMetrics.all),
+    ("`martlet-webhooks`", WebhookMetrics.all), ("`martlet-scheduler`", SchedulerMetrics.all),
   ]
 
   /// The names of metrics in an expression that no program declares.

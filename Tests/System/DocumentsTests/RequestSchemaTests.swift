@@ -53,6 +53,8 @@ import Testing
     .string(String(repeating: "a", count: 65)), .string(String(repeating: "a", count: 129)),
     .string(String(repeating: "a", count: 512)), .string(String(repeating: "a", count: 514)),
     [], ["ab"], ["ab", "cd"], ["ab", "zz"], [1], ["ab", nil],
+    999_999_999, "2026-12-24T18:00:00+01:00", "2026-12-24T18:00:00.5Z",
+    "2026-12-24T24:00:00Z", "2026-12-24",
     [:], ["id": "x"], ["id": ""], ["id": 1], ["critical": 1], ["critical": 2], ["critical": nil],
     ["critical": 0, "name": 1], ["critical": 1, "volume": 2], ["critical": 1, "volume": 0.25],
     ["title": "x"], ["apns-x": "y"], ["apns-X": "y"], ["apns-topic": "y"], ["apns-x": 1],
@@ -64,6 +66,7 @@ import Testing
   private static let places = [
     "app", "token", "tokens", "channel", "payload", "id", "environment", "type", "priority",
     "expiration", "expires_in", "collapse_id", "headers", "data", "lane", "apns_id", "colour",
+    "send_at",
     "headers.apns-x", "data.x", "payload.aps",
     "payload.mdm", "payload.own", "payload.aps.alert", "payload.aps.badge", "payload.aps.sound",
     "payload.aps.sound.critical", "payload.aps.sound.volume", "payload.aps.content-available",
@@ -83,6 +86,7 @@ import Testing
     }
     let activity = payloads[9].payload
     for more in [
+      #""token":"abcd","id":"r","send_at":1000000000,"payload":{"aps":{"alert":"x"}}"#,
       #""token":"abcd","payload":{"aps":{"alert":"x"}}"#,
       #""token":"abcd","apns_id":"0c8e2c5c-5c43-5d5e-8a1e-6c1b0f0b7f6a","payload":{"aps":{"badge":0}}"#,
       #""token":"abcd","expiration":1900000000,"expires_in":null,"payload":{"aps":{"badge":0}}"#,
@@ -123,6 +127,8 @@ import Testing
       start + #","collapse_id":"\#(umlauts)"}"#, start + #","id":"a","id":"b"}"#,
       start + #","headers":{"apns-x":"\#(half)","apns-y":"\#(half)"}}"#,
       start + #","data":{"x":"\#(half)","y":"\#(half)","z":"\#(half)"}}"#,
+      start + #","id":"r","send_at":"2026-02-30T00:00:00Z"}"#,
+      start + #","id":"r","send_at":1900000000,"expiration":1900000000}"#,
       start + #","data":{"x":"y","x":"z"}}"#, start + #","headers":{"apns-x":"y","apns-x":"z"}}"#,
       #"{"app":"a.b","token":"abcd","payload":{"aps":{"alert":"\#(long)"}}}"#,
       #"{"app":"a.b","token":"abcd","payload":{"aps":{"badge":1,"badge":2}}}"#,

@@ -97,7 +97,8 @@ import Testing
   @Test func `each right of each program, at its start and while it works`() throws {
     // Topics come into being when somebody asks for them by name.
     for topic in rig.names.all { try rig.produce(topic.name, 0..<1) { _ in ("", "x") } }
-    let places = try [KafkaUser.ingest, .feedback, .api, .webhooks, .signer, .sender].map(start)
+    let places = try [KafkaUser.ingest, .feedback, .api, .webhooks, .signer, .sender, .scheduler]
+      .map(start)
     defer { for place in places { place.proxy.close() } }
     for place in places { try expectNamed(place, "at the start", since: 0) }
     for place in places { place.grantAll() }

@@ -13,9 +13,11 @@ public struct FanOut: Sendable {
     case broadcast
     /// The notification of the token at this index.
     case notify(Int)
+    /// The record of the schedule: the request's time has not come.
+    case schedule
   }
 
-  private enum Kind { case refusal, broadcast, tokens }
+  private enum Kind { case refusal, broadcast, tokens, scheduled }
 
   private let kind: Kind
   private let count: Int
@@ -27,6 +29,7 @@ public struct FanOut: Sendable {
 
   public static let refusal = FanOut(.refusal, 1)
   public static let broadcast = FanOut(.broadcast, 1)
+  public static let scheduled = FanOut(.scheduled, 1)
   /// - Parameter count: tokens of the request, 0 or more.
   public static func tokens(_ count: Int) -> FanOut { FanOut(.tokens, count) }
 
@@ -37,6 +40,7 @@ public struct FanOut: Sendable {
     case .refusal: return .refuse
     case .broadcast: return .broadcast
     case .tokens: return .notify(position)
+    case .scheduled: return .schedule
     }
   }
 

@@ -17,6 +17,8 @@ public struct IngestMachine: ~Copyable, Sendable {
   public var isFull: Bool { table.isFull }
   /// When the oldest request was made; nil without one. Looks at every slot.
   public var oldest: Int64? { table.oldest }
+  /// When the request at hand was made, in milliseconds since the epoch.
+  public var created: Int64 { table.entry(slot).created }
   /// Whether a request is at hand.
   public var isMaking: Bool { walk != nil }
 

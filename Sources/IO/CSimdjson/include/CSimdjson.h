@@ -63,6 +63,7 @@ enum {
   MARTLET_FIELD_EXPIRES_IN,
   MARTLET_FIELD_HEADERS,
   MARTLET_FIELD_DATA,
+  MARTLET_FIELD_SEND_AT,
   MARTLET_FIELD_COUNT,
 };
 
@@ -161,6 +162,7 @@ typedef struct {
   int64_t priority;
   int64_t expiration;
   int64_t expires_in;
+  int64_t send_at;  // if it is a number; else its text
 } martlet_request;
 
 // `carried` has the names of the fields of requests whose text is only carried, with commas between them: no more than

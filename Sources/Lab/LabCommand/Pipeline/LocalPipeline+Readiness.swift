@@ -6,7 +6,8 @@ import ServiceKit
 extension LocalPipeline {
   /// The processes that work in a group, or stand by in one, and the HTTP API.
   private var members: [String] {
-    ["signer", "feedback"] + senderNames + ["ingest"] + (plan.hasAPI ? ["api"] : [])
+    ["signer", "feedback"] + senderNames + ["ingest"] + (plan.hasScheduler ? ["scheduler"] : [])
+      + (plan.hasAPI ? ["api"] : [])
       + (plan.subscriptions == nil ? [] : ["webhooks"])
   }
 

@@ -37,6 +37,8 @@ public final class LocalPipeline {
     public var hasConsole = false
     /// True if requests are taken over HTTP.
     public var hasAPI = false
+    /// True if requests may have a time.
+    public var hasScheduler = false
     /// The file of subscriptions to webhooks, if there are any.
     public var subscriptions: String?
     /// A file in the format of /etc/hosts: senders know the gateways as `localhost`, and it says where that is.
@@ -85,6 +87,7 @@ public final class LocalPipeline {
   /// A properties file with which `martlet channels` finds the simulator.
   public var channelSettings: String { "\(plan.folder)/channels.properties" }
   public var database: String { "\(plan.folder)/tokens.db" }
+  public var scheduleDatabase: String { "\(plan.folder)/schedule.db" }
   /// The file that has every address for scripts, as long as the pipeline runs. That of a process's status pages comes
   /// when the process is ready.
   public var addressesFile: String { "\(plan.folder)/addresses.json" }
@@ -216,6 +219,7 @@ public final class LocalPipeline {
     try startFeedback("feedback", database: database)
     for name in senderNames { try startSender(name) }
     try startProgram("ingest", "martlet-ingest", common, stage: 4)
+    if plan.hasScheduler { try startScheduler("scheduler", database: scheduleDatabase) }
     if plan.hasAPI { try startAPI() }
     if let file = plan.subscriptions {
       try startProgram(
@@ -287,6 +291,11 @@ public final class LocalPipeline {
   /// had.
   public func startFeedback(_ name: String, database: String) throws {
     try startProgram(name, "martlet-feedback", common + ["--database", database], stage: 2)
+  }
+
+  /// Starts a scheduler under a name that no other has had.
+  public func startScheduler(_ name: String, database: String) throws {
+    try startProgram(name, "martlet-scheduler", common + ["--database", database], stage: 2)
   }
 
   private func startProgram(

@@ -122,6 +122,7 @@ public enum UpCommand: Service {
     plan.logLimit = logLimit
     plan.hasConsole = true
     plan.hasAPI = true
+    plan.hasScheduler = true
     plan.subscriptions = settings.subscriptions
     return plan
   }

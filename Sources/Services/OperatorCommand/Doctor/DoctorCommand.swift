@@ -36,7 +36,7 @@ public enum DoctorCommand: Service {
     "Checks settings, keys, certificates, the clock, Kafka and the gateways as each program would meet them, and says"
     + " what to do about what is wrong: runs each installed program with --check and its file of the settings folder"
     + " (ingest.properties, sender.properties, signer.properties, feedback.properties, and if they are there"
-    + " api.properties, webhooks.properties and canary.properties). Changes nothing. Exits with status 1 if there is an error."
+    + " api.properties, webhooks.properties, scheduler.properties and canary.properties). Changes nothing. Exits with status 1 if there is an error."
   public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 

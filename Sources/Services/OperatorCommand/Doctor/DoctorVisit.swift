@@ -20,7 +20,7 @@ struct DoctorVisit: Sendable {
 
   static let programs = ["ingest", "sender", "signer", "feedback"]
   /// A deployment may do without these: they are checked if they have a settings file.
-  static let optional = ["api", "webhooks", "canary"]
+  static let optional = ["api", "webhooks", "scheduler", "canary"]
 
   /// Every program, as far as there is something to check it with.
   static func all(_ settings: DoctorCommand.Settings) -> [DoctorVisit] {
@@ -54,12 +54,14 @@ struct DoctorVisit: Sendable {
           .settings, path, "does not exist: martlet-\(program) is not set up and was not checked",
           remedy: "make it if the deployment has martlet-\(program); else remove \(file)"))
     }
-    if program == "feedback", let path = settings["database"], isBeforeFirstStart(path) {
+    if ["feedback", "scheduler"].contains(program), let path = settings["database"],
+      isBeforeFirstStart(path)
+    {
       return DoctorVisit(
         program: program, arguments: arguments + defaults(program),
         note: .warning(
           .settings, path,
-          "its folder does not exist: martlet-feedback was checked without its database",
+          "its folder does not exist: martlet-\(program) was checked without its database",
           remedy: "nothing under systemd, which makes the folder at the first start; else make it"))
     }
     return DoctorVisit(program: program, arguments: arguments, note: nil)

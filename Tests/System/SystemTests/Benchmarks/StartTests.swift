@@ -8,7 +8,7 @@ import Testing
 @Suite struct StartTests {
   @Test(arguments: [
     "martlet", "martlet-api", "martlet-feedback", "martlet-ingest", "martlet-sender",
-    "martlet-signer", "martlet-webhooks", "apns-simulator", "martlet-lab",
+    "martlet-signer", "martlet-webhooks", "martlet-scheduler", "apns-simulator", "martlet-lab",
   ])
   func `a program starts within 200 ms of CPU`(name: String) throws {
     let folder = TemporaryFolder()

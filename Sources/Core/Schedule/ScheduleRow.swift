@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The state of one key of the schedule as the database has it: the record that counts. Times are milliseconds since the
+/// epoch.
+public struct ScheduleRow: Equatable, Sendable {
+  /// The record's offset.
+  public var offset: Int64
+  /// When the request is released, or the cancellation removed.
+  public var due: Int64
+  /// When the request was written, or cancelled.
+  public var at: Int64
+  public var isCancellation: Bool
+  /// `identity(of:)` of the record's value.
+  public var identity: Int64
+
+  public init(offset: Int64, due: Int64, at: Int64, isCancellation: Bool, identity: Int64) {
+    (self.offset, self.due, self.at) = (offset, due, at)
+    self.isCancellation = isCancellation
+    self.identity = identity
+  }
+
+  /// Tells one value of a key from another, also on a copy of the topic, where it has another offset: FNV-1a, 64 bits.
+  public static func identity(of value: some Sequence<UInt8>) -> Int64 {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in value { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    return Int64(bitPattern: hash)
+  }
+}
+
+/// The meaning of one record of the schedule for its key.
+public enum ScheduleChange: Equatable, Sendable {
+  case request(due: Int64, accepted: Int64, identity: Int64)
+  case cancellation(at: Int64, identity: Int64)
+  /// A tombstone: what the key has ends, whatever it is, or only the value with this identity.
+  case end(of: Int64?)
+
+  /// For how long a cancellation stays, in milliseconds: a request that was written before it may arrive after it, when
+  /// ingest was behind. As long as requests are kept.
+  public static let cancellationKept: Int64 = 86_400_000
+
+  /// The consequence of a record.
+  public enum Verdict: Equatable, Sendable {
+    /// The record is the one that counts.
+    case store(ScheduleRow)
+    /// Nothing counts any more.
+    case remove
+    /// What counts stands before this record on the topic, where compaction would drop it: write it again.
+    case restore
+    /// Known already, or of no consequence.
+    case ignore
+  }
+
+  /// Decides what a record means.
+  ///
+  /// - Parameters:
+  ///   - offset: the record's.
+  ///   - row: what counts until now; nil for nothing.
+  public func verdict(at offset: Int64, over row: ScheduleRow?) -> Verdict {
+    // Read again after a crash.
+    if let row, offset <= row.offset { return .ignore }
+    switch self {
+    case .end(let identity):
+      guard let row else { return .ignore }
+      return row.identity == identity ?? row.identity ? .remove : .restore
+    case .cancellation(let at, let identity):
+      return .store(
+        ScheduleRow(
+          offset: offset, due: at + Self.cancellationKept, at: at, isCancellation: true,
+          identity: identity))
+    case .request(let due, let accepted, let identity):
+      if let row, row.isCancellation, accepted <= row.at { return .restore }
+      return .store(
+        ScheduleRow(
+          offset: offset, due: due, at: accepted, isCancellation: false, identity: identity))
+    }
+  }
+}
+
+/// Rules of the view that the database keeps of the schedule's topic.
+public enum ScheduleView {
+  /// Whether the database has all that the group has committed of a partition. If not, it is another one, or an older
+  /// one, and the partition is read again from its first record.
+  ///
+  /// - Parameters:
+  ///   - position: the next offset that it has not taken; nil if it has nothing of the partition.
+  ///   - committed: the group's; nil for none, or where the log is another one than was read.
+  public static func isComplete(position: Int64?, committed: Int64?) -> Bool {
+    guard let position, let committed else { return false }
+    return position >= committed
+  }
+
+  /// When a request is released. One that ingest has handed back waits for as long as ingest's clock says that it is
+  /// early, at least a second and at most five minutes: then it is tried again.
+  ///
+  /// - Parameters:
+  ///   - handedBackAt: ingest's clock when it did; nil for a request that was not released yet.
+  ///   - now: this process's clock.
+  ///   - isCaughtUp: whether the record was written just now. An older one has waited already.
+  public static func release(
+    due: Int64, handedBackAt: Int64?, now: Int64, isCaughtUp: Bool
+  ) -> Int64 {
+    guard let handedBackAt, isCaughtUp else { return due }
+    return max(due, now + min(max(due - handedBackAt, 1_000), 300_000))
+  }
+}

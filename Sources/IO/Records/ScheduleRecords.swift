@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import APNS
+public import Bytes
+internal import Contract
+
+/// The key of a record of `push.schedule`: `<app>:<environment>:<id>`. A scheduled request is found, replaced and
+/// cancelled by it.
+public struct ScheduleKey: Hashable, Sendable, CustomStringConvertible {
+  public let app: String
+  public let environment: Environment
+  /// The request's id, unescaped.
+  public let id: String
+
+  public init(app: String, environment: Environment, id: String) {
+    (self.app, self.environment, self.id) = (app, environment, id)
+  }
+
+  /// The key that a text spells; nil if it is none.
+  public init?(_ text: String) {
+    let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+    guard parts.count == 3, let environment = Environment(String(parts[1])), !parts[2].isEmpty,
+      (try? RequestRules.checkName(Array(parts[0].utf8).span, .app)) != nil
+    else { return nil }
+    self.init(app: String(parts[0]), environment: environment, id: String(parts[2]))
+  }
+
+  public var description: String { "\(app):\(environment):\(id)" }
+  public var bytes: [UInt8] { Array(description.utf8) }
+
+  /// Appends the key of a request, and returns its bytes.
+  public static func append(_ request: borrowing PushRequest, to buffer: inout ByteBuffer) -> Int {
+    let start = buffer.count
+    buffer.append(request.app)
+    buffer.append(UInt8(ascii: ":"))
+    buffer.append(request.environment.name)
+    buffer.append(UInt8(ascii: ":"))
+    buffer.append(request.id)
+    return buffer.count - start
+  }
+}
+
+/// The line with which a scheduled request begins on `push.schedule`: `S1`, when it is due, when it was accepted, when
+/// ingest handed it back, and its `traceparent`, with tabs between them. A newline and the request's JSON follow, byte
+/// for byte. Times are milliseconds since the epoch.
+public struct ScheduledRequest: Equatable, Sendable {
+  /// The header of a released request that carries `accepted`.
+  public static let header = "scheduled"
+
+  public var due: Int64
+  /// When the request was written; a cancellation that is not older concerns it.
+  public var accepted: Int64
+  /// Ingest's clock when it handed a released request back because its time had not come; nil for all others.
+  public var handedBackAt: Int64?
+  public var traceParent = ""
+
+  public init(due: Int64, accepted: Int64, handedBackAt: Int64?) {
+    (self.due, self.accepted, self.handedBackAt) = (due, accepted, handedBackAt)
+  }
+
+  /// The time in the header of a released request; nil if it is none.
+  public static func accepted(_ header: UnsafeRawBufferPointer) -> Int64? {
+    ScheduleRecord.time(String(decoding: header, as: UTF8.self))
+  }
+
+  /// Appends the record's value.
+  public func append(
+    to buffer: inout ByteBuffer, traceParent: UnsafeRawBufferPointer,
+    request: UnsafeRawBufferPointer
+  ) {
+    buffer.append("S1\t")
+    buffer.append(decimal: due)
+    buffer.append(UInt8(ascii: "\t"))
+    buffer.append(decimal: accepted)
+    buffer.append(UInt8(ascii: "\t"))
+    if let handedBackAt { buffer.append(decimal: handedBackAt) }
+    buffer.append(UInt8(ascii: "\t"))
+    buffer.append(traceParent)
+    buffer.append(UInt8(ascii: "\n"))
+    buffer.append(request)
+  }
+}
+
+/// A cancellation on `push.schedule`: the line `C1`, when, and by whom. It stays for a while, for requests that were
+/// written before it and arrive after it.
+public struct ScheduleCancellation: Equatable, Sendable {
+  /// In milliseconds since the epoch.
+  public let at: Int64
+  /// An API key's name, or a user and host.
+  public let by: String
+
+  public init(at: Int64, by: String) { (self.at, self.by) = (at, by) }
+
+  /// The record's value.
+  public var value: [UInt8] {
+    let name = by.map { $0.isNewline || $0 == "\t" ? " " : $0 }
+    return Array("C1\t\(at)\t\(String(name))\n".utf8)
+  }
+}
+
+/// The value of a record of `push.schedule`, which anybody may have written.
+public enum ScheduleRecord: Equatable, Sendable {
+  /// The header of a tombstone that ends one value and no other: `ScheduleRow.identity` of it, in decimal digits.
+  public static let endsHeader = "ends"
+
+  case request(ScheduledRequest)
+  case cancellation(ScheduleCancellation)
+
+  public init(_ value: UnsafeRawBufferPointer) throws(RecordError) {
+    let end = value.firstIndex(of: UInt8(ascii: "\n")) ?? value.count
+    let line = String(decoding: UnsafeRawBufferPointer(rebasing: value[..<end]), as: UTF8.self)
+    let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+    switch (fields[0], fields.count) {
+    case ("S1", 5...): self = .request(try Self.request(fields))
+    case ("C1", 3...):
+      self = .cancellation(
+        ScheduleCancellation(at: try Self.time(fields[1], "at"), by: fields[2]))
+    default:
+      throw RecordError(
+        record: "schedule", field: nil, problem: "begins with neither S1 nor C1 and their fields")
+    }
+  }
+
+  /// The request's JSON in the value of such a record.
+  public static func request(in value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    let start = value.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? value.count
+    return UnsafeRawBufferPointer(rebasing: value[start...])
+  }
+
+  private static func request(_ fields: [String]) throws(RecordError) -> ScheduledRequest {
+    var request = ScheduledRequest(
+      due: try time(fields[1], "due"), accepted: try time(fields[2], "accepted"),
+      handedBackAt: fields[3].isEmpty ? nil : try time(fields[3], "handed back"))
+    if TraceParent.isValid(Array(fields[4].utf8).span) { request.traceParent = fields[4] }
+    return request
+  }
+
+  private static func time(_ text: String, _ field: String) throws(RecordError) -> Int64 {
+    guard let time = time(text) else {
+      throw RecordError(
+        record: "schedule", field: field, problem: "is not a time in milliseconds since 1970")
+    }
+    return time
+  }
+
+  static func time(_ text: String) -> Int64? {
+    Int64(text).flatMap { OutsideTime.problem($0) == nil ? $0 : nil }
+  }
+}

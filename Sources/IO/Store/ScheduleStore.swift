@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Schedule
+
+/// One entry of the schedule as the database keeps it.
+public struct ScheduledEntry: Equatable, Sendable {
+  /// The key of its record.
+  public let key: String
+  public let row: ScheduleRow
+  /// The record's value.
+  public let value: String
+
+  public init(key: String, row: ScheduleRow, value: String) {
+    (self.key, self.row, self.value) = (key, row, value)
+  }
+}
+
+/// The schedule in the database of device tokens, as its writer sees it: a view of `push.schedule` together with how far
+/// it reflects each partition. Owned by one thread; each process writes only what belongs to its partitions.
+public final class ScheduleStore {
+  private let store: TokenStore
+  private let select: Statement
+  private let upsert: Statement
+  private let delete: Statement
+  private let page: Statement
+  private let selectPosition: Statement
+  private let upsertPosition: Statement
+  /// With PostgreSQL: what is done for many entries at once.
+  private let many: ManyScheduled?
+
+  public init(_ store: TokenStore) throws(StoreError) {
+    let database = store.database
+    self.store = store
+    select = try database.prepare(
+      "SELECT \(Self.columns) FROM schedule WHERE partition = ?1 AND key = ?2")
+    upsert = try database.prepare(
+      "INSERT INTO schedule VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \(Self.replaces)")
+    delete = try database.prepare("DELETE FROM schedule WHERE partition = ?1 AND key = ?2")
+    page = try database.prepare(
+      """
+      SELECT \(Self.columns) FROM schedule
+      WHERE partition = ?1 AND due <= ?2 AND (due, key) > (?3, ?4) ORDER BY due, key LIMIT ?5
+      """)
+    selectPosition = try database.prepare(
+      "SELECT next_offset FROM schedule_positions WHERE partition = ?1")
+    upsertPosition = try database.prepare(
+      """
+      INSERT INTO schedule_positions VALUES (?1, ?2)
+      ON CONFLICT (partition) DO UPDATE SET next_offset = excluded.next_offset
+      """)
+    if case .postgres(let server) = database {
+      many = try ManyScheduled(server)
+    } else {
+      many = nil
+    }
+  }
+
+  static let columns = "key, record_offset, due, at, cancelled, value"
+  static let replaces = """
+    ON CONFLICT (partition, key) DO UPDATE SET record_offset = excluded.record_offset,
+      due = excluded.due, at = excluded.at, cancelled = excluded.cancelled, value = excluded.value
+    """
+
+  /// Runs the operations of `body` in one transaction: all of them happen or none.
+  public func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    try store.transaction(body)
+  }
+
+  /// The entries of these keys of a partition.
+  public func entries(
+    _ partition: Int32, _ keys: [String]
+  ) throws(StoreError) -> [String: ScheduledEntry] {
+    var entries: [String: ScheduledEntry] = [:]
+    if let many {
+      for entry in try many.entries(partition, keys) { entries[entry.key] = entry }
+      return entries
+    }
+    for key in keys {
+      select.bind(1, Int64(partition))
+      select.bind(2, key)
+      if try select.next() {
+        entries[key] = select.scheduledEntry
+        select.reset()
+      }
+    }
+    return entries
+  }
+
+  /// Replaces what the database has of these keys.
+  public func put(_ partition: Int32, _ entries: [ScheduledEntry]) throws(StoreError) {
+    if let many { return try many.put(partition, entries) }
+    for entry in entries {
+      upsert.bind(1, Int64(partition))
+      upsert.bind(2, entry.key)
+      upsert.bind(3, entry.row.offset)
+      upsert.bind(4, entry.row.due)
+      upsert.bind(5, entry.row.at)
+      upsert.bind(6, entry.row.isCancellation ? 1 : 0)
+      upsert.bind(7, entry.value)
+      try upsert.run()
+    }
+  }
+
+  public func remove(_ partition: Int32, _ keys: [String]) throws(StoreError) {
+    if let many { return try many.remove(partition, keys) }
+    for key in keys {
+      delete.bind(1, Int64(partition))
+      delete.bind(2, key)
+      try delete.run()
+    }
+  }
+
+  /// Entries of a partition that are due until a time (milliseconds since the epoch), in the order of time and key: those
+  /// that follow a place in that order.
+  public func due(
+    _ partition: Int32, through: Int64, after due: Int64, _ key: String, limit: Int
+  ) throws(StoreError) -> [ScheduledEntry] {
+    page.bind(1, Int64(partition))
+    page.bind(2, through)
+    page.bind(3, due)
+    page.bind(4, key)
+    page.bind(5, Int64(limit))
+    var entries: [ScheduledEntry] = []
+    while try page.next() { entries.append(page.scheduledEntry) }
+    return entries
+  }
+
+  /// The next offset of a partition that is not reflected; nil if nothing of it is.
+  public func position(_ partition: Int32) throws(StoreError) -> Int64? {
+    selectPosition.bind(1, Int64(partition))
+    defer { selectPosition.reset() }
+    return try selectPosition.next() ? selectPosition.integer(0) : nil
+  }
+
+  /// Notes how far a partition is reflected, in the transaction that applied its records.
+  public func setPosition(_ partition: Int32, _ next: Int64) throws(StoreError) {
+    upsertPosition.bind(1, Int64(partition))
+    upsertPosition.bind(2, next)
+    try upsertPosition.run()
+  }
+
+  /// Forgets everything of a partition: it is read from the topic again.
+  public func startOver(_ partition: Int32) throws(StoreError) {
+    try transaction { () throws(StoreError) in
+      try store.database.execute(
+        "DELETE FROM schedule WHERE partition = \(partition);"
+          + "DELETE FROM schedule_positions WHERE partition = \(partition)")
+    }
+  }
+
+  /// Requests of these partitions that wait.
+  public func count(_ partitions: [Int32]) throws(StoreError) -> Int {
+    guard !partitions.isEmpty else { return 0 }
+    let list = partitions.map { "\($0)" }.joined(separator: ", ")
+    return Int(
+      try store.database.integer(
+        "SELECT count(*) FROM schedule WHERE cancelled = 0 AND partition IN (\(list))") ?? 0)
+  }
+}
+
+extension Statement {
+  /// The entry in the columns of `ScheduleStore.columns`.
+  var scheduledEntry: ScheduledEntry {
+    let value = text(5)
+    return ScheduledEntry(
+      key: text(0),
+      row: ScheduleRow(
+        offset: integer(1) ?? 0, due: integer(2) ?? 0, at: integer(3) ?? 0,
+        isCancellation: integer(4) == 1, identity: ScheduleRow.identity(of: value.utf8)),
+      value: value)
+  }
+}
+
+/// The statements of PostgreSQL about many entries: one exchange with the server instead of one for each.
+private struct ManyScheduled {
+  private let select: PostgresStatement
+  private let upsert: PostgresStatement
+  private let delete: PostgresStatement
+
+  init(_ database: PostgresDatabase) throws(StoreError) {
+    select = try database.prepare(
+      """
+      SELECT \(ScheduleStore.columns) FROM schedule
+      WHERE partition = ?1 AND key = ANY (?2::text[])
+      """)
+    upsert = try database.prepare(
+      """
+      INSERT INTO schedule SELECT ?1::bigint, * FROM unnest(?2::text[], ?3::bigint[], ?4::bigint[],
+        ?5::bigint[], ?6::bigint[], ?7::text[]) \(ScheduleStore.replaces)
+      """)
+    delete = try database.prepare(
+      "DELETE FROM schedule WHERE partition = ?1 AND key = ANY (?2::text[])")
+  }
+
+  func entries(_ partition: Int32, _ keys: [String]) throws(StoreError) -> [ScheduledEntry] {
+    bind(select, partition, keys)
+    let rows = Statement.postgres(select)
+    var entries: [ScheduledEntry] = []
+    while try rows.next() { entries.append(rows.scheduledEntry) }
+    return entries
+  }
+
+  func remove(_ partition: Int32, _ keys: [String]) throws(StoreError) {
+    bind(delete, partition, keys)
+    try Statement.postgres(delete).run()
+  }
+
+  func put(_ partition: Int32, _ entries: [ScheduledEntry]) throws(StoreError) {
+    bind(upsert, partition, entries.map(\.key))
+    var numbers = [PostgresArray](repeating: PostgresArray(), count: 4)
+    var values = PostgresArray()
+    for entry in entries {
+      numbers[0].append(entry.row.offset)
+      numbers[1].append(entry.row.due)
+      numbers[2].append(entry.row.at)
+      numbers[3].append(entry.row.isCancellation ? 1 : 0)
+      values.append(entry.value)
+    }
+    for (index, column) in numbers.enumerated() {
+      upsert.bind(Int32(index + 3), column.literal)
+    }
+    upsert.bind(7, values.literal)
+    try Statement.postgres(upsert).run()
+  }
+
+  private func bind(_ statement: PostgresStatement, _ partition: Int32, _ keys: [String]) {
+    var column = PostgresArray()
+    for key in keys { column.append(key) }
+    statement.bind(1, "\(partition)")
+    statement.bind(2, column.literal)
+  }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import LabCommand
+import Random
+
+/// Requests with a time, while the processes that keep and send them die.
+extension Scenario {
+  static let schedule = Scenario(
+    name: "schedule",
+    summary:
+      "SIGKILL of the scheduler, in every second case with the loss of its disk, of ingest and of a sender in turn, while"
+      + " scheduled requests are due and cancelled; with the shim the scheduler's clock is ahead by ten minutes for a"
+      + " while",
+    hasScheduler: true, takesShim: true,
+    bound: DuplicateBound(
+      embeddedSeconds: 2, embeddedReason: "as with `kill-sender`", realSeconds: 0.5,
+      realReason: "as with `kill-sender`")
+  ) { rig in
+    let load = try ScheduledLoad(rig.kafka, rig.place.names, seed: rig.random.next())
+    defer { load.close() }
+    for turn in rig.turns(rig.options.kills) {
+      try load.produce(200)
+      try rig.pump(between: 500, and: 2_000)
+      try load.produce(100)
+      rig.compareOffsets()
+      let mark = rig.mark()
+      switch turn % 4 {
+      case 0, 2:
+        try rig.kill("scheduler")
+        if turn % 4 == 2 { removeDatabase(rig) }
+      case 1: try rig.kill("ingest")
+      default: try rig.kill(rig.random.pick(rig.senders))
+      }
+      if turn % 4 == 0, rig.place.shimControl != nil {
+        try setShim(rig, "scheduler", clockMilliseconds: turn % 8 == 0 ? 600_000 : 0)
+      }
+      if rig.random.chance(per10000: 5_000) { try rig.awaitRecovery(of: mark) }
+    }
+    if rig.place.shimControl != nil { try setShim(rig, "scheduler") }
+    // A request that was handed back waits for five minutes at most.
+    var times = try load.times(rig)
+    var nextLook: UInt64 = 0
+    let isDone = try rig.pump(
+      until: {
+        let now = MonotonicClock.milliseconds()
+        guard now >= nextLook else { return false }
+        nextLook = now + 2_000
+        times = try load.times(rig)
+        return load.missing(times) == 0
+      }, within: 360_000)
+    // What was cancelled is seen here if it is sent.
+    try rig.pump(3_000)
+    times = try load.times(rig)
+    load.judge(times, rig)
+    if !isDone { rig.problem("\(load.missing(times)) scheduled requests were not sent") }
+  }
+
+  /// The disk of the scheduler is a new one.
+  private static func removeDatabase(_ rig: ChaosRig) {
+    rig.countFault("the scheduler's disk is empty")
+    for suffix in ["", "-wal", "-shm"] {
+      try? File.remove(rig.pipeline.scheduleDatabase + suffix)
+    }
+  }
+}

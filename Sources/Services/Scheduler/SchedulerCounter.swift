@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+import ServiceKit
+public import Telemetry
+
+/// What the scheduler counts. Every record of the schedule ends as one that counts, or as one that is of no consequence.
+enum SchedulerCounter: Int, CounterKey {
+  /// Requests that were written to the database.
+  case scheduled
+  /// Requests that Kafka has on the topic of requests.
+  case released
+  /// Requests that a cancellation ended.
+  case cancelled
+  /// Requests that ingest has handed back because its clock said that they were early.
+  case handedBack
+  /// Records that were written again because a later record of no consequence stood behind them.
+  case restored
+  /// Records that are none of the schedule.
+  case unreadable
+  /// Transactions that the database refused and that are tried again.
+  case databaseRetries
+  /// 1 while the database refuses.
+  case databaseFailing
+  /// How often a partition was read again from its first record.
+  case rebuilds
+  /// Requests that wait in the database, of this process's partitions.
+  case entries
+  /// Entries in memory.
+  case loaded
+  /// For how long the oldest request in memory has been due.
+  case lateMilliseconds
+  case partitionsAssigned
+
+  var kind: CounterKind {
+    switch self {
+    case .databaseFailing, .entries, .loaded, .lateMilliseconds, .partitionsAssigned: .gauge
+    default: .total
+    }
+  }
+
+  var series: MetricSeries? {
+    switch self {
+    case .scheduled: MetricSeries(SchedulerMetrics.requests, ["scheduled"])
+    case .released: MetricSeries(SchedulerMetrics.requests, ["released"])
+    case .cancelled: MetricSeries(SchedulerMetrics.requests, ["cancelled"])
+    case .handedBack: MetricSeries(SchedulerMetrics.requests, ["handed_back"])
+    case .restored: MetricSeries(SchedulerMetrics.restored)
+    case .unreadable: MetricSeries(SchedulerMetrics.unreadable)
+    case .databaseRetries: MetricSeries(SchedulerMetrics.databaseRetries)
+    case .databaseFailing: MetricSeries(SchedulerMetrics.databaseFailing)
+    case .rebuilds: MetricSeries(SchedulerMetrics.rebuilds)
+    case .entries: MetricSeries(SchedulerMetrics.entries)
+    case .loaded: MetricSeries(SchedulerMetrics.loaded)
+    case .lateMilliseconds: MetricSeries(SchedulerMetrics.late, isMilliseconds: true)
+    case .partitionsAssigned: MetricSeries(SchedulerMetrics.partitions)
+    }
+  }
+}
+
+/// What the scheduler has on `/metrics`.
+public enum SchedulerMetrics {
+  static let requests = Metric(
+    "martlet_scheduler_requests_total", .counter, labels: ["event"], bound: "4",
+    "Requests by event: read into the database (scheduled), produced to push.requests at their time (released), ended by"
+      + " a cancellation (cancelled), handed back by an ingest process by whose clock they were early (handed_back)."
+  )
+  static let lateness = Metric(
+    "martlet_scheduler_lateness_seconds", .histogram, unit: .seconds,
+    "Time from a request's send_at to Kafka's acknowledgement of its release.")
+  static let late = Metric(
+    "martlet_scheduler_late_seconds", .gauge, unit: .seconds, merge: .highest,
+    "For how long the oldest request in memory that Kafka does not have yet has been due; 0 without one."
+  )
+  static let entries = Metric(
+    "martlet_scheduler_entries", .gauge,
+    "Requests that wait for their time, in the partitions of this process. Counted every half minute."
+  )
+  static let loaded = Metric(
+    "martlet_scheduler_loaded", .gauge, "Requests in memory: due within seconds, or under way.")
+  static let restored = Metric(
+    "martlet_scheduler_restored_total", .counter,
+    "Records of push.schedule that were written again, because a record without consequence came behind them."
+  )
+  static let unreadable = Metric(
+    "martlet_scheduler_unreadable_total", .counter,
+    event: "a record is not one of the schedule; ignored",
+    "Records of push.schedule that are none of the schedule; they are ignored.")
+  static let databaseRetries = Metric(
+    "martlet_scheduler_database_retries_total", .counter,
+    event: "the database does not answer; retrying",
+    "Transactions that the database refused and that are tried again.")
+  static let databaseFailing = Metric(
+    "martlet_scheduler_database_failing", .gauge, event: "the database does not answer; retrying",
+    "1 while the database refuses; nothing further is read or loaded meanwhile.")
+  static let rebuilds = Metric(
+    "martlet_scheduler_rebuilds_total", .counter,
+    event: "the database lacks a part of the schedule; reading it from the topic",
+    "Partitions that were read again from their first record because the database lacked a part.")
+  static let partitions = Metric(
+    "martlet_scheduler_partitions_assigned", .gauge,
+    "Partitions that the group has given to this process.")
+
+  public static let all = [
+    requests, lateness, late, entries, loaded, restored, unreadable, databaseRetries,
+    databaseFailing, rebuilds, partitions,
+  ]
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Kafka
+import ServiceKit
+public import Settings
+import Store
+
+/// The scheduler's settings after validation.
+public struct SchedulerSettings: DeclaredSettings, Sendable {
+  public var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-scheduler")
+  @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+  @Declared(CommonSettings.topicPrefix) public var topicPrefix: String
+  @Declared(CommonSettings.instanceID) public var instanceID: String?
+
+  @Declared(
+    .path(
+      "database", use: .database,
+      "The database that the schedule is read into: a SQLite file on a local disk, for one copy, or a postgresql:// URL"
+        + " (without a password; name a passfile) that several copies share. It may be that of martlet-feedback. What it"
+        + " lacks is read from the topic.")
+  ) public var database: String
+
+  @Declared(
+    .integer(
+      "max-loaded", default: 50_000, in: 100...1_000_000,
+      "Most requests in memory: those that are due within seconds, and those that Kafka has not acknowledged."
+    )
+  ) public var maxLoaded: Int
+
+  @Declared(
+    .bytes(
+      "max-loaded-bytes", default: "64MiB", in: 1 << 20...4 << 30,
+      "Most bytes of requests in memory.")
+  ) public var maxLoadedBytes: Int
+
+  public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
+
+  public init() {}
+
+  public init(_ values: SettingValues) throws(SettingErrors) {
+    self = Self.reading(values)
+    kafka = try KafkaConfiguration(values, clientID: "martlet-scheduler")
+    do throws(StoreError) {
+      try TokenStore.checkLocation(database)
+    } catch {
+      throw values.error("database", error.description)
+    }
+  }
+}

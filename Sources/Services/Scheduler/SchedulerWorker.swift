@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import ConsumerGroup
+import Contract
+import EventLoop
+import Kafka
+import Records
+import Schedule
+import ServiceKit
+import Store
+
+/// The scheduler's one thread. It keeps the database at what `push.schedule` says, and does what `ScheduleMachine` decides
+/// about what is due.
+///
+/// The offset of a record is completed when the database has it. While the database does not answer nothing further is
+/// read, and what is in memory is released.
+final class SchedulerWorker {
+  typealias Machine = ScheduleMachine<String>
+
+  /// What a record is to the scheduler, until Kafka has it.
+  enum Tag {
+    case request(slot: Int, round: Int)
+    case tombstone(slot: Int, round: Int)
+    case restored(Source, epoch: UInt32, Int64)
+  }
+
+  private static let turnMilliseconds: Int32 = 50
+  private static let recordsAtOnce = 1_000
+  private static let actionsATurn = 2_000
+  private static let countPeriod: UInt64 = 30_000
+  private static let databasePause: UInt64 = 500
+
+  private let context: ServiceContext
+  private let store: ScheduleStore
+  private let loop: ServiceLoop
+  private let names: TopicNames
+  private var member: GroupMember
+  private let counters = Counters<SchedulerCounter>()
+  private let lateness = LatencyCells(SchedulerMetrics.lateness, [[]])
+  private let producer: TaggedProducer<Tag>
+  private let requests: KafkaTopic
+  private let schedule: KafkaTopic
+  private let watermarks: WatermarkReader
+  private var machine: Machine
+  private var records: KafkaBatch
+  private var batch = ScheduleBatch()
+  /// Records to be written again, by the records that make it necessary.
+  private var restoring: [(entry: ScheduledEntry, job: ScheduleJob)] = []
+  /// What this process has of each partition in the database: another number there means another owner.
+  private var positions: [Int32: Int64] = [:]
+  /// Counts assignments: an answer to a record of an earlier one concerns no slot.
+  private var round = 0
+  private var databaseNotBefore: UInt64 = 0
+  private var nextCount: UInt64 = 0
+  private var failure: ServiceFailure?
+
+  init(
+    _ settings: SchedulerSettings, _ context: ServiceContext, _ names: TopicNames,
+    _ store: ScheduleStore, _ cluster: ClusterView
+  ) throws {
+    self.context = context
+    self.store = store
+    self.names = names
+    let kafka = cluster.configuration
+    loop = try ServiceLoop("worker", context)
+    let wakeup = loop.wakeup
+    producer = try TaggedProducer(kafka, wakeup: wakeup, watch: ProducerWatch(context))
+    requests = try producer.topic(names.requests)
+    schedule = try producer.topic(names.schedule)
+    watermarks = try WatermarkReader(kafka, context, wakeup: wakeup)
+    machine = Machine(
+      capacity: settings.maxLoaded, bytes: settings.maxLoadedBytes, page: Self.recordsAtOnce)
+    records = KafkaBatch(capacity: Self.recordsAtOnce)
+    let plan = GroupPlan(
+      group: names.group(.scheduler), topics: [names.schedule], instanceID: settings.instanceID,
+      rebalancePatience: 3_000, stopPatience: 10_000,
+      cost: "reads what is above them into the database again")
+    member = try GroupMember(plan, kafka, context, wakeup: wakeup)
+    context.counters.add(counters)
+    context.counters.add(metrics: lateness)
+  }
+
+  /// Runs until a stop is requested; then waits for Kafka's acknowledgements.
+  func run() throws {
+    var timeout: Int32 = 0
+    while !member.hasLeft {
+      timeout = turn(now: loop.wait(timeout))
+    }
+    producer.close()
+    watermarks.close()
+    if let failure = failure ?? member.failure { throw failure }
+  }
+
+  /// - Returns: how long to sleep.
+  private func turn(now: UInt64) -> Int32 {
+    drainAnswers()
+    if let ends = watermarks.drainAnswer() {
+      machine.answered(
+        Dictionary(uniqueKeysWithValues: ends.map { ($0.key.partition, $0.value.high) }))
+    }
+    followGroup(now)
+    if member.hasLeft { return 0 }
+    let hasRead = readRecords(now)
+    let hasActed = act(now)
+    producer.lookAfter(now: now)
+    showFigures(now)
+    return hasRead || hasActed ? 0 : Self.turnMilliseconds
+  }
+
+  private func showFigures(_ now: UInt64) {
+    let wall = WallClock.milliseconds()
+    counters.set(.loaded, machine.count)
+    counters.set(.lateMilliseconds, Int(machine.lateness(now: wall)))
+    guard now >= nextCount, now >= databaseNotBefore else { return }
+    nextCount = now + Self.countPeriod
+    withDatabase(now) { () throws(StoreError) in
+      counters.set(.entries, try store.count(machine.owned))
+    }
+  }
+
+  // MARK: The group
+
+  private func followGroup(_ now: UInt64) {
+    if failure != nil { member.fail() }
+    while let task = member.next(
+      now: now, isIdle: machine.isIdle && batch.isEmpty, startsOver: { self.startsOver($0, $1) })
+    {
+      switch task {
+      case .begun(let partitions):
+        counters.set(.partitionsAssigned, partitions.count)
+        round += 1
+        restoring = []
+        machine.begin(partitions.map(\.partition))
+        nextCount = 0
+      case .drain:
+        batch = ScheduleBatch()
+        machine.drain()
+      case .abandon, .unassigned:
+        counters.set(.partitionsAssigned, 0)
+        producer.abandon()
+        batch = ScheduleBatch()
+        machine.removeAll()
+      }
+    }
+  }
+
+  /// Whether a partition is read from its first record, because the database lacks a part of it. Waits for the database.
+  ///
+  /// - Parameter committed: the group's offset.
+  private func startsOver(_ partition: TopicPartition, _ committed: Int64?) -> Bool {
+    let number = partition.partition
+    for _ in 0..<40 where !context.signals.isStopping {
+      do throws(StoreError) {
+        let position = try store.position(number)
+        if ScheduleView.isComplete(position: position, committed: committed) {
+          positions[number] = position
+          return false
+        }
+        try store.startOver(number)
+        positions[number] = nil
+        if committed != nil {
+          counters.add(.rebuilds)
+          context.log.warning(
+            "the database lacks a part of the schedule; reading it from the topic",
+            ["partition": "\(number)", "has": "\(position ?? 0)", "committed": "\(committed ?? 0)"])
+        }
+        return true
+      } catch {
+        reportDatabase(error)
+        loop.beat()
+        _ = loop.wait(Int32(Self.databasePause))
+      }
+    }
+    if !context.signals.isStopping {
+      failure =
+        failure ?? ServiceFailure("the database did not answer while partitions were taken over")
+    }
+    return false
+  }
+
+  // MARK: The database
+
+  /// Runs something on the database; false when it is to be tried again later.
+  @discardableResult
+  private func withDatabase(_ now: UInt64, _ body: () throws(StoreError) -> Void) -> Bool {
+    guard now >= databaseNotBefore else { return false }
+    do throws(StoreError) {
+      try body()
+    } catch {
+      reportDatabase(error)
+      databaseNotBefore = now + Self.databasePause
+      return false
+    }
+    if counters[.databaseFailing] > 0 {
+      counters.set(.databaseFailing, 0)
+      context.log.info("the database answers again")
+    }
+    return true
+  }
+
+  private func reportDatabase(_ error: StoreError) {
+    guard error.isTemporary else {
+      failure = failure ?? ServiceFailure("\(error)")
+      return
+    }
+    counters.add(.databaseRetries)
+    if counters[.databaseFailing] == 0 {
+      counters.set(.databaseFailing, 1)
+      context.log.warning("the database does not answer; retrying", ["error": "\(error)"])
+    }
+  }
+
+  // MARK: Records
+
+  /// - Returns: whether there may be more.
+  private func readRecords(_ now: UInt64) -> Bool {
+    guard !member.isDraining else { return false }
+    if batch.isEmpty {
+      guard member.take(into: &records, upTo: records.capacity) > 0 else { return false }
+      for index in 0..<records.count { receive(records[index]) }
+      records.release()
+    }
+    return apply(now)
+  }
+
+  private func receive(_ record: KafkaRecord) {
+    let source = member.source(record)
+    if record.isEndOfPartition {
+      batch.ends.append((source, record.offset))
+      return batch.move(source.partition, to: record.offset)
+    }
+    if let error = record.error {
+      return context.log.warning("cannot read records; retrying", ["error": "\(error)"])
+    }
+    batch.move(source.partition, to: record.offset + 1)
+    let admission = member.admit(source, record)
+    if admission == .known { return }
+    do throws(RecordError) {
+      guard admission == .new else {
+        throw RecordError(record: "schedule", field: nil, problem: DeadLetter.crashed)
+      }
+      batch.take(
+        try ScheduleJob(
+          record, source, now: WallClock.milliseconds(),
+          isCaughtUp: machine.isCaughtUp(source.partition)))
+    } catch {
+      counters.add(.unreadable)
+      context.log.error(
+        "a record is not one of the schedule; ignored",
+        [
+          "partition": "\(record.partition)", "offset": "\(record.offset)", "problem": "\(error)",
+        ])
+      batch.unreadable.append((source, record.offset))
+    }
+  }
+
+  /// Has the database take the batch; false when that has to be tried again.
+  private func apply(_ now: UInt64) -> Bool {
+    guard !batch.isEmpty else { return true }
+    var outcomes: [Int32: ScheduleOutcome] = [:]
+    var isOurs = true
+    let isDone = withDatabase(now) { () throws(StoreError) in
+      guard batch.changes(positions) else { return }
+      outcomes = [:]
+      try store.transaction { () throws(StoreError) in
+        for (partition, position) in batch.positions {
+          // Another owner has gone on: what we have read is older.
+          guard try store.position(partition) == positions[partition] else {
+            isOurs = false
+            return
+          }
+          outcomes[partition] = try outcome(of: partition)
+          try store.setPosition(partition, max(position, positions[partition] ?? 0))
+        }
+      }
+    }
+    guard isDone else { return false }
+    guard isOurs else {
+      failure = failure ?? ServiceFailure("another process writes the schedule of our partitions")
+      return false
+    }
+    finish(outcomes)
+    return true
+  }
+
+  private func outcome(of partition: Int32) throws(StoreError) -> ScheduleOutcome {
+    let jobs = batch.jobs[partition] ?? []
+    let rows = jobs.isEmpty ? [:] : try store.entries(partition, Array(Set(jobs.map(\.key))))
+    let outcome = ScheduleOutcome(jobs, over: rows)
+    let (stored, removed) = (outcome.stored, outcome.removed)
+    if !stored.isEmpty { try store.put(partition, stored) }
+    if !removed.isEmpty { try store.remove(partition, removed) }
+    return outcome
+  }
+
+  /// The database has the batch: its offsets are complete, but for those that need a record to be written again.
+  private func finish(_ outcomes: [Int32: ScheduleOutcome]) {
+    for (partition, outcome) in outcomes {
+      for entry in outcome.stored {
+        machine.stored(entry.machineEntry(partition), bytes: entry.bytes)
+      }
+      for key in outcome.removed { machine.removed(partition, key) }
+      counters.add(.scheduled, outcome.scheduled)
+      counters.add(.cancelled, outcome.cancelled)
+      if outcome.handedBack > 0 { reportClocks() }
+      counters.add(.handedBack, outcome.handedBack)
+      restoring += outcome.restored
+    }
+    let restored = Set(
+      outcomes.values.flatMap { $0.restored.map { Place($0.job.source, $0.job.offset) } })
+    for (partition, position) in batch.positions {
+      positions[partition] = max(position, positions[partition] ?? 0)
+      machine.read(partition, to: position)
+      for job in batch.jobs[partition] ?? [] where !restored.contains(Place(job.source, job.offset))
+      {
+        member.completed(job.source, epoch: member.epoch, job.offset)
+      }
+    }
+    for (source, offset) in batch.unreadable {
+      member.completed(source, epoch: member.epoch, offset)
+    }
+    for end in batch.ends { member.ended(end.source, at: end.offset) }
+    batch = ScheduleBatch()
+  }
+
+  private struct Place: Hashable {
+    let partition: Int32
+    let offset: Int64
+    init(_ source: Source, _ offset: Int64) {
+      (partition, self.offset) = (source.partition, offset)
+    }
+  }
+
+  private func reportClocks() {
+    guard counters[.handedBack] == 0 else { return }
+    context.log.error(
+      "ingest handed a request back: its clock is behind this one by more than a second; set both clocks"
+    )
+  }
+
+  // MARK: What is due
+
+  /// - Returns: whether there is more to do at once.
+  private func act(_ now: UInt64) -> Bool {
+    guard failure == nil else { return false }
+    guard restore() else { return false }
+    for _ in 0..<Self.actionsATurn {
+      let wall = WallClock.milliseconds()
+      guard let action = machine.next(now: wall) else { return false }
+      switch action {
+      case .ask(let partitions):
+        guard !watermarks.isAsked else {
+          machine.unasked()
+          return false
+        }
+        watermarks.ask(partitions.map { TopicPartition(topic: names.schedule, partition: $0) })
+      case .load(let partition, let after, let through, let limit):
+        guard load(partition, after, through, limit, now) else { return false }
+      case .release(let slot): guard release(slot) else { return false }
+      case .end(let slot): guard end(slot) else { return false }
+      }
+    }
+    return true
+  }
+
+  private func load(
+    _ partition: Int32, _ after: Machine.Place, _ through: Int64, _ limit: Int, _ now: UInt64
+  ) -> Bool {
+    var entries: [ScheduledEntry] = []
+    let isDone = withDatabase(now) { () throws(StoreError) in
+      entries = try store.due(
+        partition, through: through, after: after.due, after.key, limit: limit)
+    }
+    guard isDone else {
+      // What is in memory goes on.
+      machine.notLoaded(until: WallClock.milliseconds() + Int64(Self.databasePause))
+      return true
+    }
+    machine.loaded(
+      partition, entries.map { ($0.machineEntry(partition), $0.bytes) }, through: through,
+      limit: limit)
+    return true
+  }
+
+  /// - Returns: false when Kafka's client has no room.
+  private func release(_ slot: Int) -> Bool {
+    let entry = machine.entry(slot)
+    var value = entry.content
+    let (request, json) = value.withUTF8 { bytes -> (ScheduledRequest?, [UInt8]) in
+      let bytes = UnsafeRawBufferPointer(bytes)
+      guard case .request(let request)? = try? ScheduleRecord(bytes) else { return (nil, []) }
+      return (request, Array(ScheduleRecord.request(in: bytes)))
+    }
+    guard let request else { preconditionFailure("a request that was read before") }
+    var headers = [KafkaHeader(ScheduledRequest.header, "\(request.accepted)")]
+    if !request.traceParent.isEmpty {
+      headers.append(KafkaHeader(TraceParent.header, request.traceParent))
+    }
+    return produce(
+      requests, key: entry.key, json, headers, as: .request(slot: slot, round: round), slot)
+  }
+
+  private func end(_ slot: Int) -> Bool {
+    let entry = machine.entry(slot)
+    let header = KafkaHeader(ScheduleRecord.endsHeader, "\(entry.row.identity)")
+    return produce(
+      schedule, key: entry.key, nil, [header], as: .tombstone(slot: slot, round: round), slot)
+  }
+
+  private func produce(
+    _ topic: KafkaTopic, key: String, _ value: [UInt8]?, _ headers: [KafkaHeader], as tag: Tag,
+    _ slot: Int
+  ) -> Bool {
+    do throws(KafkaError) {
+      if try producer.produce(topic, key: Array(key.utf8), value: value, headers: headers, as: tag)
+      {
+        return true
+      }
+    } catch {
+      failure = failure ?? ServiceFailure("\(error)")
+    }
+    machine.postponed(slot)
+    return false
+  }
+
+  /// Writes again what counts and would be dropped by compaction; false when Kafka's client has no room.
+  private func restore() -> Bool {
+    while let (entry, job) = restoring.last {
+      do throws(KafkaError) {
+        let isTaken = try producer.produce(
+          schedule, key: Array(entry.key.utf8), value: Array(entry.value.utf8),
+          as: .restored(job.source, epoch: member.epoch, job.offset))
+        guard isTaken else { return false }
+      } catch {
+        failure = failure ?? ServiceFailure("\(error)")
+        return false
+      }
+      restoring.removeLast()
+      counters.add(.restored)
+    }
+    return true
+  }
+
+  /// What Kafka will never take ends the process: nothing is lost, and it is tried again when that is mended.
+  private func drainAnswers() {
+    for answer in producer.drainAnswers() {
+      if let problem = answer.problem {
+        failure = failure ?? ServiceFailure(problem)
+        continue
+      }
+      switch answer.tag {
+      case .request(let slot, round):
+        lateness.recorder.record(
+          WallClock.milliseconds() - machine.entry(slot).row.due, in: 0)
+        counters.add(.released)
+        machine.released(slot)
+      case .tombstone(let slot, round): machine.ended(slot)
+      case .restored(let source, let epoch, let offset):
+        member.completed(source, epoch: epoch, offset)
+      case .request, .tombstone: break
+      }
+    }
+  }
+}
+
+extension ScheduledEntry {
+  /// Bytes of memory, about.
+  var bytes: Int { key.utf8.count + value.utf8.count + 200 }
+
+  func machineEntry(_ partition: Int32) -> ScheduleMachine<String>.Entry {
+    .init(partition: partition, key: key, row: row, content: value)
+  }
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+import Random
+import Schedule
+import Testing
+
+/// `ScheduleMachine` and its `DueQueue` in virtual time, with a database and a log that are arrays.
+@Suite struct ScheduleMachineTests {
+  @Test func `a request is released at its time, not before, and ended when Kafka has it`() {
+    var world = ScheduleWorld()
+    world.schedule("a", due: 10_000)
+    world.run(until: 9_999)
+    #expect(world.released.isEmpty)
+    world.run(until: 10_050)
+    #expect(world.released.map(\.key) == ["a"])
+    world.run(until: 11_000)
+    #expect(world.rows.isEmpty && world.machine.count == 0 && world.machine.isIdle)
+  }
+
+  @Test
+  func `a request is not released before everything that is a second older than its time was read`()
+  {
+    var world = ScheduleWorld()
+    world.schedule("a", due: 10_000)
+    world.run(until: 2_000)
+    world.isReading = false
+    world.cancel("a", at: 7_900)
+    world.run(until: 60_000)
+    #expect(world.released.isEmpty, "what stands on the topic and was not read may cancel it")
+    world.isReading = true
+    world.run(until: 70_000)
+    #expect(world.released.isEmpty)
+    #expect(world.rows["a"]?.row.isCancellation == true)
+  }
+
+  @Test func `without an answer about the log's end nothing is released`() {
+    var world = ScheduleWorld()
+    world.schedule("a", due: 10_000)
+    world.run(until: 2_000)
+    world.answers = false
+    world.run(until: 20_000)
+    #expect(world.released.isEmpty)
+    world.answers = true
+    world.run(until: 21_000)
+    #expect(world.released.map(\.key) == ["a"])
+  }
+
+  @Test func `a request that is replaced while it is under way is not ended by the old tombstone`()
+  {
+    var world = ScheduleWorld()
+    world.schedule("a", due: 1_000)
+    world.acknowledges = false
+    world.run(until: 1_100)
+    world.schedule("a", due: 5_000)
+    world.run(until: 1_200)
+    world.acknowledges = true
+    world.run(until: 4_900)
+    #expect(world.rows["a"]?.row.due == 5_000)
+    world.run(until: 6_000)
+    #expect(world.released.map(\.key) == ["a", "a"])
+    #expect(world.rows.isEmpty)
+  }
+
+  @Test func `a clock that goes back makes nothing fresh that was not read`() {
+    var world = ScheduleWorld()
+    world.schedule("a", due: 10_000)
+    world.run(until: 9_000)
+    world.answers = false
+    world.schedule("b", due: 4_000)
+    world.now = 2_000
+    world.run(until: 12_000)
+    #expect(world.released.isEmpty)
+    world.answers = true
+    world.run(until: 12_500)
+    #expect(world.released.count == 2)
+  }
+
+  @Test func `more entries than memory holds are all released, the first ones first`() {
+    var world = ScheduleWorld(capacity: 50)
+    for index in 0..<1_000 { world.schedule("k\(index)", due: 5_000 + Int64(index % 7)) }
+    world.run(until: 4_000)
+    #expect(world.machine.count <= 50)
+    world.run(until: 20_000)
+    #expect(world.released.count == 1_000 && Set(world.released.map(\.key)).count == 1_000)
+    #expect(world.rows.isEmpty)
+  }
+
+  @Test func `a cancellation is removed when its time is over`() {
+    var world = ScheduleWorld()
+    world.cancel("a", at: 0)
+    world.run(until: 1_000)
+    #expect(world.rows.count == 1)
+    world.now = ScheduleChange.cancellationKept
+    world.run(until: ScheduleChange.cancellationKept + 2_000)
+    #expect(world.rows.isEmpty && world.released.isEmpty)
+  }
+
+  /// Seeds of everything at once: kills, empty databases, clocks that jump, a log that stands still, Kafka that does not
+  /// answer. Nothing is lost, nothing early, and what was cancelled two seconds before is not sent.
+  @Test(arguments: 0..<400 as Range<UInt64>)
+  func `nothing is lost, nothing early, nothing that was cancelled in time is sent`(_ seed: UInt64)
+  {
+    var random = SeededGenerator(seed: seed)
+    var world = ScheduleWorld(capacity: random.below(2) == 0 ? 5 : 100)
+    var dues: [String: Int64] = [:]
+    var cancelled: [String: Int64] = [:]
+    for index in 0..<60 {
+      let key = "k\(index)"
+      dues[key] = world.now + 1_000 + Int64(random.below(20_000))
+      world.schedule(key, due: dues[key]!)
+      if random.below(4) == 0 {
+        let before = Array(dues.keys.sorted())[Int(random.below(UInt64(dues.count)))]
+        if cancelled[before] == nil {
+          cancelled[before] = world.now
+          world.cancel(before, at: world.now)
+        }
+      }
+      world.run(until: world.now + Int64(random.below(600)))
+      switch random.below(12) {
+      case 0: world.kill()
+      case 1: world.kill(losesDatabase: true)
+      case 2: world.isReading.toggle()
+      case 3: world.answers.toggle()
+      case 4: world.acknowledges.toggle()
+      default: break
+      }
+    }
+    (world.isReading, world.answers, world.acknowledges) = (true, true, true)
+    world.run(until: world.now + 60_000)
+    for (key, due) in dues {
+      let times = world.released.filter { $0.key == key }.map(\.at)
+      #expect(times.allSatisfy { $0 >= due }, "seed \(seed): \(key) early")
+      if let at = cancelled[key] {
+        if at <= due - 2_000 { #expect(times.isEmpty, "seed \(seed): \(key) was cancelled") }
+      } else {
+        #expect(!times.isEmpty, "seed \(seed): \(key) lost")
+      }
+    }
+    #expect(world.rows.values.allSatisfy { $0.row.isCancellation })
+  }
+}
+
+extension SeededGenerator {
+  fileprivate mutating func below(_ bound: UInt64) -> UInt64 { next() % bound }
+}
+
+/// A scheduler around its machine: one partition, its topic, its database, and Kafka.
+struct ScheduleWorld {
+  struct Record {
+    let key: String
+    let change: ScheduleChange
+  }
+
+  var now: Int64 = 0
+  var machine: ScheduleMachine<Int>
+  var topic: [Record] = []
+  var rows: [String: (row: ScheduleRow, change: ScheduleChange)] = [:]
+  var released: [(key: String, at: Int64)] = []
+  var isReading = true
+  var answers = true
+  var acknowledges = true
+  private let capacity: Int
+  private var position = 0
+  private var isAsked = false
+  private var underWay: [(slot: Int, isRequest: Bool)] = []
+
+  init(capacity: Int = 100) {
+    self.capacity = capacity
+    machine = ScheduleMachine(capacity: capacity, bytes: 1 << 20, page: 20)
+    machine.begin([0])
+  }
+
+  mutating func schedule(_ key: String, due: Int64) {
+    topic.append(
+      Record(key: key, change: .request(due: due, accepted: now, identity: Int64(topic.count))))
+  }
+
+  mutating func cancel(_ key: String, at: Int64) {
+    topic.append(Record(key: key, change: .cancellation(at: at, identity: Int64(topic.count))))
+  }
+
+  /// The process ends and starts again. What it had written and Kafka had not acknowledged may be there or not.
+  mutating func kill(losesDatabase: Bool = false) {
+    machine = ScheduleMachine(capacity: capacity, bytes: 1 << 20, page: 20)
+    machine.begin([0])
+    isAsked = false
+    underWay = []
+    if losesDatabase {
+      rows = [:]
+      position = 0
+    } else {
+      position = max(0, position - 3)
+    }
+  }
+
+  mutating func run(until end: Int64) {
+    while now < end {
+      read()
+      acknowledge()
+      if isAsked, answers {
+        isAsked = false
+        machine.answered([0: Int64(topic.count)])
+      }
+      while let action = machine.next(now: now) { perform(action) }
+      now = min(end, now + 10)
+    }
+  }
+
+  private mutating func read() {
+    while isReading, position < topic.count {
+      let record = topic[position]
+      let offset = Int64(position)
+      position += 1
+      switch record.change.verdict(at: offset, over: rows[record.key]?.row) {
+      case .store(let row):
+        rows[record.key] = (row, record.change)
+        machine.stored(entry(record.key, row), bytes: 100)
+      case .remove:
+        rows[record.key] = nil
+        machine.removed(0, record.key)
+      case .restore:
+        topic.append(Record(key: record.key, change: rows[record.key]!.change))
+      case .ignore: break
+      }
+      machine.read(0, to: offset + 1)
+    }
+  }
+
+  private func entry(_ key: String, _ row: ScheduleRow) -> ScheduleMachine<Int>.Entry {
+    .init(partition: 0, key: key, row: row, content: 0)
+  }
+
+  private mutating func acknowledge() {
+    guard acknowledges else { return }
+    let answered = underWay
+    underWay = []
+    for (slot, isRequest) in answered {
+      if isRequest { machine.released(slot) } else { machine.ended(slot) }
+    }
+  }
+
+  private mutating func perform(_ action: ScheduleMachine<Int>.Action) {
+    switch action {
+    case .ask: isAsked = true
+    case .load(_, let after, let through, let limit):
+      let due = rows.filter { key, value in
+        value.row.due <= through && (after.due, after.key) < (value.row.due, key)
+      }.sorted { ($0.value.row.due, $0.key) < ($1.value.row.due, $1.key) }.prefix(limit)
+      machine.loaded(
+        0, due.map { (entry($0.key, $0.value.row), 100) }, through: through, limit: limit)
+    case .release(let slot):
+      released.append((machine.entry(slot).key, now))
+      underWay.append((slot, true))
+    case .end(let slot):
+      let entry = machine.entry(slot)
+      topic.append(Record(key: entry.key, change: .end(of: entry.row.identity)))
+      underWay.append((slot, false))
+    }
+  }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+import Schedule
+import Testing
+
+/// What one record of the schedule means for its key.
+@Suite struct ScheduleRuleTests {
+  private static let entry = ScheduleRow(
+    offset: 10, due: 5_000, at: 100, isCancellation: false, identity: 1)
+  private static let cancelled = ScheduleRow(
+    offset: 20, due: 9_000, at: 200, isCancellation: true, identity: 2)
+
+  @Test func `a later request with the same key replaces the earlier one`() {
+    let row = ScheduleRow(
+      offset: 11, due: 7_000, at: 150, isCancellation: false, identity: 3)
+    #expect(
+      ScheduleChange.request(due: 7_000, accepted: 150, identity: 3).verdict(
+        at: 11, over: Self.entry)
+        == .store(row))
+    #expect(
+      ScheduleChange.request(due: 7_000, accepted: 150, identity: 3).verdict(at: 11, over: nil)
+        == .store(row))
+  }
+
+  @Test func `a record that was read before changes nothing`() {
+    for change in [
+      ScheduleChange.request(due: 1, accepted: 1, identity: 1), .cancellation(at: 1, identity: 4),
+      .end(of: nil), .end(of: 99),
+    ] {
+      #expect(change.verdict(at: 10, over: Self.entry) == .ignore)
+      #expect(change.verdict(at: 9, over: Self.entry) == .ignore)
+    }
+  }
+
+  @Test
+  func
+    `a cancellation counts for requests that were written before it, also when they arrive after it`()
+  {
+    guard
+      case .store(let row) = ScheduleChange.cancellation(at: 200, identity: 4).verdict(
+        at: 20, over: Self.entry)
+    else { return #expect(Bool(false)) }
+    #expect(row.isCancellation && row.at == 200 && row.due == 200 + ScheduleChange.cancellationKept)
+    let late = ScheduleChange.request(due: 9_000, accepted: 200, identity: 5)
+    #expect(late.verdict(at: 21, over: row) == .restore)
+    let anew = ScheduleChange.request(due: 9_000, accepted: 201, identity: 5)
+    #expect(
+      anew.verdict(at: 21, over: row)
+        == .store(
+          ScheduleRow(
+            offset: 21, due: 9_000, at: 201, isCancellation: false, identity: 5)))
+  }
+
+  @Test func `a tombstone of a release ends nothing that was written after the request`() {
+    #expect(ScheduleChange.end(of: 1).verdict(at: 30, over: Self.entry) == .remove)
+    #expect(ScheduleChange.end(of: 7).verdict(at: 30, over: Self.entry) == .restore)
+    #expect(ScheduleChange.end(of: 1).verdict(at: 30, over: Self.cancelled) == .restore)
+    #expect(ScheduleChange.end(of: nil).verdict(at: 30, over: Self.entry) == .remove)
+    #expect(ScheduleChange.end(of: 10).verdict(at: 30, over: nil) == .ignore)
+  }
+
+  @Test func `a database that lacks what the group has committed is read again`() {
+    #expect(ScheduleView.isComplete(position: 10, committed: 10))
+    #expect(ScheduleView.isComplete(position: 12, committed: 10))
+    #expect(!ScheduleView.isComplete(position: 9, committed: 10))
+    #expect(!ScheduleView.isComplete(position: nil, committed: 10))
+    #expect(!ScheduleView.isComplete(position: 10, committed: nil))
+  }
+
+  @Test func `what ingest hands back waits for as long as ingest's clock says, within bounds`() {
+    func release(_ handedBackAt: Int64?, _ isCaughtUp: Bool = true) -> Int64 {
+      ScheduleView.release(
+        due: 1_000_000, handedBackAt: handedBackAt, now: 4_600_000, isCaughtUp: isCaughtUp)
+    }
+    #expect(release(nil) == 1_000_000)
+    #expect(release(990_000) == 4_610_000)
+    #expect(release(999_999) == 4_601_000)
+    #expect(release(0) == 4_900_000)
+    #expect(release(990_000, false) == 1_000_000)
+  }
+
+  /// Every order in which a producer, a cancellation and the scheduler's tombstone can meet on the topic, read with any
+  /// crash between: what the topic says after compaction, and what the database says, are the same in the end.
+  @Test func `the database and the compacted topic agree in the end, whatever is read again`() {
+    let changes: [ScheduleChange] = [
+      .request(due: 5, accepted: 1, identity: 1), .request(due: 6, accepted: 3, identity: 2),
+      .cancellation(at: 2, identity: 3), .end(of: 1), .end(of: 2), .end(of: nil),
+    ]
+    for first in changes {
+      for second in changes {
+        for third in changes {
+          for crash in 0..<4 {
+            var topic = [first, second, third]
+            let row = run(&topic, crashAfter: crash)
+            let newest = topic.last.map { change -> Bool in
+              if case .end = change { false } else { true }
+            }
+            // Whatever counts stands last on the topic.
+            #expect(newest == (row != nil) || row == nil, "\(topic) \(String(describing: row))")
+            if let row { #expect(row.offset == Int64(topic.count - 1), "\(topic)") }
+          }
+        }
+      }
+    }
+  }
+
+  /// Reads a topic with one key; a record that is to be written again is added at its end.
+  private func run(_ topic: inout [ScheduleChange], crashAfter: Int) -> ScheduleRow? {
+    var row: ScheduleRow?
+    var written: ScheduleChange?
+    var next = 0
+    var hasCrashed = false
+    while next < topic.count, topic.count < 20 {
+      let change = topic[next]
+      switch change.verdict(at: Int64(next), over: row) {
+      case .store(let new): (row, written) = (new, change)
+      case .remove: row = nil
+      case .restore: if let written { topic.append(written) }
+      case .ignore: break
+      }
+      next += 1
+      if next == crashAfter, !hasCrashed { (next, hasCrashed) = (0, true) }
+    }
+    return row
+  }
+}

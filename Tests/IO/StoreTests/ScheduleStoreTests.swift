@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+import Schedule
+import Store
+import TestSupport
+import Testing
+
+/// The schedule in the database, on both kinds.
+@Suite struct ScheduleStoreTests {
+  private static func entry(
+    _ key: String, due: Int64, offset: Int64 = 1, value: String = "S1\n{\"a\":\"\\\"\"}",
+    isCancellation: Bool = false
+  ) -> ScheduledEntry {
+    ScheduledEntry(
+      key: key,
+      row: ScheduleRow(
+        offset: offset, due: due, at: 5, isCancellation: isCancellation,
+        identity: ScheduleRow.identity(of: value.utf8)),
+      value: value)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `entries are put, replaced, removed, and read in the order of their times`(
+    _ kind: DatabaseKind
+  ) throws {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try ScheduleStore(TokenStore(location, now: 0))
+    let entries = [
+      Self.entry("a.b:production:ü,\"{}", due: 30), Self.entry("a.b:production:y", due: 10),
+      Self.entry("c.d:sandbox:z", due: 10),
+      Self.entry("c.d:sandbox:c", due: 20, isCancellation: true),
+    ]
+    try store.transaction { () throws(StoreError) in
+      try store.put(3, entries)
+      try store.put(4, [Self.entry("other", due: 1)])
+      try store.setPosition(3, 17)
+    }
+    let found = try store.entries(3, entries.map(\.key) + ["none"])
+    #expect(found.count == 4 && entries.allSatisfy { found[$0.key] == $0 })
+    let due = try store.due(3, through: 25, after: .min, "", limit: 10)
+    #expect(due.map(\.key) == ["a.b:production:y", "c.d:sandbox:z", "c.d:sandbox:c"])
+    let rest = try store.due(3, through: 100, after: 10, "a.b:production:y", limit: 2)
+    #expect(rest.map(\.key) == ["c.d:sandbox:z", "c.d:sandbox:c"])
+    #expect(try store.count([3]) == 3 && store.count([3, 4]) == 4 && store.count([]) == 0)
+    try store.put(3, [Self.entry("a.b:production:y", due: 40, offset: 2)])
+    #expect(try store.entries(3, ["a.b:production:y"])["a.b:production:y"]?.row.due == 40)
+    try store.remove(3, ["a.b:production:y"])
+    #expect(try store.entries(3, ["a.b:production:y"]).isEmpty)
+    #expect(try store.position(3) == 17 && store.position(4) == nil)
+
+    let reader = try TokenStoreReader(location)
+    var listed: [String] = []
+    try reader.forEachScheduled(withPrefix: "c.d:sandbox:") { entry in
+      listed.append(entry.key)
+      return true
+    }
+    #expect(listed == ["c.d:sandbox:z"])
+    #expect(try reader.scheduledCount() == 3)
+    #expect(try reader.scheduled(key: "c.d:sandbox:c")?.row.isCancellation == true)
+    #expect(try reader.scheduled(key: "none") == nil)
+
+    try store.startOver(3)
+    #expect(try store.position(3) == nil && store.count([3]) == 0 && store.count([4]) == 1)
+  }
+}

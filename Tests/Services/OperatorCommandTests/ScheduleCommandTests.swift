@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import Kafka
+import Records
+import ServiceKit
+import Settings
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import OperatorCommand
+
+/// `martlet schedule cancel`; what `list` and `show` read is tested with the store.
+@Suite struct ScheduleCommandTests {
+  @Test func `cancel writes who has cancelled what`() throws {
+    let fixture = try KafkaFixture(topics: [("schedule", 1)])
+    let table = CommonSettings.table(of: ScheduleCancelCommand.self)
+    let values = try table.read(
+      CommandLineFlags(
+        [
+          "order:1", "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka",
+          fixture.configuration.bootstrap,
+        ], for: table), environment: [:], file: nil)
+    let context = ServiceContext(
+      name: "schedule", log: Logger(service: "test", level: .error), values: values)
+    try ScheduleCancelCommand.run(ScheduleCancelCommand.settings(values), context)
+    let record = try #require(try fixture.read(fixture.name("schedule"), count: 1).first)
+    #expect(record.key == "a.b:production:order:1")
+    let value = try Array((record.value ?? "").utf8).withUnsafeBytes { try ScheduleRecord($0) }
+    guard case .cancellation(let cancellation) = value else { return #expect(Bool(false)) }
+    #expect(cancellation.by.contains("@"))
+  }
+
+  @Test func `a request is named by its app`() throws {
+    let table = CommonSettings.table(of: ScheduleShowCommand.self)
+    func settings(_ flags: [String]) throws -> ScheduleShowCommand.Settings {
+      try ScheduleShowCommand.settings(
+        table.read(
+          CommandLineFlags(["x", "--database", "x.db"] + flags, for: table), environment: [:],
+          file: nil))
+    }
+    #expect(throws: SettingErrors.self) { try settings([]) }
+    #expect(throws: SettingErrors.self) { try settings(["--app", "a b"]) }
+    #expect(
+      try settings(["--app", "a.b", "--environment", "sandbox"]).key.description == "a.b:sandbox:x")
+  }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import EventLoop
+import Ingest
+import Kafka
+import Records
+import Scheduler
+import ServiceKit
+import Settings
+import Synchronization
+import Telemetry
+import TestSupport
+
+/// A cluster with all topics of the pipeline, for ingest and the scheduler.
+final class SchedulerFixture {
+  let kafka: KafkaFixture
+  let names: TopicNames
+  let producer: KafkaProducer
+  let folder = TemporaryFolder()
+
+  init(partitions: Int = 2) throws {
+    kafka = try KafkaFixture()
+    names = TopicNames(prefix: kafka.prefix)
+    for topic in names.all {
+      try kafka.createTopic(
+        String(topic.name.dropFirst(kafka.prefix.count)), partitions: partitions,
+        compacted: topic.cleanup == .compact)
+    }
+    producer = try KafkaProducer(kafka.configuration)
+  }
+
+  func ingest() throws -> RunningService {
+    let table = IngestSettings.table
+    let values = try table.read(CommandLineFlags(["--topic-prefix", kafka.prefix], for: table))
+    var settings = try IngestSettings(values)
+    settings.kafka = kafka.configuration
+    let ready = settings
+    return try RunningService(IngestService.name, values) { context throws(ServiceFailure) in
+      try IngestService.run(ready, context)
+    }
+  }
+
+  func scheduler(_ database: String, _ flags: [String] = []) throws -> RunningService {
+    let table = SchedulerSettings.table
+    let values = try table.read(
+      CommandLineFlags(
+        ["--topic-prefix", kafka.prefix, "--database", database] + flags, for: table))
+    var settings = try SchedulerSettings(values)
+    settings.kafka = kafka.configuration
+    let ready = settings
+    return try RunningService(SchedulerService.name, values) { context throws(ServiceFailure) in
+      try SchedulerService.run(ready, context)
+    }
+  }
+
+  @discardableResult
+  func produce(
+    _ topic: String, key: String? = nil, _ value: String?, headers: [KafkaHeader] = []
+  ) throws -> Delivery {
+    try kafka.produce(
+      producer, producer.topic(named: topic), key: key, value: value, headers: headers)
+  }
+
+  /// A request for one device with an id.
+  func request(_ id: String, sendAt: Int64, more: String = "") throws {
+    let time = Timestamp.text(milliseconds: sendAt)
+    try produce(
+      names.requests,
+      #"{"app":"com.example.app","id":"\#(id)","token":"\#(Self.token)","payload":{"aps":{"alert":"x"}},"#
+        + #""send_at":"\#(time)"\#(more)}"#)
+  }
+
+  func cancel(_ id: String) throws {
+    let value = ScheduleCancellation(at: WallClock.milliseconds(), by: "test").value
+    try produce(
+      names.schedule, key: "com.example.app:production:\(id)",
+      String(decoding: value, as: UTF8.self))
+  }
+
+  /// Everything that is on a topic.
+  func readAll(_ topic: String) throws -> [ReadRecord] {
+    let tail = try KafkaTail(kafka.configuration, topic: topic, from: .beginning)
+    defer { tail.close() }
+    var batch = KafkaBatch(capacity: 500)
+    var records: [ReadRecord] = []
+    let caughtUp = eventually(withinMilliseconds: 20_000) {
+      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
+      for index in 0..<batch.count { records.append(ReadRecord(batch[index])) }
+      batch.release()
+      return tail.isCaughtUp
+    }
+    guard caughtUp else { throw KafkaFixtureTimeout() }
+    return records
+  }
+
+  /// The ids of the requests whose notifications are on the lane, with the timestamps of their records.
+  func sent() throws -> [(id: String, at: Int64)] {
+    try readAll(names.notifications(.first)).compactMap { record in
+      var value = record.value ?? ""
+      return value.withUTF8 { bytes -> (id: String, at: Int64)? in
+        guard let envelope = try? Envelope.parse(bytes.span, types: .any, lanes: .any) else {
+          return nil
+        }
+        let id = bytes[envelope.requestID.indices]
+        return (String(decoding: id, as: UTF8.self), record.timestamp)
+      }
+    }
+  }
+
+  static let token = String(repeating: "ab", count: 32)
+}
+
+/// A service inside this process.
+final class RunningService {
+  private final class Result: Sendable {
+    let failure = Mutex<ServiceFailure?>(nil)
+    let isDone = Atomic(false)
+  }
+
+  let context: ServiceContext
+  private let result = Result()
+  private var isStopped = false
+
+  init(
+    _ name: String, _ values: SettingValues,
+    _ run: @escaping @Sendable (ServiceContext) throws(ServiceFailure) -> Void
+  ) throws {
+    let context = ServiceContext(
+      name: name, log: Logger(service: name, level: .error), values: values)
+    let result = result
+    let thread = try LoopThread(name: "service") {
+      do throws(ServiceFailure) {
+        try run(context)
+      } catch {
+        result.failure.withLock { $0 = error }
+      }
+      result.isDone.store(true, ordering: .releasing)
+    }
+    thread.detach()
+    self.context = context
+  }
+
+  deinit { if !isStopped { _ = stop() } }
+
+  func counter(_ name: String) -> Int {
+    context.counters.sums.first { $0.name == name }?.value ?? 0
+  }
+
+  /// Stops as SIGTERM does; returns why it failed, if it did.
+  func stop() -> ServiceFailure? {
+    isStopped = true
+    context.signals.requestStop()
+    let ended = eventually(withinMilliseconds: 30_000) { result.isDone.load(ordering: .acquiring) }
+    return ended
+      ? result.failure.withLock { $0 } : ServiceFailure("the service did not stop within 30 s")
+  }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import EventLoop
+import Glibc
+import Kafka
+import Records
+import TestSupport
+import Testing
+
+/// Ingest and the scheduler on a broker: a request with a time goes to the schedule, and out again.
+@Suite struct SchedulerTests {
+  @Test(arguments: DatabaseKind.allCases)
+  func `a request is sent at its time, and once`(_ kind: DatabaseKind) throws {
+    let fixture = try SchedulerFixture()
+    let ingest = try fixture.ingest()
+    let scheduler = try fixture.scheduler(kind.location(in: fixture.folder))
+    let now = WallClock.milliseconds()
+    let due = now + 9_000
+    try fixture.request("now", sendAt: now - 60_000)
+    try fixture.request("later", sendAt: due)
+    #expect(eventually(withinMilliseconds: 8_000) { scheduler.counter("scheduled") == 1 })
+    #expect(try fixture.sent().map(\.id) == ["now"])
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try fixture.sent().contains { $0.id == "later" }
+      })
+    let sent = try fixture.sent().filter { $0.id == "later" }
+    #expect(sent.count == 1 && sent[0].at >= due && sent[0].at < due + 2_000, "\(sent) \(due)")
+    // The row has gone, and the topic ends with a tombstone.
+    #expect(eventually(withinMilliseconds: 5_000) { scheduler.counter("loaded") == 0 })
+    let records = try fixture.readAll(fixture.names.schedule)
+    #expect(records.last?.value == nil && records.count == 2)
+    #expect(ingest.stop() == nil)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `a cancelled request is not sent, also when the cancellation came first`() throws {
+    let fixture = try SchedulerFixture()
+    let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
+    let due = WallClock.milliseconds() + 9_000
+    try fixture.request("early", sendAt: due)
+    usleep(5_000)
+    // Ingest does not run yet: the cancellation is on the topic before the request.
+    try fixture.cancel("early")
+    let ingest = try fixture.ingest()
+    try fixture.request("a", sendAt: due)
+    try fixture.request("b", sendAt: due)
+    #expect(eventually(withinMilliseconds: 8_000) { scheduler.counter("scheduled") == 2 })
+    try fixture.cancel("a")
+    #expect(
+      try eventually(withinMilliseconds: 20_000) { try fixture.sent().contains { $0.id == "b" } })
+    usleep(500_000)
+    #expect(try fixture.sent().map(\.id) == ["b"])
+    #expect(scheduler.counter("cancelled") == 2)
+    #expect(ingest.stop() == nil)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test(arguments: [false, true])
+  func `what was due while no scheduler ran is sent when one starts, also on a new disk`(
+    _ isNewDisk: Bool
+  ) throws {
+    let fixture = try SchedulerFixture()
+    let ingest = try fixture.ingest()
+    let first = try fixture.scheduler(fixture.folder.file("a.db"))
+    let due = WallClock.milliseconds() + 8_000
+    for index in 0..<20 { try fixture.request("r\(index)", sendAt: due) }
+    try fixture.request("cancelled", sendAt: due)
+    #expect(eventually(withinMilliseconds: 7_000) { first.counter("scheduled") == 21 })
+    // The commits follow.
+    usleep(500_000)
+    #expect(first.stop() == nil)
+    #expect(try fixture.sent().isEmpty)
+    try fixture.cancel("cancelled")
+    while WallClock.milliseconds() < due { usleep(10_000) }
+    let second = try fixture.scheduler(fixture.folder.file(isNewDisk ? "b.db" : "a.db"))
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.sent().count >= 20 })
+    usleep(300_000)
+    #expect(Set(try fixture.sent().map(\.id)) == Set((0..<20).map { "r\($0)" }))
+    #expect((second.counter("rebuilds") > 0) == isNewDisk)
+    #expect(ingest.stop() == nil)
+    #expect(second.stop() == nil)
+  }
+
+  @Test func `a request that replaces another one by its id is the one that is sent`() throws {
+    let fixture = try SchedulerFixture()
+    let ingest = try fixture.ingest()
+    let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
+    let now = WallClock.milliseconds()
+    try fixture.request("a", sendAt: now + 86_400_000)
+    #expect(eventually(withinMilliseconds: 10_000) { scheduler.counter("scheduled") == 1 })
+    try fixture.request("a", sendAt: WallClock.milliseconds() + 2_000, more: #","priority":5"#)
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.sent().count == 1 })
+    let record = try fixture.readAll(fixture.names.notifications(.first))[0]
+    #expect(record.value?.contains("\talert\t5\t") == true, "\(record.value ?? "")")
+    #expect(ingest.stop() == nil)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test
+  func `a request that is released early by a wrong clock is handed back and sent at its time`()
+    throws
+  {
+    let fixture = try SchedulerFixture()
+    let ingest = try fixture.ingest()
+    let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
+    let due = WallClock.milliseconds() + 9_000
+    #expect(
+      eventually(withinMilliseconds: 10_000) { scheduler.counter("partitions_assigned") == 2 })
+    // As a scheduler whose clock is ahead releases it.
+    let json =
+      #"{"app":"com.example.app","id":"a","token":"\#(SchedulerFixture.token)","payload":{"aps":{"alert":"x"}},"#
+      + #""send_at":\#(due / 1_000 + 1)}"#
+    try fixture.produce(
+      fixture.names.requests, json,
+      headers: [KafkaHeader(ScheduledRequest.header, "\(due - 60_000)")])
+    #expect(eventually(withinMilliseconds: 10_000) { scheduler.counter("handed_back") == 1 })
+    #expect(try fixture.sent().isEmpty)
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.sent().count == 1 })
+    #expect(try fixture.sent()[0].at >= due)
+    let record = try fixture.readAll(fixture.names.schedule)[0]
+    #expect(record.value?.hasPrefix("S1\t\((due / 1_000 + 1) * 1_000)\t\(due - 60_000)\t") == true)
+    #expect(ingest.stop() == nil)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `records of others are ignored and counted`() throws {
+    let fixture = try SchedulerFixture()
+    let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
+    try fixture.produce(fixture.names.schedule, key: "nonsense", "S1\t1\t1\t\t\n{}")
+    try fixture.produce(fixture.names.schedule, key: "a.b:production:x", "S9\t1")
+    try fixture.produce(fixture.names.schedule, key: "a.b:production:x", "S1\tx\t1\t\t\n{}")
+    try fixture.produce(fixture.names.schedule, key: "a.b:production:x", nil)
+    #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("unreadable") == 3 })
+    #expect(scheduler.stop() == nil)
+  }
+}

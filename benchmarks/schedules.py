@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How punctual the scheduler is when many requests are due within a short time."""
+import json
+import re
+import time
+import urllib.request
+
+from harness import BUILD, TOKEN, Failure, Rig, call, free_port, log
+from results import row
+import loads
+
+
+def schedule(options):
+    """--count requests that are due evenly over --seconds: from their send_at until push.requests has each again.
+
+    The figures come from the scheduler's histogram, so each is the upper bound of its bucket. What ingest makes of the
+    released requests has no reader here, and stays on lanes that are large enough.
+    """
+    partitions = 1 + 2 * options.count // loads.EMBEDDED_RECORDS
+    options.partitions = str(max(12, partitions))
+    with Rig(options) as rig:
+        rig.broker(schedule=max(12, partitions), requests=max(12, partitions))
+        ingest, port = rig.ingest(), free_port()
+        process = rig.start(
+            "martlet-scheduler", *rig.services(), "--database", rig.folder / "schedule.db",
+            "--http", f"127.0.0.1:{port}")
+        lead = 20 + options.count / 5_000
+        first = time.time() + lead
+        file = rig.folder / "requests.ndjson"
+        with file.open("w") as output:
+            for number in range(options.count):
+                due = first + options.seconds * number / options.count
+                output.write(json.dumps({
+                    "app": "com.example.app", "id": f"r{number}", "token": TOKEN,
+                    "payload": {"aps": {"alert": "Good morning"}}, "send_at": moment(due)}) + "\n")
+        call([BUILD / "martlet", "import", file, *rig.topics(), "--progress=false"], timeout=600)
+        await_event(port, process, "scheduled", options.count)
+        left = first - time.time()
+        if left < 0:
+            raise Failure(f"the requests were scheduled {-left:.1f} s after the first of them was due")
+        log(f"{options.count:,} requests wait; the first one is due in {left:.1f} s")
+        before = process.cpu()
+        await_event(port, process, "released", options.count)
+        ingest.check()
+        late = lateness(metrics(port))
+        entry = row("scheduler", (process.cpu() - before) / options.count, 0, options.count / options.seconds,
+                    process.resident_mib())
+        entry["lateness_seconds"] = late
+        log(f"{options.count:,} due within {options.seconds} s, lateness at most: {late}; the goal for p99 is 2 s")
+        return [entry]
+
+
+def moment(seconds):
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+    return f"{whole}.{int(seconds % 1 * 1_000):03}Z"
+
+
+def metrics(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return answer.read().decode()
+
+
+def await_event(port, process, event, count, seconds=600):
+    pattern = re.compile(rf'^martlet_scheduler_requests_total{{event="{event}"}} (\d+)', re.M)
+    end = time.monotonic() + seconds
+    found = None
+    while time.monotonic() < end:
+        process.check()
+        try:
+            found = pattern.search(metrics(port))
+        except OSError:
+            found = None
+        if found and int(found[1]) >= count:
+            return
+        time.sleep(0.2)
+    raise Failure(f"only {found[1] if found else 'none'} of {count} requests were {event}")
+
+
+def lateness(text):
+    """The bucket in which each quantile is."""
+    buckets = [
+        (float(bound), int(count)) for bound, count in
+        re.findall(r'^martlet_scheduler_lateness_seconds_bucket{le="([\d.]+)"} (\d+)', text, re.M)]
+    total = int(re.search(r"^martlet_scheduler_lateness_seconds_count (\d+)", text, re.M)[1])
+    def at(share):
+        return next((bound for bound, count in buckets if count >= share * total), None)
+    return {"p50": at(0.5), "p99": at(0.99), "max": at(1)}
