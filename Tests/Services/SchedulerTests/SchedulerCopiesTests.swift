@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-import Testing
 import TestSupport
+import Testing
 
 /// Several schedulers on one PostgreSQL database.
 @Suite struct SchedulerCopiesTests {
