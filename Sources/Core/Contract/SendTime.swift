@@ -2,16 +2,27 @@
 
 /// The rule for when a request with a `send_at` is sent. All times are milliseconds since the epoch.
 public enum SendTime {
-  /// By how much ingest's clock may be behind that of whoever wrote the record.
+  /// By how much the clocks of ingest and of whoever wrote the record may differ.
   public static let tolerance: Int64 = 1_000
+  /// The longest time for which the scheduler keeps what ingest has handed back.
+  public static let longestHold: Int64 = 300_000
 
   /// Whether a request goes to the schedule: until two clocks say that its time has come, that of whoever wrote its
   /// record (a producer, or the scheduler that released it) and ingest's. One wrong clock sends nothing early.
   ///
+  /// A writer whose clock is ahead may have written it early, before it was cancelled, and ingest may read it late. So
+  /// it is handed back once. What the scheduler then keeps until ingest's clock says that it is due is released in time.
+  ///
   /// - Parameters:
-  ///   - written: when its record was written.
+  ///   - written: when its record was written, by the writer's clock; below 0 if it does not say.
+  ///   - handedBackAt: ingest's clock when it handed the request back last; nil if it never did.
   ///   - now: ingest's clock.
-  public static func waits(_ sendAt: Int64, written: Int64, now: Int64) -> Bool {
-    written < sendAt || now < sendAt - tolerance
+  public static func waits(
+    _ sendAt: Int64, written: Int64, handedBackAt: Int64?, now: Int64
+  ) -> Bool {
+    let written = written < 0 ? now : written
+    if written < sendAt || now < sendAt - tolerance { return true }
+    let wasKept = handedBackAt.map { $0 >= sendAt - longestHold } ?? false
+    return written > now + tolerance && !wasKept
   }
 }

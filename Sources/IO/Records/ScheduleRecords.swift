@@ -44,7 +44,7 @@ public struct ScheduleKey: Hashable, Sendable, CustomStringConvertible {
 /// ingest handed it back, and its `traceparent`, with tabs between them. A newline and the request's JSON follow, byte
 /// for byte. Times are milliseconds since the epoch.
 public struct ScheduledRequest: Equatable, Sendable {
-  /// The header of a released request that carries `accepted`.
+  /// The header of a released request: `accepted`, and with a blank between them `handedBackAt` if there is one.
   public static let header = "scheduled"
 
   public var due: Int64
@@ -58,9 +58,17 @@ public struct ScheduledRequest: Equatable, Sendable {
     (self.due, self.accepted, self.handedBackAt) = (due, accepted, handedBackAt)
   }
 
-  /// The time in the header of a released request; nil if it is none.
-  public static func accepted(_ header: UnsafeRawBufferPointer) -> Int64? {
-    ScheduleRecord.time(String(decoding: header, as: UTF8.self))
+  /// The value of that header.
+  public var headerValue: String { "\(accepted)" + (handedBackAt.map { " \($0)" } ?? "") }
+
+  /// The times in the header of a released request; nil if it is none.
+  public static func released(
+    _ header: UnsafeRawBufferPointer
+  ) -> (accepted: Int64, handedBackAt: Int64?)? {
+    let words = String(decoding: header, as: UTF8.self).split(separator: " ")
+    let times = words.compactMap { ScheduleRecord.time(String($0)) }
+    guard (1...2).contains(times.count), times.count == words.count else { return nil }
+    return (times[0], times.count == 2 ? times[1] : nil)
   }
 
   /// Appends the record's value.

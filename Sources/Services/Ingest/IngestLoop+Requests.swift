@@ -61,7 +61,7 @@ extension IngestLoop {
         source.topic == 0
         ? try reader.read(record.value) : try readForeign(record, source.topic)
       if let sendAt = request.sendAt {
-        if try waits(request, until: sendAt, written: created) { return .scheduled }
+        if try waits(request, until: sendAt, record, created) { return .scheduled }
         encoder.begin(request, created: sendAt, traceParent: traceParent)
       } else {
         encoder.begin(request, created: created, traceParent: traceParent)
@@ -155,23 +155,26 @@ extension IngestLoop {
     output.produce(output.topics.lanes[Int(request.lane.place)], key: key, value: encoder.value)
   }
 
-  /// Whether a request waits for its time: as long as this clock, or that of whoever wrote its record, says that it has
-  /// not come. So no wrong clock alone sends it early.
-  ///
-  /// - Parameter written: when its record was written, in milliseconds since the epoch.
+  /// Whether a request waits for its time (`SendTime`).
   private func waits(
-    _ request: PushRequest, until sendAt: Int64, written: Int64
+    _ request: PushRequest, until sendAt: Int64, _ record: KafkaRecord, _ created: Int64
   ) throws(RequestError) -> Bool {
-    try request.checkSendAt(received: written)
-    return SendTime.waits(sendAt, written: written, now: takenAt)
+    try request.checkSendAt(received: created)
+    return SendTime.waits(
+      sendAt, written: record.timestamp, handedBackAt: released(record)?.handedBackAt, now: takenAt)
+  }
+
+  /// The scheduler's header, if it released the request.
+  private func released(_ record: KafkaRecord) -> (accepted: Int64, handedBackAt: Int64?)? {
+    record.headerBytes(named: "scheduled").flatMap { ScheduledRequest.released($0) }
   }
 
   /// Hands the request at hand to the schedule; false when it has to wait.
   private func schedule() -> Bool {
     let record = batch[position]
-    let released = record.headerBytes(named: "scheduled").flatMap { ScheduledRequest.accepted($0) }
+    let released = released(record)
     let entry = ScheduledRequest(
-      due: request.sendAt ?? takenAt, accepted: released ?? output.machine.created,
+      due: request.sendAt ?? takenAt, accepted: released?.accepted ?? output.machine.created,
       handedBackAt: released == nil ? nil : takenAt)
     scratch.removeAll()
     let key = ScheduleKey.append(request, to: &scratch)

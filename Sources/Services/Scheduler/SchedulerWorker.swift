@@ -392,7 +392,7 @@ final class SchedulerWorker {
       return (request, Array(ScheduleRecord.request(in: bytes)))
     }
     guard let request else { preconditionFailure("a request that was read before") }
-    var headers = [KafkaHeader(ScheduledRequest.header, "\(request.accepted)")]
+    var headers = [KafkaHeader(ScheduledRequest.header, request.headerValue)]
     if !request.traceParent.isEmpty {
       headers.append(KafkaHeader(TraceParent.header, request.traceParent))
     }

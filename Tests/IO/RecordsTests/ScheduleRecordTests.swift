@@ -59,14 +59,26 @@ import Testing
 
   @Test
   func `a request waits until the clocks of its writer and of ingest say that its time has come`() {
-    #expect(SendTime.waits(10_000, written: 9_999, now: 20_000))
-    #expect(SendTime.waits(10_000, written: 10_000, now: 8_999))
-    #expect(!SendTime.waits(10_000, written: 10_000, now: 9_000))
-    #expect(!SendTime.waits(10_000, written: 10_000, now: 10_000))
+    func waits(_ written: Int64, _ now: Int64, _ handedBackAt: Int64? = nil) -> Bool {
+      SendTime.waits(1_000_000, written: written, handedBackAt: handedBackAt, now: now)
+    }
+    #expect(waits(999_999, 2_000_000))
+    #expect(waits(1_000_000, 998_999))
+    #expect(!waits(1_000_000, 999_000))
+    #expect(!waits(1_000_000, 1_000_000) && !waits(-1, 1_000_000) && waits(-1, 900_000))
+    // The writer's clock is ahead: it may have been written before it was cancelled.
+    #expect(waits(1_600_000, 1_000_000) && waits(1_600_000, 1_598_999))
+    #expect(!waits(1_600_000, 1_599_000))
+    // It was kept until ingest's clock said that it was due; or it was not.
+    #expect(!waits(1_600_000, 1_000_000, 700_000) && waits(1_600_000, 1_000_000, 699_999))
   }
 
   @Test func `more than thirty days ahead is refused, from when it was written`() {
     let day: Int64 = 86_400_000
+    let header = Array("1795000000000 1795000000001".utf8).withUnsafeBytes {
+      ScheduledRequest.released($0)
+    }
+    #expect(header?.accepted == 1_795_000_000_000 && header?.handedBackAt == 1_795_000_000_001)
     #expect((try? RequestRules.checkSendAt(40 * day, received: 10 * day)) != nil)
     #expect((try? RequestRules.checkSendAt(40 * day + 1, received: 10 * day)) == nil)
   }

@@ -65,7 +65,7 @@ import Testing
     #expect(mine.1["outcomes"]?.array?.map { $0["apns_id"]?.string } == ["mine"])
     #expect(mine.1["has_more"] == false)
     #expect(try get(String(repeating: "x", count: 129)).0 == 400)
-    #expect(try fixture.send("DELETE", "notifications/order-1").status == 405)
+    #expect(try fixture.send("PUT", "notifications/order-1").status == 405)
     #expect(try fixture.send("GET", "notifications/order-1", key: nil).status == 401)
     #expect(try APIFixture().send("GET", "notifications/order-1").status == 503, "no database")
   }

@@ -66,7 +66,7 @@ import Testing
   /// `MARTLET_TEST_ALL_REQUESTS` asks for it.
   @Test func `every answer is as the document says, whatever is sent`() throws {
     let folder = TemporaryFolder()
-    let kafka = try KafkaFixture(topics: [("requests", 2), ("devices", 1)])
+    let kafka = try KafkaFixture(topics: [("requests", 2), ("devices", 1), ("schedule", 1)])
     let api = try start(folder, kafka)
     try #require(
       eventually { api.output.contains("HTTP API url=") }, "it printed: \(api.output)")

@@ -77,6 +77,7 @@ import Testing
       try File.write(
         keys, Array(#"[{"name":"test","sha256":"\#(digest)","apps":["*"]}]"#.utf8), mode: 0o600)
       return ["--keys", keys, "--listen", "127.0.0.1:0"]
+    case .scheduler: return Self.flags + ["--database", rig.folder.file("schedule.db")]
     default: return Self.flags
     }
   }

@@ -91,7 +91,8 @@ import Testing
     let shown = try run(folder, ["status", "--addresses", file])
     #expect(shown.status == 0, "\(shown.output)")
     for name in [
-      "api", "broker", "feedback", "ingest", "sender-1", "sender-2", "signer", "simulator",
+      "api", "broker", "feedback", "ingest", "scheduler", "sender-1", "sender-2", "signer",
+      "simulator",
     ] {
       let line = shown.output.split(separator: "\n").first { $0.hasPrefix("\(name) ") }
       #expect(line?.contains(" ready ") == true, "\(name): \(shown.output)")
@@ -99,7 +100,7 @@ import Testing
     let json = try run(folder, ["status", "--json", "--interval", "200ms", "--addresses", file])
     let root = try JSONDocument(json.output).root
     #expect(root["ready"]?.bool == true, "\(json.output)")
-    #expect(root["processes"]?.array?.count == 8)
+    #expect(root["processes"]?.array?.count == 9)
     let none = try run(folder, ["status", "http://127.0.0.1:1"])
     #expect(none.status == 1)
     #expect(none.output.contains("UNREACHABLE"), "\(none.output)")
@@ -109,7 +110,8 @@ import Testing
     let client = HTTPClient(timeoutMilliseconds: 10_000)
     let pages = try #require(addresses["metrics"]?.object)
     let names = [
-      "api", "broker", "feedback", "ingest", "sender-1", "sender-2", "signer", "simulator",
+      "api", "broker", "feedback", "ingest", "scheduler", "sender-1", "sender-2", "signer",
+      "simulator",
     ]
     #expect(pages.keys == names)
     for page in pages.members {

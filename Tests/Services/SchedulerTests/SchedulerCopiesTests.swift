@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import TestSupport
+import Testing
+
+/// Several schedulers on one PostgreSQL database.
+@Suite struct SchedulerCopiesTests {
+  @Test func `copies share the partitions, and one takes over what the other leaves`() throws {
+    let fixture = try SchedulerFixture(partitions: 4)
+    let ingest = try fixture.ingest()
+    let location = try DatabaseKind.postgres.location(in: fixture.folder)
+    let (first, second) = (try fixture.scheduler(location), try fixture.scheduler(location))
+    #expect(
+      eventually(withinMilliseconds: 40_000) {
+        [first, second].allSatisfy { $0.counter("partitions_assigned") == 2 }
+      })
+    let due = WallClock.milliseconds() + 12_000
+    for index in 0..<40 { try fixture.request("r\(index)", sendAt: due + Int64(index) * 100) }
+    #expect(
+      eventually(withinMilliseconds: 11_000) {
+        first.counter("scheduled") + second.counter("scheduled") >= 40
+      })
+    #expect(first.counter("scheduled") > 0 && second.counter("scheduled") > 0)
+    #expect(second.stop() == nil)
+    #expect(try eventually(withinMilliseconds: 60_000) { try fixture.sent().count >= 40 })
+    let sent = try fixture.sent()
+    #expect(Set(sent.map(\.id)) == Set((0..<40).map { "r\($0)" }))
+    for (id, at) in sent { #expect(at >= due + (Int64(id.dropFirst()) ?? 0) * 100) }
+    #expect(first.counter("rebuilds") == 0, "the other's part is in the database")
+    #expect(first.stop() == nil)
+    #expect(ingest.stop() == nil)
+  }
+}
