@@ -255,7 +255,8 @@ public enum SenderMetrics {
       request,
     ]
     + [
-      retries, returned, returnedUnknown, retriesOverBudget, retryBudget, diverted, keptInOutage, handedBack, timeouts,
+      retries, returned, returnedUnknown, retriesOverBudget, retryBudget, diverted, keptInOutage,
+      handedBack, timeouts,
       foreignAnswers,
     ]
     + [connects, connectionFailures, silentStreams, movedAddress, addressesAside, replacedAged]
