@@ -140,7 +140,8 @@ struct Scenario: Sendable {
 
   /// Every scenario, the most valuable first.
   static let all: [Scenario] = [
-    kills, [scaling], [newestState], backlogs, kafkaFaults, [namedMembers], refusedProduces, rightsFaults,
+    kills, [scaling], [newestState], backlogs, kafkaFaults, [namedMembers], refusedProduces,
+    rightsFaults,
     gatewayFaults, gatewayOutages, refusals, [foreignAnswers],
     [poison], hostile, feedbackHosts, databaseFaults, [clockSteps], signerFaults, [schedule],
     realCluster, [everything],

@@ -113,10 +113,11 @@ struct ScenarioSetup {
       plan.extra["martlet-sender"]?.append(
         contentsOf: ["--dedup-window", "1000", "--dedup-rebuild", "30s"])
     }
-    plan.extra["apns-simulator"] = [
-      "--tokens", "\(folder)/unregistered.json", "--latency", "lognormal:20ms,200ms",
-      "--record-limit", "10000000",
-    ] + scenario.gatewayFlags
+    plan.extra["apns-simulator"] =
+      [
+        "--tokens", "\(folder)/unregistered.json", "--latency", "lognormal:20ms,200ms",
+        "--record-limit", "10000000",
+      ] + scenario.gatewayFlags
     // A debug build takes minutes to tell where it ended, and the run waits for it.
     plan.environment["broker"] = ["SWIFT_BACKTRACE=enable=no"]
     if let shim = options.shim, let shimControl, scenario.usesShim {

@@ -119,7 +119,9 @@ final class TopicReaders {
     auditor.laneRecord(
       id, retry: retry, due: due, end: Self.end(of: envelope),
       arrival: isRetry ? nil : (at: envelope.created, app: app))
-    if envelope.hasStateKey, !isRetry { auditor.states.produced(id, token: String(decoding: record.key, as: UTF8.self)) }
+    if envelope.hasStateKey, !isRetry {
+      auditor.states.produced(id, token: String(decoding: record.key, as: UTF8.self))
+    }
   }
 
   /// When a notification is of no more use: its own expiration, or the greatest age that senders allow by

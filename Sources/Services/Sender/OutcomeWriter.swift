@@ -113,7 +113,9 @@ final class OutcomeWriter {
   ) {
     let push = pushes[slot]
     if case .failure(let answer) = reason {
-      Array(failure(answer, of: slot).utf8).withUnsafeBytes { writeRetry(push, tier, $0, state, name) }
+      Array(failure(answer, of: slot).utf8).withUnsafeBytes {
+        writeRetry(push, tier, $0, state, name)
+      }
     } else if let text = reason.text {
       writeRetry(push, tier, UnsafeRawBufferPointer(text), state, name)
     }

@@ -17,7 +17,8 @@ struct OutgoingTopics {
     receipts = try producer.topic(known: names.receipts)
     feedback = try producer.topic(known: names.feedback)
     deadLetters = try producer.topic(known: names.deadLetters)
-    lanes = try names.notifications.map { name throws(KafkaError) in try producer.topic(known: name) }
+    lanes = try names.notifications.map { name throws(KafkaError) in try producer.topic(known: name)
+    }
     var tiers: [KafkaTopic] = []
     for tier in RetryTier.allCases { tiers.append(try producer.topic(known: names.retries(tier))) }
     retries = tiers

@@ -11,6 +11,21 @@ import Records
 import ServiceKit
 import Settings
 
+/// What a loop reads notifications by.
+private struct Reading: ~Copyable {
+  var envelopes: EnvelopeReader
+  /// What was created before is one of a pile, in milliseconds since the epoch.
+  private(set) var pileBefore = Int64.min
+  private let pileAge: Int64
+
+  init(_ settings: SenderSettings) {
+    envelopes = EnvelopeReader(types: settings.pushTypes, lanes: settings.lanes)
+    pileAge = settings.pileAgeMilliseconds
+  }
+
+  mutating func beginTurn(wall: Int64) { if pileAge > 0 { pileBefore = wall - pileAge } }
+}
+
 /// One thread of the sender, and all that it owns: connections, Kafka queues, pushes in flight, offset
 /// ledgers, a producer. It shares nothing with other loops but mailboxes for control messages.
 ///
@@ -44,13 +59,10 @@ final class SenderLoop {
 
   @exclusivity(unchecked) private var dispatcher: Dispatcher
   @exclusivity(unchecked) private var queues = PartitionQueues()
-  @exclusivity(unchecked) private var envelopes: EnvelopeReader
+  @exclusivity(unchecked) private var reading: Reading
   @exclusivity(unchecked) private var batch = KafkaBatch(capacity: Dispatcher.takeAtOnce)
   @exclusivity(unchecked) private var completed: [UnsafeMutablePointer<Exchange>] = []
   @exclusivity(unchecked) private var ready: [ReadyEvent] = []
-  private let pileAge: Int64
-  /// What was created before is one of a pile, in milliseconds since the epoch.
-  @exclusivity(unchecked) private var pileBefore = Int64.min
   private var statusPace = StatusPace()
   /// The names of paced apps and groups, by their hashes.
   private var paceNames: [UInt64: String] = [:]
@@ -63,8 +75,7 @@ final class SenderLoop {
   ) throws {
     self.context = context
     self.inbox = inbox
-    pileAge = settings.pileAgeMilliseconds
-    envelopes = EnvelopeReader(types: settings.pushTypes, lanes: settings.lanes)
+    reading = Reading(settings)
     telemetry = LoopTelemetry(settings.lanes)
     reports = ControlReports(log: context.log, control: control)
     poller = try Poller(capacity: Self.socketsATurn)
@@ -90,7 +101,7 @@ final class SenderLoop {
       poller.wait(timeoutMilliseconds: sleepTime(), into: &ready)
       let (now, wall) = (MonotonicClock.milliseconds(), WallClock.milliseconds())
       dispatcher.beginTurn(now: now, wall: wall)
-      if pileAge > 0 { pileBefore = wall - pileAge }
+      reading.beginTurn(wall: wall)
       publisher.beginTurn(now: now)
       outcomes.beginTurn(wall: wall)
       heartbeat.beat(now)
@@ -252,7 +263,7 @@ final class SenderLoop {
     switch dispatcher.admit(record.offset, from: partition) {
     case .new: break
     case .alreadyCompleted:
-      if let envelope = try? record.envelope(&envelopes) {
+      if let envelope = try? record.envelope(&reading.envelopes) {
         let state =
           envelope.hasStateKey
           ? StateFacts(envelope, key: record.key, value: record.value, in: record.partition)
@@ -266,9 +277,10 @@ final class SenderLoop {
       if context.hasCrashed, context.isDeadly(record) {
         throw UnsendableRecord(detail: DeadLetter.crashed)
       }
-      let envelope = try record.envelope(&envelopes)
+      let envelope = try record.envelope(&reading.envelopes)
       let slot = dispatcher.accept(
-        record.facts(envelope, pileBefore: pileBefore), offset: record.offset, from: partition,
+        record.facts(envelope, pileBefore: reading.pileBefore), offset: record.offset,
+        from: partition,
         written: record.timestamp)
       outcomes.fill(slot, record, envelope)
       perform()

@@ -123,7 +123,7 @@ private final class HostileLoop {
     let (value, slot) = (Array(text.utf8), key)
     let facts = value.lend { value in
       slot.lend { key -> PushFacts? in
-        (try? envelopes.read(value)).map { 
+        (try? envelopes.read(value)).map {
           PushFacts(
             $0, key: key, value: value, written: written, pileBefore: OutsideTime.last / 2,
             in: 0)

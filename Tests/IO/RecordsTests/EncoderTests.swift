@@ -69,7 +69,9 @@ import Testing
     #expect(envelope.hasStateKey == (event != "start") && envelope.isFinal == (event == "end"))
   }
 
-  @Test func `a retry has its place in its lane instead of the one before, a replay has none`() throws {
+  @Test func `a retry has its place in its lane instead of the one before, a replay has none`()
+    throws
+  {
     let value = try encode(
       #"{"app":"a.b","token":"ab","supersede":"s","payload":{"aps":{"badge":1}}}"#)
     let envelope = try Envelope.parse(value.span)
@@ -80,8 +82,10 @@ import Testing
       let envelope = try Envelope.parse(record.span)
       record.withUnsafeBytes { bytes in
         EnvelopeEncoder.encodeRetry(
-          of: bytes, envelope, attempt: moves, firstSeen: 1, reason: UnsafeRawBufferPointer(rebasing: bytes[0..<2]),
-          position: LanePosition(partition: 3, offset: 7, moves: moves, tier: .minute1), into: &buffer)
+          of: bytes, envelope, attempt: moves, firstSeen: 1,
+          reason: UnsafeRawBufferPointer(rebasing: bytes[0..<2]),
+          position: LanePosition(partition: 3, offset: 7, moves: moves, tier: .minute1),
+          into: &buffer)
       }
       record = Array(buffer.bytes)
       let line = String(decoding: record, as: UTF8.self).split(separator: "\n")[0]

@@ -78,7 +78,9 @@ public struct NewestStates: Sendable {
 
   /// Takes in what another table knows.
   public mutating func merge(_ other: NewestStates) {
-    for entry in other.entries where entry.identity != 0 { note(entry.identity, at: entry.position) }
+    for entry in other.entries where entry.identity != 0 {
+      note(entry.identity, at: entry.position)
+    }
     forget(through: other.forgotten)
   }
 

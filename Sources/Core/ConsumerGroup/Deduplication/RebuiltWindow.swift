@@ -32,11 +32,12 @@ public struct RebuiltWindow: Sendable {
   private var older: DedupWindow
   private var newest: DedupWindow
   private let newestBegins: Int64
-  /// What is known of identities, in whatever order it comes.
-  private var states: NewestStates
-  /// Where reading goes on, and the records from there that have a key.
+  private let hasKept: Bool
+  /// The first offset that is read again, and where reading goes on.
+  private let begin: Int64
   private let end: Int64
-  private var ahead: [(offset: Int64, record: Record)] = []
+  /// The records that have a key, from there, too, in whatever order they come.
+  private var keyed: [(offset: Int64, record: Record)] = []
 
   /// - Parameters:
   ///   - kept: ids of records from before `missing`; nil without any.
@@ -46,8 +47,8 @@ public struct RebuiltWindow: Sendable {
     self.kept = kept ?? DedupWindow(capacity: capacity)
     older = self.kept
     end = missing.upperBound
-    states = self.kept.states
-    if kept == nil { states.forget(through: missing.lowerBound - 1) }
+    begin = missing.lowerBound
+    hasKept = kept != nil
     let newestPart = RebuildPlan<Int>.newest(of: missing)
     newest = DedupWindow(capacity: min(max(Int(clamping: newestPart.count), 1), capacity))
     newestBegins = newestPart.lowerBound
@@ -55,29 +56,26 @@ public struct RebuiltWindow: Sendable {
 
   /// Takes in a record. One that is read a second time changes nothing.
   public mutating func insert(_ record: Record, at offset: Int64) {
-    guard offset < end else {
-      if record.identity != 0 { ahead.append((offset, record)) }
-      return
-    }
+    if record.identity != 0 { keyed.append((offset, record)) }
+    guard offset < end else { return }
     if offset < newestBegins { _ = older.insert(record.id) } else { _ = newest.insert(record.id) }
-    guard record.identity != 0 else { return }
-    states.note(record.identity, at: record.place(at: offset))
   }
 
   /// The ids in the order of the log; without those of the older part while not all of it has been read.
   public func window(isWhole: Bool) -> DedupWindow {
     var window = isWhole ? older : kept
     newest.visit { _ = window.insert($0) }
-    window.states = states
-    if isWhole { addAhead(to: &window) }
+    if isWhole { addStates(to: &window) }
     return window
   }
 
-  /// Notes the states that are still to come, and may have been sent before. What will be dropped as a repeat is none.
-  private func addAhead(to window: inout DedupWindow) {
+  /// Notes the states, also those that are still to come and may have been sent before. A repeat is none: it would supersede
+  /// what it repeats.
+  private func addStates(to window: inout DedupWindow) {
+    if !hasKept { window.states.forget(through: begin - 1) }
     var seen: Set<NotificationID> = []
-    for (offset, record) in ahead.sorted(by: { $0.offset < $1.offset })
-    where seen.insert(record.id).inserted && !window.contains(record.id) {
+    for (offset, record) in keyed.sorted(by: { $0.offset < $1.offset })
+    where seen.insert(record.id).inserted && !kept.contains(record.id) {
       window.states.note(record.identity, at: record.place(at: offset))
     }
   }

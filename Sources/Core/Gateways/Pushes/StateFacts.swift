@@ -29,7 +29,8 @@ public struct StateFacts: Sendable, Equatable {
   ///   - partition: of its record. Its lane had fewer partitions when it was in another one, so what is first written
   ///     here is newer.
   public init(
-    _ identity: UInt64, isFinal: Bool = false, position: LanePosition? = nil, in partition: Int32 = 0
+    _ identity: UInt64, isFinal: Bool = false, position: LanePosition? = nil,
+    in partition: Int32 = 0
   ) {
     self.identity = identity
     self.isFinal = isFinal

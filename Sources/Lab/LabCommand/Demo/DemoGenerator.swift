@@ -53,7 +53,8 @@ public struct DemoGenerator {
     // Every fiftieth device is unregistered.
     let number = UInt64((count - 1) % activities)
     let token = token(app: 0, device: number / 49 * 50 + number % 49 + 1)
-    return #"{"id":"state-\#(seed)-\#(count)","app":"\#(DemoTexts.apps[0].bundleID)","token":"\#(token)","#
+    return
+      #"{"id":"state-\#(seed)-\#(count)","app":"\#(DemoTexts.apps[0].bundleID)","token":"\#(token)","#
       + #""type":"liveactivity","payload":{"aps":{"timestamp":\#(1_700_000_000 + count),"event":"update","#
       + #""content-state":{"score":\#(count)}}}}"#
   }

@@ -60,4 +60,30 @@ import Testing
     read(&rebuilt, missing)
     #expect(offsets(rebuilt.window(isWhole: true)) == Array(missing))
   }
+
+  @Test func `states are known from before and from ahead, and a repeat is none`() {
+    var rebuilt = RebuiltWindow(kept: nil, missing: 100..<140, capacity: 40)
+    func insert(
+      _ offset: Int64, _ identity: UInt64, id other: Int64? = nil, at position: Int64 = -1
+    ) {
+      rebuilt.insert(
+        .init(id(other ?? offset), identity: identity, position: position), at: offset)
+    }
+    // The newest part comes first.
+    insert(138, 1, id: 110)
+    insert(139, 2, at: 50)
+    insert(150, 3)
+    insert(151, 4, id: 120)
+    insert(110, 1)
+    insert(120, 4)
+    #expect(rebuilt.window(isWhole: false).states.isEmpty)
+    let window = rebuilt.window(isWhole: true)
+    #expect(window.states.find(1)?.position == 110, "138 repeats it")
+    #expect(window.states.find(2)?.position == 50, "it came back from a retry topic")
+    #expect(window.states.find(3)?.position == 150, "it may have been sent")
+    #expect(window.states.find(4)?.position == 120)
+    #expect(window.states.forgotten == 99)
+    // What is ahead comes again.
+    #expect(!window.contains(id(150)) && window.contains(id(120)))
+  }
 }
