@@ -95,6 +95,20 @@ import Testing
     #expect(bucket.room == 0)
   }
 
+  @Test func `it catches up on a stall of a second while pushes wait, and on none after a rest`() {
+    var bucket = PaceBucket(now: 0)
+    bucket.set(0.1, now: 0)
+    bucket.fill(now: 20)
+    while bucket.room > 0 { bucket.take() }
+    bucket.fill(now: 520)
+    #expect(bucket.room == 50)
+    bucket.fill(now: 530)
+    #expect(bucket.room == 7, "nobody wanted them")
+    while bucket.room > 0 { bucket.take() }
+    bucket.fill(now: 100_000)
+    #expect(bucket.room == 100)
+  }
+
   @Test func `a rate of nothing lets nothing go, ever`() {
     var bucket = PaceBucket(now: 0)
     bucket.fill(now: 1 << 60)
