@@ -116,6 +116,7 @@ import Testing
       ),
       (.replay, ["", "3", "3/", "/17", "3/17/1", "3/-1", "a/1", "3/17 "]),
       (.traceParent, ["", "x", Self.trace.uppercased()]),
+      (.group, ["", " x", "x ", "a\u{7F}", String(repeating: "g", count: 65)]),
     ]
     #expect(Set(bad.map(\.0)) == Set(CarriedField.allCases))
     for (field, values) in bad {
@@ -247,7 +248,22 @@ import Testing
     let receipt = try Receipt(buffer.bytes, parser: JSONParser())
     #expect(receipt.data == #"{"a":"b","c\n":""}"#)
     #expect(receipt.replay == "3/17" && receipt.traceParent == Self.trace)
-    #expect(receipt.carried.count == CarriedField.table.count { $0.receipt != nil })
+    #expect(receipt.carried.count + 1 == CarriedField.table.count { $0.receipt != nil })
+  }
+
+  @Test func `a group is found in the envelope, and comes back in the receipt`() throws {
+    let record = record(["group=spring sale"])
+    let envelope = try Envelope.parse(record.span)
+    #expect(record[envelope.group.indices].elementsEqual("spring sale".utf8))
+    #expect(try Envelope.parse(self.record(Self.all).span).group.count == 0)
+    var buffer = ByteBuffer()
+    record.withUnsafeBytes { bytes in
+      var line = ReceiptLine(.delivered, at: 2)
+      line.carried = envelope.carried(in: bytes)
+      ReceiptEncoder.append(line, into: &buffer)
+    }
+    let text = String(decoding: buffer.bytes, as: UTF8.self)
+    #expect(text == #"{"outcome":"delivered","at":2,"group":"spring sale"}"#)
   }
 
   private static func isToken(_ key: String) -> Bool { CarriedHeaders.isToken(key.utf8.span) }
