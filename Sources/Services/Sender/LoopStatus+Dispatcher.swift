@@ -26,13 +26,13 @@ extension LoopStatus {
   init(
     _ dispatcher: inout Dispatcher, _ lanes: [String], _ gateways: GatewayPools,
     _ queues: borrowing PartitionQueues,
-    _ outcomes: OutcomeWriter, paceNames: [UInt64: String]
+    _ outcomes: OutcomeWriter
   ) {
     at = dispatcher.now
     paces = dispatcher.paces.map { pace in
       Pace(
         name: pace.lane.map { "lane:\(lanes[Int($0.place)])" }
-          ?? pace.hash.flatMap { paceNames[$0] } ?? "",
+          ?? pace.name,
         perSecond: pace.perSecond, waiting: pace.waiting)
     }
     self.lanes = lanes

@@ -64,8 +64,6 @@ final class SenderLoop {
   @exclusivity(unchecked) private var completed: [UnsafeMutablePointer<Exchange>] = []
   @exclusivity(unchecked) private var ready: [ReadyEvent] = []
   private var statusPace = StatusPace()
-  /// The names of paced apps and groups, by their hashes.
-  private var paceNames: [UInt64: String] = [:]
   private var hasEnded = false
 
   init(
@@ -165,9 +163,7 @@ final class SenderLoop {
   /// Writes down how the loop stands: once a second while somebody watches, else now and then.
   private func publishStatus() {
     guard statusPace.isDue(telemetry, now: dispatcher.now) else { return }
-    telemetry.publish(
-      LoopStatus(
-        &dispatcher, telemetry.lanes, gateways, queues, outcomes, paceNames: paceNames))
+    telemetry.publish(LoopStatus(&dispatcher, telemetry.lanes, gateways, queues, outcomes))
   }
 
   // MARK: Messages
@@ -202,9 +198,7 @@ final class SenderLoop {
       dispatcher.updateTokens(updates, isComplete: isComplete)
     case .pauses(let pauses): dispatcher.update(pauses)
     case .partitions(let totals): dispatcher.update(totals)
-    case .paces(let paces):
-      dispatcher.update(paces)
-      paceNames = paces.names
+    case .paces(let paces): dispatcher.update(paces)
     case .access(let access): renew(access)
     case .stop(let deadline):
       queues.close()

@@ -119,6 +119,7 @@ import Testing
       (.supersede, ["", " x", "x ", "a\u{7F}", String(repeating: "c", count: 65)]),
       (.final, ["", "0", "true", "11"]),
       (.position, ["", "7/1/5s", "1/7/1/2m", "-1/7/1/5s", "1/7/65536/5s"]),
+      (.group, ["", " x", "x ", "a\u{7F}", String(repeating: "g", count: 65)]),
     ]
     #expect(Set(bad.map(\.0)) == Set(CarriedField.allCases))
     for (field, values) in bad {
@@ -250,7 +251,22 @@ import Testing
     let receipt = try Receipt(buffer.bytes, parser: JSONParser())
     #expect(receipt.data == #"{"a":"b","c\n":""}"#)
     #expect(receipt.replay == "3/17" && receipt.traceParent == Self.trace)
-    #expect(receipt.carried.count == CarriedField.table.count { $0.receipt != nil })
+    #expect(receipt.carried.count + 1 == CarriedField.table.count { $0.receipt != nil })
+  }
+
+  @Test func `a group is found in the envelope, and comes back in the receipt`() throws {
+    let record = record(["group=spring sale"])
+    let envelope = try Envelope.parse(record.span)
+    #expect(record[envelope.group.indices].elementsEqual("spring sale".utf8))
+    #expect(try Envelope.parse(self.record(Self.all).span).group.count == 0)
+    var buffer = ByteBuffer()
+    record.withUnsafeBytes { bytes in
+      var line = ReceiptLine(.delivered, at: 2)
+      line.carried = envelope.carried(in: bytes)
+      ReceiptEncoder.append(line, into: &buffer)
+    }
+    let text = String(decoding: buffer.bytes, as: UTF8.self)
+    #expect(text == #"{"outcome":"delivered","at":2,"group":"spring sale"}"#)
   }
 
   private static func isToken(_ key: String) -> Bool { CarriedHeaders.isToken(key.utf8.span) }

@@ -134,13 +134,6 @@ final class PipelineRig {
     return status
   }
 
-  /// Ends one process with SIGKILL.
-  func kill(_ name: String) {
-    self[name].signal(SIGKILL)
-    _ = self[name].wait(withinMilliseconds: 10_000)
-    programs[name] = nil
-  }
-
   func killBroker() { broker.signal(SIGKILL) }
 
   /// Ends the services with SIGTERM, then the broker, and expects that each says all is well.

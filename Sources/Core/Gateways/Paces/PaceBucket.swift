@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A token bucket: how many pushes may go now at a rate. It begins empty, so that neither a start nor a partition that
-/// changes its owner makes a burst.
+/// changes its owner makes a burst. All times are monotonic milliseconds.
 struct PaceBucket: Sendable {
   /// It holds one push and what comes in so many milliseconds: enough for a thread that wakes late, and with 1 to 4 loops
   /// less than 1 % of ten seconds at 137/s.
   static let depth: Double = 60
+  /// It catches up on so many milliseconds in which its thread did not run although pushes waited: then nothing is faster
+  /// than the rate. After a rest it does not.
+  static let longestStall: Double = 1_000
 
   /// Pushes in a millisecond.
   private(set) var rate: Double = 0
   private(set) var tokens: Double = 0
+  /// All were taken, and more pushes may have waited since.
+  private var isExhausted = false
   /// When it was last filled, in monotonic milliseconds.
   private var at: UInt64
 
@@ -21,20 +26,26 @@ struct PaceBucket: Sendable {
   mutating func set(_ rate: Double, now: UInt64) {
     self.rate = rate
     tokens = 0
+    isExhausted = false
     at = now
   }
 
   mutating func fill(now: UInt64) {
     guard now > at else { return }
-    tokens = min(burst, tokens + rate * Double(now - at))
+    let most = isExhausted ? max(burst, rate * Self.longestStall) : burst
+    tokens = min(most, tokens + rate * Double(now - at))
     at = now
+    if tokens >= 1 { isExhausted = false }
   }
 
   /// Pushes that may go; negative when more went than there was room for.
   var room: Int { Int(tokens.rounded(.down)) }
 
   /// One went.
-  mutating func take() { tokens -= 1 }
+  mutating func take() {
+    tokens -= 1
+    if tokens < 1 { isExhausted = true }
+  }
 
   /// One that was counted has not gone after all.
   mutating func giveBack() { tokens = min(burst, tokens + 1) }

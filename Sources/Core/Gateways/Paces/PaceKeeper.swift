@@ -48,6 +48,8 @@ struct PaceKeeper: Sendable {
   private var hasLines = false
   private var ofLanes: [LanePace?]
   private var lines: [PaceLine] = []
+  /// Their names, for status pages.
+  private var names: [UInt64: String] = [:]
   /// Indices of lines plus one, by hash; 0 is an empty place.
   private var places: [UInt32] = []
   /// Lines in which pushes wait.
@@ -87,6 +89,7 @@ struct PaceKeeper: Sendable {
         share(lane: place, now: now)
       }
     }
+    names = paces.names
     lines = []
     for (hash, rate) in paces.ofSubjects {
       let old = Self.find(hash, oldPlaces, oldLines)
@@ -313,8 +316,8 @@ struct PaceKeeper: Sendable {
 
 /// A pace as one loop keeps it, for status pages.
 public struct PaceStanding: Sendable {
-  /// As `Paces.names` has it; nil for a lane.
-  public let hash: UInt64?
+  /// As `Paces.names` has it; empty for a lane.
+  public let name: String
   public let lane: Lane?
   /// Pushes a second that the loop may send.
   public let perSecond: Double
@@ -347,13 +350,14 @@ extension PaceKeeper {
     let lanes = ofLanes.indices.compactMap { place in
       ofLanes[place].map {
         PaceStanding(
-          hash: nil, lane: Lane(place: UInt8(place)), perSecond: $0.bucket.rate * 1_000, waiting: 0)
+          name: "", lane: Lane(place: UInt8(place)), perSecond: $0.bucket.rate * 1_000, waiting: 0)
       }
     }
     return lanes
       + lines.map {
         PaceStanding(
-          hash: $0.hash, lane: nil, perSecond: $0.bucket.rate * 1_000, waiting: $0.waiting.count)
+          name: names[$0.hash] ?? "", lane: nil, perSecond: $0.bucket.rate * 1_000,
+          waiting: $0.waiting.count)
       }
   }
 }

@@ -59,6 +59,43 @@ import Testing
   }
 }
 
+/// `PaceKeeper` beside what `Dispatch/PaceTests` shows of it with pushes.
+@Suite struct PaceKeeperTests {
+  @Test func `a loop keeps the part that its partitions are of all, and never more than all`()
+    throws
+  {
+    var keeper = PaceKeeper(slots: 800, lanes: 2)
+    var paces = Paces(.standard)
+    try paces.set(.lane("bulk"), PaceRate("100/s"))
+    try paces.set(.group("g"), PaceRate("36/s"))
+    _ = keeper.update(paces, now: 0)
+    #expect(keeper.standings.map(\.perSecond) == [0, 0])
+    keeper.update(PartitionTotals(ofLanes: [12, 12], ofRetries: 12), now: 0)
+    for _ in 0..<3 { keeper.granted(.lane(.bulk), now: 0) }
+    #expect(keeper.standings.map { $0.perSecond.rounded() } == [25, 3])
+    for _ in 0..<2 { keeper.granted(.retries(.seconds5), now: 0) }
+    #expect(keeper.standings.map { $0.perSecond.rounded() } == [25, 5])
+    // Partitions that were added, and not counted yet.
+    for _ in 0..<33 { keeper.granted(.lane(.bulk), now: 0) }
+    #expect(keeper.standings.map { $0.perSecond.rounded() } == [100, 36])
+    keeper.removePartitions(now: 0)
+    #expect(keeper.standings.map(\.perSecond) == [0, 0])
+  }
+
+  @Test
+  func `what cannot wait goes to the tiers in turn, as much as goes until the next one comes back`()
+  {
+    var line = PaceLine(1, PaceRate("2/s")!, now: 0)
+    line.bucket.set(0.002, now: 0)
+    var tiers: [RetryTier] = []
+    for _ in 0..<2_000 { tiers.append(line.tier(now: 1_000_000)) }
+    #expect(tiers == tiers.sorted())
+    #expect(tiers.count { $0 == .seconds5 } == 120 && tiers.count { $0 == .minute1 } == 1_800)
+    // Those have come back.
+    #expect(line.tier(now: 1_006_000) == .seconds5)
+  }
+}
+
 @Suite struct PaceBucketTests {
   @Test(arguments: [0.5, 1, 2.14, 9, 137, 1_000, 5_000.0])
   func `whoever asks every few milliseconds gets the rate to within 1 % in ten seconds`(
@@ -93,6 +130,20 @@ import Testing
     bucket.fill(now: 999_999)
     bucket.set(0.137, now: 1_000_000)
     #expect(bucket.room == 0)
+  }
+
+  @Test func `it catches up on a stall of a second while pushes wait, and on none after a rest`() {
+    var bucket = PaceBucket(now: 0)
+    bucket.set(0.1, now: 0)
+    bucket.fill(now: 20)
+    while bucket.room > 0 { bucket.take() }
+    bucket.fill(now: 520)
+    #expect(bucket.room == 50)
+    bucket.fill(now: 530)
+    #expect(bucket.room == 7, "nobody wanted them")
+    while bucket.room > 0 { bucket.take() }
+    bucket.fill(now: 100_000)
+    #expect(bucket.room == 100)
   }
 
   @Test func `a rate of nothing lets nothing go, ever`() {
