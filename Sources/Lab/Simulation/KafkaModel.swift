@@ -273,7 +273,7 @@ struct KafkaModel {
       newest[key] = max(newest[key] ?? -1, one.firstOffset)
     }
     return notifications.firstIndex { one in
-      guard one.has(.superseded), let first = one.firstLog else { return false }
+      guard one.isOnlySuperseded, let first = one.firstLog else { return false }
       let key = StateKey(
         partition: first.partition, log: first.log, identity: one.state.identity)
       return one.state.isFinal || newest[key] == one.firstOffset

@@ -40,5 +40,11 @@ struct Notification {
   var hasOutcome: Bool {
     outcomes & ~(1 << UInt16(Outcome.deduplicated.rawValue)) != 0
   }
+  /// Whether it was superseded, and nothing else became of it: one that went back to its lane may be taken twice after a
+  /// crash, and one of the two ends so.
+  var isOnlySuperseded: Bool {
+    let repeated: UInt16 = 1 << UInt16(Outcome.deduplicated.rawValue)
+    return outcomes & ~repeated == 1 << UInt16(Outcome.superseded.rawValue)
+  }
   var hasAny: Bool { outcomes != 0 }
 }

@@ -44,7 +44,9 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
       partition, committed: committed, map: map, logStart: logStart)
     var start = Start(resume: resume, isNews: isNews)
     // Without an offset nothing was read before.
-    guard takesIDs, capacity > 0, committed != nil, let next = resume.next else { return start }
+    guard takesIDs, capacity > 0, committed != nil, let next = resume.next,
+      next > 0 || !resume.completedAbove.isEmpty
+    else { return start }
     var ids = windows.take(partition, next: next, capacity: capacity)
     if !isRebuilding {
       ids.missing = next..<next

@@ -37,8 +37,9 @@ import Testing
     var memory = memory
     #expect(memory.start(2, takesIDs: false, committed: 30, map: []).ids == nil)
     #expect(memory.start(2, takesIDs: true, committed: nil, map: [], logStart: 30).ids == nil)
-    let first = memory.start(2, takesIDs: true, committed: 0, map: []).ids
-    #expect(first?.missing == 0..<0 && first?.ahead == 0..<10)
+    #expect(memory.start(2, takesIDs: true, committed: 0, map: []).ids == nil)
+    let above = memory.start(3, takesIDs: true, committed: 0, map: [2..<4]).ids
+    #expect(above?.missing == 0..<0 && above?.ahead == 0..<14)
     var without = PartitionMemory<Int>(capacity: 0)
     #expect(without.start(2, takesIDs: true, committed: 30, map: []).ids == nil)
     var unread = PartitionMemory<Int>(capacity: 10, isRebuilding: false)
