@@ -12,24 +12,6 @@ import Testing
 /// It goes on where `ScriptedDestination` does not: that one has a backlog without an end, and says how a destination
 /// fares.
 final class ScriptedLoop {
-  /// The end of a push.
-  struct Ending: Equatable {
-    let outcome: Outcome
-    let cause: ReceiptCause?
-    let answer: GatewayResponse?
-    let attempts: Int
-    /// Monotonic milliseconds.
-    let at: UInt64
-  }
-
-  /// A push that was moved to a retry topic.
-  struct Move: Equatable {
-    let push: Int
-    let tier: RetryTier
-    let reason: ParkReason
-    let at: UInt64
-  }
-
   private struct Record {
     let number: Int
     var facts: PushFacts
