@@ -71,6 +71,8 @@ extension LoopModel {
       GrantedPartition(
         feed: state.feed, resume: grant.resume, window: grant.window,
         windowDeadline: grant.windowDeadline))
+    // Nothing is known to be done: what the owner before sent is not looked for.
+    if grant.resume.next ?? 0 == 0 { withoutWindow.insert(number) }
     if number != places.count { preconditionFailure("partitions are numbered in their order") }
     let isKnownLog =
       state.committed == nil || assignment.atFirstRecord.contains(grant.partition)
