@@ -6,7 +6,7 @@
 /// many streams those have left. That shows in the latency of the first lane: while the mean of a look is over the floor,
 /// the lowest mean of the last minutes, by `slow`, or more than 1 % of the answers are 503, the other lanes' streams
 /// halve. They grow again by 5 % a second, until more than they need. If latency does not follow, it is not our doing:
-/// what it is now becomes the floor. Retries have no limit: they are few.
+/// they have at once what they had before, and what latency is now becomes the floor. Retries have no limit: they are few.
 ///
 /// Times are milliseconds.
 public struct LaneGovernor: Sendable {
@@ -41,9 +41,10 @@ public struct LaneGovernor: Sendable {
   /// The lowest mean of each of the last stretches.
   private var floors = InlineArray<6, Double>(repeating: .infinity)
   private var newest: UInt64 = 0
-  /// Halvings since latency was well, and the mean at the first of them.
+  /// Halvings since latency was well, and the mean and the limit at the first of them.
   private var halvings = 0
   private var meanBefore: Double = 0
+  private var exactBefore = Double.infinity
 
   public init() {}
 
@@ -81,14 +82,14 @@ public struct LaneGovernor: Sendable {
       halvings = 0
       return grow(elapsed, open, isWanted)
     }
-    if halvings == 0 { meanBefore = mean }
+    if halvings == 0 { (meanBefore, exactBefore) = (mean, exact) }
     halvings += 1
     guard isOverloaded || halvings <= Self.patience || mean < meanBefore * 0.9 else {
-      // The gateway is slower than it was, whatever we do.
+      // The gateway is slower than it was, whatever we do: nobody is held back for that.
       floors = InlineArray(repeating: .infinity)
       floors[Int(newest % 6)] = mean
       halvings = 0
-      return
+      return set(exactBefore)
     }
     set(max(Double(Self.lowest), min(exact, Double(open)) / 2))
   }
