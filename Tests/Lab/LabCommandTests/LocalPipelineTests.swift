@@ -126,7 +126,7 @@ import Testing
     ])
     let error = #expect(throws: ServiceFailure.self) { try UpCommand.run(settings, context) }
     let text = "\(error!)"
-    #expect(text.contains("lacks the topic \(fixture.prefix)requests and 13 more"))
+    #expect(text.contains("lacks the topic \(fixture.prefix)requests and 14 more"))
     #expect(
       text.hasSuffix(
         "martlet topics create --kafka \(fixture.configuration.bootstrap) --topic-prefix"
