@@ -101,8 +101,7 @@ public struct ScheduleCancellation: Equatable, Sendable {
 
   /// The record's value.
   public var value: [UInt8] {
-    let name = by.map { $0.isNewline || $0 == "\t" ? " " : $0 }
-    return Array("C1\t\(at)\t\(String(name))\n".utf8)
+    Array("C1\t\(at)\t".utf8) + by.utf8.map { $0 == 0x0A || $0 == 0x09 ? 0x20 : $0 } + [0x0A]
   }
 }
 
@@ -116,8 +115,10 @@ public enum ScheduleRecord: Equatable, Sendable {
 
   public init(_ value: UnsafeRawBufferPointer) throws(RecordError) {
     let end = value.firstIndex(of: UInt8(ascii: "\n")) ?? value.count
-    let line = String(decoding: UnsafeRawBufferPointer(rebasing: value[..<end]), as: UTF8.self)
-    let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+    let fields = value[..<end].split(
+      separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false
+    )
+    .map { String(decoding: $0, as: UTF8.self) }
     switch (fields[0], fields.count) {
     case ("S1", 5...): self = .request(try Self.request(fields))
     case ("C1", 3...):

@@ -227,7 +227,8 @@ import Testing
       #expect(
         operations(program, "push.provider-tokens").contains(.read)
           == (program == .signer || program == .sender))
-      #expect(operations(program, "push.notifications").contains(.write)
+      #expect(
+        operations(program, "push.notifications").contains(.write)
           == (program == .ingest || program == .sender))
       #expect(operations(program, "push.invalid-tokens").contains(.write) == (program == .feedback))
       #expect(
