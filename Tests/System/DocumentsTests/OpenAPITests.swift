@@ -47,8 +47,9 @@ import Testing
   }
 
   /// The document without `headers` of requests, for the tool makes no objects whose names have a pattern, and without
-  /// `supersede` and `group` before them, for with so many members it makes no requests at all. Their rules are held to
-  /// the parser by `RequestSchemaTests` and `CarriedFieldTests`.
+  /// `send_at`, `supersede` and `group`, for with more members that have rules of their own it makes no requests at all
+  /// (`result is not supported in canonical form`). Their rules are held to the parser by `RequestSchemaTests` and
+  /// `CarriedFieldTests`.
   private func document(in folder: TemporaryFolder) throws -> String {
     let copied = try BuiltProgram.run(
       "/bin/cp",
@@ -56,10 +57,13 @@ import Testing
       in: folder)
     try #require(copied.status == 0, "\(copied.output)")
     let request = folder.file("schemas/request.json")
-    let text = String(decoding: try File.read(request), as: UTF8.self)
-    let start = try #require(text.firstRange(of: #""supersede": {"#)).lowerBound
-    let end = try #require(text.firstRange(of: #""data": {"#)).lowerBound
-    try File.write(request, Array((text[..<start] + text[end...]).utf8))
+    var text = String(decoding: try File.read(request), as: UTF8.self)
+    for (first, next) in [("send_at", "collapse_id"), ("supersede", "data"), ("group", "lane")] {
+      let start = try #require(text.firstRange(of: "\"\(first)\": {")).lowerBound
+      let end = try #require(text.firstRange(of: "\"\(next)\": {")).lowerBound
+      text.removeSubrange(start..<end)
+    }
+    try File.write(request, Array(text.utf8))
     return folder.file("openapi.json")
   }
 
