@@ -50,11 +50,7 @@ extension TokenStoreReader {
       WHERE token = ?1 ORDER BY app, environment
       """)
     statement.bind(1, token)
-    var devices: [KnownDevice] = []
-    while try statement.next() {
-      if let device = statement.knownDevice { devices.append(device) }
-    }
-    return devices
+    return try statement.knownDevices()
   }
 
   /// The devices of a user, by token, app and environment.
@@ -86,10 +82,7 @@ extension TokenStoreReader {
       statement.bind(4, filter.app ?? "")
       statement.bind(5, filter.environment?.description ?? "")
       statement.bind(6, Int64(pageSize))
-      var page: [KnownDevice] = []
-      while try statement.next() {
-        if let device = statement.knownDevice { page.append(device) }
-      }
+      let page = try statement.knownDevices()
       for device in page where filter.takes(device) {
         guard body(device) else { return }
       }
@@ -116,17 +109,22 @@ extension Database {
     statement.bind(1, user)
     statement.bind(2, Int64(limit))
     for (index, app) in (apps ?? []).enumerated() { statement.bind(Int32(index + 3), app) }
-    var devices: [KnownDevice] = []
-    while try statement.next() {
-      if let device = statement.knownDevice { devices.append(device) }
-    }
-    return devices
+    return try statement.knownDevices()
   }
 }
 
 extension Statement {
   /// The device in the first three columns with `SQL.stateColumns` behind them.
-  fileprivate var knownDevice: KnownDevice? {
+  private var knownDevice: KnownDevice? {
     identity.map { KnownDevice(device: $0, state: deviceState(from: 3)) }
+  }
+
+  /// The devices of all rows.
+  fileprivate func knownDevices() throws(StoreError) -> [KnownDevice] {
+    var devices: [KnownDevice] = []
+    while try next() {
+      if let device = knownDevice { devices.append(device) }
+    }
+    return devices
   }
 }

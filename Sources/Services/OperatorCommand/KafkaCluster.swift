@@ -50,6 +50,31 @@ public struct KafkaCluster {
     return size.partitions
   }
 
+  /// Writes one record, and waits until Kafka has it.
+  ///
+  /// - Parameters:
+  ///   - topic: one that the cluster is known to have (`demand`).
+  ///   - value: nil for a tombstone.
+  func write(
+    _ topic: String, key: [UInt8], _ value: [UInt8]?, headers: [KafkaHeader] = []
+  ) throws(ServiceFailure) {
+    do {
+      let producer = try KafkaProducer(configuration)
+      defer { producer.close() }
+      let result = producer.produce(
+        try producer.topic(known: topic), key: key, value: value, headers: headers, tag: 0)
+      if case .refused(let error) = result { throw error }
+      guard producer.flush(timeoutMilliseconds: 20_000) else {
+        throw ServiceFailure("Kafka has not acknowledged it within 20s")
+      }
+      if let error = producer.drainDeliveries().lazy.compactMap(\.refused).first { throw error }
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
   private static func awaitAnswer(
     _ admin: KafkaAdmin, _ context: ServiceContext, _ timeLimit: TimeLimit
   ) throws {

@@ -34,7 +34,8 @@ public struct Envelope: Sendable {
   public internal(set) var pushType = PushType.alert
   /// What tells one sending of this notification from another: app, environment and `apns-id`, and for a dead letter that
   /// was replayed also which one. A notification that is known to have been taken may then be replayed, once for each of
-  /// its dead letters; one that went back from a retry topic to its lane is told from its record before. The same in this process only (`TakenScope`).
+  /// its dead letters; one that went back from a retry topic to its lane is told from its record before. The same in this
+  /// process only (`TakenScope`).
   public internal(set) var takenID = NotificationID(high: 0, low: 0)
   /// What the record's key names.
   public internal(set) var target = PushTarget.device

@@ -25,24 +25,10 @@ struct ControlTopic: Sendable {
   func write(
     _ key: String, _ value: [UInt8]?, _ cluster: KafkaCluster
   ) throws(ServiceFailure) {
-    do {
-      let producer = try KafkaProducer(cluster.configuration)
-      defer { producer.close() }
-      let topic = try producer.topic(known: names.controls)
-      // A tombstone has no value that could say who made it.
-      let result = producer.produce(
-        topic, key: Array(key.utf8), value: value,
-        headers: value == nil ? [KafkaHeader("by", Audit.actor)] : [], tag: 0)
-      if case .refused(let error) = result { throw error }
-      guard producer.flush(timeoutMilliseconds: 20_000) else {
-        throw ServiceFailure("Kafka has not acknowledged it within 20s")
-      }
-      if let error = producer.drainDeliveries().lazy.compactMap(\.refused).first { throw error }
-    } catch let failure as ServiceFailure {
-      throw failure
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    // A tombstone has no value that could say who made it.
+    try cluster.write(
+      names.controls, key: Array(key.utf8), value,
+      headers: value == nil ? [KafkaHeader("by", Audit.actor)] : [])
   }
 
   /// Writes a record with who did it, when and why.

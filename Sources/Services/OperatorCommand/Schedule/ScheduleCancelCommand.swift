@@ -14,16 +14,6 @@ public enum ScheduleCancelCommand: Service {
     let key: ScheduleKey
   }
 
-  struct Own: DeclaredSettings, Sendable {
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) var topicPrefix: String
-    @Declared(.text("app", placeholder: "APP", "The request's app.")) var app: String?
-    @Declared(
-      .choice(
-        "environment", of: ["production", "sandbox"], default: "production",
-        "The request's environment.")) var environment: String
-  }
-
   public static let name = "schedule cancel"
   public static let summary =
     "Cancels a request that waits for its send_at. Two seconds before its time it is sure not to be sent; later it may be"
@@ -31,12 +21,14 @@ public enum ScheduleCancelCommand: Service {
     + " yet."
   public static let reportsCounters = false
   public static let table = SettingTable(
-    declaredBy: Own.self, kafkaProperties: true, operands: ScheduleTarget.operands)
+    declaredBy: ScheduleTarget.self,
+    more: [CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting], kafkaProperties: true,
+    operands: ScheduleTarget.operands)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     Settings(
       kafka: try KafkaConfiguration(values, clientID: "martlet-schedule"),
-      names: TopicNames(prefix: Own.reading(values).topicPrefix),
+      names: TopicNames(prefix: values[CommonSettings.topicPrefix]),
       key: try ScheduleTarget.reading(values).key(values))
   }
 
@@ -47,22 +39,7 @@ public enum ScheduleCancelCommand: Service {
     defer { cluster.admin.close() }
     try cluster.demand(settings.names.schedule, "martlet topics create creates it")
     let cancellation = ScheduleCancellation(at: WallClock.milliseconds(), by: Audit.actor)
-    do {
-      let producer = try KafkaProducer(cluster.configuration)
-      defer { producer.close() }
-      let topic = try producer.topic(known: settings.names.schedule)
-      let result = producer.produce(
-        topic, key: settings.key.bytes, value: cancellation.value, headers: [], tag: 0)
-      if case .refused(let error) = result { throw error }
-      guard producer.flush(timeoutMilliseconds: 20_000) else {
-        throw ServiceFailure("Kafka has not acknowledged it within 20s")
-      }
-      if let error = producer.drainDeliveries().lazy.compactMap(\.refused).first { throw error }
-    } catch let failure as ServiceFailure {
-      throw failure
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    try cluster.write(settings.names.schedule, key: settings.key.bytes, cancellation.value)
     Audit.note("schedule cancel", settings.key.description, context)
     StandardOutput.line("cancelled \(settings.key)")
   }
