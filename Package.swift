@@ -247,7 +247,7 @@ let package = Package(
       "Scheduler",
       [
         "Schedule", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Store",
-        "ConsumerGroup",
+        "ConsumerGroup", "JSON",
       ]),
     service(
       "OperatorCommand",

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What it costs a request to name a user in place of a token, among many registered devices."""
+import contextlib
+import sqlite3
 import time
+import urllib.request
 
-from harness import BUILD, Failure, Rig, call, log
+from harness import Failure, Rig, free_port, log
 from latencies import ALONE, due_times
-from loads import EMBEDDED_RECORDS
 from results import median, quantiles, row
 
 RATE = 50
+APP = "com.example.app"
 
 
 def people(options):
@@ -26,16 +29,17 @@ def people(options):
             else:
                 with PostgresServer(rig.folder) as server:
                     location = server.database(None)
-                    rows += measured(options, rig, kind, location, location)
+                    rows += measured(options, rig, kind, location, location, server)
     return rows
 
 
-def measured(options, rig, kind, devices, schedule):
-    rig.broker(devices=max(12, 1 + 2 * options.count // EMBEDDED_RECORDS))
+def measured(options, rig, kind, devices, schedule, server=None):
+    rig.broker()
     rig.simulator("--profile", "fast")
     rig.signer()
-    rig.feedback(database=devices)
-    register(options, rig, devices)
+    feedback = rig.feedback("--http", f"127.0.0.1:{(port := free_port())}", database=devices)
+    wait_until_ready(port, feedback)
+    register(options.count, devices, server)
     rig.ingest()
     rig.sender()
     rig.start("martlet-scheduler", *rig.services(), "--database", schedule, "--devices", devices)
@@ -69,24 +73,28 @@ def paced(rig, rate, seconds, *flags):
     raise Failure(f"{len(times)} of {rate * seconds} answers came")
 
 
-def register(options, rig, database):
-    rig.loaded("devices", options.count, "--users", options.count, timeout=1_200)
-    end = time.monotonic() + 1_200
-    known = -1
-    while known < options.count:
-        if time.monotonic() > end:
-            raise Failure(f"feedback has {known:,} of {options.count:,} devices")
-        for process in rig.processes:
-            process.check()
-        time.sleep(0.5)
-        known = registered(database)
-    log(f"{known:,} devices are registered")
+def wait_until_ready(port, process):
+    for _ in range(600):
+        process.check()
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=1):
+            return
+        time.sleep(0.1)
+    raise Failure(f"{process.name} is not ready:\n{process.tail()}")
 
 
-def registered(database):
-    """The devices in the database; 0 as long as there is none."""
-    try:
-        answer = call([BUILD / "martlet", "tokens", "list", "--database", database, "--count"])
-    except Failure:
-        return 0
-    return int(dict(line.split() for line in answer.splitlines())["registered"])
+def register(count, database, server):
+    """Fills the database that feedback has made, as so many registrations would: an hour of them is not what is measured."""
+    columns = "devices (token, app, environment, registered_at, user_name)"
+    if server:
+        server.run(
+            "psql", "-q", "-h", server.folder, "-U", "martlet", database.split("/")[3].split("?")[0], "-c",
+            f"INSERT INTO martlet.{columns} SELECT encode(sha256(i::text::bytea), 'hex'), '{APP}', 'production',"
+            f" 1795000000000, 'u' || i FROM generate_series(0, {count - 1}) AS i; ANALYZE martlet.devices")
+    else:
+        with contextlib.closing(sqlite3.connect(database, timeout=60)) as connection, connection:
+            connection.execute("PRAGMA cache_size = -1000000")
+            connection.execute(
+                "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?)"
+                f" INSERT INTO {columns} SELECT lower(hex(randomblob(32))), '{APP}', 'production', 1795000000000, 'u' || i"
+                " FROM n", (count,))
+    log(f"{count:,} devices are registered")

@@ -7,7 +7,27 @@ public struct Addressees: Equatable, Sendable {
   /// Their names, 1 to `RequestRules.maximumUsers`; each counts once.
   public var users: [String]
 
-  public init(type: String, users: [String]) { (self.type, self.users) = (type, users) }
+  /// The activity of the only user that the request is about; nil for none.
+  public var activity: Activity?
+
+  public init(type: String, users: [String], activity: Activity? = nil) {
+    (self.type, self.users, self.activity) = (type, users, activity)
+  }
+
+  /// A Live Activity of a user, and what a request says of it.
+  public struct Activity: Equatable, Sendable {
+    public enum Event: String, Sendable { case start, update, end }
+
+    public var name: String
+    public var event: Event
+
+    public init(name: String, event: Event) { (self.name, self.event) = (name, event) }
+  }
+
+  /// The activity that registrations have to name: none where one is started, by a token that starts any.
+  public var registeredActivity: String? {
+    activity.flatMap { $0.event == .start ? nil : $0.name }
+  }
 
   /// A device of one of them.
   public struct Device: Equatable, Sendable {
@@ -43,6 +63,14 @@ public struct Addressees: Equatable, Sendable {
     guard onePerModel else { return devices }
     var seen: Set<[String?]> = []
     return devices.filter { $0.model == nil || seen.insert([$0.model, $0.bundle]).inserted }
+  }
+
+  /// The request for a channel, or for the token that came late: its JSON with that as the first member.
+  public static func request(
+    _ json: some Collection<UInt8>, _ member: String, _ text: String
+  ) -> [UInt8] {
+    guard let brace = json.firstIndex(of: UInt8(ascii: "{")) else { return Array(json) }
+    return Array("{\"\(member)\":\"\(text)\",".utf8) + json[json.index(after: brace)...]
   }
 
   /// The request for these devices: its JSON with their tokens as the first member.

@@ -18,10 +18,13 @@ public struct DeviceDetails: Equatable, Hashable, Sendable {
   public var timeZone: String?
   /// Words of the application's own, with one blank between them.
   public var tags: String?
+  /// The activity that a token of type `liveactivity` updates; such a token without one starts activities.
+  public var activity: String?
 
   public init(
     pushType: String? = nil, user: String? = nil, locale: String? = nil, appVersion: String? = nil,
-    bundle: String? = nil, model: String? = nil, timeZone: String? = nil, tags: String? = nil
+    bundle: String? = nil, model: String? = nil, timeZone: String? = nil, tags: String? = nil,
+    activity: String? = nil
   ) {
     self.pushType = pushType
     self.user = user
@@ -31,6 +34,7 @@ public struct DeviceDetails: Equatable, Hashable, Sendable {
     self.model = model
     self.timeZone = timeZone
     self.tags = tags
+    self.activity = activity
   }
 
   public static let none = DeviceDetails()
@@ -46,6 +50,7 @@ public struct DeviceDetails: Equatable, Hashable, Sendable {
     [
       ("type", pushType), ("user", user), ("locale", locale), ("app_version", appVersion),
       ("bundle", bundle), ("model", model), ("time_zone", timeZone), (Self.tagsName, tags),
+      ("activity", activity),
     ]
   }
 
@@ -61,5 +66,6 @@ public struct DeviceDetails: Equatable, Hashable, Sendable {
     model = try value("model")
     timeZone = try value("time_zone")
     tags = try value(Self.tagsName)
+    activity = try value("activity")
   }
 }

@@ -76,6 +76,12 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case bothUserAndUsers
     /// `user` or `users` beside `token` or `channel`.
     case userAndTarget
+    /// `activity` without `user`, or of another type than `liveactivity`.
+    case activityOfNobody
+    /// A request of type `liveactivity` to users without `activity`.
+    case activityMissing
+    /// An `event` without `activity`, or another one than the payload's.
+    case otherEvent
   }
 
   /// The field at fault; `nil` if it is the record as a whole.
@@ -109,7 +115,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     switch field {
     case .id:
       "no control character, and no blank at either end, is allowed with send_at, user and users"
-    case .user, .users: "no control character, and no blank at either end, is allowed"
+    case .user, .users, .activity: "no control character, and no blank at either end, is allowed"
     case .headers: "only printable ASCII, and no blank at either end, is allowed"
     case let field? where field.rawValue >= RequestField.firstText.rawValue:
       "no control character, and no blank at either end, is allowed"
@@ -177,6 +183,10 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .bothUserAndUsers: "cannot be combined with user"
     case .userAndTarget:
       "cannot be combined with token or channel; leave those out, or the user"
+    case .activityOfNobody: "is only allowed with type liveactivity and a user"
+    case .activityMissing:
+      "is required with type liveactivity and a user: it names the activity whose tokens are meant"
+    case .otherEvent: "is only allowed with activity, and has to be payload.aps.event"
     }
   }
 }

@@ -24,6 +24,8 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
   case sendAt
   case user
   case users
+  case activity
+  case event
   case collapseID
   case supersede
   case group
@@ -53,6 +55,8 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
     case .sendAt: "send_at"
     case .user: "user"
     case .users: "users"
+    case .activity: "activity"
+    case .event: "event"
     case .collapseID: "collapse_id"
     case .supersede: "supersede"
     case .group: "group"

@@ -23,6 +23,7 @@ int32_t field_named(std::string_view key) {
       return key == "token"   ? MARTLET_FIELD_TOKEN
              : key == "topic" ? MARTLET_FIELD_TOPIC
              : key == "users" ? MARTLET_FIELD_USERS
+             : key == "event" ? MARTLET_FIELD_EVENT
                               : -1;
     case 6: return key == "tokens" ? MARTLET_FIELD_TOKENS : -1;
     case 7:
@@ -32,7 +33,10 @@ int32_t field_named(std::string_view key) {
              : key == "headers" ? MARTLET_FIELD_HEADERS
              : key == "send_at" ? MARTLET_FIELD_SEND_AT
                                 : -1;
-    case 8: return key == "priority" ? MARTLET_FIELD_PRIORITY : -1;
+    case 8:
+      return key == "priority"   ? MARTLET_FIELD_PRIORITY
+             : key == "activity" ? MARTLET_FIELD_ACTIVITY
+                                 : -1;
     case 10:
       return key == "expiration"   ? MARTLET_FIELD_EXPIRATION
              : key == "expires_in" ? MARTLET_FIELD_EXPIRES_IN

@@ -63,6 +63,9 @@ public struct PushRequest {
     case start
     case update
     case end
+
+    /// The spelling of `event`.
+    public var name: String { self == .none ? "" : "\(self)" }
   }
 
   /// The key by which a newer push supersedes older ones, if the request names none: the device token names the activity,
@@ -83,13 +86,19 @@ public struct PushRequest {
   /// Whether the devices of its users are still to be looked up.
   public var isToPeople: Bool {
     guard isForSchedule, let raw else { return false }
-    return raw.hasUsers && !raw.has(.tokens)
+    return raw.hasUsers && !raw.has(.tokens) && !raw.has(.token) && !raw.has(.channel)
   }
 
   /// Whether the devices of its users were looked up.
   public var isResolved: Bool {
     guard isForSchedule, let raw else { return false }
-    return raw.hasUsers && raw.has(.tokens)
+    return raw.hasUsers && (raw.has(.tokens) || raw.has(.channel))
+  }
+
+  /// The activity of its user that it is about; empty for none.
+  public var activityName: UnsafeRawBufferPointer {
+    guard isForSchedule, let raw, raw.has(.activity) else { return Self.nothing }
+    return UnsafeRawBufferPointer(raw.text(.activity))
   }
 
   /// Whether it goes to a channel.

@@ -21,7 +21,7 @@ public final class RequestReader {
   /// The bits of the fields that are carried beside the payload.
   private static let carried: UInt32 = ~0 << UInt32(RequestField.headers.rawValue)
   /// The bits of the fields with which a request may have to wait in the schedule.
-  private static let scheduled: UInt32 = 7 << UInt32(RequestField.sendAt.rawValue)
+  private static let scheduled: UInt32 = 31 << UInt32(RequestField.sendAt.rawValue)
   /// The lanes' names, by their places, for as long as the reader lives.
   private let laneNames: [UnsafeRawBufferPointer]
   /// The suffixes of custom types, by their place, for as long as the reader lives.
@@ -163,6 +163,9 @@ public final class RequestReader {
     case .end: request.activity = .end
     default: request.activity = .update
     }
+    if has(.event), !text(.event).span.spells(request.activity.name) {
+      throw RequestError(.event, .otherEvent)
+    }
   }
 
   private func choice<Value>(
@@ -206,10 +209,23 @@ public final class RequestReader {
     _ request: inout PushRequest, _ bytes: Int
   ) throws(RequestError) {
     request.isForSchedule = true
+    try checkActivity(request.type)
     if raw.hasUsers { try checkUsers(bytes) }
     guard has(.id) else { throw RequestError(.id, .missingForSchedule) }
     try RequestRules.checkText(text(.id).span, .id, most: RequestRules.maximumID)
     if has(.sendAt) { try checkSendAt(&request) }
+  }
+
+  private func checkActivity(_ type: PushType) throws(RequestError) {
+    guard has(.activity) else {
+      if has(.event) { throw RequestError(.event, .otherEvent) }
+      if type == .liveactivity, raw.hasUsers { throw RequestError(.activity, .activityMissing) }
+      return
+    }
+    guard type == .liveactivity, has(.user) else {
+      throw RequestError(.activity, .activityOfNobody)
+    }
+    try RequestRules.checkText(text(.activity).span, .activity, most: DeviceDetails.longest)
   }
 
   private func checkUsers(_ bytes: Int) throws(RequestError) {
@@ -219,7 +235,10 @@ public final class RequestReader {
       throw RequestError(nil, .tooLong(bytes: bytes, limit: RequestRules.maximumPeopleBytes))
     }
     guard !has(.user) || !has(.users) else { throw RequestError(.users, .bothUserAndUsers) }
-    guard !has(.token), !has(.channel) else { throw RequestError(field, .userAndTarget) }
+    // The schedule looked up an activity's channel, or the one token that came late.
+    guard has(.activity) || (!has(.token) && !has(.channel)) else {
+      throw RequestError(field, .userAndTarget)
+    }
     let users = raw.users
     guard !users.isEmpty else { throw RequestError(field, .noTokens) }
     guard users.count <= RequestRules.maximumUsers else {

@@ -41,8 +41,8 @@ public struct ScheduleKey: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The line with which a scheduled request begins on `push.schedule`: `S1`, when it is due, when it was accepted, when
-/// ingest handed it back, and its `traceparent`, with tabs between them; of a request to people, also its push type and
-/// their names. A newline and the request's JSON follow, byte for byte. Times are milliseconds since the epoch.
+/// ingest handed it back, and its `traceparent`, with tabs between them; of a request to people, also its push type, the
+/// event and the name of the activity that it is about, if there is one, and their names. A newline and the request's JSON follow, byte for byte. Times are milliseconds since the epoch.
 public struct ScheduledRequest: Equatable, Sendable {
   /// The header of a released request: `accepted`, and with a blank between them `handedBackAt` if there is one.
   public static let header = "scheduled"
@@ -56,8 +56,9 @@ public struct ScheduledRequest: Equatable, Sendable {
   /// The people whose devices are looked up when it is due; nil for a request to tokens or a channel.
   public var addressees: Addressees?
 
-  public init(due: Int64, accepted: Int64, handedBackAt: Int64?) {
+  public init(due: Int64, accepted: Int64, handedBackAt: Int64?, traceParent: String = "") {
     (self.due, self.accepted, self.handedBackAt) = (due, accepted, handedBackAt)
+    self.traceParent = traceParent
   }
 
   /// The value of that header.
@@ -87,7 +88,9 @@ public struct ScheduledRequest: Equatable, Sendable {
     buffer.append(UInt8(ascii: "\t"))
     buffer.append(traceParent)
     if let addressees {
-      for text in [addressees.type] + addressees.users {
+      let activity = addressees.activity
+      let texts = [addressees.type, activity?.event.rawValue ?? "", activity?.name ?? ""]
+      for text in texts + addressees.users {
         buffer.append(UInt8(ascii: "\t"))
         buffer.append(Array(text.utf8))
       }
@@ -120,6 +123,7 @@ public enum ScheduleRecord: Equatable, Sendable {
 
   case request(ScheduledRequest)
   case cancellation(ScheduleCancellation)
+  case activity(ActivityState)
 
   public init(_ value: UnsafeRawBufferPointer) throws(RecordError) {
     let end = value.firstIndex(of: UInt8(ascii: "\n")) ?? value.count
@@ -132,9 +136,11 @@ public enum ScheduleRecord: Equatable, Sendable {
     case ("C1", 3...):
       self = .cancellation(
         ScheduleCancellation(at: try Self.time(fields[1], "at"), by: fields[2]))
+    case ("A1", 6...): self = .activity(try ActivityState(fields))
     default:
       throw RecordError(
-        record: "schedule", field: nil, problem: "begins with neither S1 nor C1 and their fields")
+        record: "schedule", field: nil,
+        problem: "begins with none of S1, C1 and A1 and their fields")
     }
   }
 
@@ -149,15 +155,19 @@ public enum ScheduleRecord: Equatable, Sendable {
       due: try time(fields[1], "due"), accepted: try time(fields[2], "accepted"),
       handedBackAt: fields[3].isEmpty ? nil : try time(fields[3], "handed back"))
     if TraceParent.isValid(Array(fields[4].utf8).span) { request.traceParent = fields[4] }
-    guard fields.count > 6 else { return request }
-    guard fields.count - 6 <= RequestRules.maximumUsers else {
+    guard fields.count > 8 else { return request }
+    guard fields.count - 8 <= RequestRules.maximumUsers else {
       throw RecordError(record: "schedule", field: "users", problem: "are too many")
     }
-    request.addressees = Addressees(type: fields[5], users: Array(fields[6...]))
+    request.addressees = Addressees(
+      type: fields[5], users: Array(fields[8...]),
+      activity: Addressees.Activity.Event(rawValue: fields[6]).map {
+        Addressees.Activity(name: fields[7], event: $0)
+      })
     return request
   }
 
-  private static func time(_ text: String, _ field: String) throws(RecordError) -> Int64 {
+  static func time(_ text: String, _ field: String) throws(RecordError) -> Int64 {
     guard let time = time(text) else {
       throw RecordError(
         record: "schedule", field: field, problem: "is not a time in milliseconds since 1970")
@@ -176,5 +186,9 @@ extension Addressees {
     self.init(
       type: String(decoding: request.typeName, as: UTF8.self),
       users: request.users.map { String(decoding: $0, as: UTF8.self) })
+    if let event = Activity.Event(rawValue: request.activity.name), !request.activityName.isEmpty {
+      let name = String(decoding: request.activityName, as: UTF8.self)
+      activity = Activity(name: name, event: event)
+    }
   }
 }

@@ -33,18 +33,19 @@ extension Statement {
         since: since, aliveFrom: time(column + 5) ?? since + 1, reason: text(column + 3),
         recordedAt: time(column + 4) ?? since)
     }
-    let history = optionalText(column + 14).map { DeviceHistory(text: $0) } ?? DeviceHistory()
+    let history = optionalText(column + 15).map { DeviceHistory(text: $0) } ?? DeviceHistory()
     return DeviceState(
       presence: presence, mark: mark, details: details(from: column + 6), history: history)
   }
 
-  /// The details in eight columns.
+  /// The details in nine columns.
   func details(from column: Int32) -> DeviceDetails {
     DeviceDetails(
       pushType: optionalText(column), user: optionalText(column + 1),
       locale: optionalText(column + 2), appVersion: optionalText(column + 3),
       bundle: optionalText(column + 4), model: optionalText(column + 5),
-      timeZone: optionalText(column + 6), tags: optionalText(column + 7))
+      timeZone: optionalText(column + 6), tags: optionalText(column + 7),
+      activity: optionalText(column + 8))
   }
 
   /// Binds a device to ?1, ?2, ?3.

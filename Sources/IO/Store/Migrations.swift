@@ -234,6 +234,20 @@ enum Migrations {
         WHERE user_name IS NOT NULL;
       """
     ),
+    (
+      "activities",
+      """
+      -- What a token of type liveactivity updates.
+      ALTER TABLE devices ADD COLUMN activity TEXT;
+      DROP VIEW dead_tokens;
+      CREATE VIEW dead_tokens AS
+        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
+          user_name, locale, app_version, bundle, model, time_zone, tags, activity
+        FROM devices
+        WHERE invalid_since IS NOT NULL AND ifnull(registered_at < alive_from, 1);
+      CREATE INDEX devices_activity ON devices (registered_at) WHERE activity IS NOT NULL;
+      """
+    ),
   ]
 
   /// The application id in the header of our SQLite files: "MART".

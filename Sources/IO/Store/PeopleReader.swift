@@ -9,15 +9,27 @@ public struct PersonQuestion: Equatable, Sendable {
   public var environment: Environment
   /// Types of registrations that are wanted; nil: registrations without one.
   public var types: [String?]
+  /// The activity that registrations name; nil: none.
+  public var activity: String?
   /// At most so many, the newest registrations.
   public var limit: Int
 
   public init(
-    user: String, app: String, environment: Environment, types: [String?], limit: Int
+    user: String, app: String, environment: Environment, types: [String?],
+    activity: String? = nil, limit: Int
   ) {
     (self.user, self.app, self.environment) = (user, app, environment)
-    (self.types, self.limit) = (types, limit)
+    (self.types, self.activity, self.limit) = (types, activity, limit)
   }
+}
+
+/// A token that updates an activity.
+public struct ActivityToken: Hashable, Sendable {
+  public let device: DeviceIdentity
+  public let user: String
+  public let activity: String
+  /// Milliseconds since the epoch.
+  public let registeredAt: Int64
 }
 
 /// Reads the devices of people from the database of device tokens, beside its writer. Owned by one thread.
@@ -25,6 +37,7 @@ public final class PeopleReader {
   private let database: Database
   private let one: Statement?
   private let many: PostgresStatement?
+  private var activities: Statement?
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   public init(_ location: String) throws(StoreError) {
@@ -32,7 +45,8 @@ public final class PeopleReader {
     switch database {
     case .sqlite:
       one = try database.prepare(
-        Self.devices(["?1", "?2", "?3"], types: ["?4", "?5", "?6"], limit: "?7"))
+        Self.devices(
+          ["?1", "?2", "?3"], types: ["?4", "?5", "?6"], activity: "?7", limit: "?8"))
       many = nil
     case .postgres(let server):
       one = nil
@@ -40,11 +54,11 @@ public final class PeopleReader {
         """
         SELECT w.place, d.token, d.bundle, d.model
         FROM unnest(?1::bigint[], ?2::text[], ?3::text[], ?4::text[], ?5::text[], ?6::text[], ?7::text[],
-            ?8::bigint[])
-          AS w (place, user_name, app, environment, untyped, type, other, most),
+            ?8::text[], ?9::bigint[])
+          AS w (place, user_name, app, environment, untyped, type, other, activity, most),
         LATERAL (\(Self.devices(
           ["w.user_name", "w.app", "w.environment"], types: ["w.untyped", "w.type", "w.other"],
-          limit: "w.most"))) AS d
+          activity: "w.activity", limit: "w.most"))) AS d
         ORDER BY w.place, d.registered_at DESC, d.token DESC
         """)
     }
@@ -52,13 +66,17 @@ public final class PeopleReader {
 
   /// - Parameters:
   ///   - types: the one that a registration without a type counts as, and two that are wanted.
-  static func devices(_ keys: [String], types: [String], limit: String) -> String {
+  ///   - activity: the one that a registration has to name; an empty text is none.
+  static func devices(
+    _ keys: [String], types: [String], activity: String, limit: String
+  ) -> String {
     """
     SELECT token, bundle, model, registered_at FROM devices
     WHERE devices.user_name = \(keys[0]) AND devices.app = \(keys[1])
       AND devices.environment = \(keys[2]) AND registered_at IS NOT NULL
       AND (invalid_since IS NULL OR registered_at >= alive_from)
       AND coalesce(push_type, \(types[0])) IN (\(types[1]), \(types[2]))
+      AND coalesce(devices.activity, '') = \(activity)
     ORDER BY registered_at DESC, token DESC LIMIT \(limit)
     """
   }
@@ -90,21 +108,54 @@ public final class PeopleReader {
       one.bind(2, question.app)
       one.bind(3, question.environment.description)
       for (index, type) in question.boundTypes.enumerated() { one.bind(Int32(index + 4), type) }
-      one.bind(7, Int64(question.limit))
+      one.bind(7, question.activity ?? "")
+      one.bind(8, Int64(question.limit))
       while try one.next() { answers[place].append(one.person(from: 0)) }
     }
     return answers
   }
 
+  /// Valid tokens that update an activity and were registered after a time, the newest first.
+  ///
+  /// - Parameter time: milliseconds since the epoch.
+  public func activityTokens(after time: Int64, limit: Int) throws(StoreError) -> [ActivityToken] {
+    let statement = try activityStatement()
+    statement.bind(1, time)
+    statement.bind(2, Int64(limit))
+    var tokens: [ActivityToken] = []
+    while try statement.next() {
+      guard let device = statement.identity else { continue }
+      tokens.append(
+        ActivityToken(
+          device: device, user: statement.text(3), activity: statement.text(4),
+          registeredAt: statement.integer(5) ?? 0))
+    }
+    return tokens
+  }
+
+  private func activityStatement() throws(StoreError) -> Statement {
+    if let activities { return activities }
+    let statement = try database.prepare(
+      """
+      SELECT token, app, environment, user_name, activity, registered_at FROM devices
+      WHERE activity IS NOT NULL AND registered_at > ?1 AND user_name IS NOT NULL
+        AND push_type = 'liveactivity' AND (invalid_since IS NULL OR registered_at >= alive_from)
+      ORDER BY registered_at DESC LIMIT ?2
+      """)
+    activities = statement
+    return statement
+  }
+
   private func bind(_ statement: PostgresStatement, _ questions: [PersonQuestion]) {
-    var columns = [PostgresArray](repeating: PostgresArray(), count: 8)
+    var columns = [PostgresArray](repeating: PostgresArray(), count: 9)
     for (place, question) in questions.enumerated() {
       columns[0].append(Int64(place))
       columns[1].append(question.user)
       columns[2].append(question.app)
       columns[3].append(question.environment.description)
       for (index, type) in question.boundTypes.enumerated() { columns[index + 4].append(type) }
-      columns[7].append(Int64(question.limit))
+      columns[7].append(question.activity ?? "")
+      columns[8].append(Int64(question.limit))
     }
     for (index, column) in columns.enumerated() {
       statement.bind(Int32(index + 1), column.literal)

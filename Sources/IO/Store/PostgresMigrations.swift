@@ -160,6 +160,20 @@ enum PostgresMigrations {
         WHERE user_name IS NOT NULL;
       """
     ),
+    (
+      "activities",
+      """
+      -- What a token of type liveactivity updates.
+      ALTER TABLE devices ADD COLUMN activity text;
+      DROP VIEW dead_tokens;
+      CREATE VIEW dead_tokens AS
+        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
+          user_name, locale, app_version, bundle, model, time_zone, tags, activity
+        FROM devices
+        WHERE invalid_since IS NOT NULL AND coalesce(registered_at < alive_from, true);
+      CREATE INDEX devices_activity ON devices (registered_at) WHERE activity IS NOT NULL;
+      """
+    ),
   ]
 
   /// Makes the schema if it is not there, and refuses one of another program. In the transaction of the migrations.

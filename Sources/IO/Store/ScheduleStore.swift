@@ -22,6 +22,7 @@ public final class ScheduleStore {
   private let upsert: Statement
   private let delete: Statement
   private let page: Statement
+  private let selectAnywhere: Statement
   private let selectPosition: Statement
   private let upsertPosition: Statement
   /// With PostgreSQL: what is done for many entries at once.
@@ -32,6 +33,12 @@ public final class ScheduleStore {
     self.store = store
     select = try database.prepare(
       "SELECT \(Self.columns) FROM schedule WHERE partition = ?1 AND key = ?2")
+    selectAnywhere = try database.prepare(
+      """
+      SELECT \(Self.columns) FROM schedule
+      WHERE partition IN (SELECT partition FROM schedule_positions) AND key = ?1
+      ORDER BY record_offset DESC
+      """)
     upsert = try database.prepare(
       "INSERT INTO schedule VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \(Self.replaces)")
     delete = try database.prepare("DELETE FROM schedule WHERE partition = ?1 AND key = ?2")
@@ -83,6 +90,14 @@ public final class ScheduleStore {
       }
     }
     return entries
+  }
+
+  /// The entry of a key in whatever partition it is, also one of another process; nil for none.
+  public func entry(_ key: String) throws(StoreError) -> ScheduledEntry? {
+    selectAnywhere.bind(1, key)
+    guard try selectAnywhere.next() else { return nil }
+    defer { selectAnywhere.reset() }
+    return selectAnywhere.scheduledEntry
   }
 
   /// Replaces what the database has of these keys.

@@ -60,7 +60,7 @@ public final class TokenQueries {
     invalid = try database.prepare(
       """
       SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
-        user_name, locale, app_version, bundle, model, time_zone, tags
+        user_name, locale, app_version, bundle, model, time_zone, tags, activity
       FROM dead_tokens WHERE app = ?1 AND (recorded_at, token, environment) > (?2, ?3, ?4)
         AND (environment = ?5 OR ?5 = '')
       ORDER BY recorded_at, token, environment LIMIT ?6

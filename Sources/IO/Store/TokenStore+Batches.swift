@@ -94,7 +94,8 @@ struct ManyDevices {
       """
       INSERT INTO devices SELECT * FROM unnest(?1::text[], ?2::text[], ?3::text[], ?4::bigint[],
         ?5::bigint[], ?6::bigint[], ?7::text[], ?8::bigint[], ?9::bigint[], ?10::text[], ?11::text[],
-        ?12::text[], ?13::text[], ?14::text[], ?15::text[], ?16::text[], ?17::text[], ?18::text[])
+        ?12::text[], ?13::text[], ?14::text[], ?15::text[], ?16::text[], ?17::text[], ?18::text[],
+        ?19::text[])
       \(TokenStore.SQL.replacesDevice)
       """)
     delete = try database.prepare(
@@ -125,7 +126,7 @@ struct ManyDevices {
     bind(upsert, rows.map(\.device))
     var times = [PostgresArray](repeating: PostgresArray(), count: 5)
     // The reason, details, the history, further details.
-    var texts = [PostgresArray](repeating: PostgresArray(), count: 10)
+    var texts = [PostgresArray](repeating: PostgresArray(), count: 11)
     for (_, state) in rows {
       times[0].append(state.registeredAt)
       times[1].append(state.removedAt)
@@ -142,11 +143,12 @@ struct ManyDevices {
       texts[7].append(state.details.model)
       texts[8].append(state.details.timeZone)
       texts[9].append(state.details.tags)
+      texts[10].append(state.details.activity)
     }
     for (index, column) in zip([4, 5, 6, 8, 9] as [Int32], times) {
       upsert.bind(index, column.literal)
     }
-    for (index, column) in zip([7, 10, 11, 12, 13, 14, 15, 16, 17, 18] as [Int32], texts) {
+    for (index, column) in zip([7, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] as [Int32], texts) {
       upsert.bind(index, column.literal)
     }
     try Statement.postgres(upsert).run()

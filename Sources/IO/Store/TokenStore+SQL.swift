@@ -10,12 +10,13 @@ extension TokenStore {
     /// The columns that `deviceState(from:)` reads.
     static let stateColumns = """
       registered_at, removed_at, invalid_since, invalid_reason, recorded_at, alive_from, push_type,
-      user_name, locale, app_version, bundle, model, time_zone, tags, history
+      user_name, locale, app_version, bundle, model, time_zone, tags, activity,
+      history
       """
 
     static let upsert = """
       INSERT INTO devices VALUES
-        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
       \(replacesDevice)
       """
 
@@ -27,7 +28,8 @@ extension TokenStore {
         alive_from = excluded.alive_from, push_type = excluded.push_type,
         user_name = excluded.user_name, locale = excluded.locale,
         app_version = excluded.app_version, bundle = excluded.bundle, history = excluded.history,
-        model = excluded.model, time_zone = excluded.time_zone, tags = excluded.tags
+        model = excluded.model, time_zone = excluded.time_zone, tags = excluded.tags,
+        activity = excluded.activity
       """
 
     static let upsertPosition = """

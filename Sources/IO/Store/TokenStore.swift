@@ -157,6 +157,7 @@ public final class TokenStore {
     upsert.bind(16, optional: state.details.model)
     upsert.bind(17, optional: state.details.timeZone)
     upsert.bind(18, optional: state.details.tags)
+    upsert.bind(19, optional: state.details.activity)
     try upsert.run()
   }
 

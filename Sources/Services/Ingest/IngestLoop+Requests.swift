@@ -63,7 +63,9 @@ extension IngestLoop {
       if request.isForSchedule {
         guard let time = try sendingTime(record, created) else { return .scheduled }
         begin(record, source, created: time)
-        if request.isResolved { return .people(request.tokens.count) }
+        if request.isResolved {
+          return request.isBroadcast ? .peopleBroadcast : .people(request.tokens.count)
+        }
       } else {
         begin(record, source, created: created)
       }
@@ -203,12 +205,14 @@ extension IngestLoop {
   private func summarize() -> Bool {
     guard output.hasRoomForReceipt() else { return false }
     var line = receiptLine(.addressed)
-    if request.tokens.count == 0 {
+    line.channel = request.channel
+    let count = request.isBroadcast ? 1 : request.tokens.count
+    if count == 0 {
       line.reason = UnsafeRawBufferPointer(ReceiptCause.noDevice.code)
       line.detail = UnsafeRawBufferPointer(ReceiptCause.noDevice.detail)
     }
     scratch.removeAll()
-    ReceiptEncoder.append(line, addressed: request.tokens.count, into: &scratch)
+    ReceiptEncoder.append(line, addressed: count, into: &scratch)
     output.add(Array(scratch.bytes))
     return true
   }

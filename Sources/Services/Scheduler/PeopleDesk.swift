@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Contract
-import Kafka
+import EventLoop
+import JSON
 import Records
 import ServiceKit
 import Store
@@ -14,23 +16,49 @@ struct PeopleDesk {
     let slot: Int
     let key: ScheduleKey
     let addressees: Addressees
+    let scheduled: ScheduledRequest
     let json: [UInt8]
-    let headers: [KafkaHeader]
+
+    /// Of the state of the activity that it is about; nil without one.
+    var activityKey: ScheduleKey? {
+      addressees.activity.map {
+        ScheduleKey(
+          app: key.app, environment: key.environment, user: addressees.users.first ?? "",
+          activity: $0.name)
+      }
+    }
 
     /// The questions that it makes.
     var questions: [PersonQuestion] {
       addressees.users.map {
         PersonQuestion(
           user: $0, app: key.app, environment: key.environment,
-          types: addressees.registrationTypes, limit: addressees.devicesOfEach)
+          types: addressees.registrationTypes, activity: addressees.registeredActivity,
+          limit: addressees.devicesOfEach)
       }
     }
+  }
+
+  /// What is known of a request's people.
+  struct Answer {
+    let request: Request
+    let devices: [Addressees.Device]
+    /// The request as it is released.
+    let json: [UInt8]
+    /// The state of its activity from now on; nil without an activity.
+    var state: ActivityState?
+    /// Whether no later request about the activity was sent.
+    var isNewest = true
+    /// Whether anybody gets it.
+    var reaches: Bool { !devices.isEmpty || isToChannel }
+    var isToChannel = false
   }
 
   /// Questions that are asked at once.
   private static let questionsAtOnce = 1_000
   /// After a failure nothing is asked for so long, in milliseconds.
   private static let pause: UInt64 = 500
+  private static let mostWritten = 10_000
 
   private let location: String
   private let onePerModel: Set<String>
@@ -41,6 +69,11 @@ struct PeopleDesk {
   private var isFilled = false
   private var waiting: [Request] = []
   private var notBefore: UInt64 = 0
+  private let parser = JSONParser()
+  /// States that were written and may not be in the database yet.
+  private var written: [ScheduleKey: ActivityState] = [:]
+  private var tokens = NewTokens()
+  private var nextTokens: UInt64 = 0
 
   /// - Parameters:
   ///   - location: of the database of device tokens.
@@ -55,14 +88,15 @@ struct PeopleDesk {
 
   /// A request that is due. Each user of it is meant once.
   mutating func add(
-    _ slot: Int, _ key: ScheduleKey, _ addressees: Addressees, _ json: [UInt8],
-    _ headers: [KafkaHeader]
+    _ slot: Int, _ key: ScheduleKey, _ addressees: Addressees, _ scheduled: ScheduledRequest,
+    _ json: [UInt8]
   ) {
     var seen: Set<String> = []
     var addressees = addressees
     addressees.users = addressees.users.filter { seen.insert($0).inserted }
     waiting.append(
-      Request(slot: slot, key: key, addressees: addressees, json: json, headers: headers))
+      Request(
+        slot: slot, key: key, addressees: addressees, scheduled: scheduled, json: json))
   }
 
   /// Gives up what waits.
@@ -70,34 +104,104 @@ struct PeopleDesk {
   /// - Returns: its places.
   mutating func removeAll() -> [Int] {
     defer { waiting = [] }
+    written = [:]
+    tokens = NewTokens()
     return waiting.map(\.slot)
   }
 
   /// Looks up the devices of requests that wait. Empty when there are none, or when the database does not answer.
   ///
-  /// - Parameter now: monotonic milliseconds.
-  mutating func look(now: UInt64) -> [(request: Request, devices: [Addressees.Device])] {
+  /// - Parameters:
+  ///   - now: monotonic milliseconds.
+  ///   - state: tells the state of an activity.
+  mutating func look(
+    now: UInt64, state: (ScheduleKey) throws(StoreError) -> ActivityState?
+  ) -> [Answer] {
     defer { counters.set(.peopleWaiting, waiting.count) }
     guard !waiting.isEmpty, now >= notBefore else { return [] }
     let (requests, questions) = nextQuestions()
     do throws(StoreError) {
-      let answers = try ask(questions)
-      waiting.removeFirst(requests.count)
-      noteSuccess()
+      let found = try ask(questions)
+      var answers: [Answer] = []
       var place = 0
-      return requests.map { request in
-        defer { place += request.addressees.users.count }
-        let found = answers[place..<place + request.addressees.users.count].flatMap {
+      for request in requests {
+        let devices = found[place..<place + request.addressees.users.count].flatMap {
           Addressees.chosen($0, onePerModel: onePerModel.contains(request.key.app))
         }
-        return (request, found)
+        place += request.addressees.users.count
+        answers.append(try answer(request, devices, state))
       }
+      waiting.removeFirst(requests.count)
+      noteSuccess()
+      return answers
     } catch {
       note(error)
       notBefore = now + Self.pause
       return []
     }
   }
+
+  /// What becomes of a request. The state of its activity says which channel it is followed on, if any.
+  private func answer(
+    _ request: Request, _ devices: [Addressees.Device],
+    _ state: (ScheduleKey) throws(StoreError) -> ActivityState?
+  ) throws(StoreError) -> Answer {
+    let toDevices = Addressees.request(request.json, to: devices)
+    guard let activity = request.addressees.activity, let key = request.activityKey else {
+      return Answer(request: request, devices: devices, json: toDevices)
+    }
+    var known = try state(key)
+    if let own = written[key], own.accepted >= known?.accepted ?? 0 { known = own }
+    let isStart = activity.event == .start
+    let channel = isStart ? channel(in: request.json) : known?.channel ?? ""
+    let isToChannel = !isStart && !channel.isEmpty
+    return Answer(
+      request: request, devices: isToChannel ? [] : devices,
+      json: isToChannel ? Addressees.request(request.json, "channel", channel) : toDevices,
+      state: ActivityState(
+        sentAt: WallClock.milliseconds(), accepted: request.scheduled.accepted,
+        event: activity.event, channel: channel, traceParent: request.scheduled.traceParent),
+      isNewest: request.scheduled.accepted >= known?.accepted ?? 0, isToChannel: isToChannel)
+  }
+
+  /// The channel that the start of an activity names; empty for none.
+  private func channel(in json: [UInt8]) -> String {
+    let aps = (try? parser.parse(json))?["payload"]?["aps"]
+    let channel = aps?["input-push-channel"]?.string ?? ""
+    return (try? ChannelID.validate(Array(channel.utf8).span)) == nil ? "" : channel
+  }
+
+  /// The state of an activity was written.
+  mutating func note(_ key: ScheduleKey, _ state: ActivityState) {
+    if written.count >= Self.mostWritten { written = [:] }
+    written[key] = state
+  }
+
+  /// Update tokens that were registered lately and got nothing as late ones, with the keys of their activities and when
+  /// each was seen first; once a second, empty otherwise.
+  mutating func newTokens(
+    now: UInt64, wall: Int64
+  ) -> [(token: ActivityToken, key: ScheduleKey, firstSeen: Int64)] {
+    guard now >= nextTokens else { return [] }
+    nextTokens = now + 1_000
+    do throws(StoreError) {
+      return tokens.look(
+        try open().activityTokens(after: tokens.since(wall), limit: NewTokens.most), wall: wall
+      ).map { token, firstSeen in
+        let key = ScheduleKey(
+          app: token.device.app, environment: token.device.environment, user: token.user,
+          activity: token.activity)
+        return (token, key, firstSeen)
+      }
+    } catch {
+      // Requests to people say so. There may be none, and no such database.
+      reader = nil
+      return []
+    }
+  }
+
+  /// A token got its activity's last state.
+  mutating func served(_ token: ActivityToken) { tokens.served(token) }
 
   /// As many requests as are asked for at once, at least one, with their questions.
   private func nextQuestions() -> ([Request], [PersonQuestion]) {

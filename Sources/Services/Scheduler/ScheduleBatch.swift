@@ -75,6 +75,9 @@ extension ScheduleJob {
     switch try ScheduleRecord(record.value) {
     case .cancellation(let cancellation):
       change = .cancellation(at: min(cancellation.at, now), identity: identity)
+    // Kept as long as a cancellation, and never sent by itself.
+    case .activity(let state):
+      change = .cancellation(at: min(state.sentAt, now), identity: identity)
     case .request(let request):
       isHandedBack = request.handedBackAt != nil
       change = .request(

@@ -39,6 +39,8 @@ enum SchedulerCounter: Int, CounterKey {
   case peopleWaiting
   /// 1 while devices cannot be looked up.
   case peopleFailing
+  /// Update tokens that got the last state of their activity after it was sent.
+  case lateTokens
 
   var kind: CounterKind {
     switch self {
@@ -69,6 +71,7 @@ enum SchedulerCounter: Int, CounterKey {
     case .devicesAddressed: MetricSeries(SchedulerMetrics.peopleDevices)
     case .peopleWaiting: MetricSeries(SchedulerMetrics.peopleWaiting)
     case .peopleFailing: MetricSeries(SchedulerMetrics.peopleFailing)
+    case .lateTokens: MetricSeries(SchedulerMetrics.lateTokens)
     }
   }
 }
@@ -130,9 +133,14 @@ public enum SchedulerMetrics {
     event: "the devices of users cannot be looked up; their requests wait",
     "1 while the database of device tokens does not answer, or has not been filled by martlet-feedback."
   )
+  static let lateTokens = Metric(
+    "martlet_scheduler_late_tokens_total", .counter,
+    "Update tokens of activities that were registered after the last state was sent, and got it then."
+  )
 
   public static let all = [
     requests, lateness, late, entries, loaded, restored, unreadable, databaseRetries,
     databaseFailing, rebuilds, partitions, people, peopleDevices, peopleWaiting, peopleFailing,
+    lateTokens,
   ]
 }

@@ -21,6 +21,10 @@ final class SchedulerWorker {
   enum Tag {
     case request(slot: Int, round: Int)
     case tombstone(slot: Int, round: Int)
+    /// The state of an activity, whose request follows.
+    case activity(slot: Int, round: Int, ScheduledRequest, [UInt8])
+    /// What an update token gets that came late.
+    case late
     case restored(Source, epoch: UInt32, Int64)
   }
 
@@ -38,16 +42,16 @@ final class SchedulerWorker {
   private static let databasePause: UInt64 = 500
 
   private let context: ServiceContext
-  private let store: ScheduleStore
+  let store: ScheduleStore
   private let loop: ServiceLoop
   private var member: GroupMember
-  private let counters = Counters<SchedulerCounter>()
+  let counters = Counters<SchedulerCounter>()
   private let lateness = LatencyCells(SchedulerMetrics.lateness, [[]])
-  private let producer: TaggedProducer<Tag>
-  private let topics: Topics
+  let producer: TaggedProducer<Tag>
+  let topics: Topics
   private let watermarks: WatermarkReader
-  private var machine: Machine
-  private var people: PeopleDesk
+  var machine: Machine
+  var people: PeopleDesk
   private var records: KafkaBatch
   private var batch = ScheduleBatch()
   /// Records to be written again, by the records that make it necessary.
@@ -55,10 +59,10 @@ final class SchedulerWorker {
   /// What this process has of each partition in the database: another number there means another owner.
   private var positions: [Int32: Int64] = [:]
   /// Counts assignments: an answer to a record of an earlier one concerns no slot.
-  private var round = 0
+  private(set) var round = 0
   private var databaseNotBefore: UInt64 = 0
   private var nextCount: UInt64 = 0
-  private var failure: ServiceFailure?
+  var failure: ServiceFailure?
 
   init(
     _ settings: SchedulerSettings, _ context: ServiceContext, _ names: TopicNames,
@@ -112,6 +116,7 @@ final class SchedulerWorker {
     let hasRead = readRecords(now)
     let hasActed = act(now)
     let hasLooked = sendToPeople(now)
+    sendToLateTokens(now)
     producer.lookAfter(now: now)
     showFigures(now)
     guard !hasRead, !hasActed, !hasLooked else { return 0 }
@@ -407,38 +412,19 @@ final class SchedulerWorker {
       return (request, Array(ScheduleRecord.request(in: bytes)))
     }
     guard let request else { preconditionFailure("a request that was read before") }
-    var headers = [KafkaHeader(ScheduledRequest.header, request.headerValue)]
-    if !request.traceParent.isEmpty {
-      headers.append(KafkaHeader(TraceParent.header, request.traceParent))
-    }
     if let addressees = request.addressees, let key = ScheduleKey(entry.key) {
-      people.add(slot, key, addressees, json, headers)
+      people.add(slot, key, addressees, request, json)
       return true
     }
-    return produce(
-      topics.requests, key: entry.key, json, headers, as: .request(slot: slot, round: round), slot)
+    return release(slot, entry.key, request, json)
   }
 
-  /// Releases the requests to people whose devices can be looked up.
-  ///
-  /// - Returns: whether there may be more to do at once.
-  private func sendToPeople(_ now: UInt64) -> Bool {
-    guard failure == nil else { return false }
-    let found = people.look(now: now)
-    for (request, devices) in found {
-      guard !machine.isReplaced(request.slot) else {
-        machine.postponed(request.slot)
-        continue
-      }
-      let isTaken = produce(
-        topics.requests, key: request.key.description,
-        Addressees.request(request.json, to: devices), request.headers,
-        as: .request(slot: request.slot, round: round), request.slot)
-      guard isTaken else { continue }
-      counters.add(devices.isEmpty ? .withoutDevice : .addressed)
-      counters.add(.devicesAddressed, devices.count)
-    }
-    return !found.isEmpty
+  func release(
+    _ slot: Int, _ key: String, _ request: ScheduledRequest, _ json: [UInt8]
+  ) -> Bool {
+    produce(
+      topics.requests, key: key, json, request.headers, as: .request(slot: slot, round: round), slot
+    )
   }
 
   private func end(_ slot: Int) -> Bool {
@@ -449,7 +435,7 @@ final class SchedulerWorker {
     )
   }
 
-  private func produce(
+  func produce(
     _ topic: KafkaTopic, key: String, _ value: [UInt8]?, _ headers: [KafkaHeader], as tag: Tag,
     _ slot: Int
   ) -> Bool {
@@ -497,9 +483,11 @@ final class SchedulerWorker {
         counters.add(.released)
         machine.released(slot)
       case .tombstone(let slot, round): machine.ended(slot)
+      case .activity(let slot, round, let request, let json):
+        _ = release(slot, machine.entry(slot).key, request, json)
       case .restored(let source, let epoch, let offset):
         member.completed(source, epoch: epoch, offset)
-      case .request, .tombstone: break
+      case .request, .tombstone, .activity, .late: break
       }
     }
   }

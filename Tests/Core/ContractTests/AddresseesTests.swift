@@ -13,6 +13,17 @@ import Testing
     #expect(types("voip") == ["voip"] && types("weather") == ["weather"])
   }
 
+  @Test func `an activity is started by a token that starts any, and followed by its own`() {
+    func registered(_ event: Addressees.Activity.Event) -> String? {
+      Addressees(
+        type: "liveactivity", users: ["ann"], activity: .init(name: "order-1", event: event)
+      ).registeredActivity
+    }
+    #expect(registered(.start) == nil)
+    #expect(registered(.update) == "order-1" && registered(.end) == "order-1")
+    #expect(Addressees(type: "alert", users: ["ann"]).registeredActivity == nil)
+  }
+
   @Test func `all users together have no more devices than a request has tokens`() {
     for count in [1, 2, 3, 7, 99, RequestRules.maximumUsers] {
       let users = (0..<count).map { "u\($0)" }

@@ -13,6 +13,10 @@ extension FuzzTarget {
           let again = cancellation.value
           let read = again.withUnsafeBytes { try? ScheduleRecord($0) }
           return read == .cancellation(cancellation) ? nil : "a cancellation that is another one"
+        case .activity(let state):
+          let again = state.value(ScheduleRecord.request(in: bytes))
+          let read = again.withUnsafeBytes { try? ScheduleRecord($0) }
+          return read == .activity(state) ? nil : "an activity that is another one"
         case .request(let request):
           var buffer = ByteBuffer()
           Array(request.traceParent.utf8).withUnsafeBytes {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Bytes
 import Contract
 import Records
@@ -74,6 +75,66 @@ import Testing
     #expect(text.hasPrefix(words), "\(text)")
   }
 
+  private static let state =
+    #"{"aps":{"timestamp":1795000000,"event":"update","content-state":{}}}"#
+
+  private func readActivity<R>(_ more: String, _ body: (PushRequest) -> R) throws -> R {
+    let text = #"{"app":"a.b","id":"r","payload":\#(Self.state)\#(more)}"#
+    return try Array(text.utf8).withUnsafeBytes { body(try reader.read($0)) }
+  }
+
+  @Test func `an activity is that of one user, and its event that of the payload`() throws {
+    let common = #","type":"liveactivity","user":"ann","activity":"order-1""#
+    for event in ["", #","event":"update""#] {
+      try readActivity(common + event) {
+        #expect(
+          Addressees($0)
+            == Addressees(
+              type: "liveactivity", users: ["ann"],
+              activity: .init(name: "order-1", event: .update)))
+        #expect($0.isToPeople)
+      }
+    }
+    try readActivity(common + #","tokens":["abcd"]"#) { #expect($0.isResolved && !$0.isToPeople) }
+    try readActivity(common + #","channel":"AAAA""#) {
+      #expect($0.isResolved && $0.isBroadcast && !$0.isToPeople)
+    }
+    // One that came late: it has a receipt of its own, and no other.
+    try readActivity(common + #","token":"abcd""#) { #expect(!$0.isResolved && !$0.isToPeople) }
+    for (more, words) in [
+      (common + #","event":"end""#, "event: is only allowed with activity, and has to be payload"),
+      (#","type":"liveactivity","user":"ann""#, "activity: is required"),
+      (#","type":"liveactivity","users":["ann"],"activity":"x""#, "activity: is only allowed with"),
+      (#","type":"liveactivity","token":"abcd","activity":"x""#, "activity: is only allowed with"),
+      (#","type":"liveactivity","token":"abcd","event":"update""#, "event: is only allowed with"),
+    ] {
+      var text = ""
+      do { try readActivity(more) { _ in } } catch { text = "\(error)" }
+      #expect(text.hasPrefix(words), "\(more): \(text)")
+    }
+    #expect(
+      error(#","id":"r","user":"ann","activity":"x""#)?.hasPrefix("activity: is only") == true)
+  }
+
+  @Test func `the state of an activity is read as it is written`() throws {
+    for channel in ["", "AAAA"] {
+      let state = ActivityState(
+        sentAt: 1_795_000_000_000, accepted: 1_795_000_000_001, event: .end, channel: channel,
+        traceParent: "")
+      let value = state.value(Array(#"{"a":1}"#.utf8))
+      #expect(try value.withUnsafeBytes { try ScheduleRecord($0) } == .activity(state))
+    }
+    let key = ScheduleKey(app: "a.b", environment: .sandbox, user: "ann", activity: "x:y")
+    #expect(ScheduleKey(key.description) == key)
+    for text in [
+      "A1\t1\t1\tend\tno channel\t\n", "A1\t1\t1\tstop\t\t\n", "A1\tx\t1\tend\t\t\n",
+    ] {
+      #expect(throws: RecordError.self) {
+        try Array(text.utf8).withUnsafeBytes { _ = try ScheduleRecord($0) }
+      }
+    }
+  }
+
   @Test func `users and bytes have bounds`() {
     func many(_ count: Int) -> String {
       #","id":"r","users":["# + (0..<count).map { #""u\#($0)""# }.joined(separator: ",") + "]"
@@ -101,9 +162,9 @@ import Testing
     }
     #expect(try ScheduleRecord(buffer.bytes) == .request(entry))
     let line = String(decoding: buffer.bytes, as: UTF8.self)
-    #expect(line.hasPrefix("S1\t1795000000000\t1795000000000\t\t\talert\tann\tb c\tü\n"))
+    #expect(line.hasPrefix("S1\t1795000000000\t1795000000000\t\t\talert\t\t\tann\tb c\tü\n"))
     let tooMany =
-      "S1\t1795000000000\t1795000000000\t\t\talert\t"
+      "S1\t1795000000000\t1795000000000\t\t\talert\t\t\t"
       + (0..<101).map { "u\($0)" }.joined(separator: "\t") + "\n{}"
     #expect(throws: RecordError.self) {
       try Array(tooMany.utf8).withUnsafeBytes { _ = try ScheduleRecord($0) }

@@ -113,6 +113,9 @@ import Testing
     switch try ScheduleRecord(bytes) {
     case .cancellation(let cancellation):
       #expect(String(decoding: cancellation.value, as: UTF8.self) == record.value, "\(words)")
+    case .activity(let state):
+      let again = state.value(ScheduleRecord.request(in: bytes))
+      #expect(String(decoding: again, as: UTF8.self) == record.value, "\(words)")
     case .request(let request):
       var again = ByteBuffer()
       Array(request.traceParent.utf8).withUnsafeBytes {

@@ -257,8 +257,13 @@ enum WrittenRecords {
     ("a request was handed back", "S1\t1795000600000\t\(created)\t1795000500000\t\n\(scheduled)"),
     (
       "a request to users",
-      "S1\t\(created)\t\(created)\t\t\talert\tann\tb\u{f6}b\n"
+      "S1\t\(created)\t\(created)\t\t\talert\t\t\tann\tb\u{f6}b\n"
         + #"{"app":"com.example.app","id":"order-1","users":["ann","b\u00f6b"],"payload":{"aps":{"alert":"x"}}}"#
+    ),
+    (
+      "the last state of an activity",
+      "A1\t\(created)\t\(created)\tupdate\t\t\n"
+        + #"{"app":"com.example.app","id":"order-1","type":"liveactivity","user":"ann","activity":"order-1","payload":{}}"#
     ),
     ("a request is cancelled", "C1\t\(created)\tann@ops1\n"), ("a tombstone", nil),
   ].map { RecordFixture("schedule", $0, key: "com.example.app:production:order-1", value: $1) }

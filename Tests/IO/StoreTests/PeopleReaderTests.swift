@@ -70,12 +70,41 @@ import Testing
     #expect(try reader.devices([]).isEmpty)
   }
 
+  @Test(arguments: DatabaseKind.allCases)
+  func `tokens of an activity are found by its name, and those that were registered lately`(
+    _ kind: DatabaseKind
+  ) throws {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 1)
+    func details(_ activity: String?) -> DeviceDetails {
+      DeviceDetails(pushType: "liveactivity", user: "ann", activity: activity)
+    }
+    try Self.put(store, "a0", at: 5, details(nil))
+    try Self.put(store, "a1", at: 10, details("order-1"))
+    try Self.put(store, "a2", at: 20, details("order-1"))
+    try Self.put(store, "a3", at: 30, details("order-2"))
+    try Self.put(store, "a4", at: 40, DeviceDetails(user: "ann", activity: "order-1"))
+    let reader = try PeopleReader(location)
+    func question(_ activity: String?) -> PersonQuestion {
+      PersonQuestion(
+        user: "ann", app: Self.app, environment: .production, types: ["liveactivity"],
+        activity: activity, limit: 10)
+    }
+    let found = try reader.devices([question(nil), question("order-1"), question("order-3")])
+    #expect(found.map { $0.map(\.token) } == [["a0"], ["a2", "a1"], []])
+    #expect(try reader.activityTokens(after: 10, limit: 9).map(\.device.token) == ["a3", "a2"])
+    let newest = try reader.activityTokens(after: 0, limit: 1)
+    #expect(newest.map(\.activity) == ["order-2"] && newest[0].registeredAt == 30)
+    #expect(newest[0].user == "ann" && newest[0].device.app == Self.app)
+  }
+
   @Test func `the newest of very many devices of a user are found by the index`() throws {
     let folder = TemporaryFolder()
     let location = folder.file("a.db")
     let store = try TokenStore(location, now: 1)
     let question = PeopleReader.devices(
-      ["'x'", "'a'", "'production'"], types: ["''", "''", "''"], limit: "9")
+      ["'x'", "'a'", "'production'"], types: ["''", "''", "''"], activity: "''", limit: "9")
     let statement = try store.database.prepare("EXPLAIN QUERY PLAN \(question)")
     var steps: [String] = []
     while try statement.next() { steps.append(statement.text(3)) }

@@ -48,6 +48,7 @@ import Testing
     #expect(try store.entries(3, ["a.b:production:y"]).isEmpty)
     #expect(try store.position(3) == 17 && store.position(4) == nil)
 
+    #expect(try store.entry("c.d:sandbox:z")?.row.due == 10 && store.entry("none") == nil)
     let reader = try TokenStoreReader(location)
     var listed: [String] = []
     try reader.forEachScheduled(withPrefix: "c.d:sandbox:") { entry in

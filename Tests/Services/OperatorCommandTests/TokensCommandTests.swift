@@ -204,6 +204,18 @@ import Testing
     }
   }
 
+  @Test func `a user's tokens are listed with what they are for and their age`() {
+    func sign(_ details: DeviceDetails, at time: Int64) -> String {
+      TokensListCommand.signOfLife(
+        DeviceState(presence: .registered(at: time), details: details), now: 300_000_000)
+    }
+    #expect(
+      sign(DeviceDetails(pushType: "liveactivity", model: "iPad16,3", activity: "order-1"), at: 0)
+        == "  liveactivity  order-1  iPad16,3  registered 3 d ago")
+    #expect(sign(.none, at: 300_000_001) == "  registered 0 s ago")
+    #expect(TokensListCommand.signOfLife(DeviceState(presence: .removed(at: 1)), now: 2).isEmpty)
+  }
+
   @Test func `a token is shown with its details and its history`() {
     var state = DeviceState()
     state.apply(.registered(at: 1_000), DeviceDetails(user: "ann"))

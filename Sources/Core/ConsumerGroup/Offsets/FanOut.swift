@@ -19,7 +19,7 @@ public struct FanOut: Sendable {
     case summarize
   }
 
-  private enum Kind { case refusal, broadcast, tokens, scheduled, people }
+  private enum Kind { case refusal, broadcast, tokens, scheduled, people, peopleBroadcast }
 
   private let kind: Kind
   private let count: Int
@@ -36,6 +36,8 @@ public struct FanOut: Sendable {
   public static func tokens(_ count: Int) -> FanOut { FanOut(.tokens, count) }
   /// - Parameter count: devices that a request to people has, 0 or more.
   public static func people(_ count: Int) -> FanOut { FanOut(.people, count + 1) }
+  /// A request to people that goes to a channel.
+  public static let peopleBroadcast = FanOut(.peopleBroadcast, 2)
 
   /// The record to make next; nil when all is made.
   public var next: Step? {
@@ -46,6 +48,7 @@ public struct FanOut: Sendable {
     case .tokens: return .notify(position)
     case .scheduled: return .schedule
     case .people: return position + 1 < count ? .notify(position) : .summarize
+    case .peopleBroadcast: return position == 0 ? .broadcast : .summarize
     }
   }
 

@@ -126,7 +126,8 @@ public enum ScheduleShowCommand: Service {
       case .cancellation(let cancellation):
         let time = Timestamp.text(milliseconds: cancellation.at)
         StandardOutput.line(TerminalText.plain("cancelled \(time) by \(cancellation.by)"))
-      case nil: StandardOutput.line("its record cannot be read")
+      // No request has such a key.
+      case .activity, nil: StandardOutput.line("its record cannot be read")
       }
     }
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 import DeviceTokens
+import EventLoop
 import Glibc
 import JSON
 public import ServiceKit
@@ -38,7 +40,8 @@ public enum TokensListCommand: Service {
 
   public static let name = "tokens list"
   public static let summary =
-    "Lists device tokens of the database with app, environment and state, in the order of the tokens."
+    "Lists device tokens of the database with app, environment and state, in the order of the tokens; with --user those of"
+    + " a user, by app and age, with what they are for and how long ago they were registered."
   public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self)
 
@@ -59,7 +62,10 @@ public enum TokensListCommand: Service {
           return false
         }
         count += 1
-        return StandardOutput.line(TerminalText.plain(line(known))) && !context.signals.isStopping
+        let sign =
+          settings.user == nil ? "" : signOfLife(known.state, now: WallClock.milliseconds())
+        return StandardOutput.line(TerminalText.plain(line(known) + sign))
+          && !context.signals.isStopping
       }
       if let user = settings.user {
         let found = try reader.devices(ofUser: user)
@@ -76,6 +82,16 @@ public enum TokensListCommand: Service {
   private static func line(_ known: KnownDevice) -> String {
     "\(known.device.token)  \(known.device.app)  \(known.device.environment)"
       + "  \(TokenText.state(known.state))"
+  }
+
+  /// What a user's token is for, and how long ago it was registered: the last sign of life of it.
+  static func signOfLife(_ state: DeviceState, now: Int64) -> String {
+    let details = state.details
+    let uses = [details.pushType, details.activity, details.model].compactMap(\.self)
+    let age = state.registeredAt.map { time in
+      "registered \(StatusText.duration(Double(max(0, now - time)) / 1_000)) ago"
+    }
+    return (uses + [age].compactMap(\.self)).map { "  \($0)" }.joined()
   }
 
   private static func show(_ counts: DeviceCounts) {

@@ -21,6 +21,7 @@ import Testing
     #expect(steps(.tokens(0)) == [])
     #expect(steps(.people(2)) == [.notify(0), .notify(1), .summarize])
     #expect(steps(.people(0)) == [.summarize])
+    #expect(steps(.peopleBroadcast) == [.broadcast, .summarize])
   }
 
   /// The owner holds the entry until the walk is at its end, so that records which are acknowledged meanwhile do not
