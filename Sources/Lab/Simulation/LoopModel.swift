@@ -209,6 +209,9 @@ final class LoopModel: GroupProcess {
       }
       return true
     }
+    if withoutWindow.contains(number), record.facts.state.position < 0 {
+      world.kafka.notifications[record.notification].takenAsNewAt = offset
+    }
     let unknown = dispatcher.counts[.returnedUnknown]
     let slot = dispatcher.accept(
       record.facts, offset: offset, from: number, written: record.written)
