@@ -409,7 +409,7 @@ let package = Package(
       "Services", "Scheduler",
       [
         "APNS", "Ingest", "Scheduler", "ServiceKit", "Telemetry", "Contract", "Kafka", "Records",
-        "EventLoop", "Settings", "TestSupport",
+        "EventLoop", "Settings", "TestSupport", "Store", "DeviceTokens", "JSON",
       ]),
     tests(
       "Services", "WebhookDelivery",

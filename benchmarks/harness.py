@@ -215,9 +215,9 @@ class Rig:
     def ingest(self, *flags):
         return self.start("martlet-ingest", *self.services(), *flags)
 
-    def feedback(self, *flags):
+    def feedback(self, *flags, database=None):
         return self.start(
-            "martlet-feedback", *self.services(), "--database", self.folder / "tokens.db",
+            "martlet-feedback", *self.services(), "--database", database or self.folder / "tokens.db",
             # A day's invalid tokens in a minute are no wave here.
             "--bad-token-limit", "10000000", *flags)
 

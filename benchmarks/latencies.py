@@ -55,6 +55,9 @@ def due_times(rig, result, rate):
     """For each receipt of a run: milliseconds from when its record was due to its outcome."""
     run = f"{result['run']:04x}"
     for receipt in rig.receipts():
+        # That of a request to a user, beside those of its devices.
+        if receipt["outcome"] == "addressed":
+            continue
         # A request's id is its own; a notification's is the apns-id.
         number, tag = (receipt.get("id") or receipt["apns_id"]).split("-")[:2]
         if tag == run:

@@ -19,6 +19,7 @@ import latencies
 import loads
 import pacing
 import peers
+import people
 import planning
 import programs
 import schedules
@@ -697,7 +698,7 @@ ALL = {
     "memory": loads.memory, "scale": loads.scale, "compare": peers.compare, "start": starts.start,
     "guard": programs.guard, "demo": programs.demo, "plan": planning.plan,
     "api": api, "store": store, "suppression": suppression,
-    "import": imports, "schedule": schedules.schedule,
+    "import": imports, "schedule": schedules.schedule, "people": people.people,
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "idle": idle,
     "pace": pacing.pace, "governor": pacing.governor, "pile": pacing.pile,

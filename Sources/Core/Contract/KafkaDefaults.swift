@@ -10,6 +10,7 @@ public enum KafkaDefaults {
   public static let lingerOfIngest = 2.0
   public static let lingerOfAPI = 2.0
   public static let lingerOfSenders = 1.0
+  public static let lingerOfScheduler = 2.0
   /// Requests that librdkafka has open at one broker while its producer is idempotent.
   public static let openRequests = 5.0
 }

@@ -18,6 +18,11 @@ public enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case deadLettered
   /// A newer push with the same key was taken: not sent, or not sent again.
   case superseded
+  /// A request to people: their devices are known, and each has an outcome of its own.
+  case addressed
+
+  /// Those that a push can have.
+  public static let ofPushes = allCases.filter { $0 != .addressed }
 
   /// The spelling in receipts.
   public var name: StaticString {
@@ -29,6 +34,7 @@ public enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     case .deduplicated: "deduplicated"
     case .deadLettered: "dead_lettered"
     case .superseded: "superseded"
+    case .addressed: "addressed"
     }
   }
 

@@ -21,6 +21,8 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
   case certificateNeeded
   /// `superseded`
   case newerState
+  /// `addressed`
+  case noDevice
 
   /// The `reason` of the receipt.
   public var code: StaticString {
@@ -33,6 +35,7 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
     case .retries: "retries_exhausted"
     case .noCredential, .certificateOnly, .certificateNeeded: "no_credential"
     case .newerState: "newer_push"
+    case .noDevice: "no_device"
     }
   }
 
@@ -67,6 +70,8 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
       """
     case .newerState:
       "a newer push with the same device, app and key has taken its place; it is not sent (again)"
+    case .noDevice:
+      "no user of the request has a device that is registered and valid, for this app, environment and push type"
     }
   }
 }

@@ -70,8 +70,12 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case tooFarAhead(days: Int64)
     /// An `expiration` that is not after `send_at`.
     case expiresBeforeSending
-    /// An `id` that is missing where `send_at` needs one.
+    /// An `id` that is missing where `send_at`, `user` or `users` needs one.
     case missingForSchedule
+    /// Both `user` and `users`.
+    case bothUserAndUsers
+    /// `user` or `users` beside `token` or `channel`.
+    case userAndTarget
   }
 
   /// The field at fault; `nil` if it is the record as a whole.
@@ -103,7 +107,9 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
 
   private var allowedCharacters: String {
     switch field {
-    case .id: "no control character, and no blank at either end, is allowed with send_at"
+    case .id:
+      "no control character, and no blank at either end, is allowed with send_at, user and users"
+    case .user, .users: "no control character, and no blank at either end, is allowed"
     case .headers: "only printable ASCII, and no blank at either end, is allowed"
     case let field? where field.rawValue >= RequestField.firstText.rawValue:
       "no control character, and no blank at either end, is allowed"
@@ -167,7 +173,10 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .tooFarAhead(let days): "is more than \(days) days ahead"
     case .expiresBeforeSending: "is not after send_at: the push would expire before it is sent"
     case .missingForSchedule:
-      "is required with send_at: the request is cancelled and replaced by it"
+      "is required with send_at, user and users: the request is cancelled and replaced by it"
+    case .bothUserAndUsers: "cannot be combined with user"
+    case .userAndTarget:
+      "cannot be combined with token or channel; leave those out, or the user"
     }
   }
 }

@@ -22,6 +22,8 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
   case headers
   case data
   case sendAt
+  case user
+  case users
   case collapseID
   case supersede
   case group
@@ -49,6 +51,8 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
     case .headers: "headers"
     case .data: "data"
     case .sendAt: "send_at"
+    case .user: "user"
+    case .users: "users"
     case .collapseID: "collapse_id"
     case .supersede: "supersede"
     case .group: "group"

@@ -16,6 +16,10 @@ public enum RequestRules {
   public static let maximumSupersede = 64
   /// The most bytes of a group.
   public static let maximumGroup = 64
+  /// The most users of one request.
+  public static let maximumUsers = 100
+  /// The most bytes of a request to users as it stands in its record.
+  public static let maximumPeopleBytes = 256 << 10
 
   /// True if a byte may stand in a bundle id or a topic: letters, digits, dot, hyphen, underscore.
   @inline(__always)
@@ -161,15 +165,11 @@ public enum RequestRules {
     }
   }
 
-  /// Checks what stands beside a `send_at` (milliseconds since the epoch): an expiration that is later, and an id that
-  /// can be part of a record's key.
-  public static func checkScheduled(
-    _ time: Int64, expiration: Int64?, id: Span<UInt8>
-  ) throws(RequestError) {
+  /// Checks what stands beside a `send_at` (milliseconds since the epoch): an expiration that is later.
+  public static func checkScheduled(_ time: Int64, expiration: Int64?) throws(RequestError) {
     if let expiration, expiration > 0, expiration * 1_000 <= time {
       throw RequestError(.expiration, .expiresBeforeSending)
     }
-    try checkText(id, .id, most: maximumID)
   }
 
   /// The expiration, in epoch seconds, of a request made at `created` (milliseconds since the epoch) that expires

@@ -18,7 +18,8 @@ public struct CanaryWatch: Sendable {
     /// nil for the outcome that is a success.
     init?(_ outcome: Outcome) {
       switch outcome {
-      case .delivered: return nil
+      // A canary names a token.
+      case .delivered, .addressed: return nil
       case .rejected: self = .rejected
       case .expired: self = .expired
       case .suppressed: self = .suppressed

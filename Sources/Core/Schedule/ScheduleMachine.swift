@@ -277,7 +277,7 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
     var best: (partition: Int32, item: DueQueue.Item)?
     for partition in partitions.keys {
       guard let item = firstWaiting(of: partition), item.due <= now,
-        item.due < best?.item.due ?? .max, isFresh(partition, item.due)
+        item.due < best?.item.due ?? .max, isFresh(partition, item)
       else { continue }
       best = (partition, item)
     }
@@ -300,8 +300,13 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
     return nil
   }
 
-  private func isFresh(_ partition: Int32, _ due: Int64) -> Bool {
-    (partitions[partition]?.readUntil).map { $0 >= due - Self.grace } ?? false
+  /// Whether everything was read that may cancel an entry in time. What was due when it was written needs no question:
+  /// that stands before it.
+  private func isFresh(_ partition: Int32, _ item: DueQueue.Item) -> Bool {
+    guard let readUntil = partitions[partition]?.readUntil, let slot = slots[item.slot] else {
+      return false
+    }
+    return readUntil >= item.due - Self.grace || item.due <= slot.entry.row.at
   }
 
   /// Asks for the ends of the logs whose next entry cannot be released without. Also at the beginning: what is caught up
@@ -330,6 +335,9 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
     let oldest = partitions.values.compactMap { $0.queue.first?.due }.min()
     return max(0, now - (oldest ?? now))
   }
+
+  /// Whether the key of an entry that is under way has another record by now, or none.
+  public func isReplaced(_ slot: Int) -> Bool { slots[slot]!.isReplaced }
 
   // MARK: Kafka's answers
 

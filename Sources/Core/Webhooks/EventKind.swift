@@ -8,6 +8,8 @@ public enum EventKind: String, Sendable, CaseIterable {
   case suppressed = "notification.suppressed"
   case deduplicated = "notification.deduplicated"
   case superseded = "notification.superseded"
+  /// A request to people: how many devices they have.
+  case addressed = "notification.addressed"
   case deadLettered = "notification.dead_lettered"
   /// APNs reported the device token invalid.
   case tokenInvalidated = "token.invalidated"
@@ -21,7 +23,7 @@ public enum EventKind: String, Sendable, CaseIterable {
   /// The topic that tells it.
   public var source: EventSource {
     switch self {
-    case .delivered, .rejected, .expired, .suppressed, .deduplicated, .superseded,
+    case .delivered, .rejected, .expired, .suppressed, .deduplicated, .superseded, .addressed,
       .deadLettered:
       .receipts
     case .tokenInvalidated, .tokenRevived: .invalidTokens

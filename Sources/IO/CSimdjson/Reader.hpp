@@ -55,6 +55,7 @@ struct martlet_json {
   std::vector<martlet_token> tokens;
   std::vector<martlet_member> headers;
   std::vector<martlet_member> data;
+  std::vector<martlet_slice> users;
   std::vector<martlet_node> nodes;
   // Keys of an `aps` that no rule names: only to see whether one stands twice.
   std::vector<std::string_view> keys;

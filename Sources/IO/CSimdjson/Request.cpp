@@ -17,9 +17,13 @@ int32_t field_named(std::string_view key) {
       return key == "type"   ? MARTLET_FIELD_TYPE
              : key == "lane" ? MARTLET_FIELD_LANE
              : key == "data" ? MARTLET_FIELD_DATA
+             : key == "user" ? MARTLET_FIELD_USER
                              : -1;
     case 5:
-      return key == "token" ? MARTLET_FIELD_TOKEN : key == "topic" ? MARTLET_FIELD_TOPIC : -1;
+      return key == "token"   ? MARTLET_FIELD_TOKEN
+             : key == "topic" ? MARTLET_FIELD_TOPIC
+             : key == "users" ? MARTLET_FIELD_USERS
+                              : -1;
     case 6: return key == "tokens" ? MARTLET_FIELD_TOKENS : -1;
     case 7:
       return key == "payload" ? MARTLET_FIELD_PAYLOAD
@@ -87,6 +91,7 @@ struct RequestReader {
       case MARTLET_FIELD_SEND_AT: return read_time(field, value, request.send_at);
       case MARTLET_FIELD_HEADERS: return read_strings(field, value, json.headers);
       case MARTLET_FIELD_DATA: return read_strings(field, value, json.data);
+      case MARTLET_FIELD_USERS: return read_users(value);
       default: return read_text(field, value);
     }
   }
@@ -213,6 +218,34 @@ struct RequestReader {
       }
       if (const int32_t code = read_token(element)) return code;
     }
+    return MARTLET_JSON_OK;
+  }
+
+  int32_t read_users(ondemand::value &value) {
+    const auto refuse = [&](ondemand::value &refused) {
+      return wrong_type(MARTLET_FIELD_USERS, refused, "an array of strings");
+    };
+    if (!starts_with(value, '[')) return refuse(value);
+    const char *start = value.raw_json_token().data();
+    json.users.clear();
+    ondemand::array array;
+    error_code problem = value.get_array().get(array);
+    if (problem) return json.refuse(error, problem, MARTLET_FIELD_USERS, document, start);
+    for (auto result : array) {
+      ondemand::value element;
+      if ((problem = std::move(result).get(element))) {
+        return json.refuse(error, problem, MARTLET_FIELD_USERS, document, start);
+      }
+      if (!starts_with(element, '"')) return refuse(element);
+      const char *place = element.raw_json_token().data();
+      std::string_view text;
+      if ((problem = element.get_string().get(text))) {
+        json.refused = place;
+        return json.refuse(error, problem, MARTLET_FIELD_USERS, document, place);
+      }
+      json.users.push_back(martlet::slice(text));
+    }
+    request.users = {json.users.data(), json.users.size()};
     return MARTLET_JSON_OK;
   }
 

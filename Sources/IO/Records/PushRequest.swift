@@ -30,6 +30,8 @@ public struct PushRequest {
   public internal(set) var expiresIn: Int64?
   /// When it is to be sent, in milliseconds since the epoch; nil for at once.
   public internal(set) var sendAt: Int64?
+  /// Whether the schedule may have to keep it: it has a time, or is to people.
+  public internal(set) var isForSchedule = false
   /// The request id, unescaped; empty if there is none.
   public internal(set) var id = nothing
   /// The request id as it stands in the JSON.
@@ -70,6 +72,24 @@ public struct PushRequest {
     case .none, .start: nil
     case .update, .end: isBroadcast ? nil : "activity"
     }
+  }
+
+  /// The users that it is to, or was: with tokens beside them their devices were looked up.
+  public var users: [UnsafeBufferPointer<UInt8>] {
+    guard isForSchedule, let raw else { return [] }
+    return raw.users
+  }
+
+  /// Whether the devices of its users are still to be looked up.
+  public var isToPeople: Bool {
+    guard isForSchedule, let raw else { return false }
+    return raw.hasUsers && !raw.has(.tokens)
+  }
+
+  /// Whether the devices of its users were looked up.
+  public var isResolved: Bool {
+    guard isForSchedule, let raw else { return false }
+    return raw.hasUsers && raw.has(.tokens)
   }
 
   /// Whether it goes to a channel.
@@ -161,6 +181,18 @@ extension UnsafeRawBufferPointer {
 }
 
 extension UnsafeMutablePointer<martlet_request> {
+  /// Checks that it names users.
+  var hasUsers: Bool { pointee.present & 3 << UInt32(RequestField.user.rawValue) != 0 }
+
+  /// The users that it names, one by `user` or those of `users`.
+  var users: [UnsafeBufferPointer<UInt8>] {
+    if has(.user) { return [text(.user)] }
+    guard has(.users) else { return [] }
+    return UnsafeBufferPointer(start: pointee.users.slices, count: pointee.users.count).map {
+      UnsafeBufferPointer(start: $0.bytes, count: $0.count)
+    }
+  }
+
   /// Checks that the field was given.
   func has(_ field: RequestField) -> Bool { pointee.present & 1 << UInt32(field.rawValue) != 0 }
 

@@ -32,6 +32,8 @@ public struct Receipt: Equatable, Sendable {
   public var gatewayRequestID: String?
   /// Seconds.
   public var retryAfter: Int64?
+  /// How many devices a request to people is sent to.
+  public var addressed: Int64?
 
   /// The receipt in one line.
   public init(_ line: UnsafeRawBufferPointer, parser: JSONParser) throws(RecordError) {
@@ -73,6 +75,7 @@ public struct Receipt: Equatable, Sendable {
     answeredID = try fields.optionalText("answered_apns_id")
     gatewayRequestID = try fields.optionalText("apns_request_id")
     retryAfter = try fields.optionalInteger("retry_after", upTo: Int64(UInt32.max))
+    addressed = try fields.optionalInteger("addressed", upTo: Int64(RequestRules.maximumTokens))
   }
 
   /// `PARTITION/OFFSET` of the dead letter that was replayed.

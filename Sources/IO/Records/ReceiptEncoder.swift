@@ -91,6 +91,16 @@ public enum ReceiptEncoder {
     buffer.append(UInt8(ascii: "}"))
   }
 
+  /// Appends the line of a request to people: with how many devices it is sent to.
+  public static func append(
+    _ line: borrowing ReceiptLine, addressed: Int, into buffer: inout ByteBuffer
+  ) {
+    append(line, into: &buffer)
+    buffer.truncate(to: buffer.count - 1)
+    number(",\"addressed\":", Int64(addressed), &buffer)
+    buffer.append(UInt8(ascii: "}"))
+  }
+
   private static func append(_ carried: CarriedFields, _ buffer: inout ByteBuffer) {
     for row in CarriedField.table {
       guard let name = row.receipt else { continue }

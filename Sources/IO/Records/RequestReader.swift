@@ -20,6 +20,8 @@ public final class RequestReader {
   static let maximumMembers = 128
   /// The bits of the fields that are carried beside the payload.
   private static let carried: UInt32 = ~0 << UInt32(RequestField.headers.rawValue)
+  /// The bits of the fields with which a request may have to wait in the schedule.
+  private static let scheduled: UInt32 = 7 << UInt32(RequestField.sendAt.rawValue)
   /// The lanes' names, by their places, for as long as the reader lives.
   private let laneNames: [UnsafeRawBufferPointer]
   /// The suffixes of custom types, by their place, for as long as the reader lives.
@@ -59,7 +61,7 @@ public final class RequestReader {
       handle, bytes, value.count, UInt32(RequestRules.maximumTokens),
       UInt32(Self.maximumMembers), raw, &error)
     guard code == 0 else { throw RequestError(error, in: value) }
-    return try check()
+    return try check(value.count)
   }
 
   /// What is known of the request that was refused last, for its receipt: the id as it stood in the JSON,
@@ -88,7 +90,8 @@ public final class RequestReader {
     raw.text(field)
   }
 
-  private func check() throws(RequestError) -> PushRequest {
+  /// - Parameter bytes: the length of the record.
+  private func check(_ bytes: Int) throws(RequestError) -> PushRequest {
     var request = PushRequest()
     guard has(.app) else { throw RequestError(.app, .missing) }
     guard has(.payload) else { throw RequestError(.payload, .missing) }
@@ -96,8 +99,13 @@ public final class RequestReader {
     if isBroadcast {
       request.channel = UnsafeRawBufferPointer(text(.channel))
     } else {
-      guard has(.token) || has(.tokens) else { throw RequestError(.token, .missing) }
-      guard raw.pointee.token_count > 0 else { throw RequestError(.tokens, .noTokens) }
+      guard has(.token) || has(.tokens) || raw.hasUsers else {
+        throw RequestError(.token, .missing)
+      }
+      // Nobody may have a device.
+      guard raw.pointee.token_count > 0 || raw.hasUsers else {
+        throw RequestError(.tokens, .noTokens)
+      }
     }
     let app = text(.app)
     try RequestRules.checkName(app.span, .app)
@@ -128,7 +136,7 @@ public final class RequestReader {
     }
     try checkNumbers(&request)
     try checkIdentifiers(&request)
-    if has(.sendAt) { try checkSendAt(&request) }
+    if raw.pointee.present & Self.scheduled != 0 { try checkScheduled(&request, bytes) }
     request.payload = UnsafeRawBufferPointer(
       start: raw.pointee.payload.bytes, count: raw.pointee.payload.count)
     try RequestRules.checkPayload(
@@ -194,6 +202,34 @@ public final class RequestReader {
     }
   }
 
+  private func checkScheduled(
+    _ request: inout PushRequest, _ bytes: Int
+  ) throws(RequestError) {
+    request.isForSchedule = true
+    if raw.hasUsers { try checkUsers(bytes) }
+    guard has(.id) else { throw RequestError(.id, .missingForSchedule) }
+    try RequestRules.checkText(text(.id).span, .id, most: RequestRules.maximumID)
+    if has(.sendAt) { try checkSendAt(&request) }
+  }
+
+  private func checkUsers(_ bytes: Int) throws(RequestError) {
+    let field: RequestField = has(.user) ? .user : .users
+    // Their tokens come in addition: the record has to stay one that a topic takes.
+    guard bytes <= RequestRules.maximumPeopleBytes || has(.tokens) else {
+      throw RequestError(nil, .tooLong(bytes: bytes, limit: RequestRules.maximumPeopleBytes))
+    }
+    guard !has(.user) || !has(.users) else { throw RequestError(.users, .bothUserAndUsers) }
+    guard !has(.token), !has(.channel) else { throw RequestError(field, .userAndTarget) }
+    let users = raw.users
+    guard !users.isEmpty else { throw RequestError(field, .noTokens) }
+    guard users.count <= RequestRules.maximumUsers else {
+      throw RequestError(field, .tooMany(limit: RequestRules.maximumUsers))
+    }
+    for user in users {
+      try RequestRules.checkText(user.span, field, most: DeviceDetails.longest)
+    }
+  }
+
   private func checkSendAt(_ request: inout PushRequest) throws(RequestError) {
     let text = text(.sendAt)
     var time = raw.pointee.send_at
@@ -206,9 +242,7 @@ public final class RequestReader {
       else { throw RequestError(.sendAt, .notAMoment) }
       time = moment
     }
-    guard has(.id) else { throw RequestError(.id, .missingForSchedule) }
-    try RequestRules.checkScheduled(
-      time, expiration: request.expiration, id: self.text(.id).span)
+    try RequestRules.checkScheduled(time, expiration: request.expiration)
     request.sendAt = time
   }
 

@@ -2,7 +2,7 @@
 
 public import APNS
 public import Bytes
-internal import Contract
+public import Contract
 
 /// The key of a record of `push.schedule`: `<app>:<environment>:<id>`. A scheduled request is found, replaced and
 /// cancelled by it.
@@ -41,8 +41,8 @@ public struct ScheduleKey: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The line with which a scheduled request begins on `push.schedule`: `S1`, when it is due, when it was accepted, when
-/// ingest handed it back, and its `traceparent`, with tabs between them. A newline and the request's JSON follow, byte
-/// for byte. Times are milliseconds since the epoch.
+/// ingest handed it back, and its `traceparent`, with tabs between them; of a request to people, also its push type and
+/// their names. A newline and the request's JSON follow, byte for byte. Times are milliseconds since the epoch.
 public struct ScheduledRequest: Equatable, Sendable {
   /// The header of a released request: `accepted`, and with a blank between them `handedBackAt` if there is one.
   public static let header = "scheduled"
@@ -53,6 +53,8 @@ public struct ScheduledRequest: Equatable, Sendable {
   /// Ingest's clock when it handed a released request back because its time had not come; nil for all others.
   public var handedBackAt: Int64?
   public var traceParent = ""
+  /// The people whose devices are looked up when it is due; nil for a request to tokens or a channel.
+  public var addressees: Addressees?
 
   public init(due: Int64, accepted: Int64, handedBackAt: Int64?) {
     (self.due, self.accepted, self.handedBackAt) = (due, accepted, handedBackAt)
@@ -84,6 +86,12 @@ public struct ScheduledRequest: Equatable, Sendable {
     if let handedBackAt { buffer.append(decimal: handedBackAt) }
     buffer.append(UInt8(ascii: "\t"))
     buffer.append(traceParent)
+    if let addressees {
+      for text in [addressees.type] + addressees.users {
+        buffer.append(UInt8(ascii: "\t"))
+        buffer.append(Array(text.utf8))
+      }
+    }
     buffer.append(UInt8(ascii: "\n"))
     buffer.append(request)
   }
@@ -141,6 +149,11 @@ public enum ScheduleRecord: Equatable, Sendable {
       due: try time(fields[1], "due"), accepted: try time(fields[2], "accepted"),
       handedBackAt: fields[3].isEmpty ? nil : try time(fields[3], "handed back"))
     if TraceParent.isValid(Array(fields[4].utf8).span) { request.traceParent = fields[4] }
+    guard fields.count > 6 else { return request }
+    guard fields.count - 6 <= RequestRules.maximumUsers else {
+      throw RecordError(record: "schedule", field: "users", problem: "are too many")
+    }
+    request.addressees = Addressees(type: fields[5], users: Array(fields[6...]))
     return request
   }
 
@@ -154,5 +167,14 @@ public enum ScheduleRecord: Equatable, Sendable {
 
   static func time(_ text: String) -> Int64? {
     Int64(text).flatMap { OutsideTime.problem($0) == nil ? $0 : nil }
+  }
+}
+
+extension Addressees {
+  /// The people that a request is to.
+  public init(_ request: borrowing PushRequest) {
+    self.init(
+      type: String(decoding: request.typeName, as: UTF8.self),
+      users: request.users.map { String(decoding: $0, as: UTF8.self) })
   }
 }

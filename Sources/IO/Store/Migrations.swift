@@ -225,6 +225,15 @@ enum Migrations {
         partition INTEGER PRIMARY KEY, next_offset INTEGER NOT NULL) STRICT;
       """
     ),
+    (
+      "people",
+      """
+      -- Serves the same questions, and those for the newest devices of a user in one app.
+      DROP INDEX devices_user;
+      CREATE INDEX devices_person ON devices (user_name, app, environment, registered_at, token)
+        WHERE user_name IS NOT NULL;
+      """
+    ),
   ]
 
   /// The application id in the header of our SQLite files: "MART".

@@ -151,6 +151,15 @@ enum PostgresMigrations {
       CREATE TABLE schedule_positions (partition bigint PRIMARY KEY, next_offset bigint NOT NULL);
       """
     ),
+    (
+      "people",
+      """
+      -- Serves the same questions, and those for the newest devices of a user in one app.
+      DROP INDEX devices_user;
+      CREATE INDEX devices_person ON devices (user_name, app, environment, registered_at, token)
+        WHERE user_name IS NOT NULL;
+      """
+    ),
   ]
 
   /// Makes the schema if it is not there, and refuses one of another program. In the transaction of the migrations.

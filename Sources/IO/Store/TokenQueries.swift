@@ -106,7 +106,7 @@ public final class TokenQueries {
     return statement
   }
 
-  /// The devices of a user, by token, app and environment.
+  /// The devices of a user, by app, environment and time of registration.
   ///
   /// - Parameter apps: whose devices are asked for, at most 1,000; nil: everybody's.
   public func devices(

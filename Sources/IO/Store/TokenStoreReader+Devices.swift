@@ -53,7 +53,7 @@ extension TokenStoreReader {
     return try statement.knownDevices()
   }
 
-  /// The devices of a user, by token, app and environment.
+  /// The devices of a user, by app, environment and time of registration.
   ///
   /// - Parameters:
   ///   - apps: whose devices are asked for, at most 1,000; nil: everybody's.
@@ -104,7 +104,7 @@ extension Database {
       """
       SELECT token, app, environment, \(TokenStore.SQL.stateColumns) FROM devices
       WHERE user_name = ?1 \(apps == nil ? "" : "AND app IN (\(list))")
-      ORDER BY token, app, environment LIMIT ?2
+      ORDER BY app, environment, registered_at, token LIMIT ?2
       """)
     statement.bind(1, user)
     statement.bind(2, Int64(limit))

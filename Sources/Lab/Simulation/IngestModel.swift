@@ -84,7 +84,8 @@ final class IngestModel: GroupProcess {
 
   private func perform(_ step: FanOut.Step, of request: Request, _ world: inout World) {
     switch step {
-    case .schedule: preconditionFailure("no request of the model has a time")
+    case .schedule, .summarize:
+      preconditionFailure("no request of the model has a time or users")
     case .refuse:
       let all = request.first..<request.first + request.devices.count
       produce(.outcome(.deadLettered), of: all, &world)

@@ -24,11 +24,14 @@ enum LoadCommand: Service {
     @Declared(
       .choice(
         "kind",
-        of: ["notifications", "bulk", "requests", "feedback", "provider-tokens", "invalid-tokens"],
+        of: [
+          "notifications", "bulk", "requests", "feedback", "provider-tokens", "invalid-tokens",
+          "devices",
+        ],
         default: "notifications",
         "Which topic is written: push.notifications, push.notifications.bulk, push.requests,"
           + " push.feedback with an answer 410 for each record, push.provider-tokens with one"
-          + " credential for each app, or push.invalid-tokens.")) var kind: String
+          + " credential for each app, push.invalid-tokens, or push.devices.")) var kind: String
 
     @Declared(
       .integer("count", default: 100_000, in: 1...1_000_000_000, "Records to produce."))
@@ -51,12 +54,21 @@ enum LoadCommand: Service {
       .boolean("unread", "Do not wait until the records are consumed: they are a backlog."))
     var isUnread: Bool
 
+    @Declared(
+      .integer(
+        "users", default: 0, in: 0...1_000_000_000,
+        "Requests are to these users, one after the other, in place of tokens, and devices are theirs."
+      ))
+    var users: Int
+
     @Declared(.integer("body", default: 262, in: 30...4_096, "Bytes of each body."))
     var body: Int
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
-    /// Provider tokens and invalid tokens are tables: no group commits what it has read of them.
-    var waits: Bool { kind != "provider-tokens" && kind != "invalid-tokens" && !isUnread }
+    /// Provider tokens, invalid tokens and devices are tables: no group commits what it has read of them.
+    var waits: Bool {
+      !["provider-tokens", "invalid-tokens", "devices"].contains(kind) && !isUnread
+    }
   }
 
   static let name = "benchmark-load"
@@ -110,6 +122,7 @@ private final class Producing {
       (topicName, group) = (load.names.providerTokens, load.names.group(.sender))
     case "invalid-tokens":
       (topicName, group) = (load.names.invalidTokens, load.names.group(.ingest))
+    case "devices": (topicName, group) = (load.names.devices, load.names.group(.feedback))
     default: (topicName, group) = (load.names.notifications(.first), load.names.group(.sender))
     }
     producer = try KafkaProducer(kafka, wakeup: wakeup)
@@ -180,6 +193,7 @@ private final class Producing {
     case "requests": fillRequest(number)
     case "feedback": fillFeedback(number)
     case "invalid-tokens": fillInvalidToken(number)
+    case "devices": fillDevice(number)
     default: fillNotification(number)
     }
   }
@@ -193,6 +207,22 @@ private final class Producing {
     key.removeAll()
     device.bytes.withUnsafeBytes { key.append($0) }
     record.value.withUnsafeBytes { value.append($0) }
+  }
+
+  private func fillDevice(_ number: Int) {
+    let device = DeviceKey(
+      token: String(decoding: key.bytes, as: UTF8.self), app: load.app, environment: .production)
+    let record = DeviceRecord(
+      device: device, event: .registered(at: WallClock.milliseconds()),
+      details: DeviceDetails(user: user(number)))
+    key.removeAll()
+    device.bytes.withUnsafeBytes { key.append($0) }
+    record.value.withUnsafeBytes { value.append($0) }
+  }
+
+  /// Users in an order that has nothing to do with that of their devices, so that no page of the database is warm.
+  private func user(_ number: Int) -> String {
+    "u\(number * 2_654_435_761 % max(1, load.users))"
   }
 
   /// An answer of APNs that the device is gone.
@@ -256,8 +286,13 @@ private final class Producing {
     appendID(number)
     value.append("\",\"app\":\"")
     appendApp(number)
-    value.append("\",\"token\":\"")
-    value.append(key.bytes)
+    if load.users > 0 {
+      value.append("\",\"user\":\"")
+      value.append(user(number))
+    } else {
+      value.append("\",\"token\":\"")
+      value.append(key.bytes)
+    }
     value.append("\",\"payload\":")
     appendBody()
     value.append("}")

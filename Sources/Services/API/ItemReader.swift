@@ -24,7 +24,7 @@ final class ItemReader {
   private var ids = SystemRandomNumberGenerator()
 
   // The last request that was read.
-  /// The record's key: the first device token, or nothing.
+  /// The record's key: the first device token or user, or nothing.
   private(set) var recordKey = UnsafeRawBufferPointer(start: nil, count: 0)
   private(set) var recordValue = UnsafeRawBufferPointer(start: nil, count: 0)
   /// The request id as the content of a JSON string.
@@ -95,8 +95,10 @@ final class ItemReader {
       recordKey = request.channel
       return .success(())
     }
+    if let user = request.users.first { recordKey = UnsafeRawBufferPointer(user) }
     for index in 0..<request.tokens.count { name(index, of: request) }
-    guard apnsIDs.contains(where: { $0 != nil }) else {
+    // What its users' devices get is named when they are known.
+    guard apnsIDs.contains(where: { $0 != nil }) || request.tokens.count == 0 else {
       let text = tokenProblems.first?.text ?? ""
       return .failure(
         Refusal(problem: .malformed(text, field: request.tokenField.name), id: id))

@@ -60,22 +60,30 @@ extension IngestLoop {
       request =
         source.topic == 0
         ? try reader.read(record.value) : try readForeign(record, source.topic)
-      if let sendAt = request.sendAt {
-        if try waits(request, until: sendAt, record, created) { return .scheduled }
-        encoder.begin(request, created: sendAt, traceParent: traceParent)
+      if request.isForSchedule {
+        guard let time = try sendingTime(record, created) else { return .scheduled }
+        begin(record, source, created: time)
+        if request.isResolved { return .people(request.tokens.count) }
       } else {
-        encoder.begin(request, created: created, traceParent: traceParent)
+        begin(record, source, created: created)
       }
-      naming.begin(
-        request, topic: output.requestTopics[source.topic], partition: record.partition,
-        offset: record.offset)
-      invalidTokens.begin(request)
-      if request.hasIneffectiveKey { counters.add(.ineffectivePayloads) }
       return request.isBroadcast ? .broadcast : .tokens(request.tokens.count)
     } catch {
       refusal = error
       return .refusal
     }
+  }
+
+  /// The notifications of the request at hand follow.
+  ///
+  /// - Parameter created: what its age counts from.
+  private func begin(_ record: KafkaRecord, _ source: Source, created: Int64) {
+    encoder.begin(request, created: created, traceParent: traceParent)
+    naming.begin(
+      request, topic: output.requestTopics[source.topic], partition: record.partition,
+      offset: record.offset)
+    invalidTokens.begin(request)
+    if request.hasIneffectiveKey { counters.add(.ineffectivePayloads) }
   }
 
   /// The request that a record in the format of pusher makes.
@@ -125,6 +133,7 @@ extension IngestLoop {
     case .broadcast: output.mayProduce() && broadcast()
     case .notify(let index): output.mayProduce() && notify(index)
     case .schedule: output.mayProduce() && schedule()
+    case .summarize: summarize()
     }
   }
 
@@ -155,13 +164,16 @@ extension IngestLoop {
     output.produce(output.topics.lanes[Int(request.lane.place)], key: key, value: encoder.value)
   }
 
-  /// Whether a request waits for its time (`SendTime`).
-  private func waits(
-    _ request: PushRequest, until sendAt: Int64, _ record: KafkaRecord, _ created: Int64
-  ) throws(RequestError) -> Bool {
+  /// When the request at hand is sent, which is what its age counts from; nil if the schedule is to keep it, until its
+  /// time (`SendTime`) or until it knows the devices of its users.
+  private func sendingTime(_ record: KafkaRecord, _ created: Int64) throws(RequestError) -> Int64? {
     try request.checkSendAt(received: created)
-    return SendTime.waits(
-      sendAt, written: record.timestamp, handedBackAt: released(record)?.handedBackAt, now: takenAt)
+    let released = released(record)
+    if request.isToPeople { return nil }
+    guard let sendAt = request.sendAt else { return min(released?.accepted ?? created, created) }
+    let waits = SendTime.waits(
+      sendAt, written: record.timestamp, handedBackAt: released?.handedBackAt, now: takenAt)
+    return waits ? nil : sendAt
   }
 
   /// The scheduler's header, if it released the request.
@@ -173,9 +185,11 @@ extension IngestLoop {
   private func schedule() -> Bool {
     let record = batch[position]
     let released = released(record)
-    let entry = ScheduledRequest(
-      due: request.sendAt ?? takenAt, accepted: released?.accepted ?? output.machine.created,
+    let accepted = released?.accepted ?? output.machine.created
+    var entry = ScheduledRequest(
+      due: request.sendAt ?? accepted, accepted: accepted,
       handedBackAt: released == nil ? nil : takenAt)
+    if request.isToPeople { entry.addressees = Addressees(request) }
     scratch.removeAll()
     let key = ScheduleKey.append(request, to: &scratch)
     entry.append(to: &scratch, traceParent: traceParent, request: record.value)
@@ -183,6 +197,20 @@ extension IngestLoop {
     return output.produce(
       output.topics.schedule, key: UnsafeRawBufferPointer(rebasing: bytes[..<key]),
       value: UnsafeRawBufferPointer(rebasing: bytes[key...]), as: .scheduled)
+  }
+
+  /// The receipt of a request to people, once its notifications are made; false when it has to wait.
+  private func summarize() -> Bool {
+    guard output.hasRoomForReceipt() else { return false }
+    var line = receiptLine(.addressed)
+    if request.tokens.count == 0 {
+      line.reason = UnsafeRawBufferPointer(ReceiptCause.noDevice.code)
+      line.detail = UnsafeRawBufferPointer(ReceiptCause.noDevice.detail)
+    }
+    scratch.removeAll()
+    ReceiptEncoder.append(line, addressed: request.tokens.count, into: &scratch)
+    output.add(Array(scratch.bytes))
+    return true
   }
 
   // MARK: What does not become a notification

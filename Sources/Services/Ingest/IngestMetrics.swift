@@ -29,7 +29,7 @@ public enum IngestMetrics {
   )
   static let scheduled = Metric(
     "martlet_ingest_requests_scheduled_total", .counter,
-    "Requests handed to martlet-scheduler because their send_at had not come.")
+    "Requests handed to martlet-scheduler because their send_at had not come, or for the devices of their users.")
   static let handedBack = Metric(
     "martlet_ingest_handed_back_total", .counter,
     "Requests dropped from memory because their partition was revoked; the next owner takes them.")

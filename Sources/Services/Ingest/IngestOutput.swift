@@ -172,6 +172,12 @@ final class IngestOutput {
     receipts.append(line, for: machine.slot, now: MonotonicClock.milliseconds())
   }
 
+  /// The same for a line that is written already.
+  func add(_ line: [UInt8]) {
+    machine.expect()
+    receipts.append(line, for: machine.slot, now: MonotonicClock.milliseconds())
+  }
+
   /// Hands the receipts to Kafka; when it has no room they wait.
   func sendReceipts() {
     if receipts.isEmpty { return }

@@ -87,13 +87,13 @@ final class Importer {
     }
   }
 
-  /// The channel or first token of a valid request; no key, and a word about the line, for others.
+  /// The channel, first token or first user of a valid request; no key, and a word about the line, for others.
   private func usableKey(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     do throws(RequestError) {
       let request = try reader.read(bytes)
       if request.isBroadcast { return request.channel }
       noteInvalidTokens(of: request)
-      return request.tokens[0]
+      return request.isToPeople ? UnsafeRawBufferPointer(request.users[0]) : request.tokens[0]
     } catch {
       result.unusable += 1
       report("line \(line) is not a valid request and will become a dead letter: \(error)")

@@ -29,10 +29,22 @@ enum SchedulerCounter: Int, CounterKey {
   /// For how long the oldest request in memory has been due.
   case lateMilliseconds
   case partitionsAssigned
+  /// Requests to people that were released to devices of theirs.
+  case addressed
+  /// Those whose users had no device.
+  case withoutDevice
+  /// Devices that requests to people were released to.
+  case devicesAddressed
+  /// Requests to people that are due and whose devices are not known.
+  case peopleWaiting
+  /// 1 while devices cannot be looked up.
+  case peopleFailing
 
   var kind: CounterKind {
     switch self {
-    case .databaseFailing, .entries, .loaded, .lateMilliseconds, .partitionsAssigned: .gauge
+    case .databaseFailing, .entries, .loaded, .lateMilliseconds, .partitionsAssigned,
+      .peopleWaiting, .peopleFailing:
+      .gauge
     default: .total
     }
   }
@@ -52,6 +64,11 @@ enum SchedulerCounter: Int, CounterKey {
     case .loaded: MetricSeries(SchedulerMetrics.loaded)
     case .lateMilliseconds: MetricSeries(SchedulerMetrics.late, isMilliseconds: true)
     case .partitionsAssigned: MetricSeries(SchedulerMetrics.partitions)
+    case .addressed: MetricSeries(SchedulerMetrics.people, ["addressed"])
+    case .withoutDevice: MetricSeries(SchedulerMetrics.people, ["no_device"])
+    case .devicesAddressed: MetricSeries(SchedulerMetrics.peopleDevices)
+    case .peopleWaiting: MetricSeries(SchedulerMetrics.peopleWaiting)
+    case .peopleFailing: MetricSeries(SchedulerMetrics.peopleFailing)
     }
   }
 }
@@ -98,9 +115,24 @@ public enum SchedulerMetrics {
   static let partitions = Metric(
     "martlet_scheduler_partitions_assigned", .gauge,
     "Partitions that the group has given to this process.")
+  static let people = Metric(
+    "martlet_scheduler_people_requests_total", .counter, labels: ["result"], bound: "2",
+    "Requests to users that were released, by result: to devices of theirs (addressed), or without any (no_device)."
+  )
+  static let peopleDevices = Metric(
+    "martlet_scheduler_people_devices_total", .counter,
+    "Devices to which requests to users were released.")
+  static let peopleWaiting = Metric(
+    "martlet_scheduler_people_waiting", .gauge,
+    "Requests to users that are due and whose devices have not been looked up yet.")
+  static let peopleFailing = Metric(
+    "martlet_scheduler_people_failing", .gauge,
+    event: "the devices of users cannot be looked up; their requests wait",
+    "1 while the database of device tokens does not answer, or has not been filled by martlet-feedback."
+  )
 
   public static let all = [
     requests, lateness, late, entries, loaded, restored, unreadable, databaseRetries,
-    databaseFailing, rebuilds, partitions,
+    databaseFailing, rebuilds, partitions, people, peopleDevices, peopleWaiting, peopleFailing,
   ]
 }

@@ -16,7 +16,7 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
       "database", use: .database,
       "The database that the schedule is read into: a SQLite file on a local disk, for one copy, or a postgresql:// URL"
         + " (without a password; name a passfile) that several copies share. It may be that of martlet-feedback. What it"
-        + " lacks is read from the topic.")
+        + " lacks of the schedule is read from the topic.")
   ) public var database: String
 
   @Declared(
@@ -32,6 +32,23 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
       "Most bytes of requests in memory.")
   ) public var maxLoadedBytes: Int
 
+  @Declared(
+    .path(
+      "devices", use: .database,
+      "The database of device tokens that martlet-feedback keeps, in which the devices of users are looked up: a SQLite"
+        + " file on this machine, or a postgresql:// URL. It is only read. Without this setting it is --database."
+    )
+  ) private var devicesDatabase: String?
+  /// Where the devices of users are looked up.
+  public var devices: String { devicesDatabase ?? database }
+
+  @Declared(
+    .list(
+      "newest-per-model", placeholder: "APP",
+      "Bundle ids of apps of whose user's devices with the same model and bundle only the newest registration gets a"
+        + " request to that user. Repeat it for more.")
+  ) public var newestPerModel: [String]
+
   public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 
   public init() {}
@@ -43,6 +60,11 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
       try TokenStore.checkLocation(database)
     } catch {
       throw values.error("database", error.description)
+    }
+    do throws(StoreError) {
+      try TokenStore.checkLocation(devices)
+    } catch {
+      throw values.error("devices", error.description)
     }
   }
 }

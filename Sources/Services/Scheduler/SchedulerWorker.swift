@@ -24,6 +24,13 @@ final class SchedulerWorker {
     case restored(Source, epoch: UInt32, Int64)
   }
 
+  /// The topics that are written.
+  struct Topics {
+    let requests: KafkaTopic
+    let schedule: KafkaTopic
+    let scheduleName: String
+  }
+
   private static let turnMilliseconds: Int32 = 50
   private static let recordsAtOnce = 1_000
   private static let actionsATurn = 2_000
@@ -33,15 +40,14 @@ final class SchedulerWorker {
   private let context: ServiceContext
   private let store: ScheduleStore
   private let loop: ServiceLoop
-  private let names: TopicNames
   private var member: GroupMember
   private let counters = Counters<SchedulerCounter>()
   private let lateness = LatencyCells(SchedulerMetrics.lateness, [[]])
   private let producer: TaggedProducer<Tag>
-  private let requests: KafkaTopic
-  private let schedule: KafkaTopic
+  private let topics: Topics
   private let watermarks: WatermarkReader
   private var machine: Machine
+  private var people: PeopleDesk
   private var records: KafkaBatch
   private var batch = ScheduleBatch()
   /// Records to be written again, by the records that make it necessary.
@@ -60,16 +66,19 @@ final class SchedulerWorker {
   ) throws {
     self.context = context
     self.store = store
-    self.names = names
-    let kafka = cluster.configuration
+    var kafka = cluster.configuration
+    kafka.preferLinger(milliseconds: KafkaDefaults.lingerOfScheduler)
     loop = try ServiceLoop("worker", context)
     let wakeup = loop.wakeup
     producer = try TaggedProducer(kafka, wakeup: wakeup, watch: ProducerWatch(context))
-    requests = try producer.topic(names.requests)
-    schedule = try producer.topic(names.schedule)
+    topics = Topics(
+      requests: try producer.topic(names.requests), schedule: try producer.topic(names.schedule),
+      scheduleName: names.schedule)
     watermarks = try WatermarkReader(kafka, context, wakeup: wakeup)
     machine = Machine(
       capacity: settings.maxLoaded, bytes: settings.maxLoadedBytes, page: Self.recordsAtOnce)
+    people = PeopleDesk(
+      settings.devices, onePerModel: Set(settings.newestPerModel), context, counters)
     records = KafkaBatch(capacity: Self.recordsAtOnce)
     let plan = GroupPlan(
       group: names.group(.scheduler), topics: [names.schedule], instanceID: settings.instanceID,
@@ -102,9 +111,12 @@ final class SchedulerWorker {
     if member.hasLeft { return 0 }
     let hasRead = readRecords(now)
     let hasActed = act(now)
+    let hasLooked = sendToPeople(now)
     producer.lookAfter(now: now)
     showFigures(now)
-    return hasRead || hasActed ? 0 : Self.turnMilliseconds
+    guard !hasRead, !hasActed, !hasLooked else { return 0 }
+    producer.sendPromptly()
+    return Self.turnMilliseconds
   }
 
   private func showFigures(_ now: UInt64) {
@@ -130,15 +142,18 @@ final class SchedulerWorker {
         counters.set(.partitionsAssigned, partitions.count)
         round += 1
         restoring = []
+        _ = people.removeAll()
         machine.begin(partitions.map(\.partition))
         nextCount = 0
       case .drain:
         batch = ScheduleBatch()
+        for slot in people.removeAll() { machine.postponed(slot) }
         machine.drain()
       case .abandon, .unassigned:
         counters.set(.partitionsAssigned, 0)
         producer.abandon()
         batch = ScheduleBatch()
+        _ = people.removeAll()
         machine.removeAll()
       }
     }
@@ -353,7 +368,7 @@ final class SchedulerWorker {
           machine.unasked()
           return false
         }
-        watermarks.ask(partitions.map { TopicPartition(topic: names.schedule, partition: $0) })
+        watermarks.ask(partitions.map { TopicPartition(topic: topics.scheduleName, partition: $0) })
       case .load(let partition, let after, let through, let limit):
         guard load(partition, after, through, limit, now) else { return false }
       case .release(let slot): guard release(slot) else { return false }
@@ -396,15 +411,42 @@ final class SchedulerWorker {
     if !request.traceParent.isEmpty {
       headers.append(KafkaHeader(TraceParent.header, request.traceParent))
     }
+    if let addressees = request.addressees, let key = ScheduleKey(entry.key) {
+      people.add(slot, key, addressees, json, headers)
+      return true
+    }
     return produce(
-      requests, key: entry.key, json, headers, as: .request(slot: slot, round: round), slot)
+      topics.requests, key: entry.key, json, headers, as: .request(slot: slot, round: round), slot)
+  }
+
+  /// Releases the requests to people whose devices can be looked up.
+  ///
+  /// - Returns: whether there may be more to do at once.
+  private func sendToPeople(_ now: UInt64) -> Bool {
+    guard failure == nil else { return false }
+    let found = people.look(now: now)
+    for (request, devices) in found {
+      guard !machine.isReplaced(request.slot) else {
+        machine.postponed(request.slot)
+        continue
+      }
+      let isTaken = produce(
+        topics.requests, key: request.key.description,
+        Addressees.request(request.json, to: devices), request.headers,
+        as: .request(slot: request.slot, round: round), request.slot)
+      guard isTaken else { continue }
+      counters.add(devices.isEmpty ? .withoutDevice : .addressed)
+      counters.add(.devicesAddressed, devices.count)
+    }
+    return !found.isEmpty
   }
 
   private func end(_ slot: Int) -> Bool {
     let entry = machine.entry(slot)
     let header = KafkaHeader(ScheduleRecord.endsHeader, "\(entry.row.identity)")
     return produce(
-      schedule, key: entry.key, nil, [header], as: .tombstone(slot: slot, round: round), slot)
+      topics.schedule, key: entry.key, nil, [header], as: .tombstone(slot: slot, round: round), slot
+    )
   }
 
   private func produce(
@@ -428,7 +470,7 @@ final class SchedulerWorker {
     while let (entry, job) = restoring.last {
       do throws(KafkaError) {
         let isTaken = try producer.produce(
-          schedule, key: Array(entry.key.utf8), value: Array(entry.value.utf8),
+          topics.schedule, key: Array(entry.key.utf8), value: Array(entry.value.utf8),
           as: .restored(job.source, epoch: member.epoch, job.offset))
         guard isTaken else { return false }
       } catch {

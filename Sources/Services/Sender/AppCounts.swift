@@ -9,7 +9,7 @@ import Telemetry
 final class AppCounts: MetricSource {
   /// Apps with series of their own.
   static let namedApps = 100
-  private static let outcomes = Outcome.allCases
+  private static let outcomes = Outcome.ofPushes
 
   private let names = Mutex<[String]>([])
   private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<Int>>

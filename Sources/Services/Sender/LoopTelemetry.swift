@@ -113,7 +113,7 @@ final class LoopTelemetry: MetricSource {
   // MARK: Series
 
   private static func outcomeLabels(_ lanes: [String]) -> [[String]] {
-    Outcome.allCases.flatMap { outcome in
+    Outcome.ofPushes.flatMap { outcome in
       lanes.flatMap { lane in
         Environment.allCases.map { environment in ["\(outcome)", lane, "\(environment)"] }
       }

@@ -85,6 +85,10 @@ public final class TaggedProducer<Tag> {
   /// Reports what Kafka does not take; every turn, with monotonic milliseconds.
   public func lookAfter(now: UInt64) { watch?.turn(producer, now: now) }
 
+  /// Sends what waits without lingering, unless there is much of it (`KafkaProducer.sendPromptly`). At the end of a turn
+  /// that found no further work.
+  public func sendPromptly() { producer.sendPromptly() }
+
   /// Gives up every record without an answer (`KafkaProducer.abandon`).
   ///
   /// - Returns: their tags.

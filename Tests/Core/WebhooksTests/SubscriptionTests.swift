@@ -13,7 +13,7 @@ import Testing
   @Test func `families of events are named with a star`() {
     #expect(EventKind.named("*") == EventKind.allCases)
     #expect(EventKind.named("notification.rejected") == [.rejected])
-    #expect(EventKind.named("notification.*").count == 7)
+    #expect(EventKind.named("notification.*").count == 8)
     #expect(
       EventKind.named("token.*") == [
         .tokenInvalidated, .tokenRevived, .tokenRegistered, .tokenRemoved,
@@ -26,7 +26,7 @@ import Testing
   @Test func `every outcome of a receipt is an event`() {
     for outcome in [
       "delivered", "rejected", "expired", "suppressed", "deduplicated", "superseded",
-      "dead_lettered",
+      "dead_lettered", "addressed",
     ] { #expect(EventKind(outcome: outcome)?.source == .receipts) }
     #expect(EventKind(outcome: "vanished") == nil)
   }

@@ -77,6 +77,11 @@ enum WrittenRecords {
       "a time",
       #""id":"order-1","token":"\#(token)","payload":{"aps":{"badge":0}},"send_at":"2026-11-18T11:26:40+01:00""#
     ),
+    ("users", #""id":"order-1","users":["ann","b\u00f6b"],"payload":{"aps":{"badge":0}}"#),
+    (
+      "a user whose devices were looked up",
+      #""tokens":["\#(token)"],"id":"order-1","user":"ann","payload":{"aps":{"badge":0}}"#
+    ),
     ("a life in seconds", #""token":"\#(token)","payload":{"aps":{"badge":0}},"expires_in":60"#),
     (
       "a broadcast",
@@ -250,6 +255,11 @@ enum WrittenRecords {
   private static let schedule: [RecordFixture] = [
     ("a request waits", "S1\t1795000600000\t\(created)\t\t\(trace)\n\(scheduled)"),
     ("a request was handed back", "S1\t1795000600000\t\(created)\t1795000500000\t\n\(scheduled)"),
+    (
+      "a request to users",
+      "S1\t\(created)\t\(created)\t\t\talert\tann\tb\u{f6}b\n"
+        + #"{"app":"com.example.app","id":"order-1","users":["ann","b\u00f6b"],"payload":{"aps":{"alert":"x"}}}"#
+    ),
     ("a request is cancelled", "C1\t\(created)\tann@ops1\n"), ("a tombstone", nil),
   ].map { RecordFixture("schedule", $0, key: "com.example.app:production:order-1", value: $1) }
 

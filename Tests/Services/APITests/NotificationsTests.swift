@@ -34,6 +34,23 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     #expect(again["apns_ids"] == verdict["apns_ids"])
   }
 
+  @Test func `a request to users goes to Kafka, with an id and their name as its key`() throws {
+    let fixture = try APIFixture()
+    func body(_ more: String, app: String = "com.example.shop") -> String {
+      #"{"app":"\#(app)","payload":{"aps":{"badge":1}},\#(more)}"#
+    }
+    let answer = try fixture.post(body(#""users":["ann","bob"]"#), key: "shop")
+    #expect(answer.status == 202, "\(answer.text)")
+    let verdict = try APIFixture.json(answer.text)
+    #expect(verdict["id"]?.string?.isEmpty == false && verdict["apns_ids"] == [])
+    let record = try #require(try fixture.requests(1).first)
+    #expect(record.key == "ann" && record.value?.hasPrefix(#"{"id":""#) == true)
+    #expect(try fixture.post(body(#""user":"ann""#, app: "a.b"), key: "shop").status == 403)
+    let both = try fixture.post(body(#""id":"r","user":"ann","token":"\#(token)""#), key: "shop")
+    #expect(both.status == 400 && both.text.contains("user: cannot be combined with token"))
+    #expect(try fixture.post(body(#""user":"""#), key: "shop").status == 400)
+  }
+
   @Test func `headers and data are checked, and go to Kafka as they came`() throws {
     let fixture = try APIFixture()
     let more = #","id":"a","headers":{"apns-new-thing":"x"},"data":{ "order" : "8812" }"#

@@ -3,6 +3,7 @@ import APNS
 import Contract
 import EventLoop
 import Ingest
+import JSON
 import Kafka
 import Records
 import Scheduler
@@ -104,6 +105,16 @@ final class SchedulerFixture {
         }
         let id = bytes[envelope.requestID.indices]
         return (String(decoding: id, as: UTF8.self), record.timestamp)
+      }
+    }
+  }
+
+  /// All receipts.
+  func receipts() throws -> [Receipt] {
+    let parser = JSONParser()
+    return try readAll(names.receipts).flatMap { record in
+      try Array((record.value ?? "").utf8).withUnsafeBytes {
+        try Receipt.all(in: $0, parser: parser)
       }
     }
   }

@@ -66,7 +66,7 @@ import Testing
   private static let places = [
     "app", "token", "tokens", "channel", "payload", "id", "environment", "type", "priority",
     "expiration", "expires_in", "collapse_id", "headers", "data", "lane", "apns_id", "colour",
-    "send_at",
+    "send_at", "user", "users",
     "headers.apns-x", "data.x", "payload.aps",
     "payload.mdm", "payload.own", "payload.aps.alert", "payload.aps.badge", "payload.aps.sound",
     "payload.aps.sound.critical", "payload.aps.sound.volume", "payload.aps.content-available",
@@ -88,6 +88,10 @@ import Testing
     for more in [
       #""token":"abcd","id":"r","send_at":1000000000,"payload":{"aps":{"alert":"x"}}"#,
       #""token":"abcd","payload":{"aps":{"alert":"x"}}"#,
+      #""user":"ann","id":"r","payload":{"aps":{"alert":"x"}}"#,
+      #""users":["ann"],"id":"r","send_at":1000000000,"payload":{"aps":{"alert":"x"}}"#,
+      #""tokens":["abcd"],"user":"ann","id":"r","payload":{"aps":{"alert":"x"}}"#,
+      #""tokens":[],"users":["ann","bob"],"id":"r","payload":{"aps":{"alert":"x"}}"#,
       #""token":"abcd","apns_id":"0c8e2c5c-5c43-5d5e-8a1e-6c1b0f0b7f6a","payload":{"aps":{"badge":0}}"#,
       #""token":"abcd","expiration":1900000000,"expires_in":null,"payload":{"aps":{"badge":0}}"#,
       #""token":"abcd","headers":{"apns-x":"y"},"data":{"x":"y"},"payload":{"aps":{"badge":0}}"#,

@@ -13,11 +13,13 @@ public struct FanOut: Sendable {
     case broadcast
     /// The notification of the token at this index.
     case notify(Int)
-    /// The record of the schedule: the request's time has not come.
+    /// The record of the schedule: the request's time has not come, or its people's devices are to be looked up.
     case schedule
+    /// The receipt of a request to people: how many devices they have.
+    case summarize
   }
 
-  private enum Kind { case refusal, broadcast, tokens, scheduled }
+  private enum Kind { case refusal, broadcast, tokens, scheduled, people }
 
   private let kind: Kind
   private let count: Int
@@ -32,6 +34,8 @@ public struct FanOut: Sendable {
   public static let scheduled = FanOut(.scheduled, 1)
   /// - Parameter count: tokens of the request, 0 or more.
   public static func tokens(_ count: Int) -> FanOut { FanOut(.tokens, count) }
+  /// - Parameter count: devices that a request to people has, 0 or more.
+  public static func people(_ count: Int) -> FanOut { FanOut(.people, count + 1) }
 
   /// The record to make next; nil when all is made.
   public var next: Step? {
@@ -41,6 +45,7 @@ public struct FanOut: Sendable {
     case .broadcast: return .broadcast
     case .tokens: return .notify(position)
     case .scheduled: return .schedule
+    case .people: return position + 1 < count ? .notify(position) : .summarize
     }
   }
 

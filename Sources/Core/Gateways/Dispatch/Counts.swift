@@ -110,7 +110,8 @@ extension Outcome {
     case .suppressed: .suppressed
     case .deduplicated: .deduplicated
     case .deadLettered: .deadLettered
-    case .superseded: .superseded
+    // The last is none of a push (`Outcome.ofPushes`); to trap on it would cost every push a comparison.
+    case .superseded, .addressed: .superseded
     }
   }
 }

@@ -64,6 +64,8 @@ enum {
   MARTLET_FIELD_HEADERS,
   MARTLET_FIELD_DATA,
   MARTLET_FIELD_SEND_AT,
+  MARTLET_FIELD_USER,
+  MARTLET_FIELD_USERS,
   MARTLET_FIELD_COUNT,
 };
 
@@ -150,6 +152,11 @@ typedef struct {
 } martlet_members;
 
 typedef struct {
+  const martlet_slice *slices;
+  size_t count;
+} martlet_slices;
+
+typedef struct {
   uint32_t present;  // a bit for each field that was given and is not null
   uint32_t token_count;
   const martlet_token *tokens;  // of `token` (one) or `tokens`
@@ -163,6 +170,7 @@ typedef struct {
   int64_t expiration;
   int64_t expires_in;
   int64_t send_at;  // if it is a number; else its text
+  martlet_slices users;  // if the field was given
 } martlet_request;
 
 // `carried` has the names of the fields of requests whose text is only carried, with commas between them: no more than

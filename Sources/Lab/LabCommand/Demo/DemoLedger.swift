@@ -85,6 +85,8 @@ public final class DemoLedger {
     case .suppressed: account.suppressed &+= 1
     case .deadLettered: account.isDeadLetter = true
     case .delivered, .rejected, .expired, .superseded: enterSent(outcome, reason, into: &account)
+    // Of a request, which has no id of a notification.
+    case .addressed: break
     }
   }
 
@@ -259,7 +261,7 @@ extension DemoLedger {
       if account.refused == 0 { totals.unconfirmed += 1 }
     case .expired: totals.expired += 1
     case .superseded: totals.superseded += 1
-    case .suppressed, .deduplicated, .deadLettered: break
+    case .suppressed, .deduplicated, .deadLettered, .addressed: break
     }
   }
 }

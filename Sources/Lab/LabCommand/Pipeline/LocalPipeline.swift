@@ -295,7 +295,9 @@ public final class LocalPipeline {
 
   /// Starts a scheduler under a name that no other has had.
   public func startScheduler(_ name: String, database: String) throws {
-    try startProgram(name, "martlet-scheduler", common + ["--database", database], stage: 2)
+    try startProgram(
+      name, "martlet-scheduler",
+      common + ["--database", database, "--devices", self.database], stage: 2)
   }
 
   private func startProgram(

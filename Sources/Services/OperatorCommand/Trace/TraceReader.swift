@@ -67,8 +67,13 @@ struct TraceReader {
     let isBroadcast = object["channel"] != nil
     let type = object["type"]?.string ?? "\(RequestDefaults.type(isBroadcast: isBroadcast))"
     let target =
-      isBroadcast
-      ? "a channel" : "\(tokens.count) device\(tokens.count == 1 ? "" : "s")"
+      if isBroadcast {
+        "a channel"
+      } else if object["tokens"] == nil, let users = object.users {
+        "\(users) user\(users == 1 ? "" : "s")"
+      } else {
+        "\(tokens.count) device\(tokens.count == 1 ? "" : "s")"
+      }
     return TraceHop(
       kind: .requested, at: record.timestamp, place: place,
       detail: "\(type) for \(object["app"]?.string ?? "?") to \(target)", requestID: id,
@@ -199,4 +204,9 @@ struct TraceReader {
       kind: .invalidated, at: object["at"]?.time ?? record.timestamp, place: place,
       detail: "recorded as invalid: \(object["reason"]?.string ?? "")")
   }
+}
+
+extension JSONValue {
+  /// How many users a request is to; nil for none.
+  fileprivate var users: Int? { self["user"]?.string.map { _ in 1 } ?? self["users"]?.array?.count }
 }

@@ -19,6 +19,8 @@ import Testing
     #expect(steps(.broadcast) == [.broadcast])
     #expect(steps(.tokens(3)) == [.notify(0), .notify(1), .notify(2)])
     #expect(steps(.tokens(0)) == [])
+    #expect(steps(.people(2)) == [.notify(0), .notify(1), .summarize])
+    #expect(steps(.people(0)) == [.summarize])
   }
 
   /// The owner holds the entry until the walk is at its end, so that records which are acknowledged meanwhile do not

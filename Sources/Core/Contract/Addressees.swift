@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The people that a request is to, as far as it decides which of their devices get it.
+public struct Addressees: Equatable, Sendable {
+  /// The request's push type, as `apns-push-type` spells it.
+  public var type: String
+  /// Their names, 1 to `RequestRules.maximumUsers`; each counts once.
+  public var users: [String]
+
+  public init(type: String, users: [String]) { (self.type, self.users) = (type, users) }
+
+  /// A device of one of them.
+  public struct Device: Equatable, Sendable {
+    public let token: String
+    public var bundle: String?
+    public var model: String?
+
+    public init(token: String, bundle: String? = nil, model: String? = nil) {
+      (self.token, self.bundle, self.model) = (token, bundle, model)
+    }
+  }
+
+  /// The types of registrations whose tokens take pushes of this type; nil stands for a registration that names none.
+  /// An app has one token for alerts and background pushes, and the one that it registers without further ado is that
+  /// one. Each other type has tokens of its own.
+  public var registrationTypes: [String?] {
+    switch type {
+    case "alert", "background": [nil, "alert", "background"]
+    default: [type]
+    }
+  }
+
+  /// The most devices of each user that get the request: the newest registrations, as many as its tokens may be.
+  public var devicesOfEach: Int { RequestRules.maximumTokens / max(1, users.count) }
+
+  /// The devices of one user that get the request.
+  ///
+  /// - Parameters:
+  ///   - devices: those that are registered and valid, the newest registration first.
+  ///   - onePerModel: whether of those with the same model and bundle only the newest gets it: an app that was deleted
+  ///     and installed again has a new token, and the old one is valid until APNs refuses it.
+  public static func chosen(_ devices: [Device], onePerModel: Bool) -> [Device] {
+    guard onePerModel else { return devices }
+    var seen: Set<[String?]> = []
+    return devices.filter { $0.model == nil || seen.insert([$0.model, $0.bundle]).inserted }
+  }
+
+  /// The request for these devices: its JSON with their tokens as the first member.
+  ///
+  /// - Parameters:
+  ///   - json: the request, an object with at least one member and without tokens.
+  ///   - devices: not more than `RequestRules.maximumTokens`.
+  public static func request(_ json: some Collection<UInt8>, to devices: [Device]) -> [UInt8] {
+    guard let brace = json.firstIndex(of: UInt8(ascii: "{")) else { return Array(json) }
+    let tokens = devices.map { "\"\($0.token)\"" }.joined(separator: ",")
+    return Array("{\"tokens\":[\(tokens)],".utf8) + json[json.index(after: brace)...]
+  }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+public import APNS
+public import Contract
+
+/// Whose devices are asked for: those of one user of one app that are registered and valid.
+public struct PersonQuestion: Equatable, Sendable {
+  public var user: String
+  public var app: String
+  public var environment: Environment
+  /// Types of registrations that are wanted; nil: registrations without one.
+  public var types: [String?]
+  /// At most so many, the newest registrations.
+  public var limit: Int
+
+  public init(
+    user: String, app: String, environment: Environment, types: [String?], limit: Int
+  ) {
+    (self.user, self.app, self.environment) = (user, app, environment)
+    (self.types, self.limit) = (types, limit)
+  }
+}
+
+/// Reads the devices of people from the database of device tokens, beside its writer. Owned by one thread.
+public final class PeopleReader {
+  private let database: Database
+  private let one: Statement?
+  private let many: PostgresStatement?
+
+  /// Opens a database that exists: a file's path, or a `postgresql://` URL.
+  public init(_ location: String) throws(StoreError) {
+    database = try Database(location, isReadOnly: true, busyTimeout: 2_000)
+    switch database {
+    case .sqlite:
+      one = try database.prepare(
+        Self.devices(["?1", "?2", "?3"], types: ["?4", "?5", "?6"], limit: "?7"))
+      many = nil
+    case .postgres(let server):
+      one = nil
+      many = try server.prepare(
+        """
+        SELECT w.place, d.token, d.bundle, d.model
+        FROM unnest(?1::bigint[], ?2::text[], ?3::text[], ?4::text[], ?5::text[], ?6::text[], ?7::text[],
+            ?8::bigint[])
+          AS w (place, user_name, app, environment, untyped, type, other, most),
+        LATERAL (\(Self.devices(
+          ["w.user_name", "w.app", "w.environment"], types: ["w.untyped", "w.type", "w.other"],
+          limit: "w.most"))) AS d
+        ORDER BY w.place, d.registered_at DESC, d.token DESC
+        """)
+    }
+  }
+
+  /// - Parameters:
+  ///   - types: the one that a registration without a type counts as, and two that are wanted.
+  static func devices(_ keys: [String], types: [String], limit: String) -> String {
+    """
+    SELECT token, bundle, model, registered_at FROM devices
+    WHERE devices.user_name = \(keys[0]) AND devices.app = \(keys[1])
+      AND devices.environment = \(keys[2]) AND registered_at IS NOT NULL
+      AND (invalid_since IS NULL OR registered_at >= alive_from)
+      AND coalesce(push_type, \(types[0])) IN (\(types[1]), \(types[2]))
+    ORDER BY registered_at DESC, token DESC LIMIT \(limit)
+    """
+  }
+
+  /// Throws unless `martlet-feedback` has read its topics into the database: without, nobody has a device.
+  public func demandFilled() throws(StoreError) {
+    guard try database.integer("SELECT complete_at FROM completeness") == nil else { return }
+    throw StoreError(
+      code: 1, attempt: "cannot look up the devices of users",
+      message:
+        "martlet-feedback has not read its topics into this database; name the database that it keeps"
+        + " with --devices")
+  }
+
+  /// The answers, in the order of the questions; the devices of each with the newest registration first.
+  public func devices(
+    _ questions: [PersonQuestion]
+  ) throws(StoreError) -> [[Addressees.Device]] {
+    var answers = [[Addressees.Device]](repeating: [], count: questions.count)
+    if let many {
+      bind(many, questions)
+      let rows = Statement.postgres(many)
+      while try rows.next() { answers[Int(rows.integer(0) ?? 0)].append(rows.person(from: 1)) }
+      return answers
+    }
+    guard let one else { return answers }
+    for (place, question) in questions.enumerated() {
+      one.bind(1, question.user)
+      one.bind(2, question.app)
+      one.bind(3, question.environment.description)
+      for (index, type) in question.boundTypes.enumerated() { one.bind(Int32(index + 4), type) }
+      one.bind(7, Int64(question.limit))
+      while try one.next() { answers[place].append(one.person(from: 0)) }
+    }
+    return answers
+  }
+
+  private func bind(_ statement: PostgresStatement, _ questions: [PersonQuestion]) {
+    var columns = [PostgresArray](repeating: PostgresArray(), count: 8)
+    for (place, question) in questions.enumerated() {
+      columns[0].append(Int64(place))
+      columns[1].append(question.user)
+      columns[2].append(question.app)
+      columns[3].append(question.environment.description)
+      for (index, type) in question.boundTypes.enumerated() { columns[index + 4].append(type) }
+      columns[7].append(Int64(question.limit))
+    }
+    for (index, column) in columns.enumerated() {
+      statement.bind(Int32(index + 1), column.literal)
+    }
+  }
+}
+
+extension PersonQuestion {
+  /// What a registration without a type counts as (an empty text is no type), and the types that are wanted.
+  fileprivate var boundTypes: [String] {
+    let named = types.compactMap(\.self)
+    let first = named.first ?? ""
+    return [types.contains(nil) ? first : "", first, named.last ?? first]
+  }
+}
+
+extension Statement {
+  fileprivate func person(from column: Int32) -> Addressees.Device {
+    Addressees.Device(
+      token: text(column), bundle: optionalText(column + 1), model: optionalText(column + 2))
+  }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Contract
+import Records
+import Testing
+
+/// `user` and `users` in requests, and on `push.schedule`.
+@Suite struct PeopleRequestTests {
+  private let reader = RequestReader()
+
+  private func read<R>(_ more: String, _ body: (PushRequest) -> R) throws -> R {
+    let text = #"{"app":"a.b","payload":{"aps":{"badge":1}}\#(more)}"#
+    return try Array(text.utf8).withUnsafeBytes { body(try reader.read($0)) }
+  }
+
+  private func error(_ more: String) -> String? {
+    do { _ = try read(more) { _ in } } catch { return "\(error)" }
+    return nil
+  }
+
+  private func users(_ request: PushRequest) -> [String] {
+    request.users.map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  @Test func `a request names one user or several, without or with their tokens`() throws {
+    try read(#","id":"r","user":"\u00e4nn""#) {
+      #expect(users($0) == ["änn"] && $0.isForSchedule && $0.isToPeople && !$0.isResolved)
+      #expect($0.tokens.count == 0 && $0.sendAt == nil)
+    }
+    try read(#","id":"r","users":["ann","bob"],"token":null,"send_at":1795000000"#) {
+      #expect(users($0) == ["ann", "bob"] && $0.isToPeople && $0.sendAt == 1_795_000_000_000)
+    }
+    try read(#","id":"r","tokens":["abcd"],"user":"ann""#) {
+      #expect(users($0) == ["ann"] && $0.isResolved && !$0.isToPeople && $0.tokens.count == 1)
+    }
+    try read(#","id":"r","tokens":[],"users":["ann"]"#) {
+      #expect($0.isResolved && $0.tokens.count == 0)
+    }
+    // Those of the last request are not this one's.
+    try read(#","token":"abcd""#) {
+      #expect($0.users.isEmpty && !$0.isForSchedule && !$0.isToPeople && !$0.isResolved)
+    }
+    try read(#","id":"r","token":"abcd","send_at":1795000000"#) {
+      #expect($0.users.isEmpty && $0.isForSchedule && !$0.isToPeople)
+    }
+  }
+
+  @Test(arguments: [
+    (#","user":"ann""#, "id: is required with send_at, user and users"),
+    (#","id":"r","users":[]"#, "users: has no entries"),
+    (#","id":"r","users":["ann",1]"#, "users: is not an array of strings"),
+    (#","id":"r","users":["ann",null]"#, "users: is not an array of strings"),
+    (#","id":"r","users":"ann""#, "users: is not an array of strings"),
+    (#","id":"r","user":["ann"]"#, "user: is not a string"),
+    (#","id":"r","user":"""#, "user: is empty"),
+    (#","id":"r","users":["ann",""]"#, "users: is empty"),
+    (#","id":"r","user":" ann""#, "user: has"),
+    (#","id":"r","user":"a\u0009b""#, "user: has"),
+    (#","id":"r\u0000","user":"ann""#, "id: has"),
+    (#","id":"r","user":"ann","users":["ann"]"#, "users: cannot be combined with user"),
+    (#","id":"r","user":"ann","user":"bob""#, "user: is given twice"),
+    (
+      #","id":"r","user":"ann","token":"abcd""#,
+      "user: cannot be combined with token or channel"
+    ),
+    (#","id":"r","tokens":[]"#, "tokens: has no entries"),
+    (
+      #","id":"r","user":"ann","apns_id":"0c8e2c5c-5c43-5d5e-8a1e-6c1b0f0b7f6a""#,
+      "apns_id: is only allowed with exactly one token"
+    ),
+  ])
+  func `what is wrong names the field`(_ more: String, _ words: String) {
+    let text = error(more) ?? ""
+    #expect(text.hasPrefix(words), "\(text)")
+  }
+
+  @Test func `users and bytes have bounds`() {
+    func many(_ count: Int) -> String {
+      #","id":"r","users":["# + (0..<count).map { #""u\#($0)""# }.joined(separator: ",") + "]"
+    }
+    #expect(error(many(100)) == nil)
+    #expect(error(many(101)) == "users: has more than 100 entries")
+    #expect(error(#","id":"r","user":"\#(String(repeating: "x", count: 256))""#) == nil)
+    #expect(error(#","id":"r","user":"\#(String(repeating: "x", count: 257))""#) != nil)
+    let wide = String(repeating: " ", count: RequestRules.maximumPeopleBytes)
+    #expect(error(#","id":"r","user":"ann"\#(wide)"#)?.hasPrefix("request: has") == true)
+    #expect(error(#","id":"r","tokens":["abcd"],"user":"ann"\#(wide)"#) == nil)
+  }
+
+  @Test func `the schedule's record has the type and the users`() throws {
+    try read(#","id":"r","users":["ann","b c"]"#) {
+      #expect(Addressees($0) == Addressees(type: "alert", users: ["ann", "b c"]))
+    }
+    var entry = ScheduledRequest(
+      due: 1_795_000_000_000, accepted: 1_795_000_000_000, handedBackAt: nil)
+    entry.addressees = Addressees(type: "alert", users: ["ann", "b c", "ü"])
+    var buffer = ByteBuffer()
+    Array(#"{"a":1}"#.utf8).withUnsafeBytes {
+      entry.append(
+        to: &buffer, traceParent: UnsafeRawBufferPointer(start: nil, count: 0), request: $0)
+    }
+    #expect(try ScheduleRecord(buffer.bytes) == .request(entry))
+    let line = String(decoding: buffer.bytes, as: UTF8.self)
+    #expect(line.hasPrefix("S1\t1795000000000\t1795000000000\t\t\talert\tann\tb c\tü\n"))
+    let tooMany =
+      "S1\t1795000000000\t1795000000000\t\t\talert\t"
+      + (0..<101).map { "u\($0)" }.joined(separator: "\t") + "\n{}"
+    #expect(throws: RecordError.self) {
+      try Array(tooMany.utf8).withUnsafeBytes { _ = try ScheduleRecord($0) }
+    }
+  }
+}
