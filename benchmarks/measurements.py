@@ -701,6 +701,6 @@ ALL = {
     "import": imports, "schedule": schedules.schedule, "people": people.people,
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "idle": idle,
-    "pace": pacing.pace,
+    "pace": pacing.pace, "governor": pacing.governor, "pile": pacing.pile,
     "lanes": lanes, "rebalance": rebalance, "connections": connections, "tokens": tokens,
 }

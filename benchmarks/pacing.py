@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pace of a lane, kept by senders that come and one that is killed."""
+"""When pushes go: a lane's pace, bulk beside a gateway that queues, and what has piled up."""
 import json
 import signal
 import threading
@@ -8,7 +8,16 @@ import urllib.request
 
 from harness import BUILD, Failure, Rig, call, log
 from loads import numbers
-from results import row
+from results import quantiles, row
+
+
+# Requests a second above which the gateway checks nothing.
+FULL_CHECKS = 5_000
+# Of the gateway that queues.
+CAPACITY = 1_000
+# How long there is no signer, and what comes meanwhile.
+OUTAGE_SECONDS = 50
+DEVICES, PUSHES = 10, 300
 
 
 class Arrivals:
@@ -49,7 +58,8 @@ def pace(options):
     counts = numbers(options.senders)
     with Rig(options) as rig:
         rig.broker()
-        rig.simulator("--record-limit", "0")
+        # A simulator that checks each request takes as much CPU as a sender.
+        rig.simulator("--record-limit", "0", *(("--profile", "fast") if rate > FULL_CHECKS else ()))
         rig.signer()
         call([BUILD / "martlet", "pace", "set", "lane", "bulk", f"{rate}/s", *rig.topics()])
         # More than is sent: an embedded broker takes the rest as it has room.
@@ -89,3 +99,102 @@ def steady(arrivals, rate, name, senders, settling):
     log(f"{name}: {min(rates):.1f} to {max(rates):.1f}/s over ten seconds"
         f" ({min(rates) / rate - 1:+.2%}, {max(rates) / rate - 1:+.2%})")
     return entry
+
+
+def governor(options):
+    """Transactional latency at 50 a second and bulk's part of a gateway that does CAPACITY a second, one after the other.
+
+    Idle, and beside a bulk backlog that has all streams that it may have: milliseconds from record to outcome.
+    """
+    with Rig(options) as rig:
+        rig.broker(receipts=64)
+        rig.simulator(
+            "--latency", "20ms", "--capacity", options.rate or CAPACITY, "--queue", 1_000_000, "--record-limit", "0")
+        capacity = options.rate or CAPACITY
+        rig.signer()
+        sender = rig.sender()
+        rig.load("notifications", 100, "--rate", 50)
+        count = 50 * max(20, options.seconds)
+        before = sender.cpu()
+        rig.load("notifications", count, "--rate", 50)
+        idle = first_lane(rig, count)
+        rig.start_load("bulk", capacity * 300)
+        # Bulk comes with all its streams at once, and gives them up.
+        time.sleep(20)
+        arrivals = Arrivals(rig.admin)
+        begun = time.time()
+        rig.load("notifications", count, "--rate", 50)
+        ended = time.time()
+        arrivals.isOver = True
+        arrivals.thread.join()
+        sender.check()
+        loaded = first_lane(rig, count)
+        rates = arrivals.windows(begun, ended)
+        bulk = sum(rates) / len(rates) - 50
+        rows = []
+        for name, times in [("idle", idle), ("beside bulk", loaded)]:
+            entry = row(f"transactional, {name}", (sender.cpu() - before) / count, 0, 50, sender.resident_mib())
+            entry["latency_ms"] = quantiles(times)
+            log(f"{entry['name']}: {entry['latency_ms']}")
+            rows.append(entry)
+        ratio = rows[1]["latency_ms"]["p99"] / rows[0]["latency_ms"]["p99"]
+        rows[1]["ratio_of_p99"], rows[1]["bulk_of_capacity"] = round(ratio, 2), round(bulk / capacity, 3)
+        log(f"p99 beside bulk is {ratio:.2f} times the idle one; bulk has {bulk:.0f}/s, {bulk / capacity:.1%} of {capacity}")
+        if ratio > 1.5 or bulk < 0.9 * capacity:
+            raise Failure("the goals are 1.5 times and 90 %")
+        return rows
+
+
+def first_lane(rig, count):
+    """The times from record to outcome of the newest transactional receipts, sorted."""
+    newest = sorted(
+        (receipt for receipt in rig.receipts() if receipt["lane"] == "transactional"),
+        key=lambda receipt: receipt["created"])[-count:]
+    if len(newest) < count:
+        raise Failure(f"{len(newest)} of {count} receipts were found")
+    return sorted(receipt["at"] - receipt["created"] for receipt in newest)
+
+
+def pile(options):
+    """What a gateway gets after 50 s without a signer in which 300 pushes came for each of ten devices.
+
+    Half of them have the collapse id of their device: of those, only the newest is of use.
+    """
+    with Rig(options) as rig:
+        rig.broker()
+        rig.simulator()
+        rig.ingest()
+        sender = rig.sender()
+        requests = rig.folder / "pile.jsonl"
+        requests.write_text("".join(
+            json.dumps({
+                "id": f"{device}-{number}", "app": "com.example.app", "token": f"{device:064x}",
+                "payload": {"aps": {"alert": f"{number}"}},
+                **({"collapse_id": "score"} if number % 2 else {})}) + "\n"
+            for number in range(PUSHES) for device in range(DEVICES)))
+        call([BUILD / "martlet", "import", requests, *rig.topics()])
+        time.sleep(OUTAGE_SECONDS)
+        signer = rig.signer()
+        count, receipts = DEVICES * PUSHES, []
+        begun = time.time()
+        while len(receipts) < count:
+            if time.time() > begun + 120:
+                raise Failure(f"{len(receipts)} of {count} receipts after two minutes")
+            time.sleep(1)
+            receipts = list(rig.receipts())
+        signer.check()
+        with urllib.request.urlopen(f"http://{rig.admin}/requests", timeout=30) as answer:
+            arrived = [json.loads(line) for line in answer.read().splitlines() if line]
+        outcomes = {receipt["id"]: receipt["outcome"] for receipt in receipts}
+        superseded = sum(outcome == "superseded" for outcome in outcomes.values())
+        newest = sum(outcomes[f"{device}-{PUSHES - 1}"] == "delivered" for device in range(DEVICES))
+        times = [request["time"] for request in arrived]
+        entry = row(
+            f"{count} pushes after {OUTAGE_SECONDS} s without a signer", sender.cpu() / count, 0,
+            len(arrived), sender.resident_mib())
+        entry["sent"], entry["superseded"] = len(arrived), superseded
+        log(f"{len(arrived)} of {count} were sent within {max(times) - min(times)} ms, {superseded} superseded;"
+            f" the newest of {newest} of {DEVICES} devices was delivered")
+        if superseded != DEVICES * (PUSHES // 2 - 1) or newest < DEVICES or len(arrived) + superseded != count:
+            raise Failure(f"of each device one of {PUSHES // 2} with a collapse id is to be sent")
+        return [entry]

@@ -16,10 +16,12 @@ public struct APIKey: Sendable, Equatable {
   public let maxBody: Int?
   /// When it ends, in milliseconds since the epoch; nil: not by time.
   public let expires: Int64?
+  /// It may see and change paces: of its apps, and if it may send for all also those of lanes and groups.
+  public let paces: Bool
 
   public init(
     name: String, digest: [UInt8], apps: Set<String>, readable: Set<String>, rate: Int?,
-    maxBody: Int?, expires: Int64? = nil
+    maxBody: Int?, expires: Int64? = nil, paces: Bool = false
   ) {
     precondition(digest.count == 32, "a digest of SHA-256 has 32 bytes")
     self.name = name
@@ -29,6 +31,7 @@ public struct APIKey: Sendable, Equatable {
     self.rate = rate
     self.maxBody = maxBody
     self.expires = expires
+    self.paces = paces
   }
 
   /// - Parameter now: milliseconds since the epoch.

@@ -102,7 +102,8 @@ public struct KafkaRights: Sendable {
       )
     case .signer:
       return ([names.tokenRequests, names.providerTokens], [names.providerTokens])
-    case .api: return ([], [names.requests, names.devices, names.schedule])
+    case .api:
+      return ([names.controls], [names.requests, names.devices, names.schedule, names.controls])
     case .webhooks:
       return ([names.receipts, names.devices, names.invalidTokens], [names.deadLetters])
     case .scheduler: return ([names.schedule], [names.schedule, names.requests])

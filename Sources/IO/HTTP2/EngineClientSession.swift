@@ -182,7 +182,7 @@ public final class EngineClientSession {
   private func append(_ field: WaitingRequests.Field, to out: inout OutputSpan<UInt8>) {
     let value = UnsafeBufferPointer(start: field.value, count: field.valueCount)
     if let name = field.mark.name {
-      engine.append(name, value.span, isRaw: !name.isPath, to: &out)
+      engine.append(name, value.span, to: &out)
     } else {
       let name = UnsafeBufferPointer(start: field.name, count: field.nameCount)
       engine.append(name: name.span, value.span, field.mark.indexing.written, to: &out)

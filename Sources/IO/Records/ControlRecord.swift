@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
-internal import JSON
+public import JSON
 
 /// The value of a record of `push.controls`.
 public enum ControlRecord {
@@ -27,5 +27,40 @@ public enum ControlRecord {
     guard let rate = (try? JSONDocument(value))?.root["pace"]?.string.flatMap({ PaceRate($0) })
     else { throw NoPace(value: String(decoding: value, as: UTF8.self)) }
     return rate
+  }
+
+  /// Who has written a record, when and why, as far as it says so. Anyone may have written anything.
+  public struct Author: Sendable, Equatable {
+    /// Milliseconds since the epoch.
+    public var at: Int64?
+    public var by: String?
+    public var reason: String?
+
+    public init(at: Int64?, by: String?, reason: String?) {
+      self.at = at
+      self.by = by
+      self.reason = reason
+    }
+
+    /// The author of a record.
+    public init(of value: UnsafeRawBufferPointer) {
+      let record = (try? JSONDocument(value))?.root
+      self.init(
+        at: record?["at"]?.time, by: record?["by"]?.string, reason: record?["reason"]?.string)
+    }
+  }
+
+  /// The value that a record with this member has.
+  public static func value(_ member: JSONObject.Member, by author: Author) -> [UInt8] {
+    var record = JSONObject([member])
+    if let at = author.at { record.append("at", .integer(at)) }
+    if let by = author.by { record.append("by", .string(by)) }
+    if let reason = author.reason { record.append("reason", .string(reason)) }
+    return JSONValue.object(record).text
+  }
+
+  /// The value of a record that sets a pace.
+  public static func value(_ pace: PaceRate, by author: Author) -> [UInt8] {
+    value(.init(key: "pace", value: .string("\(pace)")), by: author)
   }
 }

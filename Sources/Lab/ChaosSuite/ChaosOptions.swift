@@ -18,6 +18,12 @@ public struct ChaosOptions: DeclaredSettings, Sendable {
   var rate: Int
 
   @Declared(
+    .integer(
+      "activities", default: 100, in: 20...100_000,
+      "Live Activities of newest-state, each with ten updates a second."))
+  var activities: Int
+
+  @Declared(
     .boolean(
       "short", "The form for every change: few faults, only the scenarios marked for it."))
   var isShort: Bool
@@ -85,6 +91,7 @@ public struct ChaosOptions: DeclaredSettings, Sendable {
   func replay(_ scenario: Scenario) -> String {
     var words = ["benchmarks/chaos", scenario.name, "--seed", "\(seed)", "--kills", "\(kills)"]
     words += ["--rate", "\(rate)"]
+    if scenario.hasActivities { words += ["--activities", "\(activities)"] }
     if let kafka { words += ["--kafka", kafka] }
     if let restartCommand { words += ["--restart-broker", "'\(restartCommand)'"] }
     return words.joined(separator: " ")

@@ -73,8 +73,9 @@ struct Scenario: Sendable {
   var senderFlags: [String] = []
   var feedbackFlags: [String] = []
   var gatewayFlags: [String] = []
-  /// Live Activities that all requests are updates of; 0 for a day's requests.
-  var activities = 0
+  /// True if all requests are updates of Live Activities, and not a day's requests: as many of them as `--activities` says,
+  /// ten times a second, to a gateway that takes a tenth of that.
+  var hasActivities = false
   /// True if every member of a group has a name (`--instance-id`): for one copy of each program.
   var namesMembers = false
   /// The most memory that a sender may take in MiB, where that is less than the limit of any process.

@@ -139,7 +139,7 @@ struct ScenarioRun {
   }
 
   private func judgeStates(_ states: StateAudit, _ rig: ChaosRig) {
-    guard scenario.activities > 0 else { return }
+    guard scenario.hasActivities else { return }
     rig.log.info(
       "states",
       [

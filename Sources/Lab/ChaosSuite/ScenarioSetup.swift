@@ -30,7 +30,7 @@ struct ScenarioSetup {
     let folder = try ScratchFolder.make("martlet-chaos-\(scenario.name)")
     self.folder = folder
     generator = DemoGenerator(
-      seed: options.seed, requests: Self.population, activities: scenario.activities)
+      seed: options.seed, requests: Self.population, activities: scenario.hasActivities ? options.activities : 0)
     shimControl = options.shim.map { _ in "\(folder)/shim.control" }
     (names, createdOn) = try Self.topics(options)
     let devices = generator.unregistered.map { device -> JSONValue in
@@ -118,6 +118,13 @@ struct ScenarioSetup {
         "--tokens", "\(folder)/unregistered.json", "--latency", "lognormal:20ms,200ms",
         "--record-limit", "10000000",
       ] + scenario.gatewayFlags
+    if scenario.hasActivities {
+      // Four loops of two senders have a connection each. What they send waits 200 ms.
+      plan.extra["apns-simulator"]?.append(contentsOf: [
+        "--capacity", "\(options.activities)",
+        "--max-concurrent-streams", "\(max(1, options.activities / 20))",
+      ])
+    }
     // A debug build takes minutes to tell where it ended, and the run waits for it.
     plan.environment["broker"] = ["SWIFT_BACKTRACE=enable=no"]
     if let shim = options.shim, let shimControl, scenario.usesShim {

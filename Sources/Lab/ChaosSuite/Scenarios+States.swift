@@ -5,23 +5,17 @@ import Random
 
 /// The newest state wins, whatever happens.
 extension Scenario {
-  private static let activityCount = 100
-
   static let newestState = Scenario(
     name: "newest-state",
     summary:
-      "\(activityCount) Live Activities with ten updates a second each, and a gateway that takes a tenth of that:"
+      "100 Live Activities (`--activities`) with ten updates a second each, and a gateway that takes a tenth of that:"
       + " in turn SIGKILL of one of two senders, 3 s of 503s, and 5 s without a sender",
-    senderFlags: ["--max-connections", "1"], gatewayFlags: ["--max-concurrent-streams", "5"],
-    activities: activityCount, mayWaitLong: true,
+    senderFlags: ["--max-connections", "1"], hasActivities: true, mayWaitLong: true,
     bound: DuplicateBound(
       embeddedSeconds: 2, embeddedReason: "as kill-sender", realSeconds: 0.5,
       realReason: "as kill-sender")
   ) { rig in
-    rig.load.perSecond = 10 * activityCount
-    // Two senders of two loops have 20 streams, whose answers take 200 ms.
-    let slow: JSONValue = [["id": "added_latency", "profile": "constant", "time": "180ms"]]
-    try rig.addGatewayFaults(slow)
+    rig.load.perSecond = 10 * rig.options.activities
     var names = rig.senders
     for turn in rig.turns(max(3, rig.options.kills)) {
       try rig.pump(between: 1_000, and: 3_000)
@@ -36,7 +30,6 @@ extension Scenario {
         try rig.addGatewayFaults([["id": "service_unavailable"]])
         try rig.pump(3_000)
         try rig.clearGatewayFaults()
-        try rig.addGatewayFaults(slow)
       default:
         rig.countFault("no sender")
         for name in names { try rig.stopForGood(name) }

@@ -270,7 +270,7 @@ struct KafkaModel {
       guard let first = one.firstLog else { continue }
       let key = StateKey(
         partition: first.partition, log: first.log, identity: one.state.identity)
-      newest[key] = max(newest[key] ?? -1, one.firstOffset)
+      newest[key] = max(newest[key] ?? -1, one.firstOffset, one.takenAsNewAt)
     }
     return notifications.firstIndex { one in
       guard one.isOnlySuperseded, let first = one.firstLog else { return false }

@@ -132,8 +132,7 @@ extension LoopModel {
       if reason == .noCredential { judgeNoCredential(slot, &world) }
       put(.receipt(.deadLettered), slot, &world)
     case .park(let slot, let tier, let reason): park(slot, tier, reason, &world)
-    case .returnToLane(let slot):
-      if let facts = taken[slot]?.facts { put(.lane(facts), slot, &world) }
+    case .returnToLane(let slot, let tier): returnToLane(slot, tier, &world)
     case .exchange(let slot, let other): (taken[slot], taken[other]) = (taken[other], taken[slot])
     case .handBack(let slot):
       if taken.removeValue(forKey: slot) == nil { world.kafka.fail("a push was dropped twice") }
@@ -163,6 +162,7 @@ extension LoopModel {
     // A GOAWAY that is still to be heard, or stream ids that are used up.
     if world.chance.oneIn(3_000) { return unsent.append(slot) }
     judgeSend(slot, push, id, &world)
+    judgePace(slot, push, &world)
     if isOrdered { judgeOrder(slot, push, &world) }
     taken[slot]!.wasSent = true
     let place = Int(dispatcher.push(slot).origin.partition)
@@ -194,8 +194,12 @@ extension LoopModel {
     {
       world.kafka.fail("a push is moved aside although its destination answers")
     }
-    if reason == .credential, facts.waitedSince == 0 { facts.waitedSince = UInt64(world.wall) }
-    if reason != .credential { facts.waitedSince = 0 }
+    switch reason {
+    case .credential: if facts.waitedSince == 0 { facts.waitedSince = UInt64(world.wall) }
+    case .devicePace:
+      facts.waitedSince = UInt64(dispatcher.push(slot).reservedAt) | PushFacts.reserved
+    default: facts.waitedSince = 0
+    }
     let state = dispatcher.push(slot).state
     let partition = Int32(taken[slot]!.place)
     if let position = state.moving(to: tier, from: partition) {
@@ -207,6 +211,21 @@ extension LoopModel {
         world.kafka.notifications[taken[slot]!.notification].id, mark.span)
     }
     put(.retry(tier, facts), slot, &world)
+  }
+
+  func returnToLane(_ slot: UInt32, _ tier: RetryTier?, _ world: inout World) {
+    guard var facts = taken[slot]?.facts, let notification = taken[slot]?.notification else {
+      return world.kafka.fail("a push went back to its lane that is not there")
+    }
+    if let tier {
+      // As `OutcomeWriter` and `Envelope` do.
+      let place = LanePosition(
+        partition: Int32(taken[slot]!.place), offset: dispatcher.push(slot).origin.offset, moves: 0,
+        tier: tier)
+      facts.takenID = ReplayMark.mix(
+        world.kafka.notifications[notification].id, Array(place.text.utf8).span)
+    }
+    put(.lane(facts), slot, &world)
   }
 
   func open(_ id: ConnectionID, _ world: inout World) {

@@ -103,6 +103,10 @@ final class LoopModel: GroupProcess {
   /// The newest offset of each device that was sent, by partition, in this assignment.
   var lastSent: [Int: [UInt64: Int64]] = [:]
 
+  /// The paces and partitions that its dispatcher knows of.
+  var toldPaces: Paces?
+  var toldTotals = PartitionTotals()
+
   // The control thread.
   /// Two loops would share the partitions: this one stands for both.
   var assignments: Assignments<Int>
@@ -136,6 +140,7 @@ final class LoopModel: GroupProcess {
   /// One turn of the loop, and of the control thread.
   func turn(_ world: inout World) {
     dispatcher.beginTurn(now: world.now, wall: world.wall)
+    followPaces(&world)
     readTokens(&world)
     dispatcher.applyTokens()
     perform(&world)
@@ -208,6 +213,9 @@ final class LoopModel: GroupProcess {
         world.kafka.fail("a record that is new to this assignment is called open")
       }
       return true
+    }
+    if withoutWindow.contains(number), record.facts.state.position < 0 {
+      world.kafka.notifications[record.notification].takenAsNewAt = offset
     }
     let unknown = dispatcher.counts[.returnedUnknown]
     let slot = dispatcher.accept(

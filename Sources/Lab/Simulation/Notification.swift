@@ -22,6 +22,8 @@ struct Notification {
   /// Where that was, and whose state it is, if it has a key.
   var firstOffset: Int64 = -1
   var state = StateFacts.none
+  /// The newest place at which it was taken for a new push, by an owner that did not have the window of ids.
+  var takenAsNewAt: Int64 = -1
   /// Its receipts and dead letters that Kafka has stored, a bit for each `Outcome`.
   private var outcomes: UInt16 = 0
   /// How often APNs accepted it.

@@ -42,7 +42,7 @@ public struct Simulation {
 
   public init(seed: UInt64) {
     self.seed = seed
-    world = World(seed: seed, apps: Self.credentials)
+    world = World(seed: seed, apps: Self.credentials, lanes: Self.lanes)
     var settings = DispatchSettings()
     settings.maxInFlight = world.chance.pick([60, 200, 600])
     settings.isOrdered = world.chance.oneIn(3)
@@ -56,7 +56,7 @@ public struct Simulation {
     self.settings = settings
     nextSeed = seed
     if world.theme == .tokens { self.settings.connectionAge = 2_400_000 }
-    if world.chance.oneIn(4), world.theme == .everything {
+    if world.chance.oneIn(4), world.theme == .everything, world.paces.paces == nil {
       world.sick = Self.anySickApp(&world.chance)
       world.mood.hasSlowAnswers = false
     }
@@ -145,6 +145,7 @@ public struct Simulation {
     world.kafka.note("calm from now on")
     world.calmSince = world.now
     world.mood = GatewayMood()
+    world.paces.clear(Self.lanes)
     (world.throttled, world.unregistered, world.tokens.withdrawn) = ([], [:], [])
     for signer in signers { signer.setClock(by: 0, until: 0) }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
+import Contract
 import Gateways
 import Random
 
@@ -84,10 +85,13 @@ struct World {
   let theme: Theme
   /// One app is in trouble, now and then, and nothing else is: no other app may be affected.
   var sick: SickApp?
+  /// No push goes faster than these.
+  var paces: PaceModel
   /// Since when every answer of the gateway is 503.
   var unavailableSince: UInt64?
 
-  init(seed: UInt64, apps: [[String]]) {
+  init(seed: UInt64, apps: [[String]], lanes: Lanes) {
+    paces = PaceModel(seed: seed, lanes: lanes)
     theme = Theme(seed: seed)
     chance = SeededGenerator(seed: seed)
     keys = SeededGenerator(seed: ~seed)

@@ -6,7 +6,8 @@ import JSON
 import Telemetry
 
 /// The file of API keys: a JSON array of objects with `name`, `sha256` (64 hex digits), `apps`, and optionally `read`,
-/// `rate` (requests per second), `max_body` (bytes) and `expires` (a date or a time in UTC). `*` among apps means all.
+/// `rate` (requests per second), `max_body` (bytes), `expires` (a date or a time in UTC) and `paces` (true: it may change
+/// paces). `*` among apps means all.
 enum APIKeysFile {
   struct Failure: Error, CustomStringConvertible {
     let description: String
@@ -47,7 +48,7 @@ enum APIKeysFile {
   }
 
   private static let members: Set = [
-    "name", "sha256", "apps", "read", "rate", "max_body", "expires",
+    "name", "sha256", "apps", "read", "rate", "max_body", "expires", "paces",
   ]
 
   private static func key(_ entry: JSONValue, _ place: String) throws(Failure) -> APIKey {
@@ -74,7 +75,14 @@ enum APIKeysFile {
       readable: object["read"] == nil ? apps : try names(object["read"], "\(place): read"),
       rate: try number(object["rate"], "\(place): rate", 1...10_000_000),
       maxBody: try number(object["max_body"], "\(place): max_body", 1_024...1 << 30),
-      expires: try time(object["expires"], "\(place): expires"))
+      expires: try time(object["expires"], "\(place): expires"),
+      paces: try flag(object["paces"], "\(place): paces"))
+  }
+
+  private static func flag(_ value: JSONValue?, _ place: String) throws(Failure) -> Bool {
+    guard let value else { return false }
+    guard let flag = value.bool else { throw Failure(description: "\(place): is not true or false") }
+    return flag
   }
 
   private static func time(_ value: JSONValue?, _ place: String) throws(Failure) -> Int64? {

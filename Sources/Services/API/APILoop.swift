@@ -23,6 +23,7 @@ final class APILoop: StreamHandler {
   private let api: APIDesk
   private let notifications: NotificationsAPI
   private let devices: DevicesAPI
+  private let paces: PacesAPI
   private let gorush: GorushAPI
   private let loop: ServiceLoop
   private var watch: ProducerWatch
@@ -46,6 +47,7 @@ final class APILoop: StreamHandler {
       devices = try DevicesAPI(
         api, names,
         settings.database.map { try QueryWorker($0, context.log, wakeup: wakeup) })
+      paces = try PacesAPI(api, names, cluster, wakeup: wakeup)
       gorush = GorushAPI(api)
     } catch {
       throw ServiceFailure("cannot start on Kafka: \(error)")
@@ -98,6 +100,7 @@ final class APILoop: StreamHandler {
     api.server.turn()
     tellChanges()
     api.server = nil
+    paces.close()
     _ = api.producer.flush(timeoutMilliseconds: 1_000)
     api.producer.close()
   }
@@ -147,6 +150,8 @@ final class APILoop: StreamHandler {
       let isAcknowledged = delivery.errorCode == 0
       if let number = DeviceExchanges.number(ofTag: delivery.tag) {
         devices.delivered(number, isAcknowledged: isAcknowledged)
+      } else if let number = PaceChanges.number(ofTag: delivery.tag) {
+        paces.delivered(number, isAcknowledged: isAcknowledged)
       } else if let number = GorushExchanges.number(ofTag: delivery.tag) {
         gorush.delivered(number, isAcknowledged: isAcknowledged)
       } else {
@@ -157,13 +162,14 @@ final class APILoop: StreamHandler {
 
   // MARK: StreamHandler
 
-  private var parts: [any APIPart] { [notifications, devices, gorush] }
+  private var parts: [any APIPart] { [notifications, devices, paces, gorush] }
 
   /// The part that an exchange belongs to; nil for one that is answered.
   private func part(of exchange: StreamExchange) -> (any APIPart)? {
     switch exchange.attachment {
     case is Submission: notifications
     case is DeviceExchange: devices
+    case is PaceExchange: paces
     case is GorushExchange: gorush
     default: nil
     }
@@ -193,7 +199,11 @@ final class APILoop: StreamHandler {
       }
     }
     return api.key(exchange).flatMap { key in
-      guard resource == .notifications else {
+      switch resource {
+      case .notifications: break
+      case .paces, .pace:
+        return Result { () throws(Admission.Failure) in try paces.begin(exchange, resource, key) }
+      default:
         return Result { () throws(Admission.Failure) in try devices.begin(exchange, resource, key) }
       }
       return Admission.body(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Gateways
 
 /// The resource that a path names, and its methods.
 enum APIResource: Equatable {
@@ -10,12 +11,17 @@ enum APIResource: Equatable {
   case notification(id: String)
   /// A user of registrations, as it stands in the path.
   case user(String)
+  /// All paces that the key may see.
+  case paces
+  /// The pace of an app, a lane, a group or devices, by its name as it stands in the path.
+  case pace(Paces.Subject.Kind, String)
   /// gorush's own.
   case gorush
 
   private static let devices = "/v1/devices/"
   private static let outcomes = "/v1/notifications/"
   private static let users = "/v1/users/"
+  private static let pacesOf = "/v1/paces/"
 
   /// - Parameter gorush: whether gorush's path is served.
   init?(path: String, gorush: Bool) {
@@ -23,6 +29,7 @@ enum APIResource: Equatable {
     case "/api/push" where gorush: self = .gorush
     case "/v1/notifications": self = .notifications
     case "/v1/invalid-tokens": self = .invalidTokens
+    case "/v1/paces": self = .paces
     case _ where path.hasPrefix(Self.outcomes):
       // An id may have a slash.
       let id = path.dropFirst(Self.outcomes.count)
@@ -32,6 +39,14 @@ enum APIResource: Equatable {
       let user = path.dropFirst(Self.users.count)
       guard !user.isEmpty else { return nil }
       self = .user(String(user))
+    case _ where path.hasPrefix(Self.pacesOf):
+      // A group may have a slash.
+      let parts = path.dropFirst(Self.pacesOf.count).split(
+        separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+      guard parts.count == 2, !parts[1].isEmpty,
+        let kind = Paces.Subject.Kind(rawValue: String(parts[0]))
+      else { return nil }
+      self = .pace(kind, String(parts[1]))
     default:
       guard path.hasPrefix(Self.devices) else { return nil }
       let token = path.dropFirst(Self.devices.count)
@@ -43,9 +58,9 @@ enum APIResource: Equatable {
   var methods: [String] {
     switch self {
     case .notifications, .gorush: ["POST"]
-    case .device: ["GET", "PUT", "DELETE"]
+    case .device, .pace: ["GET", "PUT", "DELETE"]
     case .user, .notification: ["GET", "DELETE"]
-    case .invalidTokens: ["GET"]
+    case .invalidTokens, .paces: ["GET"]
     }
   }
 }

@@ -63,8 +63,8 @@ public enum APIService: Service {
     let names = TopicNames(prefix: settings.topicPrefix)
     guard
       let cluster = try ClusterView.wait(
-        settings.kafka, KafkaRights(of: .api, names), optional: [names.schedule], of: names, context
-      )
+        settings.kafka, KafkaRights(of: .api, names), optional: [names.schedule, names.controls],
+        of: names, context)
     else { return }
     try APILoop(settings, context, names, cluster).run()
   }

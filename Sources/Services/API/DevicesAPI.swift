@@ -88,7 +88,7 @@ final class DevicesAPI: APIPart {
       guard key.maySend(for: request.app) else { throw .init(.forbidden(app: request.app)) }
       return .cancel(request)
     case (.notification(let id), _): return .ask(.outcomes(id: try DeviceArguments.id(id), key))
-    case (.invalidTokens, _), (.notifications, _), (.gorush, _):
+    case (.invalidTokens, _), (.notifications, _), (.gorush, _), (.paces, _), (.pace, _):
       let page = try DeviceArguments.page { exchange.argument($0) }
       try demandRead(page.app, key)
       return .ask(.invalidTokens(page))

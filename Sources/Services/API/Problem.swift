@@ -68,6 +68,24 @@ struct Problem: Sendable, Equatable {
       field: "topic")
   }
 
+  static let noPaces = Problem(
+    status: 403, title: "Forbidden",
+    detail: "this key may not see or change paces: its entry needs \"paces\": true")
+
+  static let notOfAllApps = Problem(
+    status: 403, title: "Forbidden",
+    detail: "lanes and groups are of all apps: this key may not send for all")
+
+  static func noPace(of subject: String) -> Problem {
+    Problem(status: 404, title: "Not found", detail: "\(subject) has no pace")
+  }
+
+  static func tooManyPaces(_ limit: Int) -> Problem {
+    Problem(
+      status: 409, title: "Conflict",
+      detail: "\(limit) apps, groups and devices have a pace; clear one that is not needed")
+  }
+
   static let webPage = Problem(
     status: 403, title: "Forbidden", detail: "a web page may not send here; send an API key")
 

@@ -39,6 +39,12 @@ public enum KeysAPICommand: Service {
       var expiresIn: Int64
 
     @Declared(
+      .boolean(
+        "paces",
+        "The key may also see and change paces: of its apps, and with --apps '*' those of lanes and groups."
+      )) fileprivate var paces: Bool
+
+    @Declared(
       .path(
         "file", use: .output, placeholder: "FILE",
         "File of API keys to add the entry to, made if it does not exist; without it the entry is printed."
@@ -48,7 +54,7 @@ public enum KeysAPICommand: Service {
       APIKeyEntry(
         name: name, apps: apps, readable: readable.isEmpty ? nil : readable, rate: rate,
         maxBody: maxBody,
-        expires: expiresIn > 0 ? WallClock.milliseconds() + expiresIn : nil)
+        expires: expiresIn > 0 ? WallClock.milliseconds() + expiresIn : nil, paces: paces)
     }
 
     public init() {}
@@ -95,6 +101,7 @@ public struct APIKeyEntry: Sendable {
   var maxBody = 0
   /// Milliseconds since the epoch.
   var expires: Int64?
+  var paces = false
 
   /// An entry without limits.
   public init(name: String, apps: [String]) {
@@ -103,7 +110,7 @@ public struct APIKeyEntry: Sendable {
 
   init(
     name: String, apps: [String], readable: [String]?, rate: Int, maxBody: Int,
-    expires: Int64? = nil
+    expires: Int64? = nil, paces: Bool = false
   ) {
     self.name = name
     self.apps = apps
@@ -111,6 +118,7 @@ public struct APIKeyEntry: Sendable {
     self.rate = rate
     self.maxBody = maxBody
     self.expires = expires
+    self.paces = paces
   }
 
   /// 256 random bits, with a beginning by which secret scanners can know it.
@@ -134,6 +142,7 @@ public struct APIKeyEntry: Sendable {
     if rate > 0 { object.append("rate", .integer(Int64(rate))) }
     if maxBody > 0 { object.append("max_body", .integer(Int64(maxBody))) }
     if let expires { object.append("expires", .string(Timestamp.text(milliseconds: expires))) }
+    if paces { object.append("paces", .bool(true)) }
     return .object(object)
   }
 

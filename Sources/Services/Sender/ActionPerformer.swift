@@ -56,7 +56,9 @@ final class ActionPerformer {
     case .park(let slot, let tier, let reason):
       let state = dispatcher.push(slot)
       outcomes.park(slot, tier, reason, state, from: queues.name(Int(state.origin.partition)))
-    case .returnToLane(let slot): outcomes.returnToLane(slot, dispatcher.push(slot))
+    case .returnToLane(let slot, let tier):
+      let state = dispatcher.push(slot)
+      outcomes.returnToLane(slot, state, queues.name(Int(state.origin.partition)), tier)
     case .exchange(let slot, let other): outcomes.exchange(slot, other)
     case .deadLetter(let slot, let reason, let cause, let answer):
       let state = dispatcher.push(slot)

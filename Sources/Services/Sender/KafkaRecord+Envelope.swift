@@ -69,13 +69,16 @@ extension PushFacts {
     }
   }
 
-  /// When it was first moved to a retry topic because it has no credential, in milliseconds since the epoch; 0 if it
-  /// was not.
+  /// When it was first moved to a retry topic because it has no credential, or the time that its device's pace has given
+  /// it, in milliseconds since the epoch; 0 if neither was.
   private static func waitedSince(_ envelope: Envelope, _ value: UnsafeRawBufferPointer) -> UInt64 {
-    guard let since = envelope.firstSeen, let reason = ParkReason.credential.text,
-      value[envelope.lastReason.indices].elementsEqual(UnsafeRawBufferPointer(reason))
-    else { return 0 }
-    return UInt64(max(0, since))
+    guard let since = envelope.firstSeen else { return 0 }
+    let reason = value[envelope.lastReason.indices]
+    func isReason(_ known: ParkReason) -> Bool {
+      known.text.map { reason.elementsEqual(UnsafeRawBufferPointer($0)) } ?? false
+    }
+    if isReason(.credential) { return UInt64(max(0, since)) }
+    return isReason(.devicePace) ? UInt64(max(0, since)) | reserved : 0
   }
 
   /// The device's place in tables: eight bytes at a time, with a last mix.
@@ -148,7 +151,7 @@ extension PushFacts {
       created: created, expiresAt: expiresAt)
     environment = envelope.environment
     target = envelope.target
-    authentication = envelope.pushType.authentication
+    pushType = envelope.pushType
     attempt = envelope.attempt
     self.waitedSince = waitedSince
   }

@@ -117,17 +117,37 @@ final class OutcomeWriter {
         writeRetry(push, tier, $0, state, name)
       }
     } else if let text = reason.text {
-      writeRetry(push, tier, UnsafeRawBufferPointer(text), state, name)
+      // The time that its device's pace has given it stands in the place of that since which it waits.
+      writeRetry(
+        push, tier, UnsafeRawBufferPointer(text), state, name,
+        reserved: reason == .devicePace ? state.reservedAt : nil)
     }
     pushes.empty(slot)
   }
 
   /// Writes a push, whose retry is due, to its lane: as it is, with its history.
-  func returnToLane(_ slot: UInt32, _ state: PushState) {
+  ///
+  /// - Parameters:
+  ///   - name: of the partition that it came from.
+  ///   - tier: of that, for a push without a key: where its record was tells the new one from those before.
+  func returnToLane(
+    _ slot: UInt32, _ state: PushState, _ name: TopicPartition, _ tier: RetryTier?
+  ) {
     let push = pushes[slot]
+    let envelope = push.pointee.envelope
+    var value = Array(push.pointee.value)
+    if let tier {
+      var buffer = ByteBuffer(capacity: value.count + 64)
+      EnvelopeEncoder.encodeRetry(
+        of: push.pointee.value, envelope, attempt: envelope.attempt,
+        firstSeen: envelope.firstSeen ?? wall, reason: push.pointee.field(envelope.lastReason),
+        position: LanePosition(
+          partition: name.partition, offset: state.origin.offset, moves: 0, tier: tier),
+        into: &buffer)
+      value = Array(buffer.bytes)
+    }
     publisher.writeToLane(
-      push.pointee.envelope.lane, key: Array(push.pointee.token), value: Array(push.pointee.value),
-      state.origin)
+      envelope.lane, key: Array(push.pointee.token), value: value, state.origin)
     pushes.empty(slot)
   }
 
@@ -142,7 +162,7 @@ final class OutcomeWriter {
 
   private func writeRetry(
     _ push: UnsafeMutablePointer<Push>, _ tier: RetryTier, _ reason: UnsafeRawBufferPointer,
-    _ state: PushState, _ name: TopicPartition
+    _ state: PushState, _ name: TopicPartition, reserved: Int64? = nil
   ) {
     let wasSent = state.life.sends > 0
     let envelope = push.pointee.envelope
@@ -153,7 +173,7 @@ final class OutcomeWriter {
     EnvelopeEncoder.encodeRetry(
       of: push.pointee.value, envelope,
       attempt: UInt16(clamping: state.life.countedAttempts),
-      firstSeen: since ?? (wasSent ? state.sentAt : wall), reason: reason,
+      firstSeen: reserved ?? since ?? (wasSent ? state.sentAt : wall), reason: reason,
       position: state.state.moving(to: tier, from: name.partition), into: &value)
     publisher.writeRetry(
       tier, key: Array(push.pointee.token), value: Array(value.bytes), state.origin)

@@ -104,10 +104,18 @@ final class PauseFeed {
         "a pace cannot be kept",
         [
           "what": subject.key,
-          "cause": error == .unknownLane
-            ? "the lane is none of --lanes"
-            : "\(Paces.subjectsAtMost) apps and groups have one; martlet pace clear removes one",
+          "cause": Self.cause(error),
         ])
+    }
+  }
+
+  private static func cause(_ problem: Paces.Problem) -> String {
+    switch problem {
+    case .unknownLane: "the lane is none of --lanes"
+    case .tooMany:
+      "\(Paces.subjectsAtMost) apps, groups and devices have one; martlet pace clear removes one"
+    case .notForDevices:
+      "a device's is a few pushes in a minute, an hour or a day, as martlet pace set writes it"
     }
   }
 

@@ -70,8 +70,8 @@ public enum SenderMetrics {
   )
   static let pacedAside = Metric(
     "martlet_sender_paced_total", .counter,
-    "Notifications moved to a retry topic unsent because their app or group would have been faster than its pace; also in"
-      + " martlet_sender_diverted_total.")
+    "Notifications moved to a retry topic unsent because their app, group or device would have been faster than its pace;"
+      + " also in martlet_sender_diverted_total.")
   static let keptInOutage = Metric(
     "martlet_sender_kept_in_outage_total", .counter,
     "Failed attempts that were not counted because the whole destination failed.")
@@ -216,6 +216,10 @@ public enum SenderMetrics {
     "martlet_sender_pace_waiting", .gauge,
     "Notifications that wait in memory for the pace of their app or group; the others wait in Kafka."
   )
+  static let paceForgotten = Metric(
+    "martlet_sender_paced_devices_forgotten_total", .counter,
+    "Devices with a pace that were forgotten although their last pushes still count, because there are too many: they may"
+      + " get more than their pace.")
   static let partitions = Metric(
     "martlet_sender_partitions_assigned", .gauge,
     event: "partitions assigned", "Partitions that the group has given to this process.")
@@ -285,7 +289,7 @@ public enum SenderMetrics {
     + [blocked, held, refusedSeconds, governedStreams]
     + [credentialRefusals, inFlight, waiting, backlog, slow, incomplete, completedRuns]
     + [oldestIncomplete, widestSpan, partitionsPaused, paused, paces, paceAllowed, paceWaiting]
-    + [partitions, dedupRebuilds]
+    + [paceForgotten, partitions, dedupRebuilds]
     + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused]
     + [badTokenRecords, withoutToken, tokenIssued, tokenGeneration]
     + [certificateEnd, certificateFileEnd, reloadRefused]
@@ -311,6 +315,7 @@ extension SenderCounter {
     case .diverted: MetricSeries(SenderMetrics.diverted)
     case .pacedAside: MetricSeries(SenderMetrics.pacedAside)
     case .waitingForPace: MetricSeries(SenderMetrics.paceWaiting)
+    case .forgottenDevices: MetricSeries(SenderMetrics.paceForgotten)
     case .keptInOutage: MetricSeries(SenderMetrics.keptInOutage)
     case .timedOut: MetricSeries(SenderMetrics.timeouts)
     case .foreignAnswers: MetricSeries(SenderMetrics.foreignAnswers)

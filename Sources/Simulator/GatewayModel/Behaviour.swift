@@ -128,6 +128,13 @@ extension Behaviour {
       "Connections per minute from one address; more are reset. 0 means no limit. Apple documents that it"
         + " treats rapid reconnecting as an attack."),
     .init(
+      "capacity", .inferred, .count(anyCount), "0",
+      "Requests a second that the gateway works on, one after the other: further ones wait for their answers. 0 means no"
+        + " limit."),
+    .init(
+      "queue", .inferred, .count(anyCount), "100000",
+      "Requests that wait at most where there is a capacity; more are answered 503 ServiceUnavailable at once."),
+    .init(
       "settings", .observed, .fixed, "4096 / 65535 / 16384 / 8000",
       "HEADER_TABLE_SIZE, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE and MAX_HEADER_LIST_SIZE of the SETTINGS."
     ),

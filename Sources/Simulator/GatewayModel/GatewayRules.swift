@@ -51,6 +51,9 @@ public struct GatewayRules: Sendable, Equatable {
   public var settingsOrder = SettingsOrder.after
   public var streamAboveLimit = StreamAboveLimit.reset
   public var connectionRate = 0
+  /// Requests a second; 0 for any number.
+  public var capacity = 0
+  public var queue = 100_000
   public var tokenUpdateRule = TokenUpdateRule.wedge
   /// Milliseconds.
   public var tokenUpdateInterval: Int64 = 1_200_000
@@ -135,6 +138,8 @@ extension GatewayRules {
     case "error-limit": errorLimit = number
     case "bad-token-weight": badTokenWeight = number
     case "connection-rate": connectionRate = number
+    case "capacity": capacity = number
+    case "queue": queue = number
     case "token-rate": tokenRate = number
     case "shortest-device-token": shortestDeviceToken = number
     case "store-keeps-older": storeKeepsOlder = number
@@ -189,6 +194,8 @@ extension GatewayRules {
     case "bad-token-weight": "\(badTokenWeight)"
     case "idle-timeout": DurationText.text(milliseconds: idleTimeout)
     case "connection-rate": "\(connectionRate)"
+    case "capacity": "\(capacity)"
+    case "queue": "\(queue)"
     case "token-update-interval": DurationText.text(milliseconds: tokenUpdateInterval)
     case "key-binding": "\(bindsKeys)"
     case "topic-snapshot": "\(snapshotsTopics)"

@@ -45,6 +45,7 @@ public final class GatewayWorld: Sendable {
     var updates: [String: TokenUpdates] = [:]
     var tokenRate = TokenRate()
     var connectionRate = ConnectionRate()
+    var work = WorkQueue()
   }
 
   private let knowledge: Mutex<Knowledge>

@@ -49,6 +49,7 @@ extension SimulatorLoop {
       isReadable
       ? plan(judgement, reply, request, delay)
       : AnswerPlan(verdict: .custom(headersTooLarge(request, kind)), delay: delay)
+    if known.rules.capacity > 0 { queue(&plan) }
     requestJudged(request, push, on: connection, &plan)
     request.pointee.verdict =
       encode(plan.verdict, request.pointee.scratch)
@@ -56,6 +57,20 @@ extension SimulatorLoop {
     let fate = kind == .push && plan.isProcessed ? accept(push, id, judgement.device) : nil
     record(request, push, connection, plan.verdict, kind, id, fate, judgement.isBrokenJSON)
     return plan.delay
+  }
+
+  /// A gateway with a capacity works on one request after the other, whichever loop has it.
+  private func queue(_ plan: inout AnswerPlan) {
+    let (capacity, most, now) = (known.rules.capacity, known.rules.queue, now)
+    let wait = shared.world.withExchange {
+      $0.work.take(capacity: capacity, most: most, now: now)
+    }
+    if let wait {
+      plan.delay += wait
+    } else {
+      plan.verdict = .refused(Refusal(.serviceUnavailable))
+      plan.isProcessed = false
+    }
   }
 
   /// Told by the listener and the path.

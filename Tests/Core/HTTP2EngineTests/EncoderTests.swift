@@ -80,7 +80,7 @@ import Testing
       let block = written { out in
         encoder.beginBlock(&out)
         fields.append(with: &encoder, to: &out)
-        names.append(.apnsID, Array(id.utf8).span, isRaw: true, with: &encoder, to: &out)
+        names.append(.apnsID, Array(id.utf8).span, with: &encoder, to: &out)
       }
       counts.append(block.count)
       #expect(try reading.fields(of: block) == texts.map { [$0.0, $0.1] } + [["apns-id", id]])
@@ -150,7 +150,7 @@ import Testing
           encoder.beginBlock(&out)
           apps[number % 3].append(with: &encoder, to: &out)
           names.append(
-            .apnsID, Array("id-\(number % 10)".utf8).span, isRaw: true, with: &encoder, to: &out)
+            .apnsID, Array("id-\(number % 10)".utf8).span, with: &encoder, to: &out)
         }
         #expect(try reading.fields(of: block).count == 5)
         if number == 299 { counts.append(block.count) }

@@ -59,7 +59,7 @@ final class Wire {
         case .control: engine.writeControl(to: &out)
         case .request(let token):
           engine.beginRequest(to: &out)
-          engine.append(.path, Array("/3/device/00".utf8).span, isRaw: true, to: &out)
+          engine.append(.path, Array("/3/device/00".utf8).span, to: &out)
           engine.append(
             name: Array(":method".utf8).span, Array("POST".utf8).span, .incremental, to: &out)
           let body = bodies[token, default: []]

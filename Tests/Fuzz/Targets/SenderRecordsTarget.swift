@@ -162,7 +162,7 @@ private final class HostileLoop {
       case .send(let slot, let connection): streams.append((slot, connection))
       case .reset(let slot, _): resets.append(slot)
       case .delivered(let slot), .receipt(let slot, _, _, _), .feedback(let slot, _),
-        .park(let slot, _, _), .returnToLane(let slot),
+        .park(let slot, _, _), .returnToLane(let slot, _),
         .deadLetter(let slot, _, _, _):
         dispatcher.acknowledged(dispatcher.push(slot).origin)
       case .lookUp(let pool, _): lookUps.append(pool)

@@ -23,6 +23,12 @@ import Testing
       #expect(text { $0.append(decimal: value) } == "\(value)")
     }
     #expect(text { $0.append(decimalMagnitude: .max) } == "\(UInt64.max)")
+    // Times have digits of their own, eight at a time.
+    var random = SeededGenerator(seed: 13)
+    for _ in 0..<20_000 {
+      let time = UInt64.random(in: 1_000_000_000_000..<10_000_000_000_000, using: &random)
+      #expect(text { $0.append(decimalMagnitude: time) } == "\(time)")
+    }
   }
 
   /// RFC 8259 §7, byte by byte.

@@ -15,8 +15,8 @@ import TestSupport
 
 @testable import API
 
-/// The HTTP API on a thread of this process, with the keys `shop` (app `com.example.shop`), `all` (every app), and
-/// `slow` (one request per second), whose texts are their names.
+/// The HTTP API on a thread of this process, with the keys `shop` (app `com.example.shop`), `all` (every app), `slow` (one
+/// request per second), and `operator` and `pacer` (the first two, and paces), whose texts are their names.
 final class APIFixture {
   let kafka: KafkaFixture
   let folder = TemporaryFolder()
@@ -26,9 +26,12 @@ final class APIFixture {
   private let started = Started()
 
   init(
-    _ flags: [String] = [], keys: String? = nil, _ change: (inout APISettings) -> Void = { _ in }
+    _ flags: [String] = [], keys: String? = nil,
+    topics: [(name: String, partitions: Int)] = [
+      ("requests", 4), ("devices", 1), ("schedule", 1), ("controls", 1),
+    ], _ change: (inout APISettings) -> Void = { _ in }
   ) throws {
-    kafka = try KafkaFixture(topics: [("requests", 4), ("devices", 1), ("schedule", 1)])
+    kafka = try KafkaFixture(topics: topics)
     let file = folder.file("keys")
     try File.write(file, Array((keys ?? Self.keys).utf8))
     let table = CommonSettings.table(of: APIService.self)
@@ -49,7 +52,8 @@ final class APIFixture {
       do {
         guard
           let cluster = try ClusterView.wait(
-            ready.kafka, KafkaRights(of: .api, names), of: names, context)
+            ready.kafka, KafkaRights(of: .api, names), optional: [names.controls], of: names,
+            context)
         else { return }
         let loop = try APILoop(ready, context, names, cluster)
         started.set(loop.port)
@@ -71,6 +75,8 @@ final class APIFixture {
   static let keys = """
     [{"name":"shop","sha256":"\(digest("shop"))","apps":["com.example.shop"]},
      {"name":"all","sha256":"\(digest("all"))","apps":["*"],"max_body":4096},
+     {"name":"operator","sha256":"\(digest("operator"))","apps":["*"],"paces":true},
+     {"name":"pacer","sha256":"\(digest("pacer"))","apps":["com.example.shop"],"paces":true},
      {"name":"slow","sha256":"\(digest("slow"))","apps":["*"],"rate":1}]
     """
 

@@ -21,7 +21,7 @@ import Testing
     }.joined()
     let keys = folder.file("keys.json")
     try File.write(
-      keys, Array(#"[{"name":"test","sha256":"\#(digest)","apps":["*"]}]"#.utf8))
+      keys, Array(#"[{"name":"test","sha256":"\#(digest)","apps":["*"],"paces":true}]"#.utf8))
     return try BuiltProgram.start(
       "martlet-api",
       [
@@ -80,7 +80,8 @@ import Testing
   /// `MARTLET_TEST_ALL_REQUESTS` asks for it.
   @Test func `every answer is as the document says, whatever is sent`() throws {
     let folder = TemporaryFolder()
-    let kafka = try KafkaFixture(topics: [("requests", 2), ("devices", 1), ("schedule", 1)])
+    let kafka = try KafkaFixture(
+      topics: [("requests", 2), ("devices", 1), ("schedule", 1), ("controls", 1)])
     let api = try start(folder, kafka)
     try #require(
       eventually { api.output.contains("HTTP API url=") }, "it printed: \(api.output)")

@@ -50,8 +50,10 @@ import Testing
     #expect(delivered.count == 10_000)
     let times = receipts.compactMap(\.at).sorted()
     let span = try #require(times.last) - (try #require(times.first))
+    // As failures they would be nine; a machine with other work may stand still for one.
+    let stills = zip(times, times.dropFirst()).filter { $1 - $0 >= 900 }.count
     print("10,000 pushes, a GOAWAY after each 1,000: \(span) ms from the first answer to the last")
-    #expect(span < 5_000)
+    #expect(stills < 3)
     program.signal(SIGTERM)
     #expect(program.wait(withinMilliseconds: 10_000) != nil)
   }

@@ -28,8 +28,8 @@ import Testing
     }
   }
 
-  /// The receipts by the ids of their requests.
-  private func receipts(_ rig: PipelineRig, _ count: Int) throws -> [String: JSONValue] {
+  /// The receipts by the ids of their requests, once those of `ids` are there.
+  private func receipts(_ rig: PipelineRig, of ids: [String]) throws -> [String: JSONValue] {
     var receipts: [String: JSONValue] = [:]
     let isRead = try rig.read(
       rig.names.receipts,
@@ -38,8 +38,8 @@ import Testing
           let receipt = try JSONDocument(String(line)).root
           if let id = receipt["id"]?.string { receipts[id] = receipt }
         }
-      }, until: { receipts.count >= count })
-    #expect(isRead, "only \(receipts.count)")
+      }, until: { ids.allSatisfy { receipts[$0] != nil } })
+    #expect(isRead, "only \(receipts.keys.sorted())")
     return receipts
   }
 
@@ -77,7 +77,7 @@ import Testing
     let imported = try BuiltProgram.run(
       ChildProcess.sibling("martlet"), ["import", file, "--kafka", rig.kafka], in: rig.folder)
     #expect(imported.output.contains("headers.apns-id: is set by Martlet itself"))
-    let receipts = try receipts(rig, 3)
+    let receipts = try receipts(rig, of: ["r0", "r1", "r2"])
     let headers = try headers(rig)
     for number in 0..<3 {
       let receipt = receipts["r\(number)"]

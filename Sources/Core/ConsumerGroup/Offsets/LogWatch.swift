@@ -65,7 +65,7 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
   mutating func unassigned() {
     unknown = []
     cut = []
-    gaps.dropQuestions()
+    gaps.unassigned()
     isFirst = false
     start.removeAll()
     beginsWith = nil

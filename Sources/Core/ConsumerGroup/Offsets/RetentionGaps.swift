@@ -45,9 +45,10 @@ public struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
       Question(partition: partition, expected: offsets.lowerBound, came: offsets.upperBound))
   }
 
-  /// The partitions were given up; what was counted stays counted.
-  public mutating func dropQuestions() {
-    questions.removeAll(keepingCapacity: true)
+  /// The partitions were given up; what was counted stays counted. What did not come is still to be told of: the group
+  /// goes on behind it, and nobody else will ask.
+  public mutating func unassigned() {
+    questions.removeAll { $0.came == nil }
     asked = 0
   }
 

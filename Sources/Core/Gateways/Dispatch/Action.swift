@@ -22,8 +22,9 @@ public enum Action: Sendable, Equatable {
   case feedback(slot: UInt32, GatewayResponse)
   /// Write the push to a retry topic.
   case park(slot: UInt32, RetryTier, ParkReason)
-  /// Write the push, whose retry is due, to its lane.
-  case returnToLane(slot: UInt32)
+  /// Write the push, whose retry is due, to its lane. The retry topic is given if nothing else of the record tells the
+  /// new one from those before, because it has no key.
+  case returnToLane(slot: UInt32, from: RetryTier?)
   /// The bytes of two pushes change places.
   case exchange(slot: UInt32, with: UInt32)
   /// Write the push to the dead letters, then its receipt.
@@ -90,6 +91,8 @@ public enum ParkReason: Sendable, Equatable {
   case paused
   /// It would be faster than the pace of its app or group.
   case pace
+  /// Its device's pace has given it a later time (`PushState.reservedAt`).
+  case devicePace
 
   /// The reason in the record; nil where the answer says it.
   public var text: StaticString? {
@@ -102,6 +105,7 @@ public enum ParkReason: Sendable, Equatable {
     case .order: "device busy"
     case .paused: "paused"
     case .pace: "over pace"
+    case .devicePace: "over device pace"
     }
   }
 }

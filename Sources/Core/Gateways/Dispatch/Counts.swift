@@ -31,7 +31,7 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
   case returnedUnknown
   /// Moved to a retry topic unsent: over the destination's share, no credential, or a throttled device.
   case diverted
-  /// Those of them that were over the pace of their app or group.
+  /// Those of them that were over the pace of their app, group or device.
   case pacedAside
   /// Failed sends that were put back in line, not counted, because the whole destination failed.
   case keptInOutage
@@ -74,6 +74,8 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
   case openConnections
   /// Pushes that wait in slots for the pace of their app or group.
   case waitingForPace
+  /// Devices with a pace that were forgotten although their last pushes still count.
+  case forgottenDevices
   /// Records taken and not completed, and completed runs among them, of all partitions.
   case openRecords
   case completedRuns
@@ -87,7 +89,7 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
 
 /// The counters' values, written by the one owner.
 public struct Counts: Sendable {
-  private var values = InlineArray<45, Int>(repeating: 0)
+  private var values = InlineArray<46, Int>(repeating: 0)
 
   init() { precondition(SenderCounter.allCases.count == values.count) }
 

@@ -210,8 +210,10 @@ public struct PartitionState: Sendable {
     states.begin(state.identity, at: state.position, in: slot)
   }
 
-  /// A push of the identity was at this place, before this assignment.
+  /// A push of the identity was at this place, before this assignment. While ids are missing it may have been a repeat of
+  /// an older one, for which no newer push may end unsent.
   mutating func noteState(_ identity: UInt64, at position: Int64) {
+    guard isWindowWhole else { return states.forget(through: position) }
     states.note(identity, at: position)
   }
 

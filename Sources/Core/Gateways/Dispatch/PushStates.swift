@@ -49,7 +49,7 @@ public struct PushState: Sendable {
   private(set) var device: UInt64 = 0
   private(set) var group: UInt64 = 0
   private(set) var kind = GatewayKind.production
-  public private(set) var authentication = PushType.Authentication.either
+  private(set) var pushType = PushType.alert
   private(set) var target = PushTarget.device
   private(set) var created: Int64 = 0
   /// When its own expiration passes, and when it is older than its lane allows (milliseconds since the epoch).
@@ -69,6 +69,9 @@ public struct PushState: Sendable {
   private(set) var countsForLane = false
   /// It has waited for the pace of its app or group.
   private(set) var hasWaitedForPace = false
+  /// Its device's pace has given it a time: `reservedAt`, in milliseconds since the epoch.
+  private(set) var hasReservation = false
+  public private(set) var reservedAt: Int64 = 0
   private(set) var setback = Setback()
   /// By what a newer push supersedes it.
   public private(set) var state = StateFacts.none
@@ -78,6 +81,9 @@ public struct PushState: Sendable {
     let origin = app ^ (kind.environment == .sandbox ? 0x5851_F42D_4C95_7F2D : 0)
     return device ^ (origin &* 0x9E37_79B9_7F4A_7C15)
   }
+
+  /// The ways in which it may be authenticated.
+  var authentication: PushType.Authentication { pushType.authentication }
 
   /// True if the push is of no more use, at a time in milliseconds since the epoch.
   func isExpired(at wall: Int64) -> Bool { wall >= expiresAt || wall > agesAt }
@@ -95,7 +101,7 @@ public struct PushState: Sendable {
     device = facts.device
     group = facts.group
     self.kind = kind
-    authentication = facts.authentication
+    pushType = facts.pushType
     target = facts.target
     created = facts.created
     expiresAt = facts.expiresAt
@@ -107,6 +113,7 @@ public struct PushState: Sendable {
     hasTurn = false
     countsForLane = false
     hasWaitedForPace = false
+    hasReservation = false
     setback.connection = 0
     setback.hasMetFault = false
     setback.refusedToken = .max
@@ -140,6 +147,8 @@ public struct PushState: Sendable {
     swap(&one.destination, &other.destination)
     swap(&one.hasTurn, &other.hasTurn)
     swap(&one.hasWaitedForPace, &other.hasWaitedForPace)
+    swap(&one.hasReservation, &other.hasReservation)
+    swap(&one.reservedAt, &other.reservedAt)
     // One that waits for a credential does so from now on.
     if other.waitingSince != 0 { one.waitingSince = now }
   }
@@ -176,6 +185,13 @@ public struct PushState: Sendable {
     life.leaveLine()
     life.hold()
     hasWaitedForPace = true
+  }
+
+  /// Its device's pace gives it this time, in milliseconds since the epoch.
+  mutating func reserve(_ wall: Int64) {
+    hasReservation = true
+    reservedAt = wall
+    waitingSince = 0
   }
 
   // MARK: Waiting for a credential
@@ -256,17 +272,21 @@ public struct PushFacts: Sendable {
   public var group: UInt64
   public var environment: Environment
   public var target: PushTarget
-  public var authentication: PushType.Authentication
+  public var pushType: PushType
   public var lane: Lane
   /// Attempts of earlier lives.
   public var attempt: UInt16
   /// Milliseconds since the epoch: when the request was made, and when it expires (`.max` for never).
   public var created: Int64
   public var expiresAt: Int64
-  /// The same, when it was first moved to a retry topic because it has no credential; 0 if it was not.
+  /// The same, when it was first moved to a retry topic because it has no credential; 0 if it was not. With `reserved`,
+  /// the time that its device's pace has given it.
   public var waitedSince: UInt64
   /// By what a newer push supersedes it.
   public var state = StateFacts.none
+
+  /// Marks a time of `waitedSince`.
+  public static let reserved = UInt64(1) << 63
 
   /// A first send with these figures.
   public init(
@@ -279,7 +299,7 @@ public struct PushFacts: Sendable {
     group = 0
     environment = .production
     target = .device
-    authentication = .either
+    pushType = .alert
     self.lane = lane
     attempt = 0
     self.created = created

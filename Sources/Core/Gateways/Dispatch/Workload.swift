@@ -170,10 +170,7 @@ struct Workload: Sendable {
       maxAge: settings.lanes.maxAge(facts.lane),
       kind: settings.gatewayKind(facts.environment, facts.target))
     if facts.state.hasIdentity { pushes.beginKey(slot) }
-    if facts.waitedSince != 0 {
-      let waited = UInt64(max(0, turn.wall - Int64(facts.waitedSince)))
-      pushes[slot].hasAwaitedCredential(waited, now: turn.now)
-    }
+    if facts.waitedSince != 0 { takeUp(facts.waitedSince, slot) }
     if paces.isInForce, case .lane(let lane) = partitions[index].feed {
       pushes[slot].count(forLane: paces.took(lane))
     }
@@ -188,6 +185,13 @@ struct Workload: Sendable {
       return (slot, goesOn(slot))
     }
     return (slot, false)
+  }
+
+  /// What its record says of its time on retry topics.
+  private mutating func takeUp(_ waitedSince: UInt64, _ slot: UInt32) {
+    let wall = Int64(truncatingIfNeeded: waitedSince & ~PushFacts.reserved)
+    if waitedSince & PushFacts.reserved != 0 { return pushes[slot].reserve(wall) }
+    pushes[slot].hasAwaitedCredential(UInt64(max(0, turn.wall - wall)), now: turn.now)
   }
 
   /// When a record goes on, in monotonic milliseconds: `.max` for one of a paused lane, which waits until that is
@@ -269,7 +273,7 @@ struct Workload: Sendable {
       return false
     }
     turn.count(.returned)
-    turn.append(.returnToLane(slot: slot))
+    turn.append(.returnToLane(slot: slot, from: nil))
     leave(slot)
     return true
   }
@@ -356,24 +360,63 @@ struct Workload: Sendable {
     return slot
   }
 
-  /// True if a push that has a stream may go by the paces of its lane, app and group; it counts for them. One that may
-  /// not waits, or is moved aside. To be asked only if any is in force.
+  /// True if a push that has a stream may go by the paces of its lane, app, group and device; it counts for them. One
+  /// that may not waits, or is moved aside. To be asked only if any is in force.
   mutating func keepsPace(_ slot: UInt32) -> Bool {
     if pushes[slot].life.attempts == 0 {
+      let ofDevice = paces.rateOfDevice(pushes[slot])
+      if let ofDevice, !mayAskPace(slot, ofDevice) { return false }
       switch paces.decide(slot, pushes[slot], now: turn.now) {
-      case .goes: break
+      case .goes: if let ofDevice, !reserve(slot, ofDevice) { return false }
       case .waits:
         // It is not its destination that keeps it waiting.
         discount(slot)
         pushes[slot].awaitPace()
         return false
       case .aside(let tier):
-        park(slot, tier, .pace)
+        // What its device's pace gave it, it keeps.
+        park(slot, tier, pushes[slot].hasReservation ? .devicePace : .pace)
         return false
       }
     }
     leaveLane(slot, counts: true)
     return true
+  }
+
+  /// False for a push of a device with a pace that was moved aside: before its time, or because it comes from a retry
+  /// topic without one. When its device got its last pushes is known to the owner of its lane's partition.
+  private mutating func mayAskPace(_ slot: UInt32, _ rate: PaceRate) -> Bool {
+    if pushes[slot].hasReservation {
+      let wait = pushes[slot].reservedAt - turn.wall
+      if wait > 0 { park(slot, DevicePaces.tier(wait, rate), .devicePace) }
+      return wait <= 0
+    }
+    guard let index = partitions.place(of: pushes[slot].origin),
+      case .retries(let tier) = partitions[index].feed
+    else { return true }
+    turn.count(.returned)
+    turn.append(.returnToLane(slot: slot, from: tier))
+    leave(slot)
+    return false
+  }
+
+  /// True if a push may go to its device now; it counts. If not it is moved aside, with its time. One with a key has none,
+  /// for a newer one may take its place, nor one that will have expired: others go then.
+  private mutating func reserve(_ slot: UInt32, _ rate: PaceRate) -> Bool {
+    guard !pushes[slot].hasReservation else { return true }
+    let wait = paces.wait(pushes[slot], rate, now: turn.now)
+    let at = turn.wall + Int64(wait)
+    let isKeyed = pushes[slot].state.hasIdentity && !pushes[slot].state.isOfPile
+    let isTaken = wait == 0 || !(isKeyed || pushes[slot].isExpired(at: at))
+    if isTaken {
+      paces.note(pushes[slot], after: wait, now: turn.now)
+      pushes[slot].reserve(at)
+      turn.set(.forgottenDevices, paces.devices.forgotten)
+    }
+    guard wait > 0 else { return true }
+    paces.giveBack(pushes[slot])
+    park(slot, DevicePaces.tier(Int64(wait), rate), isTaken ? .devicePace : .pace)
+    return false
   }
 
   /// It counts for its lane's pace no longer, if it did.
@@ -559,7 +602,7 @@ struct Workload: Sendable {
   /// Moves a push to a retry topic.
   mutating func park(_ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason) {
     if case .failure = reason { turn.count(.retried) } else { turn.count(.diverted) }
-    if reason == .pace { turn.count(.pacedAside) }
+    if reason == .pace || reason == .devicePace { turn.count(.pacedAside) }
     leaveLane(slot, counts: true)
     turn.append(.park(slot: slot, tier, reason))
     leave(slot)

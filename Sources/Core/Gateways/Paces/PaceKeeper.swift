@@ -23,6 +23,7 @@ public struct PartitionTotals: Sendable, Equatable {
 ///
 /// * **A lane's pace** is kept by the part of the lane's own partitions. Not more is taken from Kafka than may go. A push
 ///   counts when it leaves the lane: when it is sent for the first time, or moved to a retry topic.
+/// * **A device's** is kept by whoever owns the lane's partition that the device is in (`DevicePaces`).
 /// * **An app's or a group's** is kept by the part of all partitions, those of retry topics included, for its pushes may
 ///   come from any. A push counts when it is sent for the first time in all its lives; a retry of it does not.
 struct PaceKeeper: Sendable {
@@ -54,6 +55,8 @@ struct PaceKeeper: Sendable {
   private var places: [UInt32] = []
   /// Lines in which pushes wait.
   private var busy: [Int] = []
+  /// Those of devices.
+  private(set) var devices = DevicePaces()
   /// Pushes that wait in slots, and how many may.
   private(set) var waiting = 0
   private var ready = SlotQueue()
@@ -103,7 +106,8 @@ struct PaceKeeper: Sendable {
     }
     index()
     hasLines = !lines.isEmpty
-    isInForce = hasLines || ofLanes.contains { $0 != nil }
+    devices.update(paces.ofDevices, now: now)
+    isInForce = hasLines || !devices.isEmpty || ofLanes.contains { $0 != nil }
     return slots
   }
 
@@ -326,6 +330,11 @@ public struct PaceStanding: Sendable {
 }
 
 extension PushState {
+  /// The hash of its device among those with a pace.
+  fileprivate var pacedDevice: UInt64 {
+    device ^ Paces.hash(app: app, kind.environment, pushType)
+  }
+
   /// The hash of the line of its app, and that of its group's, 0 without a group.
   fileprivate var paceLines: (app: UInt64, group: UInt64) {
     (Paces.hash(app: app, kind.environment), group == 0 ? 0 : Paces.hash(group: group))
@@ -333,6 +342,22 @@ extension PushState {
 }
 
 extension PaceKeeper {
+  /// The pace of a push's device; nil without one.
+  func rateOfDevice(_ push: borrowing PushState) -> PaceRate? {
+    guard !devices.isEmpty, push.target.isDevice else { return nil }
+    return devices.rate(of: Paces.hash(app: push.app, push.kind.environment, push.pushType))
+  }
+
+  /// How long a push waits for its device, in milliseconds; 0: it may go now.
+  func wait(_ push: borrowing PushState, _ rate: PaceRate, now: UInt64) -> UInt64 {
+    devices.wait(push.pacedDevice, rate, now: now)
+  }
+
+  /// A push goes to its device, so many milliseconds from now.
+  mutating func note(_ push: borrowing PushState, after wait: UInt64, now: UInt64) {
+    devices.note(push.pacedDevice, after: wait, now: now)
+  }
+
   /// Decides about a push that is to be sent for the first time; one that goes counts.
   mutating func decide(_ slot: UInt32, _ push: borrowing PushState, now: UInt64) -> Decision {
     let lines = push.paceLines

@@ -89,9 +89,9 @@ extension ClientEngine {
   /// Appends a field whose value changes from request to request.
   @inline(__always)
   public mutating func append(
-    _ name: FieldName, _ value: Span<UInt8>, isRaw: Bool, to out: inout OutputSpan<UInt8>
+    _ name: FieldName, _ value: Span<UInt8>, to out: inout OutputSpan<UInt8>
   ) {
-    names.append(name, value, isRaw: isRaw, with: &encoder, to: &out)
+    names.append(name, value, with: &encoder, to: &out)
   }
 
   /// Appends any field.

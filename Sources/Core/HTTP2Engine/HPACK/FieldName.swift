@@ -4,9 +4,6 @@
 public enum FieldName: UInt8, CaseIterable, Sendable {
   case path, apnsExpiration, apnsID, apnsRequestID, apnsCollapseID
 
-  /// True for the path.
-  public var isPath: Bool { if case .path = self { true } else { false } }
-
   static let texts: [[UInt8]] = FieldName.allCases.map { name in
     let text =
       switch name {
@@ -29,13 +26,13 @@ struct NameIndexes {
   /// the sake of the name.
   @inline(__always)
   mutating func append(
-    _ name: FieldName, _ value: Span<UInt8>, isRaw: Bool, with encoder: inout HeaderEncoder,
+    _ name: FieldName, _ value: Span<UInt8>, with encoder: inout HeaderEncoder,
     to out: inout OutputSpan<UInt8>
   ) {
     if generation != encoder.generation { lookUp(encoder) }
     let index = indexes[Int(name.rawValue)]
     if index != 0 {
-      encoder.append(value: value, ofNameAt: index, isRaw: isRaw, to: &out)
+      encoder.append(value: value, ofNameAt: index, to: &out)
     } else {
       let text = FieldName.texts[Int(name.rawValue)]
       encoder.append(text.span, value, .incremental, to: &out)

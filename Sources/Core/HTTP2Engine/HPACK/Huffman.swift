@@ -29,7 +29,6 @@ struct Huffman {
   }
 
   /// Bytes of the coded form.
-  @inline(__always)
   func encodedCount(_ bytes: Span<UInt8>) -> Int {
     let codes = self.codes.span
     var bits = 0
@@ -38,18 +37,8 @@ struct Huffman {
   }
 
   /// Appends the coded form, padded with ones to a whole byte.
-  @inline(__always)
   func encode(_ bytes: Span<UInt8>, to out: inout OutputSpan<UInt8>) {
-    _ = encode(bytes, atMost: .max, to: &out)
-  }
-
-  /// The same as long as it is not longer than `most`.
-  ///
-  /// - Returns: false if it is; up to four bytes more are appended then.
-  @inline(__always)
-  func encode(_ bytes: Span<UInt8>, atMost most: Int, to out: inout OutputSpan<UInt8>) -> Bool {
     let codes = self.codes.span
-    let start = out.count
     var pending: UInt64 = 0
     var count: UInt64 = 0
     for index in bytes.indices {
@@ -60,7 +49,6 @@ struct Huffman {
       guard count >= 32 else { continue }
       count &-= 32
       out.append(bigEndian: UInt32(truncatingIfNeeded: pending &>> count))
-      if out.count &- start > most { return false }
     }
     while count >= 8 {
       count &-= 8
@@ -70,7 +58,6 @@ struct Huffman {
       let padding = 8 &- count
       out.append(UInt8(truncatingIfNeeded: pending &<< padding | (1 &<< padding &- 1)))
     }
-    return out.count &- start <= most
   }
 
   /// Decodes into `text`, which has room for 8/5 of the coded bytes, from `end` on, and moves `end`.

@@ -6,7 +6,7 @@ import Kafka
 public import ServiceKit
 public import Settings
 
-/// `martlet pace set`: no more pushes of an app, a lane or a group than so many in a unit of time.
+/// `martlet pace set`: no more pushes of an app, a lane or a group, or to a device, than so many in a unit of time.
 public enum PaceSetCommand: Service {
   public struct Settings: Sendable {
     let target: PaceTarget
@@ -16,15 +16,15 @@ public enum PaceSetCommand: Service {
 
   public static let name = "pace set"
   public static let summary =
-    "Sets the pace of an app, a lane or a group of requests: all senders together send no more of it. What is too much"
-    + " waits in Kafka, and its expirations still apply. martlet pace lists the paces, martlet pace clear removes one."
+    "Sets the pace of an app, a lane or a group of requests, or of each device of an app: all senders together send no"
+    + " more of it. What is too much waits in Kafka, and its expirations still apply. martlet pace lists the paces, martlet pace clear removes one."
   public static let reportsCounters = false
   private static let reason = SettingKey<String?>.text("reason", "Why; `martlet pace` shows it.")
   public static let table = SettingTable(
     declaredBy: PaceTarget.Settings.self, more: [reason.setting], kafkaProperties: true,
     operands: .init(
       "\(PaceTarget.operands) RATE", 3...3,
-      "\(PaceTarget.operandHelp); RATE is a count and a unit of time, such as 200/s, 1000/m, 500/h or 10000/d."
+      "\(PaceTarget.operandHelp); RATE is a count and a unit of time, such as 200/s, 1000/m, 500/h or 10000/d; for a device 1 to 8 in a minute, an hour or a day."
     ))
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
@@ -34,6 +34,9 @@ public enum PaceSetCommand: Service {
         nil,
         "\"\(values.operands[2])\" is no rate: a number from 1 to \(PaceRate.most), and /s, /m, /h or /d; martlet pause stops"
           + " something entirely")
+    }
+    do throws(Paces.Subject.Problem) { try target.subject.check(rate) } catch {
+      throw SettingErrors(nil, "\(error)")
     }
     return Settings(target: target, rate: rate, reason: values[reason])
   }
@@ -60,7 +63,7 @@ public enum PaceClearCommand: Service {
 
   public static let name = "pace clear"
   public static let summary =
-    "Removes the pace of an app, a lane or a group. Pushes that were moved to a retry topic follow after its delay, at"
+    "Removes the pace of an app, a lane, a group or devices. Pushes that were moved to a retry topic follow after its delay, at"
     + " most 15 minutes."
   public static let reportsCounters = false
   public static let table = SettingTable(

@@ -8,10 +8,11 @@ import Settings
 
 /// The subject of `martlet pace set` and `martlet pace clear`, and the topic: the common settings of the commands.
 struct PaceTarget: Sendable {
-  /// `app`, `lane` or `group`, and its name.
+  /// `app`, `lane`, `group` or `device`, and its name.
   static let operands = "KIND NAME"
   static let operandHelp =
-    "KIND is app, lane or group; NAME the app's bundle id, the lane's name, or the group of the requests"
+    "KIND is app, lane, group or device (each of an app, for one push type); NAME the app's bundle id, the lane's name, or"
+    + " the group of the requests"
 
   let topic: ControlTopic
   let subject: Paces.Subject
@@ -25,33 +26,28 @@ struct PaceTarget: Sendable {
       .choice(
         "environment", of: Environment.allCases.map(\.description), default: "production",
         "The app's environment.")) var environment: String
+
+    @Declared(
+      .choice(
+        "push-type", of: PushType.allCases.map(\.description), default: "background",
+        "The push type of a device's pace.")) var pushType: String
   }
 
   /// - Parameter values: with at least two operands.
   init(_ values: SettingValues) throws(SettingErrors) {
     let settings = Settings.reading(values)
     topic = try Self.topic(values, prefix: settings.topicPrefix)
-    let name = values.operands[1]
-    switch values.operands[0] {
-    case "app":
-      guard (try? RequestRules.checkName(name.utf8.span, .app)) != nil,
-        let environment = Environment(settings.environment)
-      else { throw SettingErrors(nil, "\(name) is not a bundle id") }
-      subject = .app(name, environment)
-    case "lane":
-      guard Lanes.any.find(name) != nil else {
-        throw SettingErrors(nil, "\"\(name)\" cannot be the name of a lane")
-      }
-      subject = .lane(name)
-    case "group":
-      guard RequestRules.isText(name.utf8.span, most: RequestRules.maximumGroup) else {
-        throw SettingErrors(
-          nil,
-          "\"\(name)\" cannot be a group: 1 to \(RequestRules.maximumGroup) bytes without control characters"
-        )
-      }
-      subject = .group(name)
-    case let kind: throw SettingErrors(nil, "\"\(kind)\" has no pace: app, lane or group has")
+    guard let kind = Paces.Subject.Kind(rawValue: values.operands[0]),
+      let environment = Environment(settings.environment),
+      let type = PushType(settings.pushType.utf8.span)
+    else {
+      throw SettingErrors(
+        nil, "\"\(values.operands[0])\" has no pace: app, lane, group or device has")
+    }
+    do throws(Paces.Subject.Problem) {
+      subject = try Paces.Subject(kind, values.operands[1], environment, type)
+    } catch {
+      throw SettingErrors(nil, "\(error)")
     }
   }
 

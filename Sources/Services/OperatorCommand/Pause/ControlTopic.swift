@@ -35,11 +35,9 @@ struct ControlTopic: Sendable {
   func write(
     _ key: String, _ member: JSONObject.Member, reason: String?, _ cluster: KafkaCluster
   ) throws(ServiceFailure) {
-    var record = JSONObject([member])
-    record.append("at", .integer(WallClock.milliseconds()))
-    record.append("by", .string(Audit.actor))
-    if let reason { record.append("reason", .string(reason)) }
-    try write(key, JSONValue.object(record).text, cluster)
+    let author = ControlRecord.Author(
+      at: WallClock.milliseconds(), by: Audit.actor, reason: reason)
+    try write(key, ControlRecord.value(member, by: author), cluster)
   }
 
   /// Reads the topic to its end.
@@ -75,11 +73,11 @@ struct ControlTopic: Sendable {
 
   /// `  since 2026-11-22T17:00:00.000Z by ann: launch went wrong`.
   static func author(_ value: UnsafeRawBufferPointer) -> String {
-    guard let record = try? JSONDocument(value).root else { return "" }
+    let author = ControlRecord.Author(of: value)
     var text = ""
-    if let at = record["at"]?.time { text += "  since \(Timestamp.text(milliseconds: at))" }
-    if let user = record["by"]?.string { text += " by \(TerminalText.plain(user))" }
-    if let reason = record["reason"]?.string { text += ": \(TerminalText.plain(reason))" }
+    if let at = author.at { text += "  since \(Timestamp.text(milliseconds: at))" }
+    if let user = author.by { text += " by \(TerminalText.plain(user))" }
+    if let reason = author.reason { text += ": \(TerminalText.plain(reason))" }
     return text
   }
 }

@@ -77,7 +77,7 @@ import Testing
     var gaps = Gaps()
     gaps.begin(1, at: 100)
     _ = gaps.ask()
-    gaps.dropQuestions()
+    gaps.unassigned()
     gaps.begin(1, at: 200)
     #expect(gaps.judge([1: (0, 150)]).isEmpty)
     #expect(gaps.answered((0, 250)).isEmpty)
@@ -94,8 +94,16 @@ import Testing
     #expect(gaps.judge([1: (500, 900)]) == [.lost(1, 100..<180)])
     #expect(gaps.isCurious)
     #expect(gaps.answered((500, 900)) == [.lost(2, 0..<5)])
+  }
+
+  @Test func `what did not come is told of after the partition was given up`() {
+    var gaps = Gaps()
+    gaps.begin(1, at: 100)
     gaps.jumped(1, 100..<180)
-    gaps.dropQuestions()
+    _ = gaps.ask()
+    gaps.unassigned()
+    #expect(gaps.judge([1: (500, 900)]).isEmpty)
+    #expect(gaps.answered((500, 900)) == [.lost(1, 100..<180)])
     #expect(!gaps.isCurious)
   }
 }

@@ -201,7 +201,7 @@ import Testing
     let loop = ScriptedLoop(hasToken: false) { $0.credentialWait = 20_000 }
     loop.findNoTokens()
     loop.setCertificates([loop.certificate(["app"])])
-    loop.produce(0) { $0.authentication = .providerToken }
+    loop.produce(0) { $0.pushType = .widgets }
     loop.produce(1..<4)
     loop.run(milliseconds: 5_000)
     #expect(loop.delivered(1..<4) && loop.endings.count == 3)
@@ -214,8 +214,8 @@ import Testing
   @Test func `dead letters say which kind of credential is missing`() {
     let loop = ScriptedLoop { $0.credentialWait = 1_000 }
     loop.setCertificates([loop.certificate(["certified"])])
-    loop.produce(1, app: "certified") { $0.authentication = .providerToken }
-    loop.produce(2, app: "app") { $0.authentication = .certificate }
+    loop.produce(1, app: "certified") { $0.pushType = .widgets }
+    loop.produce(2, app: "app") { $0.pushType = .mdm }
     loop.produce(3, app: "unknown")
     #expect(loop.runToEnd(of: 3))
     #expect(

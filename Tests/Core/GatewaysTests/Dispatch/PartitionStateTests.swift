@@ -44,4 +44,21 @@ import Testing
     #expect(partition.admit(0) == .alreadyCompleted)
     #expect(partition.drainWentBackFrom() == 9)
   }
+
+  /// It may be a repeat of an older push, whose id is not read again yet: what is newer than that must not end for it.
+  @Test func `a record that was completed before supersedes none while ids are missing`() {
+    for deadline in [nil, 1_000] as [UInt64?] {
+      var partition = PartitionState(
+        GrantedPartition(
+          feed: .lane(.bulk), resume: ResumePoint(next: 5, completedAbove: [7..<9]),
+          windowDeadline: deadline),
+        bounds: PartitionBounds(), window: 100)
+      partition.noteState(3, at: 8)
+      #expect(partition.newest(of: 3)?.position == (deadline == nil ? 8 : nil))
+      #expect(partition.states.forgotten == (deadline == nil ? -1 : 8))
+      partition.inherit(DedupWindow(capacity: 100), isWhole: true)
+      partition.noteState(3, at: 7)
+      #expect(partition.newest(of: 3)?.position == (deadline == nil ? 8 : 7))
+    }
+  }
 }

@@ -512,7 +512,7 @@ final class ScriptedLoop {
     case .feedback(let slot, let answer): end(slot, .rejected, nil, answer)
     case .park(let slot, let tier, let reason): move(slot, tier, reason)
     case .deadLetter(let slot, _, let cause, let answer): end(slot, .deadLettered, cause, answer)
-    case .returnToLane(let slot): returnToLane(slot)
+    case .returnToLane(let slot, let tier): returnToLane(slot, from: tier)
     case .exchange(let slot, let other): (taken[slot], taken[other]) = (taken[other], taken[slot])
     case .handBack(let slot): handedBack.append(taken.removeValue(forKey: slot)!.number)
     case .lookUp(let pool, _): lookUps.append(pool)
@@ -560,8 +560,12 @@ final class ScriptedLoop {
     let record = taken.removeValue(forKey: slot)!
     var facts = record.facts
     facts.attempt = UInt16(dispatcher.push(slot).life.countedAttempts)
-    facts.waitedSince =
-      reason == .credential ? (facts.waitedSince == 0 ? UInt64(wall) : facts.waitedSince) : 0
+    switch reason {
+    case .credential: if facts.waitedSince == 0 { facts.waitedSince = UInt64(wall) }
+    case .devicePace:
+      facts.waitedSince = UInt64(dispatcher.push(slot).reservedAt) | PushFacts.reserved
+    default: facts.waitedSince = 0
+    }
     let state = dispatcher.push(slot).state
     if let position = state.moving(to: tier, from: 0) {
       facts.state = StateFacts(state.identity, isFinal: state.isFinal, position: position)
@@ -574,8 +578,16 @@ final class ScriptedLoop {
     outcomes.append(dispatcher.push(slot).origin)
   }
 
-  private func returnToLane(_ slot: UInt32) {
-    let record = taken.removeValue(forKey: slot)!
+  private func returnToLane(_ slot: UInt32, from tier: RetryTier?) {
+    var record = taken.removeValue(forKey: slot)!
+    if let tier {
+      // As `OutcomeWriter` and `Envelope` do.
+      let text = LanePosition(
+        partition: 0, offset: dispatcher.push(slot).origin.offset, moves: 0, tier: tier
+      ).text
+      record.facts.takenID = ReplayMark.mix(
+        NotificationID(high: 1, low: UInt64(record.number)), Array(text.utf8).span)
+    }
     logs[Int(record.facts.lane.place) * partitionsOfALane + record.number % partitionsOfALane]
       .records.append(Record(number: record.number, facts: record.facts, written: wall))
     outcomes.append(dispatcher.push(slot).origin)

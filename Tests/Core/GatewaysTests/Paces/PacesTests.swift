@@ -9,6 +9,7 @@ import Testing
   @Test(arguments: [
     Paces.Subject.app("com.example.app", .production), .app("lane", .sandbox), .lane("bulk"),
     .group("spring-sale"), .group("a:b:production"),
+    .device("com.example.app", .production, .background), .device("a", .sandbox, .alert),
   ])
   func `a subject is read back from its key`(subject: Paces.Subject) {
     #expect(Paces.Subject(key: subject.key) == subject)
@@ -17,7 +18,8 @@ import Testing
   @Test(arguments: [
     "", "pace:", "pace:app:", "pace:app:com.example.app", "pace:app:com.example.app:live",
     "pace:lane:",
-    "pace:group:", "pace:device:x", "lane:bulk", "com.example.app:production",
+    "pace:group:", "pace:device:x", "pace:device:a:production", "pace:device:a:production:x",
+    "pace:device::production:alert", "pace:user:x", "lane:bulk", "com.example.app:production",
   ])
   func `another key names nothing that has a pace`(key: String) {
     #expect(Paces.Subject(key: key) == nil)
@@ -56,6 +58,22 @@ import Testing
     try paces.set(.group("7"), nil)
     try paces.set(.group("new"), PaceRate("1/s"))
     #expect(paces.count == Paces.subjectsAtMost)
+  }
+
+  @Test func `a device has a pace for each push type, of a few pushes in a minute or more`() throws {
+    var paces = Paces(.standard)
+    let subject = Paces.Subject.device("a", .production, .background)
+    try paces.set(subject, PaceRate("2/h"))
+    try paces.set(.device("a", .production, .alert), PaceRate("8/m"))
+    #expect(paces.count == 2 && Set(paces.ofDevices.values.map(\.description)) == ["2/h", "8/m"])
+    for rate in ["9/h", "1/s"] {
+      #expect(throws: Paces.Problem.notForDevices) { try paces.set(subject, PaceRate(rate)) }
+      #expect(paces.count == 1)
+      try paces.set(subject, PaceRate("1/d"))
+    }
+    try paces.set(subject, nil)
+    try paces.set(.device("a", .production, .alert), nil)
+    #expect(paces == Paces(.standard))
   }
 }
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import Gateways
+
+/// The paces of a run, and what was sent of each lately: none is faster, whoever sends, comes and goes.
+struct PaceModel {
+  /// The stretch of time that is judged, in milliseconds.
+  private static let stretch: UInt64 = 10_000
+
+  /// Set from the start, cleared when everything works; nil in runs without any.
+  private(set) var paces: Paces?
+  private var sends: [Paces.Subject: [UInt64]] = [:]
+  private let app: (hash: UInt64, rate: PaceRate)
+  private let bulk: PaceRate
+
+  /// - Parameter lanes: that there are.
+  init(seed: UInt64, lanes: Lanes) {
+    app = (AppTable.hash("app.c".utf8.span), PaceRate(3, per: .second)!)
+    bulk = PaceRate(8, per: .second)!
+    guard [2, 3].contains(seed % 8) else { return }
+    var paces = Paces(lanes)
+    for (subject, rate) in [
+      (.app("app.c", .production), app.rate), (.lane("bulk"), bulk),
+      (.device("app.other", .production, .alert), PaceRate(1, per: .minute)!),
+    ] as [(Paces.Subject, PaceRate)] {
+      try? paces.set(subject, rate)
+    }
+    self.paces = paces
+  }
+
+  /// There is none any more.
+  mutating func clear(_ lanes: Lanes) { if paces != nil { paces = Paces(lanes) } }
+
+  /// A push goes out for the first time in this life of it.
+  ///
+  /// - Parameters:
+  ///   - isOfLane: it comes from its lane.
+  ///   - loops: of all senders.
+  /// - Returns: what is too fast, or nil.
+  mutating func sent(_ facts: PushFacts, isOfLane: Bool, loops: Int, now: UInt64) -> String? {
+    guard paces?.count ?? 0 > 0 else { return nil }
+    var problem: String?
+    if facts.app == app.hash { problem = note(.app("app.c", .production), app.rate, loops, now) }
+    if isOfLane, facts.lane == .bulk { problem = note(.lane("bulk"), bulk, loops, now) ?? problem }
+    return problem
+  }
+
+  /// A bucket holds one push and 60 ms of its rate.
+  private mutating func note(
+    _ subject: Paces.Subject, _ rate: PaceRate, _ loops: Int, _ now: UInt64
+  ) -> String? {
+    sends[subject, default: []].append(now)
+    sends[subject]!.removeAll { $0 + Self.stretch <= now }
+    let most = rate.perMillisecond * Double(Self.stretch + 60) + Double(loops) + 1
+    let count = sends[subject]!.count
+    return Double(count) > most ? "\(count) pushes of \(subject) in 10 s, whose pace is \(rate)" : nil
+  }
+}
+
+extension LoopModel {
+  /// Learns which paces are set, and how many partitions there are.
+  func followPaces(_ world: inout World) {
+    guard let paces = world.paces.paces else { return }
+    if paces != toldPaces {
+      toldPaces = paces
+      dispatcher.update(paces)
+      perform(&world)
+    }
+    let feeds = world.kafka.partitions.map(\.feed)
+    let totals = PartitionTotals(
+      ofLanes: settings.lanes.all.map { lane in feeds.count { $0 == .lane(lane) } },
+      ofRetries: feeds.count { !$0.isLane })
+    if totals != toldTotals {
+      toldTotals = totals
+      dispatcher.update(totals)
+    }
+  }
+
+  /// A push goes out. Who stood still while the group went on without it does not know that others have its part.
+  func judgePace(_ slot: UInt32, _ push: TakenPush, _ world: inout World) {
+    guard !push.wasSent, push.facts.attempt == 0, !member.isFenced else { return }
+    let isOfLane = dispatcher.push(slot).life.sendClass != .retry
+    if let problem = world.paces.sent(push.facts, isOfLane: isOfLane, loops: 2, now: world.now) {
+      world.kafka.fail(problem)
+    }
+  }
+}

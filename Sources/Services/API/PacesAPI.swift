@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Access
+import Bytes
+import Contract
+import EventLoop
+import Gateways
+import HTTPServer
+import JSON
+import Kafka
+import Records
+import ServiceKit
+
+/// `/v1/paces`: the paces of apps, lanes, groups and devices. A change is a record on `push.controls`, as `martlet pace`
+/// writes it; questions are answered from the same topic.
+final class PacesAPI: APIPart {
+  /// The most bytes of a body.
+  private static let longestBody = 1_024
+  /// Changes that may wait for Kafka at once.
+  private static let openAtMost = 256
+
+  /// A pace that is set.
+  private struct Entry {
+    let rate: PaceRate
+    let author: ControlRecord.Author
+  }
+
+  private let api: APIDesk
+  private let topic: KafkaTopic
+  /// nil where the cluster has no such topic: then there are no paces.
+  private let table: KafkaTable?
+  private var rebuilds = 0
+  private var known: [Paces.Subject: Entry] = [:]
+  private var open = PaceChanges()
+
+  init(
+    _ api: APIDesk, _ names: TopicNames, _ cluster: ClusterView, wakeup: Wakeup
+  ) throws(KafkaError) {
+    self.api = api
+    topic = try api.producer.topic(known: names.controls)
+    // One that this user may not see may be there; it is read as soon as it is shown.
+    let isHidden = cluster.hidden.contains(names.controls)
+    let partitions = cluster.partitions[names.controls] ?? (isHidden ? 1 : nil)
+    if let partitions {
+      table = try KafkaTable(
+        cluster.configuration, topic: names.controls, partitions: partitions, wakeup: wakeup)
+    } else {
+      table = nil
+    }
+  }
+
+  func close() { table?.close() }
+
+  /// Whether nothing waits.
+  var isEmpty: Bool { open.isEmpty }
+
+  // MARK: What is set
+
+  func turn() {
+    follow()
+    for exchange in open.drainLate(now: api.now) {
+      answer(exchange, Problem.unavailable("there was no answer in time").response)
+    }
+  }
+
+  private func follow() {
+    guard let table else { return }
+    table.poll(timeoutMilliseconds: 0) { key, value in
+      forgetIfRebuilt(table)
+      note(key, value)
+    }
+    forgetIfRebuilt(table)
+  }
+
+  private func forgetIfRebuilt(_ table: KafkaTable) {
+    guard rebuilds != table.rebuilds else { return }
+    rebuilds = table.rebuilds
+    known = [:]
+  }
+
+  /// Notes a record, which anyone may have written.
+  private func note(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer?) {
+    guard let subject = Paces.Subject(key: String(decoding: key, as: UTF8.self)) else { return }
+    guard let value, let rate = (try? ControlRecord.pace(value)) ?? nil else {
+      known[subject] = nil
+      return
+    }
+    guard known[subject] != nil || known.count < Paces.subjectsAtMost + Lanes.most else { return }
+    var author = ControlRecord.Author(of: value)
+    author.by = author.by.map { String($0.prefix(PaceArguments.longestReason)) }
+    author.reason = author.reason.map { String($0.prefix(PaceArguments.longestReason)) }
+    known[subject] = Entry(rate: rate, author: author)
+  }
+
+  // MARK: Requests
+
+  func begin(
+    _ exchange: StreamExchange, _ resource: APIResource, _ key: APIKey
+  ) throws(Admission.Failure) {
+    try api.demandTurn(key)
+    if let name = exchange.repeatedArgument {
+      throw .init(.malformed("\(name) is given twice", field: name))
+    }
+    let kind = try kind(exchange, resource)
+    try demand(kind, key)
+    guard let table else {
+      throw .init(
+        .unavailable("this cluster has no topic of paces; martlet topics create creates it"))
+    }
+    if kind.isChange {
+      try api.demandProducer()
+      guard open.count < Self.openAtMost else { throw .init(.unavailable("too many changes wait")) }
+    } else if !table.isCaughtUp {
+      throw .init(.unavailable("which paces are set is not known yet"))
+    }
+    api.keys.take(key, 1, now: api.now)
+    exchange.owner = key.name
+    exchange.attachment = PaceExchange(exchange, kind, key)
+  }
+
+  private func kind(
+    _ exchange: StreamExchange, _ resource: APIResource
+  ) throws(Admission.Failure) -> PaceExchange.Kind {
+    guard case .pace(let kind, let name) = resource else { return .list }
+    let subject = try PaceArguments.subject(kind, name, api.settings.lanes) {
+      exchange.argument($0)
+    }
+    switch exchange.method {
+    case "PUT":
+      try Admission.plainJSON(
+        type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"))
+      return .set(subject)
+    case "DELETE": return .clear(subject)
+    default: return .read(subject)
+    }
+  }
+
+  /// The key may see and change this pace.
+  private func demand(_ kind: PaceExchange.Kind, _ key: APIKey) throws(Admission.Failure) {
+    guard key.paces else { throw .init(.noPaces) }
+    guard let subject = kind.subject, !isOf(subject, key) else { return }
+    throw .init(subject.app.map { .forbidden(app: $0) } ?? .notOfAllApps)
+  }
+
+  private func isOf(_ subject: Paces.Subject, _ key: APIKey) -> Bool {
+    // No app has the name of all.
+    key.maySend(for: subject.app ?? "*")
+  }
+
+  /// A part of a body. What is too long is refused at its end.
+  func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
+    guard let pace = exchange.attachment as? PaceExchange else { return bytes.count }
+    api.counters.add(.bytes, bytes.count)
+    let room = Self.longestBody + 1 - pace.body.count
+    pace.body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, room))))
+    return bytes.count
+  }
+
+  func ended(_ exchange: StreamExchange) {
+    guard let pace = exchange.attachment as? PaceExchange else { return }
+    do throws(Admission.Failure) {
+      // Its body may have taken a while.
+      guard let key = api.keys.current(pace.key) else {
+        throw .init(.unauthorized("this API key is not valid any more"))
+      }
+      try demand(pace.kind, key)
+      switch pace.kind {
+      case .list: answer(pace, Self.list(known.filter { isOf($0.key, key) }))
+      case .read(let subject):
+        guard let entry = known[subject] else { throw .init(.noPace(of: "\(subject)")) }
+        answer(pace, Self.ok(.object(Self.object(subject, entry))))
+      case .set(let subject): try set(subject, pace, key)
+      case .clear(let subject): try produce(subject, nil, pace, key)
+      }
+    } catch {
+      answer(pace, error.problem.response)
+    }
+  }
+
+  private func set(
+    _ subject: Paces.Subject, _ pace: PaceExchange, _ key: APIKey
+  ) throws(Admission.Failure) {
+    guard pace.body.count <= Self.longestBody else { throw .init(.tooLarge(Self.longestBody)) }
+    let (rate, reason) = try PaceArguments.change(pace.body.bytes, of: subject, api.parser)
+    guard known[subject] != nil || subject.kind == .lane || hasRoom else {
+      throw .init(.tooManyPaces(Paces.subjectsAtMost))
+    }
+    pace.rate = "\(rate)"
+    let author = ControlRecord.Author(
+      at: WallClock.milliseconds(), by: Self.actor(key), reason: reason)
+    try produce(subject, ControlRecord.value(rate, by: author), pace, key)
+  }
+
+  private var hasRoom: Bool { known.keys.count { $0.kind != .lane } < Paces.subjectsAtMost }
+
+  private static func actor(_ key: APIKey) -> String { "key \(key.name)" }
+
+  private func produce(
+    _ subject: Paces.Subject, _ value: [UInt8]?, _ pace: PaceExchange, _ key: APIKey
+  ) throws(Admission.Failure) {
+    pace.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
+    // A tombstone has no value that could say who made it.
+    let result = api.producer.produce(
+      topic, key: Array(subject.key.utf8), value: value,
+      headers: value == nil ? [KafkaHeader("by", Self.actor(key))] : [], tag: open.insert(pace))
+    if case .queued = result { return }
+    open.remove(pace)
+    throw .init(.unavailable("Kafka does not take records now"))
+  }
+
+  /// Kafka's answer to a change.
+  func delivered(_ number: UInt64, isAcknowledged: Bool) {
+    guard let pace = open.take(number) else { return }
+    guard isAcknowledged else {
+      return answer(pace, Problem.unavailable("Kafka did not acknowledge it").response)
+    }
+    api.note(pace.exchange, pace.key, requests: 1)
+    api.context.log.info(
+      "a pace was changed over HTTP",
+      [
+        "of": pace.kind.subject.map { "\($0)" } ?? "", "rate": pace.rate, "key": pace.key.name,
+        "client": pace.exchange.client,
+      ])
+    answer(
+      pace,
+      HTTPResponse(
+        status: 202, contentType: "application/json", body: .bytes(Array(#"{"status":202}"#.utf8))))
+  }
+
+  private func answer(_ pace: PaceExchange, _ response: HTTPResponse) {
+    api.answer(pace.exchange, pace, response)
+  }
+
+  func gone(_ exchange: StreamExchange) {
+    guard exchange.attachment is PaceExchange else { return }
+    exchange.attachment = nil
+    api.counters.add(.httpAborted)
+    // What was handed to Kafka is told all the same.
+  }
+
+  // MARK: Answers
+
+  private static func list(_ paces: [Paces.Subject: Entry]) -> HTTPResponse {
+    let list = paces.sorted { $0.key.description < $1.key.description }
+    var answer = JSONObject()
+    answer.append("paces", .array(list.map { .object(object($0.key, $0.value)) }))
+    return ok(.object(answer))
+  }
+
+  private static func object(_ subject: Paces.Subject, _ entry: Entry) -> JSONObject {
+    var object = JSONObject()
+    object.append("kind", .string(subject.kind.rawValue))
+    object.append("name", .string(subject.name))
+    switch subject {
+    case .device(_, let environment, let type):
+      object.append("environment", .string(environment.description))
+      object.append("push_type", .string(type.description))
+    case .app(_, let environment):
+      object.append("environment", .string(environment.description))
+    case .lane, .group: break
+    }
+    object.append("rate", .string(entry.rate.description))
+    if let at = entry.author.at { object.append("at", .integer(at)) }
+    if let by = entry.author.by { object.append("by", .string(by)) }
+    if let reason = entry.author.reason { object.append("reason", .string(reason)) }
+    return object
+  }
+
+  private static func ok(_ value: JSONValue) -> HTTPResponse {
+    HTTPResponse(status: 200, contentType: "application/json", body: .bytes(value.text))
+  }
+}

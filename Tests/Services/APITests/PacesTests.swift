@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import EventLoop
+import Gateways
+import JSON
+import Kafka
+import Records
+import TestSupport
+import Testing
+
+@testable import API
+
+/// `/v1/paces`.
+@Suite(.onOwnThread) struct PacesTests {
+  /// The answer to a question that changes until it says so; a change appears a moment after it was acknowledged.
+  private func eventuallyReads(
+    _ fixture: APIFixture, _ path: String, _ isExpected: (Int, JSONValue?) -> Bool
+  ) throws -> Bool {
+    try eventually {
+      let answer = try fixture.send("GET", path, key: "operator")
+      return isExpected(answer.status, try? APIFixture.json(answer.text))
+    }
+  }
+
+  @Test func `a pace that was set is a record as martlet pace writes it, and is read back`() throws {
+    let fixture = try APIFixture()
+    let before = WallClock.milliseconds()
+    for (path, subject) in [
+      ("group/spring%20sale%2F1", Paces.Subject.group("spring sale/1")), ("lane/bulk", .lane("bulk")),
+      ("app/com.example.app?environment=sandbox", .app("com.example.app", .sandbox)),
+      ("device/com.example.app", .device("com.example.app", .production, .background)),
+      ("device/com.example.app?push_type=alert", .device("com.example.app", .production, .alert)),
+    ] {
+      let rate = subject.kind == .device ? "2/h" : "200/s"
+      let answer = try fixture.send(
+        "PUT", "paces/\(path)", #"{"rate":"\#(rate)","reason":"slow start"}"#, key: "operator")
+      #expect(answer.status == 202 && answer.text.hasPrefix(#"{"status":202}"#), "\(answer)")
+      let isRead = try eventuallyReads(fixture, "paces/\(path)") { status, pace in
+        status == 200 && pace?["rate"]?.string == rate && pace?["name"]?.string == subject.name
+          && pace?["by"] == "key operator" && pace?["reason"] == "slow start"
+          && pace?["at"]?.int ?? 0 >= before
+      }
+      #expect(isRead, "\(path)")
+    }
+    let records = try fixture.kafka.read(fixture.kafka.name("controls"), count: 5)
+    let keys = records.compactMap { $0.key }.compactMap { Paces.Subject(key: $0) }
+    #expect(keys.count == 5 && keys.contains(.device("com.example.app", .production, .alert)))
+    let value = try #require(records.first { $0.key == "pace:lane:bulk" }?.value)
+    let rate = try Array(value.utf8).withUnsafeBytes { try ControlRecord.pace($0) }
+    #expect(rate == PaceRate("200/s"))
+    let list = try fixture.send("GET", "paces", key: "operator")
+    #expect(try APIFixture.json(list.text)["paces"]?.array?.count == 5, "\(list.text)")
+    // A key of one app sees what is of that.
+    #expect(try fixture.send("GET", "paces", key: "pacer").text.hasPrefix(#"{"paces":[]}"#))
+  }
+
+  @Test func `a pace that was cleared is gone, and so is one that somebody else has overwritten`() throws {
+    let fixture = try APIFixture()
+    for name in ["a", "b"] {
+      #expect(
+        try fixture.send("PUT", "paces/group/\(name)", #"{"rate":"5/m"}"#, key: "operator").status
+          == 202)
+    }
+    #expect(try eventuallyReads(fixture, "paces/group/b") { status, _ in status == 200 })
+    #expect(try fixture.send("DELETE", "paces/group/a", key: "operator").status == 202)
+    #expect(try eventuallyReads(fixture, "paces/group/a") { status, _ in status == 404 })
+    let tombstone = try fixture.kafka.read(fixture.kafka.name("controls"), count: 3).last
+    #expect(tombstone?.key == "pace:group:a" && tombstone?.value == nil)
+    let producer = try KafkaProducer(fixture.kafka.configuration)
+    defer { producer.close() }
+    try fixture.kafka.produce(
+      producer, producer.topic(known: fixture.kafka.name("controls")), key: "pace:group:b",
+      value: "{")
+    #expect(try eventuallyReads(fixture, "paces/group/b") { status, _ in status == 404 })
+  }
+
+  @Test func `a key needs the right to paces, and the app or all of them`() throws {
+    let fixture = try APIFixture()
+    func status(_ method: String, _ path: String, _ key: String?) throws -> Int {
+      try fixture.send(
+        method, "paces" + path, method == "PUT" ? #"{"rate":"2/h"}"# : nil, key: key
+      ).status
+    }
+    for method in ["GET", "PUT", "DELETE"] {
+      #expect(try status(method, "/app/com.example.shop", "all") == 403)
+      #expect(try status(method, "/app/com.example.shop", nil) == 401)
+      #expect(try status(method, "/app/com.example.other", "pacer") == 403)
+      #expect(try status(method, "/lane/bulk", "pacer") == 403)
+      #expect(try status(method, "/group/x", "pacer") == 403)
+    }
+    #expect(try status("GET", "", "all") == 403)
+    #expect(try status("PUT", "/app/com.example.shop", "pacer") == 202)
+    #expect(try status("PUT", "/device/com.example.shop", "pacer") == 202)
+    #expect(
+      try eventually {
+        let list = try fixture.send("GET", "paces", key: "pacer").text
+        return try APIFixture.json(list)["paces"]?.array?.count == 2
+      })
+  }
+
+  @Test func `refusals name what is wrong`() throws {
+    let fixture = try APIFixture()
+    func answer(
+      _ path: String, _ body: String? = #"{"rate":"2/h"}"#, _ method: String = "PUT",
+      type: String = "application/json"
+    ) throws -> String {
+      let answer = try fixture.send(method, "paces/\(path)", body, key: "operator", type: type)
+      let field = try APIFixture.json(answer.text)["field"]?.string
+      return "\(answer.status)\(field.map { " \($0)" } ?? "")"
+    }
+    #expect(try answer("user/ann") == "404")
+    #expect(try answer("group/") == "404")
+    #expect(try answer("lane/fast") == "400 name")
+    #expect(try answer("app/a%20b") == "400 name")
+    #expect(try answer("group/a%0Ab") == "400 name")
+    #expect(try answer("group/a?environment=sandbox") == "400 environment")
+    #expect(try answer("app/a.b?environment=x") == "400 environment")
+    #expect(try answer("app/a.b?push_type=alert") == "400 push_type")
+    #expect(try answer("device/a.b?push_type=x") == "400 push_type")
+    #expect(try answer("device/a.b?push_type=alert&push_type=voip") == "400 push_type")
+    #expect(try answer("device/a.b", #"{"rate":"9/h"}"#) == "400 rate")
+    #expect(try answer("device/a.b", #"{"rate":"1/s"}"#) == "400 rate")
+    for body in ["{}", #"{"rate":5}"#, #"{"rate":"0/s"}"#, #"{"rate":"5/w"}"#] {
+      #expect(try answer("group/a", body) == "400 rate", "\(body)")
+    }
+    #expect(try answer("group/a", #"{"rate":"5/s","reason":""}"#) == "400 reason")
+    #expect(try answer("group/a", #"{"rate":"5/s","pace":"5/s"}"#) == "400 pace")
+    #expect(try answer("group/a", #"{"rate":"5/s","rate":"6/s"}"#) == "400")
+    #expect(try answer("group/a", "[") == "400")
+    #expect(
+      try answer("group/a", #"{"rate":"5/s"}"# + String(repeating: " ", count: 1_024)) == "413")
+    #expect(try answer("group/a", type: "application/x-ndjson") == "415")
+    #expect(try answer("group/a", nil, "POST") == "405")
+    #expect(try eventually { try answer("group/unknown", nil, "GET") == "404" })
+  }
+
+  @Test func `a cluster without the topic has no paces`() throws {
+    let fixture = try APIFixture(topics: [("requests", 1), ("devices", 1), ("schedule", 1)])
+    #expect(try fixture.send("GET", "paces", key: "operator").status == 503)
+  }
+}
