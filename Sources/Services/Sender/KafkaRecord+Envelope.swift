@@ -47,7 +47,7 @@ extension PushFacts {
   /// - Parameters:
   ///   - envelope: of the record's value.
   ///   - written: the record's timestamp; −1 for none. A request is not younger than the record that it came in.
-  ///   - pileBefore: what was created earlier is one of a pile, in milliseconds since the epoch.
+  ///   - pileBefore: what was created earlier is one of a pile, in milliseconds since the epoch; `.min` for no piles.
   ///   - partition: of the record.
   init(
     _ envelope: Envelope, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
@@ -60,8 +60,9 @@ extension PushFacts {
       created: min(envelope.created, latest), waitedSince: Self.waitedSince(envelope, value))
     if envelope.hasStateKey {
       state = StateFacts(envelope, key: key, value: value, in: partition)
-    } else if created < pileBefore, envelope.hasHeaders {
+    } else if envelope.hasHeaders, pileBefore != .min {
       state = StateFacts(ofPile: envelope, key: key, value: value)
+      state.isFresh = state.identity != 0 && created >= pileBefore
     }
     if envelope.group.count > 0 {
       let group = UnsafeRawBufferPointer(rebasing: value[envelope.group.indices])

@@ -36,6 +36,8 @@ public struct DispatchSettings: Sendable {
   public var credentialWait: UInt64 = 60_000
   /// `apns-id`s that one partition remembers.
   public var dedupWindow = 20_000
+  /// Milliseconds after which what waits with a collapse id is one of a pile.
+  public var pileAge: Int64 = 5_000
   /// The limits of one partition's unfinished work.
   public var partitionBounds = PartitionBounds()
   /// One notification in flight per device.

@@ -61,6 +61,8 @@ public struct PartitionState: Sendable {
   private var recent: RecentIDs
   /// The newest push of each key: of a lane.
   private(set) var states: NewestStates
+  /// The newest push of each collapse id that was fresh when it was read: of a lane, while it is under way.
+  private var fresh = NewestStates(capacity: Self.leastStates)
   /// Spreads what a retry topic gives back.
   private var pacing: RetryPacing?
   /// A record that was read before it was due, and when it will be (monotonic milliseconds): a retry, or the head of a
@@ -185,6 +187,7 @@ public struct PartitionState: Sendable {
       if wentBackFrom == nil { wentBackFrom = ledger?.knownEnd }
       // Places in another log say nothing.
       if !states.isEmpty { states = NewestStates(capacity: states.capacity) }
+      if !fresh.isEmpty { fresh = NewestStates(capacity: fresh.capacity) }
     }
     return ledger!.received(offset)
   }
@@ -210,6 +213,19 @@ public struct PartitionState: Sendable {
     states.begin(state.identity, at: state.position, in: slot)
   }
 
+  /// The same of one with a collapse id that is no key yet.
+  mutating func beginFresh(_ state: StateFacts, in slot: UInt32) {
+    if state.position >= fresh.find(state.identity)?.position ?? -1 {
+      fresh.begin(state.identity, at: state.position, in: slot)
+    }
+  }
+
+  /// True if a newer push with a key, or a collapse id, was taken.
+  func isSuperseded(_ state: StateFacts) -> Bool {
+    if states.find(state.identity)?.position ?? -1 > state.position { return true }
+    return state.isOfPile && fresh.find(state.identity)?.position ?? -1 > state.position
+  }
+
   /// A push of the identity was at this place, before this assignment. While ids are missing it may have been a repeat of
   /// an older one, for which no newer push may end unsent.
   mutating func noteState(_ identity: UInt64, at position: Int64) {
@@ -221,7 +237,13 @@ public struct PartitionState: Sendable {
   mutating func moveState(_ identity: UInt64, to slot: UInt32) { states.move(identity, to: slot) }
 
   /// A push is not under way any more.
-  mutating func endState(_ identity: UInt64, in slot: UInt32) { states.end(identity, in: slot) }
+  mutating func endState(_ state: StateFacts, in slot: UInt32) {
+    if state.isFresh {
+      fresh.end(state.identity, in: slot)
+    } else {
+      states.end(state.identity, in: slot)
+    }
+  }
 
   // MARK: Deduplication
 

@@ -134,12 +134,12 @@ struct Partitions: Sendable {
     guard !push.state.isFinal, let index = place(of: push.origin), !all[index].isRetry else {
       return false
     }
-    return (all[index].newest(of: push.state.identity)?.position ?? -1) > push.state.position
+    return all[index].isSuperseded(push.state)
   }
 
   /// A push with a key is not under way any more.
   mutating func endState(of push: borrowing PushState, in slot: UInt32) {
-    if let index = place(of: push.origin) { all[index].endState(push.state.identity, in: slot) }
+    if let index = place(of: push.origin) { all[index].endState(push.state, in: slot) }
   }
 
   /// A record that an earlier assignment completed; a repeat supersedes nothing.

@@ -379,7 +379,7 @@ public struct PushStates: Sendable {
     free.append(slot)
   }
 
-  /// A push that was taken has a key.
+  /// A push that was taken has a key, or a collapse id that may become one.
   mutating func beginKey(_ slot: UInt32) {
     keyed += 1
     countWaiting(slot, 1)
@@ -392,8 +392,13 @@ public struct PushStates: Sendable {
   }
 
   private mutating func countWaiting(_ slot: UInt32, _ change: Int) {
+    guard states[Int(slot)].state.hasIdentity else { return }
     waitingKeyed[Int(states[Int(slot)].life.sendClass.place)] += change
   }
+
+  /// True if a push has a key, or a collapse id that may become one.
+  @inline(__always)
+  func hasState(_ slot: UInt32) -> Bool { keyed > 0 && states[Int(slot)].state.identity != 0 }
 
   /// True if a push has a key.
   @inline(__always)

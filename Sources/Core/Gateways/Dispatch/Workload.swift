@@ -169,7 +169,7 @@ struct Workload: Sendable {
       facts, Origin(partition: Int32(index), epoch: partitions.epoch, offset: offset),
       maxAge: settings.lanes.maxAge(facts.lane),
       kind: settings.gatewayKind(facts.environment, facts.target))
-    if facts.state.hasIdentity { pushes.beginKey(slot) }
+    if facts.state.identity != 0 { pushes.beginKey(slot) }
     if facts.waitedSince != 0 { takeUp(facts.waitedSince, slot) }
     if paces.isInForce, case .lane(let lane) = partitions[index].feed {
       pushes[slot].count(forLane: paces.took(lane))
@@ -236,12 +236,16 @@ struct Workload: Sendable {
   /// True if a push whose record is due is to be routed. One with a key may be superseded here, take the place of an older
   /// one, or go back from a retry topic to its lane.
   private mutating func goesOn(_ slot: UInt32) -> Bool {
-    guard pushes.hasKey(slot), let index = partitions.place(of: pushes[slot].origin) else {
+    guard pushes.hasState(slot), let index = partitions.place(of: pushes[slot].origin) else {
       return true
     }
-    if partitions[index].isRetry { return !returnsToLane(slot) }
+    if partitions[index].isRetry { return !pushes.hasKey(slot) || !returnsToLane(slot) }
     pushes[slot].settlePosition()
     let state = pushes[slot].state
+    if state.isFresh {
+      partitions[index].beginFresh(state, in: slot)
+      return true
+    }
     let newest = partitions[index].newest(of: state.identity)
     guard state.position >= newest?.position ?? -1 else {
       if state.isFinal { return true }
@@ -278,9 +282,14 @@ struct Workload: Sendable {
     return true
   }
 
-  /// True if a newer push with its key was taken, and it is not the last state: it is of no more use.
+  /// True if a newer push with its key was taken, and it is not the last state: it is of no more use. The same of one with
+  /// a collapse id that was fresh when it was read, and has waited since.
   func isSuperseded(_ slot: UInt32) -> Bool {
-    pushes.hasKey(slot) && partitions.isSuperseded(pushes[slot])
+    guard pushes.hasState(slot) else { return false }
+    if pushes[slot].state.isFresh, turn.wall - pushes[slot].created <= settings.pileAge {
+      return false
+    }
+    return partitions.isSuperseded(pushes[slot])
   }
 
   // MARK: What keeps it from going
@@ -629,7 +638,7 @@ struct Workload: Sendable {
 
   /// Frees the slot, and what the push had taken up. If it had its device's turn, the next one's begins.
   private mutating func free(_ slot: UInt32) {
-    if pushes.hasKey(slot) {
+    if pushes.hasState(slot) {
       partitions.endState(of: pushes[slot], in: slot)
       pushes.endKey(slot)
     }

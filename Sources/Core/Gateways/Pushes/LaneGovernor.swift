@@ -24,6 +24,8 @@ public struct LaneGovernor: Sendable {
   static let patience = 4
   /// Streams that the other lanes always have.
   static let lowest = 4
+  /// After so many milliseconds without need there is no limit any more: a lane that reads on in gusts needs it.
+  static let calm: UInt64 = 10_000
   /// The floor is the lowest of six stretches of so many milliseconds.
   static let stretch: UInt64 = 30_000
 
@@ -41,6 +43,8 @@ public struct LaneGovernor: Sendable {
   /// The lowest mean of each of the last stretches.
   private var floors = InlineArray<6, Double>(repeating: .infinity)
   private var newest: UInt64 = 0
+  /// Since when the other lanes need less than half of what they may have; 0 while they need it.
+  private var calmSince: UInt64 = 0
   /// Halvings since latency was well, and the mean and the limit at the first of them.
   private var halvings = 0
   private var meanBefore: Double = 0
@@ -112,7 +116,11 @@ public struct LaneGovernor: Sendable {
   private mutating func grow(_ elapsed: Double, _ open: Int, _ isWanted: Bool) {
     guard limit != .max else { return }
     // Nobody needs it any more: a later crowd begins with all streams, and is judged anew.
-    if !isWanted, Double(open) < exact / 2 { return set(.infinity) }
+    if !isWanted, Double(open) < exact / 2 {
+      if calmSince == 0 { calmSince = lookedAt }
+      if lookedAt >= calmSince + Self.calm { set(.infinity) }
+      return
+    }
     var next = exact
     for _ in 0..<Int(elapsed) { next *= Self.growth }
     next *= 1 + (Self.growth - 1) * (elapsed - elapsed.rounded(.down))
@@ -120,6 +128,7 @@ public struct LaneGovernor: Sendable {
   }
 
   private mutating func set(_ streams: Double) {
+    calmSince = 0
     exact = streams
     limit = streams < 1_000_000 ? Int(streams) : .max
     if limit == .max { exact = .infinity }

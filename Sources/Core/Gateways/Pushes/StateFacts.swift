@@ -18,6 +18,8 @@ public struct StateFacts: Sendable, Equatable {
   public var isFinal = false
   /// Its key is its collapse id, because it is one of a pile: on a retry topic it has none.
   public var isOfPile = false
+  /// The same of one that was fresh when it was read: it is sent, unless it waits until it is one of a pile.
+  public var isFresh = false
 
   public init() {}
 
@@ -41,7 +43,7 @@ public struct StateFacts: Sendable, Equatable {
   }
 
   /// True if it has a key, or had one, that other pushes may have.
-  public var hasIdentity: Bool { identity != 0 }
+  public var hasIdentity: Bool { identity != 0 && !isFresh }
 
   /// Its place as it is moved to a retry topic; nil if it has no key there.
   ///

@@ -77,6 +77,10 @@ import Testing
     #expect(governor.limit == .max)
     look(&governor, &now, latency: 100, open: 100)
     #expect(governor.limit == 50)
+    // A pause between two gusts is no end of the need.
+    look(&governor, &now, latency: 60, open: 10, isWanted: false)
+    #expect(governor.limit == 50)
+    now += LaneGovernor.calm
     look(&governor, &now, latency: 60, open: 10, isWanted: false)
     #expect(governor.limit == .max)
   }
