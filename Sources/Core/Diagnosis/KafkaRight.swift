@@ -105,7 +105,11 @@ public struct KafkaRights: Sendable {
     case .api: return ([], [names.requests, names.devices, names.schedule])
     case .webhooks:
       return ([names.receipts, names.devices, names.invalidTokens], [names.deadLetters])
-    case .scheduler: return ([names.schedule], [names.schedule, names.requests])
+    case .scheduler:
+      return (
+        [names.schedule, names.receipts, names.controls],
+        [names.schedule, names.requests, names.deadLetters]
+      )
     case .canary: return ([names.receipts], [names.requests])
     }
   }

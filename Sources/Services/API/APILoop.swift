@@ -45,7 +45,10 @@ final class APILoop: StreamHandler {
       notifications = NotificationsAPI(api)
       devices = try DevicesAPI(
         api, names,
-        settings.database.map { try QueryWorker($0, context.log, wakeup: wakeup) })
+        settings.database.map {
+          try QueryWorker(
+            $0, schedule: settings.scheduleDatabase ?? $0, context.log, wakeup: wakeup)
+        })
       gorush = GorushAPI(api)
     } catch {
       throw ServiceFailure("cannot start on Kafka: \(error)")

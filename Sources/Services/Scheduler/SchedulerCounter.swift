@@ -14,7 +14,7 @@ enum SchedulerCounter: Int, CounterKey {
   case handedBack
   /// Records that were written again because a later record of no consequence stood behind them.
   case restored
-  /// Records that are none of the schedule.
+  /// Records that could not be read, each a dead letter.
   case unreadable
   /// Transactions that the database refused and that are tried again.
   case databaseRetries
@@ -29,10 +29,16 @@ enum SchedulerCounter: Int, CounterKey {
   /// For how long the oldest request in memory has been due.
   case lateMilliseconds
   case partitionsAssigned
+  /// Devices that campaigns have addressed.
+  case addressed
+  /// Campaigns that are not over.
+  case campaigns
+  case campaignsStopped
 
   var kind: CounterKind {
     switch self {
-    case .databaseFailing, .entries, .loaded, .lateMilliseconds, .partitionsAssigned: .gauge
+    case .databaseFailing, .entries, .loaded, .lateMilliseconds, .partitionsAssigned, .campaigns:
+      .gauge
     default: .total
     }
   }
@@ -52,6 +58,9 @@ enum SchedulerCounter: Int, CounterKey {
     case .loaded: MetricSeries(SchedulerMetrics.loaded)
     case .lateMilliseconds: MetricSeries(SchedulerMetrics.late, isMilliseconds: true)
     case .partitionsAssigned: MetricSeries(SchedulerMetrics.partitions)
+    case .addressed: MetricSeries(SchedulerMetrics.addressed)
+    case .campaigns: MetricSeries(SchedulerMetrics.campaigns)
+    case .campaignsStopped: MetricSeries(SchedulerMetrics.campaignsStopped)
     }
   }
 }
@@ -82,8 +91,8 @@ public enum SchedulerMetrics {
   )
   static let unreadable = Metric(
     "martlet_scheduler_unreadable_total", .counter,
-    event: "a record is not one of the schedule; ignored",
-    "Records of push.schedule that are none of the schedule; they are ignored.")
+    event: "a record of the schedule cannot be read; it becomes a dead letter",
+    "Records of push.schedule that cannot be read; each becomes a dead letter.")
   static let databaseRetries = Metric(
     "martlet_scheduler_database_retries_total", .counter,
     event: "the database does not answer; retrying",
@@ -99,8 +108,18 @@ public enum SchedulerMetrics {
     "martlet_scheduler_partitions_assigned", .gauge,
     "Partitions that the group has given to this process.")
 
+  static let addressed = Metric(
+    "martlet_scheduler_addressed_total", .counter,
+    "Devices that campaigns have addressed: Kafka has the requests to them.")
+  static let campaigns = Metric(
+    "martlet_scheduler_campaigns", .gauge,
+    "Campaigns of this process's partitions that are not over.")
+  static let campaignsStopped = Metric(
+    "martlet_scheduler_campaigns_stopped_total", .counter, event: "a campaign has stopped itself",
+    "Campaigns that stopped themselves, because too many of their pushes were rejected.")
+
   public static let all = [
     requests, lateness, late, entries, loaded, restored, unreadable, databaseRetries,
-    databaseFailing, rebuilds, partitions,
+    databaseFailing, rebuilds, partitions, addressed, campaigns, campaignsStopped,
   ]
 }

@@ -20,6 +20,13 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
   ) public var database: String
 
   @Declared(
+    .path(
+      "devices", use: .database,
+      "The database of device tokens that martlet-feedback keeps: campaigns look their audiences up in it. It is only"
+        + " read. Without it campaigns wait.")
+  ) public var devices: String?
+
+  @Declared(
     .integer(
       "max-loaded", default: 50_000, in: 100...1_000_000,
       "Most requests in memory: those that are due within seconds, and those that Kafka has not acknowledged."
@@ -39,10 +46,17 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
   public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-scheduler")
+    // Requests are due while a copy that died is still believed to be there.
+    kafka.consumerPreferences = [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500")]
     do throws(StoreError) {
       try TokenStore.checkLocation(database)
     } catch {
       throw values.error("database", error.description)
+    }
+    do throws(StoreError) {
+      if let devices { try TokenStore.checkLocation(devices) }
+    } catch {
+      throw values.error("devices", error.description)
     }
   }
 }
