@@ -190,7 +190,7 @@ let package = Package(
       cxxSettings: [.unsafeFlags(["-O2"])] + hardenedCXX,
       linkerSettings: [.linkedLibrary("simdjson")]),
     io("JSON", ["Bytes", "CSimdjson"]),
-    io("Records", ["Bytes", "JSON", "APNS", "Contract", "Telemetry", "CSimdjson"]),
+    io("Records", ["Bytes", "JSON", "APNS", "Contract", "Schedule", "Telemetry", "CSimdjson"]),
     io("Compatibility", ["JSON", "APNS", "Records"]),
     io("HTTPServer", ["Bytes", "EventLoop", "TLS", "HTTP1", "CZlib"]),
     io("HTTPClient", ["CCurl"]),
@@ -218,6 +218,7 @@ let package = Package(
       [
         "Access", "APNS", "Contract", "Diagnosis", "EventLoop", "HTTP1", "Kafka", "JSON", "Records",
         "Signing", "Store", "HTTPServer", "TLS", "Compatibility", "DeviceTokens", "Gateways",
+        "Schedule",
       ]),
     service(
       "Signer",
@@ -297,6 +298,7 @@ let package = Package(
       [
         "APNS", "Contract", "Random", "Bytes", "EventLoop", "Kafka", "JSON", "Records", "Store",
         "Settings", "Telemetry", "ServiceKit", "LabCommand", "HTTPClient", "ConsumerGroup",
+        "Schedule",
       ]),
     labProgram("martlet-lab", ["LabCommand"]),
     labProgram("martlet-chaos", ["ChaosSuite", "ServiceKit"]),
@@ -355,7 +357,8 @@ let package = Package(
     tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "Contract", "TestSupport"]),
     tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
     tests(
-      "IO", "Records", ["Bytes", "JSON", "Records", "APNS", "Contract", "Random", "TestSupport"]),
+      "IO", "Records",
+      ["Bytes", "JSON", "Records", "APNS", "Contract", "Random", "Schedule", "TestSupport"]),
     tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Contract", "Records"]),
     tests("IO", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
     tests(
@@ -379,7 +382,8 @@ let package = Package(
     tests(
       "Services", "API",
       [
-        "Access", "API", "APNS", "Diagnosis", "EmbeddedKafka", "ServiceKit", "Kafka", "JSON",
+        "Access", "API", "APNS", "Diagnosis", "EmbeddedKafka", "Schedule", "ServiceKit", "Kafka",
+        "JSON",
         "Records", "Signing", "Store", "HTTPClient", "TLS", "EventLoop", "Bytes", "Contract",
         "Settings", "Telemetry", "TestSupport", "DeviceTokens",
       ]),
@@ -408,8 +412,8 @@ let package = Package(
     tests(
       "Services", "Scheduler",
       [
-        "APNS", "Ingest", "Scheduler", "ServiceKit", "Telemetry", "Contract", "Kafka", "Records",
-        "EventLoop", "Settings", "TestSupport", "Store", "DeviceTokens", "JSON",
+        "APNS", "Ingest", "Schedule", "Scheduler", "ServiceKit", "Telemetry", "Contract", "Kafka",
+        "Records", "EventLoop", "Settings", "TestSupport", "Store", "DeviceTokens", "JSON",
       ]),
     tests(
       "Services", "WebhookDelivery",

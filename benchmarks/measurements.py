@@ -13,6 +13,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 import latencies
@@ -22,6 +23,7 @@ import peers
 import people
 import planning
 import programs
+import campaigns
 import schedules
 import starts
 from harness import BUILD, TOKEN, Failure, Process, Rig, call, free_port, log
@@ -693,12 +695,23 @@ class PostgresServer:
         self.server.stop()
 
 
+def campaign(options):
+    """Campaigns with SQLite, and with --postgres a server of the run's own."""
+    with contextlib.ExitStack() as stack:
+        server = None
+        if options.postgres:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="martlet-benchmark-"))
+            server = stack.enter_context(PostgresServer(pathlib.Path(folder)))
+        return campaigns.campaign(options, server and server.database(None))
+
+
 ALL = {
     "latency": latencies.latency, "feedback": loads.feedback, "backlog": loads.backlog,
     "memory": loads.memory, "scale": loads.scale, "compare": peers.compare, "start": starts.start,
     "guard": programs.guard, "demo": programs.demo, "plan": planning.plan,
     "api": api, "store": store, "suppression": suppression,
     "import": imports, "schedule": schedules.schedule, "people": people.people,
+    "campaign": campaign,
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "idle": idle,
     "pace": pacing.pace, "governor": pacing.governor, "pile": pacing.pile,

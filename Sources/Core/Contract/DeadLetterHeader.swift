@@ -6,7 +6,7 @@ public enum DeadLetterHeader {
   public static let reason = "martlet-reason"
   /// Which field, and what is wrong with it, in words.
   public static let detail = "martlet-detail"
-  /// The process that gave up: `ingest`, `sender`, `feedback` or `webhooks`.
+  /// The process that gave up: a code of `DeadLetterStage`.
   public static let stage = "martlet-stage"
   /// The number of times that it was sent to APNs.
   public static let attempts = "martlet-attempts"
@@ -79,6 +79,8 @@ public enum DeadLetterReason: String, Sendable, CaseIterable {
   case invalidEnvelope = "invalid_envelope"
   case invalidFeedback = "invalid_feedback"
   case invalidDevice = "invalid_device"
+  /// A record of `push.schedule` that cannot be read.
+  case invalidSchedule = "invalid_schedule"
   case noCredential = "no_credential"
   case retriesExhausted = "retries_exhausted"
   /// A topic of Martlet's does not take it because of its size.
@@ -93,4 +95,5 @@ public enum DeadLetterStage: String, Sendable, CaseIterable {
   case sender
   case feedback
   case webhooks
+  case scheduler
 }

@@ -106,7 +106,11 @@ public struct KafkaRights: Sendable {
       return ([names.controls], [names.requests, names.devices, names.schedule, names.controls])
     case .webhooks:
       return ([names.receipts, names.devices, names.invalidTokens], [names.deadLetters])
-    case .scheduler: return ([names.schedule], [names.schedule, names.requests])
+    case .scheduler:
+      return (
+        [names.schedule, names.receipts, names.controls],
+        [names.schedule, names.requests, names.deadLetters]
+      )
     case .canary: return ([names.receipts], [names.requests])
     }
   }

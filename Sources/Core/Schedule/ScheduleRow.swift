@@ -10,6 +10,10 @@ public struct ScheduleRow: Equatable, Sendable {
   /// When the request was written, or cancelled.
   public var at: Int64
   public var isCancellation: Bool
+  /// True for the record of a campaign: `at` is its revision.
+  public var isCampaign: Bool { due == Self.never }
+  /// The time of what is not released at one.
+  public static let never = Int64.max
   /// `identity(of:)` of the record's value.
   public var identity: Int64
 
@@ -31,8 +35,12 @@ public struct ScheduleRow: Equatable, Sendable {
 public enum ScheduleChange: Equatable, Sendable {
   case request(due: Int64, accepted: Int64, identity: Int64)
   case cancellation(at: Int64, identity: Int64)
+  /// The record of a campaign: of those with the same key, that with the highest revision counts.
+  case campaign(revision: Int64, identity: Int64)
   /// A tombstone: what the key has ends, whatever it is, or only the value with this identity.
   case end(of: Int64?)
+  /// A record that cannot be read.
+  case unreadable
 
   /// For how long a cancellation stays, in milliseconds: a request that was written before it may arrive after it, when
   /// ingest was behind. As long as requests are kept.
@@ -62,6 +70,13 @@ public enum ScheduleChange: Equatable, Sendable {
     case .end(let identity):
       guard let row else { return .ignore }
       return row.identity == identity ?? row.identity ? .remove : .restore
+    case .unreadable: return row == nil ? .ignore : .restore
+    case .campaign(let revision, let identity):
+      if let row, row.isCampaign, row.at >= revision { return .restore }
+      return .store(
+        ScheduleRow(
+          offset: offset, due: ScheduleRow.never, at: revision, isCancellation: false,
+          identity: identity))
     case .cancellation(let at, let identity):
       return .store(
         ScheduleRow(

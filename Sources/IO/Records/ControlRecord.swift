@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
 public import JSON
+public import Schedule
 
 /// The value of a record of `push.controls`.
 public enum ControlRecord {
@@ -11,6 +12,20 @@ public enum ControlRecord {
   public static func isPaused(_ value: UnsafeRawBufferPointer?) -> Bool? {
     guard let value else { return false }
     return (try? JSONDocument(value))?.root["paused"]?.bool
+  }
+
+  /// What the record asks of the campaign that its key names, and when it was written; nil for a value that cannot be
+  /// read, which asks nothing.
+  public static func campaign(
+    _ value: UnsafeRawBufferPointer
+  ) -> (control: CampaignControl, at: Int64)? {
+    guard let root = (try? JSONDocument(value))?.root, let at = root["at"]?.time else { return nil }
+    let by = root["by"]?.string ?? ""
+    let isCancelled = root["cancelled"]?.bool == true
+    return (
+      CampaignControl(
+        isPaused: root["paused"]?.bool == true, cancelledBy: isCancelled ? by : nil), at
+    )
   }
 
   /// A value that cannot be read as a pace.

@@ -58,6 +58,16 @@ enum Database {
     return try statement.next() ? statement.integer(0) : nil
   }
 
+  /// Throws unless `martlet-feedback` has read its topics into the database: without, there is no device.
+  func demandFilled() throws(StoreError) {
+    guard try integer("SELECT complete_at FROM completeness") == nil else { return }
+    throw StoreError(
+      code: 1, attempt: "cannot look up devices",
+      message:
+        "martlet-feedback has not read its topics into this database; name the database that it keeps"
+        + " with --devices")
+  }
+
   /// The first column of the first row, as text.
   func text(_ sql: String) throws(StoreError) -> String? {
     let statement = try prepare(sql)

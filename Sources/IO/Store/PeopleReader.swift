@@ -82,14 +82,7 @@ public final class PeopleReader {
   }
 
   /// Throws unless `martlet-feedback` has read its topics into the database: without, nobody has a device.
-  public func demandFilled() throws(StoreError) {
-    guard try database.integer("SELECT complete_at FROM completeness") == nil else { return }
-    throw StoreError(
-      code: 1, attempt: "cannot look up the devices of users",
-      message:
-        "martlet-feedback has not read its topics into this database; name the database that it keeps"
-        + " with --devices")
-  }
+  public func demandFilled() throws(StoreError) { try database.demandFilled() }
 
   /// The answers, in the order of the questions; the devices of each with the newest registration first.
   public func devices(

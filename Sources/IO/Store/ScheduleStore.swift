@@ -109,7 +109,7 @@ public final class ScheduleStore {
       upsert.bind(3, entry.row.offset)
       upsert.bind(4, entry.row.due)
       upsert.bind(5, entry.row.at)
-      upsert.bind(6, entry.row.isCancellation ? 1 : 0)
+      upsert.bind(6, entry.row.kind)
       upsert.bind(7, entry.value)
       try upsert.run()
     }
@@ -137,6 +137,12 @@ public final class ScheduleStore {
     var entries: [ScheduledEntry] = []
     while try page.next() { entries.append(page.scheduledEntry) }
     return entries
+  }
+
+  /// The campaigns of a partition.
+  public func campaigns(_ partition: Int32) throws(StoreError) -> [ScheduledEntry] {
+    try due(
+      partition, through: ScheduleRow.never, after: ScheduleRow.never - 1, "", limit: .max)
   }
 
   /// The next offset of a partition that is not reflected; nil if nothing of it is.
@@ -170,6 +176,11 @@ public final class ScheduleStore {
       try store.database.integer(
         "SELECT count(*) FROM schedule WHERE cancelled = 0 AND partition IN (\(list))") ?? 0)
   }
+}
+
+extension ScheduleRow {
+  /// The column `cancelled`: 0 for a request, 1 for a cancellation, 2 for a campaign.
+  fileprivate var kind: Int64 { isCancellation ? 1 : isCampaign ? 2 : 0 }
 }
 
 extension Statement {
@@ -227,7 +238,7 @@ private struct ManyScheduled {
       numbers[0].append(entry.row.offset)
       numbers[1].append(entry.row.due)
       numbers[2].append(entry.row.at)
-      numbers[3].append(entry.row.isCancellation ? 1 : 0)
+      numbers[3].append(entry.row.kind)
       values.append(entry.value)
     }
     for (index, column) in numbers.enumerated() {

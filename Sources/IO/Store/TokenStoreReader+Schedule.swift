@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Schedule
 
 extension TokenStoreReader {
   /// Calls `body` for requests that wait for their time, the next one first; `body` returns false to stop.
@@ -18,6 +19,19 @@ extension TokenStoreReader {
     }
   }
 
+  /// The records of the campaigns.
+  public func campaigns() throws(StoreError) -> [ScheduledEntry] {
+    let statement = try database.prepare(
+      """
+      SELECT \(ScheduleStore.columns) FROM schedule
+      WHERE partition IN (SELECT partition FROM schedule_positions) AND due = ?1 AND cancelled = 2
+      """)
+    statement.bind(1, ScheduleRow.never)
+    var entries: [ScheduledEntry] = []
+    while try statement.next() { entries.append(statement.scheduledEntry) }
+    return entries
+  }
+
   /// The requests that wait for their time.
   public func scheduledCount() throws(StoreError) -> Int {
     Int(try database.integer("SELECT count(*) FROM schedule WHERE cancelled = 0") ?? 0)
@@ -25,11 +39,34 @@ extension TokenStoreReader {
 
   /// What the schedule has of a key: a request that waits, or its cancellation; nil for nothing.
   public func scheduled(key: String) throws(StoreError) -> ScheduledEntry? {
-    let statement = try database.prepare(
-      "SELECT \(ScheduleStore.columns) FROM schedule WHERE key = ?1 ORDER BY record_offset DESC")
-    statement.bind(1, key)
-    guard try statement.next() else { return nil }
-    defer { statement.reset() }
-    return statement.scheduledEntry
+    try ScheduleQueries(database).scheduled(key: key)
+  }
+}
+
+/// Questions to the schedule's database beside its writer, for the HTTP API. Owned by one thread.
+public final class ScheduleQueries {
+  private let select: Statement
+
+  /// Opens a database that exists: a file's path, or a `postgresql://` URL.
+  public convenience init(_ location: String) throws(StoreError) {
+    try self.init(Database(location, isReadOnly: true, busyTimeout: 2_000))
+  }
+
+  init(_ database: Database) throws(StoreError) {
+    // The table's key begins with the partition.
+    select = try database.prepare(
+      """
+      SELECT \(ScheduleStore.columns) FROM schedule
+      WHERE partition IN (SELECT partition FROM schedule_positions) AND key = ?1
+      ORDER BY record_offset DESC
+      """)
+  }
+
+  /// What the schedule has of a key: a request that waits, or its cancellation; nil for nothing.
+  public func scheduled(key: String) throws(StoreError) -> ScheduledEntry? {
+    select.bind(1, key)
+    guard try select.next() else { return nil }
+    defer { select.reset() }
+    return select.scheduledEntry
   }
 }

@@ -144,7 +144,8 @@ struct Scenario: Sendable {
     kills, [scaling], [newestState], backlogs, kafkaFaults, [namedMembers], refusedProduces,
     rightsFaults,
     gatewayFaults, gatewayOutages, refusals, [foreignAnswers],
-    [poison], hostile, feedbackHosts, databaseFaults, [clockSteps], signerFaults, [schedule],
+    [poison], hostile, feedbackHosts, databaseFaults, [clockSteps], signerFaults,
+    [schedule, campaign],
     realCluster, [everything],
   ].flatMap(\.self)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import EventLoop
+import JSON
 import LabCommand
 import Random
 
@@ -9,8 +10,8 @@ extension Scenario {
   static let schedule = Scenario(
     name: "schedule",
     summary:
-      "SIGKILL of the scheduler, in every second case with the loss of its disk, of ingest and of a sender in turn, while"
-      + " scheduled requests are due and cancelled; with the shim the scheduler's clock is ahead by ten minutes for a"
+      "SIGKILL of the scheduler, in every second case with the loss of its disk, of ingest and of a sender in turn,"
+      + " and of the broker (down for 1 to 4 s), while scheduled requests are due and cancelled; with the shim the scheduler's clock is ahead by ten minutes for a"
       + " while",
     hasScheduler: true, takesShim: true,
     bound: DuplicateBound(
@@ -25,11 +26,12 @@ extension Scenario {
       try load.produce(100)
       rig.compareOffsets()
       let mark = rig.mark()
-      switch turn % 4 {
+      switch turn % 5 {
       case 0, 2:
         try rig.kill("scheduler")
-        if turn % 4 == 2 { removeDatabase(rig) }
+        if turn % 5 == 2 { removeDatabase(rig) }
       case 1: try rig.kill("ingest")
+      case 4 where rig.options.kafka == nil: try stopBroker(rig)
       default: try rig.kill(rig.random.pick(rig.senders))
       }
       if turn % 4 == 0, rig.place.shimControl != nil {
@@ -56,8 +58,15 @@ extension Scenario {
     if !isDone { rig.problem("\(load.missing(times)) scheduled requests were not sent") }
   }
 
+  private static func stopBroker(_ rig: ChaosRig) throws {
+    rig.countFault("broker down")
+    try rig.broker("PUT", "/brokers", ["up": false])
+    try rig.pump(between: 1_000, and: 4_000)
+    try rig.broker("PUT", "/brokers", ["up": true])
+  }
+
   /// The disk of the scheduler is a new one.
-  private static func removeDatabase(_ rig: ChaosRig) {
+  static func removeDatabase(_ rig: ChaosRig) {
     rig.countFault("the scheduler's disk is empty")
     for suffix in ["", "-wal", "-shm"] {
       try? File.remove(rig.pipeline.scheduleDatabase + suffix)

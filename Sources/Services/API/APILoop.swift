@@ -46,7 +46,10 @@ final class APILoop: StreamHandler {
       notifications = NotificationsAPI(api)
       devices = try DevicesAPI(
         api, names,
-        settings.database.map { try QueryWorker($0, context.log, wakeup: wakeup) })
+        settings.database.map {
+          try QueryWorker(
+            $0, schedule: settings.scheduleDatabase ?? $0, context.log, wakeup: wakeup)
+        })
       paces = try PacesAPI(api, names, cluster, wakeup: wakeup)
       gorush = GorushAPI(api)
     } catch {

@@ -39,6 +39,13 @@ public struct APISettings: DeclaredSettings, Sendable {
         + " postgresql:// URL. It is only read. Without it they are answered with 503.")
   ) public var database: String?
 
+  @Declared(
+    .path(
+      "schedule-database", use: .database,
+      "The database of martlet-scheduler, where it is another one than --database: GET /v1/notifications/{id} says what it"
+        + " has of requests that wait for their time. It is only read.")
+  ) public var scheduleDatabase: String?
+
   @Declared(.path("tls-certificate", placeholder: "FILE", "Certificate chain for HTTPS (PEM)."))
   public var certificate: String?
 
@@ -132,10 +139,15 @@ public struct APISettings: DeclaredSettings, Sendable {
     kafka = try KafkaConfiguration(values, clientID: "martlet-api")
     pushTypes = try PushTypes(values)
     lanes = try Lanes(values)
-    do throws(StoreError) {
-      if let database { try TokenStore.checkLocation(database) }
-    } catch {
-      throw values.error("database", error.description)
+    for (name, location) in [("database", database), ("schedule-database", scheduleDatabase)] {
+      do throws(StoreError) {
+        if let location { try TokenStore.checkLocation(location) }
+      } catch {
+        throw values.error(name, error.description)
+      }
+    }
+    guard scheduleDatabase == nil || database != nil else {
+      throw SettingErrors("schedule-database", "needs --database")
     }
   }
 }

@@ -30,6 +30,30 @@ enum DeviceArguments {
     return text
   }
 
+  /// A request or one notification whose outcomes are asked for.
+  struct Notification {
+    let id: String
+    /// nil: of all apps.
+    let app: String?
+
+    /// The most apps of a key that are asked about one after the other.
+    private static let mostApps = 100
+
+    /// The keys that the schedule may have it under, as far as the apps are known by name.
+    ///
+    /// - Parameter readable: the apps that may be read.
+    func scheduled(readable: Set<String>) -> [ScheduleKey] {
+      let named = readable.filter { $0 != "*" }.sorted().prefix(Self.mostApps)
+      return (app.map { [$0] } ?? Array(named)).flatMap { app in
+        Environment.allCases.map { ScheduleKey(app: app, environment: $0, id: id) }
+      }
+    }
+  }
+
+  static func notification(_ id: String, app: String?) throws(Failure) -> Notification {
+    Notification(id: try Self.id(id), app: app == nil ? nil : try Self.app(app))
+  }
+
   /// A user of registrations.
   struct User: Sendable {
     let name: String

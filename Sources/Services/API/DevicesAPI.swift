@@ -87,7 +87,10 @@ final class DevicesAPI: APIPart {
         id, app: exchange.argument("app"), environment: exchange.argument("environment"))
       guard key.maySend(for: request.app) else { throw .init(.forbidden(app: request.app)) }
       return .cancel(request)
-    case (.notification(let id), _): return .ask(.outcomes(id: try DeviceArguments.id(id), key))
+    case (.notification(let id), _):
+      let notification = try DeviceArguments.notification(id, app: exchange.argument("app"))
+      if let app = notification.app { try demandRead(app, key) }
+      return .ask(.outcomes(notification, key))
     case (.invalidTokens, _), (.notifications, _), (.gorush, _), (.paces, _), (.pace, _):
       let page = try DeviceArguments.page { exchange.argument($0) }
       try demandRead(page.app, key)
@@ -153,7 +156,9 @@ final class DevicesAPI: APIPart {
     switch question {
     case .device(let identity): try demandRead(identity.app, key)
     case .invalidTokens(let page): try demandRead(page.app, key)
-    case .outcomes(let id, _): return .outcomes(id: id, key)
+    case .outcomes(let notification, _):
+      if let app = notification.app { try demandRead(app, key) }
+      return .outcomes(notification, key)
     case .user(let user, _): return .user(user, key)
     case .forget(let user, _): return .forget(user, key)
     }

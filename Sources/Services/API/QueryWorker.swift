@@ -3,6 +3,7 @@ import Access
 import Bytes
 import EventLoop
 import HTTPServer
+import Records
 import ServiceKit
 import Store
 
@@ -11,8 +12,9 @@ final class QueryWorker {
   enum Question: Sendable {
     case device(DeviceIdentity)
     case invalidTokens(InvalidTokenPage)
-    /// The outcomes of a request or a notification, as far as the key may read them.
-    case outcomes(id: String, APIKey)
+    /// The outcomes of a request or a notification, as far as the key may read them; where there is none, what the
+    /// schedule has of the request.
+    case outcomes(DeviceArguments.Notification, APIKey)
     /// What is known of a user's devices, as far as the key may read them.
     case user(DeviceArguments.User, APIKey)
     /// The devices of a user that the key may send to; they are to be forgotten.
@@ -44,14 +46,18 @@ final class QueryWorker {
   private let answers: Mailbox<Answer>
   private var waiting = 0
 
-  /// - Parameter wakeup: of the loop that takes the answers.
-  init(_ location: String, _ log: Logger, wakeup: Wakeup) throws(SystemError) {
+  /// - Parameters:
+  ///   - schedule: the database of the schedule.
+  ///   - wakeup: of the loop that takes the answers.
+  init(
+    _ location: String, schedule: String, _ log: Logger, wakeup: Wakeup
+  ) throws(SystemError) {
     answers = Mailbox(wakeup: wakeup)
     let (messages, answers) = (messages, answers)
     let poller = try Poller(capacity: 1)
     try poller.add(messages.wakeup.fd, token: 0, .readable)
     let thread = try LoopThread(name: "queries") {
-      Session(location, log).run(poller, messages, answers)
+      Session(location, schedule, log).run(poller, messages, answers)
     }
     thread.detach()
   }
@@ -74,12 +80,15 @@ final class QueryWorker {
   /// The state that the thread owns.
   private final class Session {
     private let location: String
+    private let scheduleLocation: String
     private let log: Logger
     private var queries: TokenQueries?
+    private var schedule: ScheduleQueries?
     private var hasFailed = false
 
-    init(_ location: String, _ log: Logger) {
+    init(_ location: String, _ schedule: String, _ log: Logger) {
       self.location = location
+      scheduleLocation = schedule
       self.log = log
     }
 
@@ -103,7 +112,7 @@ final class QueryWorker {
         return content
       } catch {
         // It is opened again for the next question.
-        queries = nil
+        (queries, schedule) = (nil, nil)
         if !hasFailed { log.error("the database does not answer", ["error": "\(error)"]) }
         hasFailed = true
         return nil
@@ -119,16 +128,38 @@ final class QueryWorker {
         return .response(DeviceAnswers.device(identity, try queries.state(identity)))
       case .invalidTokens(let page):
         return .response(DeviceAnswers.tokens(try queries.invalidTokens(page), page))
-      case .outcomes(let id, let key):
+      case .outcomes(let notification, let key):
         let found = try queries.outcomes(
-          of: id, apps: Self.some(key.readable), limit: OutcomeAnswers.limit + 1)
+          of: notification.id, apps: notification.app.map { [$0] } ?? Self.some(key.readable),
+          limit: OutcomeAnswers.limit + 1)
         guard found.isEmpty else { return .response(OutcomeAnswers.outcomes(found)) }
-        return .response(OutcomeAnswers.none(try queries.receiptKeeping()))
+        let keys = notification.scheduled(readable: key.readable)
+        let waiting = try scheduled(keys)
+        guard waiting.isEmpty else { return .response(OutcomeAnswers.scheduled(waiting)) }
+        return .response(
+          OutcomeAnswers.none(try queries.receiptKeeping(), isScheduleKnown: !keys.isEmpty))
       case .user(let user, let key):
         return .response(DeviceAnswers.devices(try devices(of: user, key.readable, queries)))
       case .forget(let user, let key):
         return .devices(try devices(of: user, key.apps, queries).map(\.device))
       }
+    }
+
+    /// What the schedule has of these keys.
+    private func scheduled(_ keys: [ScheduleKey]) throws(StoreError) -> [ScheduledEntry] {
+      guard !keys.isEmpty else { return [] }
+      let queries: ScheduleQueries
+      if let open = schedule {
+        queries = open
+      } else {
+        queries = try ScheduleQueries(scheduleLocation)
+      }
+      schedule = queries
+      var entries: [ScheduledEntry] = []
+      for key in keys {
+        if let entry = try queries.scheduled(key: key.description) { entries.append(entry) }
+      }
+      return entries
     }
 
     /// The devices of a user that belong to one of the apps, with one more than `DeviceAnswers.userLimit` if there are

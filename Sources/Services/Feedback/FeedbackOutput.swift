@@ -59,7 +59,7 @@ struct FeedbackOutput {
       records.append(
         OutgoingRecord(
           topic: deadLetters, key: refused.key, value: refused.value,
-          headers: refused.letter(from: job.partition, job.offset, at: now).kafkaHeaders,
+          headers: refused.headers(by: .feedback, from: job.partition, job.offset, at: now),
           kind: .deadLetter))
     }
     for (topic, handle) in pusherTopics { tell(topic, handle, jobs, &records) }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Compatibility
 import Contract
 public import Diagnosis
 import EventLoop
-import Glibc
 import Kafka
 public import ServiceKit
 public import Settings
@@ -54,36 +52,15 @@ public enum FeedbackService: Service {
     }
   }
 
-  /// An older version made the file with the process's umask; an administrator may want it so.
-  private static func warn(about database: String, _ log: Logger) {
-    guard !TokenStore.isOnServer(database),
-      let problem = (try? File.exposure(of: database)) ?? nil
-    else { return }
-    log.warning("the database of device tokens is open to others", ["problem": problem])
-  }
-
-  /// Waits for a database that is locked; nil when a stop was requested meanwhile.
   private static func openStore(
     _ settings: FeedbackSettings, _ context: ServiceContext
   ) throws(ServiceFailure) -> TokenStore? {
-    var isReported = false
-    while !context.signals.isStopping {
-      do throws(StoreError) {
-        let store = try TokenStore(settings.database, now: WallClock.milliseconds())
-        warn(about: settings.database, context.log)
-        return store
-      } catch {
-        // A wrong path does not heal by itself; a lock or a full disk may.
-        guard error.isTemporary, TokenStore.mayAppear(settings.database) else {
-          throw ServiceFailure("\(error)")
-        }
-        if !isReported {
-          context.log.warning("cannot open the database; retrying", ["error": "\(error)"])
-        }
-        isReported = true
-        usleep(500_000)
-      }
+    let location = settings.database
+    return try context.openDatabase(
+      file: TokenStore.isOnServer(location) ? nil : location,
+      mayPass: { $0.isTemporary && TokenStore.mayAppear(location) }
+    ) { () throws(StoreError) in
+      try TokenStore(location, now: WallClock.milliseconds())
     }
-    return nil
   }
 }

@@ -6,6 +6,7 @@ import EventLoop
 import JSON
 import Kafka
 import Records
+import ServiceKit
 import Store
 
 /// What is to be done with one consumed record; a copy, so that Kafka's memory is free while it waits.
@@ -14,7 +15,7 @@ struct Job {
     case feedback(FeedbackRecord)
     case device(DeviceRecord)
     /// A record that says nothing usable.
-    case deadLetter(RefusedRecord)
+    case deadLetter(UnreadableRecord)
     /// A tombstone of `devices`: the device is forgotten. nil: one whose key is none of ours.
     case forgotten(DeviceKey?)
     /// A record of `receipts`: its lines, and how many of them cannot be used.
@@ -26,31 +27,6 @@ struct Job {
   /// The record's timestamp as it was written.
   var writtenAt: Int64 = -1
   let content: Content
-}
-
-/// A record that ends here, as it came, and why.
-struct RefusedRecord {
-  let reason: DeadLetterReason
-  let detail: String
-  let key: [UInt8]?
-  let value: [UInt8]?
-  private let cut: DeadLetterCut
-
-  init(reason: DeadLetterReason, detail: String, key: [UInt8]?, value: [UInt8]?) {
-    self.reason = reason
-    self.detail = detail
-    cut = DeadLetterCut(key: key?.count ?? 0, value: value?.count ?? 0)
-    self.key = key.map { [cut] in Array($0.prefix(cut.key)) }
-    self.value = value.map { [cut] in Array($0.prefix(cut.value)) }
-  }
-
-  func letter(from partition: TopicPartition, _ offset: Int64, at now: Int64) -> DeadLetter {
-    let origin = DeadLetterOrigin(
-      topic: partition.topic, partition: partition.partition, offset: offset)
-    var letter = DeadLetter(reason, detail, by: .feedback, from: origin, at: now)
-    letter.note(cut)
-    return letter
-  }
 }
 
 /// Makes jobs of records.
@@ -82,7 +58,7 @@ struct JobReader {
 
   /// The end of a record that crashed the process twice.
   func job(ofDeadly record: KafkaRecord, _ topic: String) -> Job {
-    let refused = RefusedRecord(
+    let refused = UnreadableRecord(
       reason: topic == devicesTopic ? .invalidDevice : .invalidFeedback,
       detail: DeadLetter.crashed, key: copy(record.key), value: copy(record.value))
     return Job(
@@ -106,7 +82,7 @@ struct JobReader {
       return isDevice ? try device(key, value, received) : try feedback(key, value, received)
     } catch {
       return .deadLetter(
-        RefusedRecord(
+        UnreadableRecord(
           reason: isDevice ? .invalidDevice : .invalidFeedback, detail: "\(error)",
           key: copy(key), value: copy(value)))
     }

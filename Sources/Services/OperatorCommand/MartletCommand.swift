@@ -20,6 +20,8 @@ public enum MartletCommand {
       TokensImportCommand.self, TokensReviveCommand.self,
       TokensWavesCommand.self, TokensReleaseCommand.self, TokensRejectCommand.self,
       ScheduleListCommand.self, ScheduleShowCommand.self, ScheduleCancelCommand.self,
+      CampaignStartCommand.self, CampaignListCommand.self, CampaignShowCommand.self,
+      CampaignPauseCommand.self, CampaignResumeCommand.self, CampaignCancelCommand.self,
       DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
       PlanCommand.self,
       CompletionCommand.self,

@@ -52,6 +52,10 @@ struct ReplayPlanner {
       [names.feedback, names.devices].contains(letter.originTopic)
         ? .send(topic: letter.originTopic, key: letter.key, value: letter.value ?? [])
         : .skip(.unknownStage)
+    case DeadLetterStage.scheduler.rawValue:
+      letter.originTopic == names.schedule
+        ? .send(topic: names.schedule, key: letter.key, value: letter.value ?? [])
+        : .skip(.unknownStage)
     case DeadLetterStage.webhooks.rawValue: .skip(.webhook)
     default: .skip(.unknownStage)
     }

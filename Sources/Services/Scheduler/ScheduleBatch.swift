@@ -4,6 +4,7 @@ import Contract
 import Kafka
 import Records
 import Schedule
+import ServiceKit
 import Store
 
 /// One record of the schedule as it was read; a copy, so that Kafka's memory is free while it waits for the database.
@@ -16,6 +17,8 @@ struct ScheduleJob {
   let value: String
   /// Whether ingest has handed the request back.
   var isHandedBack = false
+  /// Of a record that cannot be read: its dead letter.
+  var refused: UnreadableRecord?
 }
 
 /// The records that were taken and are not in the database yet.
@@ -26,8 +29,6 @@ struct ScheduleBatch {
   var positions: [Int32: Int64] = [:]
   /// Partitions that were read to their ends, there.
   var ends: [(source: Source, offset: Int64)] = []
-  /// Records that are none of the schedule.
-  var unreadable: [(source: Source, offset: Int64)] = []
   var isEmpty: Bool { positions.isEmpty }
 
   /// Whether the database has anything to take, given the positions that it has.
@@ -54,24 +55,34 @@ extension ScheduleJob {
   init(
     _ record: KafkaRecord, _ source: Source, now: Int64, isCaughtUp: Bool
   ) throws(RecordError) {
-    guard let key = String(validating: record.key, as: UTF8.self), ScheduleKey(key) != nil else {
-      throw RecordError(
-        record: "schedule", field: "key", problem: "is not <app>:<environment>:<id>")
-    }
-    self.key = key
     self.source = source
     offset = record.offset
     guard record.value.baseAddress != nil else {
+      // Of any key: the end of a record that could not be read.
+      key = String(decoding: record.key, as: UTF8.self)
       value = ""
       let header = record.header(named: ScheduleRecord.endsHeader)
       change = .end(of: header.flatMap { Int64(String(decoding: $0, as: UTF8.self)) })
       return
     }
+    guard let key = String(validating: record.key, as: UTF8.self),
+      ScheduleKey(key) != nil || CampaignRecord.name(ofKey: key) != nil
+    else {
+      throw RecordError(
+        record: "schedule", field: "key",
+        problem: "is neither <app>:<environment>:<id> nor campaign:<name>")
+    }
+    self.key = key
     guard let text = String(validating: record.value, as: UTF8.self) else {
       throw RecordError(record: "schedule", field: nil, problem: "is not UTF-8")
     }
     value = text
     let identity = ScheduleRow.identity(of: record.value)
+    if CampaignRecord.name(ofKey: key) != nil {
+      change = .campaign(
+        revision: try CampaignRecord.revision(record.value, key: key), identity: identity)
+      return
+    }
     switch try ScheduleRecord(record.value) {
     case .cancellation(let cancellation):
       change = .cancellation(at: min(cancellation.at, now), identity: identity)
@@ -88,12 +99,46 @@ extension ScheduleJob {
   }
 }
 
+extension ScheduleJob {
+  /// A record that cannot be read, and why.
+  init(unreadable record: KafkaRecord, _ source: Source, _ detail: String) {
+    self.source = source
+    offset = record.offset
+    key = String(decoding: record.key, as: UTF8.self)
+    value = ""
+    change = .unreadable
+    refused = UnreadableRecord(
+      reason: .invalidSchedule, detail: detail, key: Array(record.key), value: Array(record.value))
+  }
+}
+
+/// A record of no consequence, behind which compaction would drop what counts for its key: that is written again, and the
+/// record is completed when Kafka has it.
+struct ScheduleRepair {
+  let key: String
+  let source: Source
+  let offset: Int64
+  /// The key of a record that cannot be read, and the headers of the tombstone that ends it where nothing counts.
+  var unreadable: (key: [UInt8], ends: [KafkaHeader])?
+
+  init(_ job: ScheduleJob) {
+    (key, source, offset) = (job.key, job.source, job.offset)
+    guard let refused = job.refused else { return }
+    let identity = ScheduleRow.identity(of: refused.value ?? [])
+    unreadable = (
+      refused.key ?? [], [KafkaHeader(ScheduleRecord.endsHeader, "\(identity)")]
+    )
+  }
+}
+
 /// The consequences of one partition's records, in their order.
 struct ScheduleOutcome {
   /// The last state of each key that has changed; nil for nothing.
   var changed: [String: ScheduledEntry?] = [:]
   /// What is to be written again, by the records that make it necessary.
-  var restored: [(entry: ScheduledEntry, job: ScheduleJob)] = []
+  var restored: [ScheduleRepair] = []
+  /// Records that cannot be read.
+  var refused: [ScheduleJob] = []
   var scheduled = 0
   var cancelled = 0
   var handedBack = 0
@@ -102,16 +147,21 @@ struct ScheduleOutcome {
   init(_ jobs: [ScheduleJob], over rows: [String: ScheduledEntry]) {
     for job in jobs {
       let current = changed[job.key] ?? rows[job.key]
-      switch job.change.verdict(at: job.offset, over: current?.row) {
+      let verdict = job.change.verdict(at: job.offset, over: current?.row)
+      guard job.refused == nil else {
+        refused.append(job)
+        continue
+      }
+      switch verdict {
       case .ignore: break
       case .store(let row):
         changed[job.key] = .some(ScheduledEntry(key: job.key, row: row, value: job.value))
-        if !row.isCancellation { scheduled += 1 }
+        if !row.isCancellation, !row.isCampaign { scheduled += 1 }
         if job.isHandedBack { handedBack += 1 }
         if row.isCancellation, current?.row.isCancellation == false { cancelled += 1 }
       case .remove: changed.updateValue(nil, forKey: job.key)
       case .restore:
-        if let current { restored.append((current, job)) }
+        restored.append(ScheduleRepair(job))
         if case .request = job.change { cancelled += 1 }
       }
     }

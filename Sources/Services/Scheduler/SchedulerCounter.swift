@@ -14,7 +14,7 @@ enum SchedulerCounter: Int, CounterKey {
   case handedBack
   /// Records that were written again because a later record of no consequence stood behind them.
   case restored
-  /// Records that are none of the schedule.
+  /// Records that could not be read, each a dead letter.
   case unreadable
   /// Transactions that the database refused and that are tried again.
   case databaseRetries
@@ -41,11 +41,16 @@ enum SchedulerCounter: Int, CounterKey {
   case peopleFailing
   /// Update tokens that got the last state of their activity after it was sent.
   case lateTokens
+  /// Devices that campaigns have addressed.
+  case campaignDevices
+  /// Campaigns that are not over.
+  case campaigns
+  case campaignsStopped
 
   var kind: CounterKind {
     switch self {
     case .databaseFailing, .entries, .loaded, .lateMilliseconds, .partitionsAssigned,
-      .peopleWaiting, .peopleFailing:
+      .peopleWaiting, .peopleFailing, .campaigns:
       .gauge
     default: .total
     }
@@ -72,6 +77,9 @@ enum SchedulerCounter: Int, CounterKey {
     case .peopleWaiting: MetricSeries(SchedulerMetrics.peopleWaiting)
     case .peopleFailing: MetricSeries(SchedulerMetrics.peopleFailing)
     case .lateTokens: MetricSeries(SchedulerMetrics.lateTokens)
+    case .campaignDevices: MetricSeries(SchedulerMetrics.campaignDevices)
+    case .campaigns: MetricSeries(SchedulerMetrics.campaigns)
+    case .campaignsStopped: MetricSeries(SchedulerMetrics.campaignsStopped)
     }
   }
 }
@@ -102,8 +110,8 @@ public enum SchedulerMetrics {
   )
   static let unreadable = Metric(
     "martlet_scheduler_unreadable_total", .counter,
-    event: "a record is not one of the schedule; ignored",
-    "Records of push.schedule that are none of the schedule; they are ignored.")
+    event: "a record of the schedule cannot be read; it becomes a dead letter",
+    "Records of push.schedule that cannot be read; each becomes a dead letter.")
   static let databaseRetries = Metric(
     "martlet_scheduler_database_retries_total", .counter,
     event: "the database does not answer; retrying",
@@ -138,9 +146,19 @@ public enum SchedulerMetrics {
     "Update tokens of activities that were registered after the last state was sent, and got it then."
   )
 
+  static let campaignDevices = Metric(
+    "martlet_scheduler_campaign_devices_total", .counter,
+    "Devices that campaigns have addressed: Kafka has the requests to them.")
+  static let campaigns = Metric(
+    "martlet_scheduler_campaigns", .gauge,
+    "Campaigns of this process's partitions that are not over.")
+  static let campaignsStopped = Metric(
+    "martlet_scheduler_campaigns_stopped_total", .counter, event: "a campaign has stopped itself",
+    "Campaigns that stopped themselves, because too many of their pushes were rejected.")
+
   public static let all = [
     requests, lateness, late, entries, loaded, restored, unreadable, databaseRetries,
     databaseFailing, rebuilds, partitions, people, peopleDevices, peopleWaiting, peopleFailing,
-    lateTokens,
+    lateTokens, campaignDevices, campaigns, campaignsStopped,
   ]
 }

@@ -2,7 +2,6 @@
 import Contract
 public import Diagnosis
 import EventLoop
-import Glibc
 import Kafka
 public import ServiceKit
 public import Settings
@@ -47,26 +46,15 @@ public enum SchedulerService: Service {
     }
   }
 
-  /// Waits for a database that is locked; nil when a stop was requested meanwhile.
   private static func openStore(
     _ settings: SchedulerSettings, _ context: ServiceContext
   ) throws(ServiceFailure) -> ScheduleStore? {
-    var isReported = false
-    while !context.signals.isStopping {
-      do throws(StoreError) {
-        return try ScheduleStore(TokenStore(settings.database, now: WallClock.milliseconds()))
-      } catch {
-        // A wrong path does not heal by itself; a lock or a full disk may.
-        guard error.isTemporary, TokenStore.mayAppear(settings.database) else {
-          throw ServiceFailure("\(error)")
-        }
-        if !isReported {
-          context.log.warning("cannot open the database; retrying", ["error": "\(error)"])
-        }
-        isReported = true
-        usleep(500_000)
-      }
+    let location = settings.database
+    return try context.openDatabase(
+      file: TokenStore.isOnServer(location) ? nil : location,
+      mayPass: { $0.isTemporary && TokenStore.mayAppear(location) }
+    ) { () throws(StoreError) in
+      try ScheduleStore(TokenStore(location, now: WallClock.milliseconds()))
     }
-    return nil
   }
 }

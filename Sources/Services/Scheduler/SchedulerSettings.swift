@@ -35,11 +35,12 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
   @Declared(
     .path(
       "devices", use: .database,
-      "The database of device tokens that martlet-feedback keeps, in which the devices of users are looked up: a SQLite"
-        + " file on this machine, or a postgresql:// URL. It is only read. Without this setting it is --database."
+      "The database of device tokens that martlet-feedback keeps, in which the devices of users and the audiences of"
+        + " campaigns are looked up: a SQLite file on this machine, or a postgresql:// URL. It is only read. Without"
+        + " this setting it is --database."
     )
   ) private var devicesDatabase: String?
-  /// Where the devices of users are looked up.
+  /// Where devices of users and audiences are looked up.
   public var devices: String { devicesDatabase ?? database }
 
   @Declared(
@@ -56,6 +57,8 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
   public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-scheduler")
+    // Requests are due while a copy that died is still believed to be there.
+    kafka.consumerPreferences = [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500")]
     do throws(StoreError) {
       try TokenStore.checkLocation(database)
     } catch {

@@ -26,12 +26,15 @@ final class SchedulerWorker {
     /// What an update token gets that came late.
     case late
     case restored(Source, epoch: UInt32, Int64)
+    case deadLetter(ScheduleRepair, epoch: UInt32)
+    case campaign(CampaignDesk.Tag)
   }
 
   /// The topics that are written.
   struct Topics {
     let requests: KafkaTopic
     let schedule: KafkaTopic
+    let deadLetters: KafkaTopic
     let scheduleName: String
   }
 
@@ -54,8 +57,10 @@ final class SchedulerWorker {
   var people: PeopleDesk
   private var records: KafkaBatch
   private var batch = ScheduleBatch()
-  /// Records to be written again, by the records that make it necessary.
-  private var restoring: [(entry: ScheduledEntry, job: ScheduleJob)] = []
+  /// Records to be written again, by the records that make it necessary, and records that cannot be read and have no dead
+  /// letter yet.
+  private var owed: (repairs: [ScheduleRepair], letters: [ScheduleJob]) = ([], [])
+  private let campaigns: CampaignDesk
   /// What this process has of each partition in the database: another number there means another owner.
   private var positions: [Int32: Int64] = [:]
   /// Counts assignments: an answer to a record of an earlier one concerns no slot.
@@ -77,13 +82,16 @@ final class SchedulerWorker {
     producer = try TaggedProducer(kafka, wakeup: wakeup, watch: ProducerWatch(context))
     topics = Topics(
       requests: try producer.topic(names.requests), schedule: try producer.topic(names.schedule),
-      scheduleName: names.schedule)
+      deadLetters: try producer.topic(names.deadLetters), scheduleName: names.schedule)
     watermarks = try WatermarkReader(kafka, context, wakeup: wakeup)
     machine = Machine(
       capacity: settings.maxLoaded, bytes: settings.maxLoadedBytes, page: Self.recordsAtOnce)
     people = PeopleDesk(
       settings.devices, onePerModel: Set(settings.newestPerModel), context, counters)
     records = KafkaBatch(capacity: Self.recordsAtOnce)
+    let (counters, producer) = (counters, producer)
+    campaigns = try CampaignDesk(
+      settings.devices, context, counters, names, cluster, producer, wakeup: wakeup)
     let plan = GroupPlan(
       group: names.group(.scheduler), topics: [names.schedule], instanceID: settings.instanceID,
       rebalancePatience: 3_000, stopPatience: 10_000,
@@ -101,6 +109,7 @@ final class SchedulerWorker {
     }
     producer.close()
     watermarks.close()
+    campaigns.close()
     if let failure = failure ?? member.failure { throw failure }
   }
 
@@ -114,7 +123,12 @@ final class SchedulerWorker {
     followGroup(now)
     if member.hasLeft { return 0 }
     let hasRead = readRecords(now)
-    let hasActed = act(now)
+    var hasActed = act(now)
+    if failure == nil {
+      let wall = WallClock.milliseconds()
+      hasActed = campaigns.turn(now: wall) { machine.isCaughtUp($0) } || hasActed
+      failure = failure ?? campaigns.failure
+    }
     let hasLooked = sendToPeople(now)
     sendToLateTokens(now)
     producer.lookAfter(now: now)
@@ -140,26 +154,31 @@ final class SchedulerWorker {
   private func followGroup(_ now: UInt64) {
     if failure != nil { member.fail() }
     while let task = member.next(
-      now: now, isIdle: machine.isIdle && batch.isEmpty, startsOver: { self.startsOver($0, $1) })
+      now: now, isIdle: machine.isIdle && batch.isEmpty && campaigns.isIdle,
+      startsOver: { self.startsOver($0, $1) })
     {
       switch task {
       case .begun(let partitions):
         counters.set(.partitionsAssigned, partitions.count)
         round += 1
-        restoring = []
+        owed = ([], [])
         _ = people.removeAll()
         machine.begin(partitions.map(\.partition))
+        campaigns.removeAll()
+        beginCampaigns(partitions.map(\.partition))
         nextCount = 0
       case .drain:
         batch = ScheduleBatch()
         for slot in people.removeAll() { machine.postponed(slot) }
         machine.drain()
+        campaigns.drain()
       case .abandon, .unassigned:
         counters.set(.partitionsAssigned, 0)
         producer.abandon()
         batch = ScheduleBatch()
         _ = people.removeAll()
         machine.removeAll()
+        campaigns.removeAll()
       }
     }
   }
@@ -196,6 +215,18 @@ final class SchedulerWorker {
         failure ?? ServiceFailure("the database did not answer while partitions were taken over")
     }
     return false
+  }
+
+  /// Takes over the campaigns that the database has of these partitions.
+  private func beginCampaigns(_ partitions: [Int32]) {
+    do throws(StoreError) {
+      for partition in partitions {
+        for entry in try store.campaigns(partition) { campaigns.stored(entry, partition) }
+      }
+    } catch {
+      // It has answered a moment ago.
+      failure = failure ?? ServiceFailure("\(error)")
+    }
   }
 
   // MARK: The database
@@ -266,11 +297,11 @@ final class SchedulerWorker {
     } catch {
       counters.add(.unreadable)
       context.log.error(
-        "a record is not one of the schedule; ignored",
+        "a record of the schedule cannot be read; it becomes a dead letter",
         [
           "partition": "\(record.partition)", "offset": "\(record.offset)", "problem": "\(error)",
         ])
-      batch.unreadable.append((source, record.offset))
+      batch.take(ScheduleJob(unreadable: record, source, "\(error)"))
     }
   }
 
@@ -318,26 +349,30 @@ final class SchedulerWorker {
     for (partition, outcome) in outcomes {
       for entry in outcome.stored {
         machine.stored(entry.machineEntry(partition), bytes: entry.bytes)
+        if entry.row.isCampaign { campaigns.stored(entry, partition) }
       }
-      for key in outcome.removed { machine.removed(partition, key) }
+      for key in outcome.removed {
+        machine.removed(partition, key)
+        campaigns.removed(key: key)
+      }
       counters.add(.scheduled, outcome.scheduled)
       counters.add(.cancelled, outcome.cancelled)
       if outcome.handedBack > 0 { reportClocks() }
       counters.add(.handedBack, outcome.handedBack)
-      restoring += outcome.restored
+      owed.repairs += outcome.restored
+      owed.letters += outcome.refused
     }
-    let restored = Set(
-      outcomes.values.flatMap { $0.restored.map { Place($0.job.source, $0.job.offset) } })
+    let open = Set(
+      outcomes.values.flatMap { outcome in
+        outcome.restored.map { Place($0.source, $0.offset) }
+          + outcome.refused.map { Place($0.source, $0.offset) }
+      })
     for (partition, position) in batch.positions {
       positions[partition] = max(position, positions[partition] ?? 0)
       machine.read(partition, to: position)
-      for job in batch.jobs[partition] ?? [] where !restored.contains(Place(job.source, job.offset))
-      {
+      for job in batch.jobs[partition] ?? [] where !open.contains(Place(job.source, job.offset)) {
         member.completed(job.source, epoch: member.epoch, job.offset)
       }
-    }
-    for (source, offset) in batch.unreadable {
-      member.completed(source, epoch: member.epoch, offset)
     }
     for end in batch.ends { member.ended(end.source, at: end.offset) }
     batch = ScheduleBatch()
@@ -363,7 +398,7 @@ final class SchedulerWorker {
   /// - Returns: whether there is more to do at once.
   private func act(_ now: UInt64) -> Bool {
     guard failure == nil else { return false }
-    guard restore() else { return false }
+    guard writeDeadLetters(), restore(now) else { return false }
     for _ in 0..<Self.actionsATurn {
       let wall = WallClock.milliseconds()
       guard let action = machine.next(now: wall) else { return false }
@@ -451,20 +486,63 @@ final class SchedulerWorker {
     return false
   }
 
-  /// Writes again what counts and would be dropped by compaction; false when Kafka's client has no room.
-  private func restore() -> Bool {
-    while let (entry, job) = restoring.last {
+  /// Writes again what counts and would be dropped by compaction; false when that has to go on later.
+  ///
+  /// Not before the partition has been read to its end: while it is read anew, the database has what counted long ago.
+  private func restore(_ now: UInt64) -> Bool {
+    for index in owed.repairs.indices.reversed()
+    where machine.isCaughtUp(owed.repairs[index].source.partition) {
+      let repair = owed.repairs[index]
+      var entry: ScheduledEntry?
+      let isFound = withDatabase(now) { () throws(StoreError) in
+        entry = try store.entries(repair.source.partition, [repair.key])[repair.key]
+      }
+      guard isFound, write(repair, entry) else { return false }
+      owed.repairs.remove(at: index)
+    }
+    return true
+  }
+
+  /// - Parameter entry: what counts for the key.
+  /// - Returns: false when Kafka's client has no room.
+  private func write(_ repair: ScheduleRepair, _ entry: ScheduledEntry?) -> Bool {
+    let tag = Tag.restored(repair.source, epoch: member.epoch, repair.offset)
+    do throws(KafkaError) {
+      if let entry, entry.row.offset < repair.offset {
+        let isTaken = try producer.produce(
+          topics.schedule, key: Array(entry.key.utf8), value: Array(entry.value.utf8), as: tag)
+        if isTaken { counters.add(.restored) }
+        return isTaken
+      }
+      if entry == nil, let unreadable = repair.unreadable {
+        return try producer.produce(
+          topics.schedule, key: unreadable.key, value: nil, headers: unreadable.ends, as: tag)
+      }
+    } catch {
+      failure = failure ?? ServiceFailure("\(error)")
+      return false
+    }
+    // Its key has a newer record by now, or none.
+    member.completed(repair.source, epoch: member.epoch, repair.offset)
+    return true
+  }
+
+  /// Writes the dead letters of records that cannot be read; false when Kafka's client has no room.
+  private func writeDeadLetters() -> Bool {
+    while let job = owed.letters.last, let record = job.refused {
+      let place = TopicPartition(topic: topics.scheduleName, partition: job.source.partition)
       do throws(KafkaError) {
         let isTaken = try producer.produce(
-          topics.schedule, key: Array(entry.key.utf8), value: Array(entry.value.utf8),
-          as: .restored(job.source, epoch: member.epoch, job.offset))
+          topics.deadLetters, key: record.key, value: record.value,
+          headers: record.headers(
+            by: .scheduler, from: place, job.offset, at: WallClock.milliseconds()),
+          as: .deadLetter(ScheduleRepair(job), epoch: member.epoch))
         guard isTaken else { return false }
       } catch {
         failure = failure ?? ServiceFailure("\(error)")
         return false
       }
-      restoring.removeLast()
-      counters.add(.restored)
+      owed.letters.removeLast()
     }
     return true
   }
@@ -487,6 +565,9 @@ final class SchedulerWorker {
         _ = release(slot, machine.entry(slot).key, request, json)
       case .restored(let source, let epoch, let offset):
         member.completed(source, epoch: epoch, offset)
+      case .campaign(let tag): campaigns.acknowledged(tag)
+      case .deadLetter(let repair, let epoch):
+        if epoch == member.epoch { owed.repairs.append(repair) }
       case .request, .tombstone, .activity, .late: break
       }
     }

@@ -121,6 +121,8 @@ final class PauseFeed {
 
   private func note(_ key: String, _ value: UnsafeRawBufferPointer?) {
     if let subject = Paces.Subject(key: key) { return note(subject, value) }
+    // The scheduler's.
+    if key.hasPrefix(CampaignRecord.prefix) { return }
     guard let subject = Pauses.Subject(key: key) else {
       return context.log.warning(
         "a control record names nothing that can be paused or have a pace", ["key": key])

@@ -6,6 +6,7 @@ import GatewayModel
 import Gateways
 import JSON
 import Records
+import ServiceKit
 
 @testable import Feedback
 @testable import Sender

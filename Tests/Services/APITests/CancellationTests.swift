@@ -3,6 +3,8 @@ import APNS
 import Contract
 import EventLoop
 import Records
+import Schedule
+import Store
 import TestSupport
 import Testing
 
@@ -37,6 +39,49 @@ import Testing
     #expect(try status("notifications/a?app=a.b", key: "shop") == 403)
     #expect(try status("notifications/a?app=a.b", key: nil) == 401)
     #expect(try status("notifications?app=a.b") == 405)
+  }
+
+  @Test(arguments: [false, true])
+  func `a request that waits is said to be scheduled, and a cancelled one so`(_ isApart: Bool)
+    throws
+  {
+    let folder = TemporaryFolder()
+    let (devices, schedule) = (folder.file("devices.db"), folder.file("schedule.db"))
+    _ = try TokenStore(devices, now: 0)
+    let store = try ScheduleStore(TokenStore(isApart ? schedule : devices, now: 0))
+    func entry(_ key: String, isCancellation: Bool = false) -> ScheduledEntry {
+      ScheduledEntry(
+        key: key,
+        row: ScheduleRow(
+          offset: 1, due: 9_000, at: 5, isCancellation: isCancellation, identity: 0), value: "S1")
+    }
+    try store.put(
+      1,
+      [
+        entry("com.example.shop:sandbox:a", isCancellation: true),
+        entry("com.example.shop:production:b"), entry("com.example.news:production:b"),
+      ])
+    try store.setPosition(1, 2)
+    let fixture = try APIFixture(
+      ["--database", devices] + (isApart ? ["--schedule-database", schedule] : []))
+    func answer(_ path: String, key: String = "shop") throws -> (status: Int, text: String) {
+      let answer = try fixture.send("GET", "notifications/\(path)", key: key)
+      return (answer.status, answer.text.filter { $0 != "\n" })
+    }
+    let cancelled = try answer("a").text
+    #expect(
+      cancelled
+        == #"{"outcomes":[],"has_more":false,"schedule":[{"app":"com.example.shop","environment":"sandbox","state":"cancelled","cancelled_at":5}]}"#
+    )
+    let waiting =
+      #"{"outcomes":[],"has_more":false,"schedule":[{"app":"com.example.shop","environment":"production","state":"scheduled","send_at":9000}]}"#
+    #expect(try answer("b").text == waiting)
+    #expect(try answer("b?app=com.example.shop", key: "all").text == waiting)
+    #expect(try answer("b?app=com.example.news").status == 403)
+    #expect(try answer("c").status == 404)
+    // This key names no app.
+    let unknown = try answer("b", key: "all")
+    #expect(unknown.status == 404 && unknown.text.contains("?app="))
   }
 
   @Test func `a time that is too far ahead is refused at once`() throws {

@@ -8,6 +8,7 @@ import JSON
 import Kafka
 import Random
 import Records
+import ServiceKit
 import Store
 import TestSupport
 import Testing

@@ -310,6 +310,13 @@ enum Letter {
     #expect(planner.plan(entry, now: 5_000) == .skip(.unreadable))
   }
 
+  @Test func `a dead letter of the scheduler goes back to its topic`() {
+    #expect(
+      plan("S1", "scheduler", "invalid_schedule", origin: "push.schedule/0/1")
+        == .send(topic: "push.schedule", key: Array(Letter.token.utf8), value: Array("S1".utf8)))
+    #expect(plan("S1", "scheduler", origin: "push.devices/0/1") == .skip(.unknownStage))
+  }
+
   @Test func `a dead letter of feedback goes back to its topic`() {
     #expect(
       plan("{}", "feedback", "invalid_device", origin: "push.devices/0/1")

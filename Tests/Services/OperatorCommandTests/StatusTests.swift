@@ -186,6 +186,22 @@ import Testing
       ])
   }
 
+  @Test func `requests that wait for their time are counted, and a late one is named`() throws {
+    func status(_ late: String) throws -> PipelineStatus {
+      let page = "martlet_scheduler_entries 1200\nmartlet_scheduler_late_seconds \(late)"
+      return PipelineStatus(
+        [try reading("scheduler", page)], before: [], seconds: 1, wall: 1_000)
+    }
+    #expect(StatusText.lines(try status("0.4")).contains("scheduled    1200"))
+    #expect(StatusText.warnings(try status("60")).isEmpty)
+    #expect(StatusText.lines(try status("90")).contains("scheduled    1200, late by 90 s"))
+    #expect(StatusText.warnings(try status("90")) == ["! a scheduled request is late by 90 s"])
+    let json = try JSONDocument(StatusText.json(try status("1.5"))).root
+    #expect(json["scheduled"]?.int == 1_200 && json["schedule_late_seconds"] == .double(1.5))
+    let without = PipelineStatus([], before: [], seconds: 1, wall: 0)
+    #expect(without.scheduled == nil)
+  }
+
   @Test func `refused files, foreign answers and a webhook that is behind are named`() throws {
     let page = """
       martlet_sender_destinations{state="working"} 1
@@ -235,7 +251,8 @@ import Testing
       #"martlet_canary_success{app="a",environment="p",target="t"}"#,
       #"martlet_canary_last_success_timestamp_seconds{app="a",environment="p",target="t"}"#,
       #"martlet_sender_paused{kind="lane"}"#, "martlet_sender_foreign_answers_total",
-      #"martlet_webhooks_oldest_event_seconds{endpoint="a"}"#,
+      #"martlet_webhooks_oldest_event_seconds{endpoint="a"}"#, "martlet_scheduler_entries",
+      "martlet_scheduler_late_seconds",
     ]
     let now = try reading("sender", names.map { "\($0) \(value)" }.joined(separator: "\n"))
     let before = try reading("sender", names.map { "\($0) 1" }.joined(separator: "\n"))

@@ -2,6 +2,7 @@
 import Contract
 import EventLoop
 import Kafka
+import Records
 import ServiceKit
 import Settings
 import Telemetry
@@ -174,6 +175,35 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(found.map(\.apnsID) == [second])
     #expect(found[0].hops.contains { $0.kind == .requested })
     #expect(!found[0].hops.contains { $0.kind == .parked })
+  }
+
+  @Test func `a request that waits is said to be scheduled, until it leaves the schedule`() throws {
+    let fixture = try pipeline()
+    let producer = try KafkaProducer(fixture.configuration)
+    defer { producer.close() }
+    func schedule(_ id: String, _ value: String?) throws {
+      try fixture.produce(
+        producer, try producer.topic(named: fixture.name("schedule")),
+        key: "com.example.app:production:\(id)", value: value)
+    }
+    let request = "S1\t1900000000000\t1795000000000\t\t\(trace)\n"
+    let json = #"{"id":"later","app":"com.example.app","token":"\#(token)","payload":{}}"#
+    try schedule("later", request + json)
+    let found = try stories(fixture, .id("later"))
+    #expect(found.map(\.apnsID) == [nil])
+    #expect(found[0].hops.map(\.kind) == [.scheduled] && found[0].traceParent == trace)
+    let lines = TraceText.lines(found)
+    #expect(lines[0] == "not yet a notification: scheduled for 2030-03-17T17:46:40.000Z")
+    #expect(TraceText.json(found[0])[0].contains(#""due":1900000000000"#))
+    #expect(
+      try stories(fixture, .token(token)).contains { $0.hops.contains { $0.kind == .scheduled } })
+    try schedule(
+      "later",
+      String(decoding: ScheduleCancellation(at: 1_950_000_000_000, by: "ann").value, as: UTF8.self))
+    #expect(try stories(fixture, .id("later"))[0].due == nil)
+    try schedule("later", nil)
+    let details = try stories(fixture, .id("later"))[0].hops.map(\.detail)
+    #expect(details.contains("cancelled by ann") && details.contains("left the schedule"))
   }
 
   @Test func `a device token finds what was sent to the device`() throws {

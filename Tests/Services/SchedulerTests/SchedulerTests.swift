@@ -4,6 +4,7 @@ import EventLoop
 import Glibc
 import Kafka
 import Records
+import ServiceKit
 import TestSupport
 import Testing
 
@@ -124,7 +125,57 @@ import Testing
     #expect(scheduler.stop() == nil)
   }
 
-  @Test func `records of others are ignored and counted`() throws {
+  @Test func `a record that cannot be read becomes a dead letter, and what its key had stays`()
+    throws
+  {
+    let fixture = try SchedulerFixture(partitions: 1)
+    let topic = fixture.names.schedule
+    let good = "S1\t\(WallClock.milliseconds() + 3_600_000)\t1000000000000\t\t\n{\"id\":\"x\"}"
+    try fixture.produce(topic, key: "a.b:production:x", good)
+    try fixture.produce(topic, key: "a.b:production:x", "S9\t1")
+    try fixture.produce(topic, key: "nonsense", "S1\t1\t1\t\t\n{}")
+    let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
+    #expect(
+      try eventually(withinMilliseconds: 20_000) { try fixture.readAll(topic).count == 5 })
+    let letters = try fixture.readAll(fixture.names.deadLetters)
+    #expect(letters.count == 2 && scheduler.counter("unreadable") == 2)
+    let letter = try #require(letters.first { $0.value == "S9\t1" })
+    let headers = DeadLetter(letter.headers)
+    #expect(letter.key == "a.b:production:x" && headers.reason == "invalid_schedule")
+    #expect(headers.stage == "scheduler" && headers.origin?.description == "\(topic)/0/1")
+    // What compaction would drop stands behind, and what nobody can read is ended.
+    let records = try fixture.readAll(topic)
+    #expect(records.contains { $0.offset > 2 && $0.value == good })
+    #expect(records.contains { $0.key == "nonsense" && $0.value == nil })
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `what was written again long ago is not written again behind its end`() throws {
+    let fixture = try SchedulerFixture(partitions: 1)
+    let topic = fixture.names.schedule
+    let good = "S1\t\(WallClock.milliseconds() + 3_600_000)\t1000000000000\t\t\n{\"id\":\"x\"}"
+    try fixture.produce(topic, key: "a.b:production:x", good)
+    // The end of another value: what counts is written again. Then it ends, more than a batch later.
+    try fixture.produce(
+      topic, key: "a.b:production:x", nil, headers: [KafkaHeader(ScheduleRecord.endsHeader, "7")])
+    let handle = try fixture.producer.topic(named: topic)
+    for number in 0..<1_200 {
+      _ = fixture.producer.produce(
+        handle, key: Array("a.b:production:y\(number)".utf8), value: Array(good.utf8), tag: 0)
+    }
+    #expect(fixture.producer.flush(timeoutMilliseconds: 20_000))
+    _ = fixture.producer.drainDeliveries()
+    try fixture.produce(topic, key: "a.b:production:x", nil)
+    let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
+    #expect(eventually(withinMilliseconds: 30_000) { scheduler.counter("scheduled") == 1_201 })
+    usleep(500_000)
+    #expect(scheduler.counter("restored") == 0)
+    #expect(try fixture.readAll(topic).last?.value == nil)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `records that cannot be read are counted, and tombstones of any key are none`() throws
+  {
     let fixture = try SchedulerFixture()
     let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
     try fixture.produce(fixture.names.schedule, key: "nonsense", "S1\t1\t1\t\t\n{}")

@@ -24,7 +24,7 @@ import Testing
       in: folder)
     for (warning, path) in [
       ("the settings file has a password and is open to others", settings),
-      ("the database of device tokens is open to others", database),
+      ("the database is open to others", database),
     ] {
       try #require(feedback.prints(warning, withinMilliseconds: 60_000), "\(feedback.output)")
       let line = feedback.output.split(separator: "\n").first { $0.contains(warning) } ?? ""

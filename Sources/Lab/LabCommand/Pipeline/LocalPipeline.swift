@@ -244,7 +244,7 @@ public final class LocalPipeline {
       "api", "martlet-api",
       common + [
         "--listen", "127.0.0.1:\(port)", "--keys", entries, "--database", database,
-      ], stage: 5)
+      ] + (plan.hasScheduler ? ["--schedule-database", scheduleDatabase] : []), stage: 5)
     api = ("http://127.0.0.1:\(port)", String(decoding: try File.read(text), as: UTF8.self))
   }
 
@@ -296,8 +296,8 @@ public final class LocalPipeline {
   /// Starts a scheduler under a name that no other has had.
   public func startScheduler(_ name: String, database: String) throws {
     try startProgram(
-      name, "martlet-scheduler",
-      common + ["--database", database, "--devices", self.database], stage: 2)
+      name, "martlet-scheduler", common + ["--database", database, "--devices", self.database],
+      stage: 2)
   }
 
   private func startProgram(

@@ -143,6 +143,7 @@ extension ConsolePage {
           && !topic.endsWith('token-requests')))]),
         ...lanes.map(lane => row(lane + isPaused, [seconds(ages[lane]),
           whole(inKafka(topic => topic.endsWith(isFirst(lane) ? 'notifications' : ending(lane))))])),
+        ...(isNumber(status.scheduled) ? [row('scheduled', [seconds(status.schedule_late_seconds), whole(status.scheduled)])] : []),
         row('retry topics', [seconds(ages.retries), whole(inKafka(topic => topic.includes('retries.')))]));
     }
 

@@ -92,6 +92,9 @@ struct PipelineStatus: Sendable {
   let paused: [Count]
   /// Paces that an operator has set.
   let paces: Double
+  /// Requests that wait for their time, and for how long the oldest that should have gone is due, in seconds; nil without
+  /// a scheduler.
+  let scheduled: (count: Double, late: Double)?
 
   /// True if every process is ready.
   var isReady: Bool { processes.allSatisfy { $0.state == .ready } }
@@ -153,6 +156,10 @@ struct PipelineStatus: Sendable {
     webhooks = all.highest("endpoint", of: "martlet_webhooks_oldest_event_seconds")
     canaries = all.canaries(wall: wall)
     paces = all.highest("martlet_sender_paces")
+    let hasScheduler = pages.contains { !$0.values("martlet_scheduler_entries").isEmpty }
+    scheduled =
+      hasScheduler
+      ? (all.sum("martlet_scheduler_entries"), all.highest("martlet_scheduler_late_seconds")) : nil
     paused = all.highest("kind", of: "martlet_sender_paused").filter { $0.value > 0 }
   }
 }

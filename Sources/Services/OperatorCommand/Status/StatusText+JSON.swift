@@ -36,6 +36,8 @@ extension StatusText {
     root.append("records_lost", rounded(status.lost))
     root.append("paused", object(status.paused))
     root.append("paces", rounded(status.paces))
+    root.append("scheduled", status.scheduled.map { rounded($0.count) } ?? .null)
+    root.append("schedule_late_seconds", status.scheduled.map { rounded($0.late) } ?? .null)
     root.append("canaries", .array(status.canaries.map(canary)))
     root.append("warnings", .array(warnings(status).map { .string(String($0.dropFirst(2))) }))
     return String(decoding: JSONValue.object(root).text, as: UTF8.self)

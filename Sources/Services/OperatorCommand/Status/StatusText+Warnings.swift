@@ -107,6 +107,9 @@ extension StatusText {
         "! the oldest request that ingest has not finished is \(duration(status.oldestRequest)) old"
       )
     }
+    if let late = status.scheduled?.late, late > slowLimits.backlog {
+      lines.append("! a scheduled request is late by \(duration(late))")
+    }
     for endpoint in status.webhooks where endpoint.value > slowLimits.webhook {
       lines.append(
         "! webhook \(TerminalText.plain(endpoint.name)) has not accepted an event that is"

@@ -7,6 +7,10 @@ enum StatusText {
     var lines = [row("state", "\(status.headline)"), ""] + table(status)
     lines.append("")
     lines.append(row("requests", requests(status)))
+    if let scheduled = status.scheduled {
+      let late = scheduled.late < 1 ? "" : ", late by \(duration(scheduled.late))"
+      lines.append(row("scheduled", count(scheduled.count) + late))
+    }
     lines.append(row("ingest", list(status.ingested) { count($0) } + " device tokens in total"))
     lines.append(row("outcomes", list(status.outcomesPerSecond) { rate($0) }))
     lines.append(row("in total", list(status.outcomes) { count($0) }))

@@ -7,6 +7,7 @@ struct TraceHop: Equatable, Sendable {
     case registered
     case removed
     case requested
+    case scheduled
     case queued
     case parked
     case answered
@@ -30,6 +31,8 @@ struct TraceHop: Equatable, Sendable {
   var requestID: String?
   /// The outcome, if this is one.
   var outcome: String?
+  /// When a request that waits is due, in milliseconds since the epoch.
+  var due: Int64?
   /// The `traceparent` of the request.
   var traceParent: String?
 }
@@ -44,6 +47,9 @@ struct TraceStory: Equatable, Sendable {
     let outcomes = hops.compactMap(\.outcome)
     return outcomes.first { $0 != "deduplicated" } ?? outcomes.first
   }
+
+  /// When the request is due, in milliseconds since the epoch; nil if it does not wait.
+  var due: Int64? { hops.last { $0.kind == .scheduled }?.due }
 
   /// The trace of the request, from its hops.
   var traceParent: String? { hops.lazy.compactMap(\.traceParent).first }

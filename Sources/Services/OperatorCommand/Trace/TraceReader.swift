@@ -4,12 +4,13 @@ import Contract
 import JSON
 import Kafka
 import Records
+import Telemetry
 
 /// Reads what a record says about the subject; nothing if it says nothing.
 struct TraceReader {
   /// The content of a topic.
   enum Content: Sendable, Equatable {
-    case requests, notifications, receipts, feedback, deadLetters, devices, invalidTokens
+    case requests, schedule, notifications, receipts, feedback, deadLetters, devices, invalidTokens
     case retries(String)
   }
 
@@ -24,6 +25,8 @@ struct TraceReader {
     switch content {
     case .requests where subject.isNamedOrAsked(in: record.value):
       if let hop = request(record, place, subject) { hops.append(hop) }
+    case .schedule where isEither(record, subject) || subject.isNamedOrAsked(in: record.key):
+      if let hop = scheduled(record, place, subject) { hops.append(hop) }
     case .notifications where isEither(record, subject):
       if let hop = notification(record, place, subject, tier: nil) { hops.append(hop) }
     case .retries(let tier) where isEither(record, subject):
@@ -80,6 +83,40 @@ struct TraceReader {
       traceParent: record.headers.last { $0.name == TraceParent.header }.map {
         String(decoding: $0.value, as: UTF8.self)
       })
+  }
+
+  private func scheduled(
+    _ record: ShownRecord, _ place: String, _ subject: TraceSubject
+  ) -> TraceHop? {
+    guard let id = ScheduleKey(String(decoding: record.key, as: UTF8.self))?.id else { return nil }
+    let content = try? record.value.baseAddress.map { _ throws(RecordError) in
+      try ScheduleRecord(record.value)
+    }
+    var hop = TraceHop(
+      kind: .scheduled, at: record.timestamp, place: place, detail: "left the schedule",
+      requestID: id)
+    var tokens: [String] = []
+    switch content {
+    case .request(let request):
+      hop = TraceHop(
+        kind: .scheduled, at: record.timestamp, place: place,
+        detail: "for \(Timestamp.text(milliseconds: request.due))", requestID: id,
+        due: request.due, traceParent: request.traceParent.isEmpty ? nil : request.traceParent)
+      let object = try? parser.parse(ScheduleRecord.request(in: record.value))
+      tokens = object?["tokens"]?.array?.compactMap(\.string) ?? []
+      if let token = object?["token"]?.string { tokens.append(token) }
+    case .cancellation(let cancellation):
+      hop = TraceHop(
+        kind: .scheduled, at: cancellation.at, place: place,
+        detail: "cancelled by \(cancellation.by)", requestID: id)
+    case nil where record.value.baseAddress != nil: return nil
+    case nil: break
+    }
+    guard
+      subject.asks(requestID: id, tokens: tokens)
+        || subject.matches(requestID: id, apnsID: nil, token: nil)
+    else { return nil }
+    return hop
   }
 
   private func notification(

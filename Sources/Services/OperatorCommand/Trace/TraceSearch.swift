@@ -38,7 +38,7 @@ struct TraceSearch {
     topics += names.notifications.map { ($0, .notifications) }
     topics += RetryTier.allCases.map { (names.retries($0), .retries("\($0.suffix)")) }
     topics += [(names.deadLetters, .deadLetters), (names.feedback, .feedback)]
-    topics.append((names.requests, .requests))
+    topics += [(names.requests, .requests), (names.schedule, .schedule)]
     if case .token = subject.wanted {
       topics += [(names.devices, .devices), (names.invalidTokens, .invalidTokens)]
     }

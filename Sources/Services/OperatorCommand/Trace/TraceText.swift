@@ -26,7 +26,10 @@ enum TraceText {
   }
 
   private static func title(_ story: TraceStory) -> String {
-    guard let id = story.apnsID else { return "not yet a notification" }
+    guard let id = story.apnsID else {
+      let due = story.due.map { ": scheduled for \(Timestamp.text(milliseconds: $0))" }
+      return "not yet a notification" + (due ?? "")
+    }
     guard let outcome = story.outcome, let first = story.hops.first,
       let end = story.hops.last(where: { $0.outcome == outcome })
     else { return "\(id): no outcome yet" }
@@ -45,6 +48,7 @@ enum TraceText {
       if let gap = story.gap(before: index) { object.append("gap_milliseconds", .integer(gap)) }
       object.append("place", .string(hop.place))
       if let outcome = hop.outcome { object.append("outcome", .string(outcome)) }
+      if let due = hop.due { object.append("due", .integer(due)) }
       if let trace = hop.traceParent { object.append("traceparent", .string(trace)) }
       object.append("detail", .string(hop.detail))
       return TerminalText.json(String(decoding: JSONValue.object(object).text, as: UTF8.self))

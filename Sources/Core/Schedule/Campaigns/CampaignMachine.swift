@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// One campaign in the process that owns it: when its audience is counted and read, which devices are addressed, when how
+/// far it is is written, and when it stops itself. Events and times in, actions out. Times are milliseconds since the
+/// epoch.
+///
+/// Devices are addressed page by page, in the order of their tokens. A record says up to which token that is done: it is
+/// written after Kafka has the requests, so a kill repeats at most `mostUnsaved` pages, with the same ids.
+public struct CampaignMachine: Sendable {
+  public enum Action: Equatable, Sendable {
+    /// Count the audience; ends with `counted` or `unanswered`.
+    case count
+    /// Read devices of the audience with tokens after this one, in their order; ends with `read` or `unanswered`.
+    case read(after: String, limit: Int)
+    /// Write the requests of a page that was read; ends with `produced` or `postponed`.
+    case produce(page: Int)
+    /// Write how far it is; ends with `saved`.
+    case save(CampaignProgress)
+  }
+
+  private struct Page: Sendable {
+    let number: Int
+    let count: Int
+    let last: String
+    var isProducing = false
+    var isProduced = false
+  }
+
+  /// Pages that were handed to Kafka and are in no record, at most.
+  static var mostUnsaved: Int { 10 }
+  /// The share of the first part whose outcomes are known when it is judged.
+  static var evidence: Double { 0.9 }
+  /// Rejections among fewer outcomes than these stop nothing, where there is no first part.
+  static var leastOutcomes: Int { 100 }
+  /// A question that was not answered is asked again after so long.
+  static var pause: Int64 { 1_000 }
+
+  public let plan: CampaignPlan
+  private let pageSize: Int
+  /// As it is; its record may be behind.
+  public private(set) var progress: CampaignProgress
+  public var control = CampaignControl()
+  private var pages: [Page] = []
+  private var lastNumber = 0
+  /// Pages that Kafka has and no record of the campaign says so, and those of them that the one under way does.
+  private var unsavedPages = 0
+  private var saving = 0
+  private var isDirty = false
+  private var isSaving = false
+  private var isAsking = false
+  private var hasReadAll = false
+  private var askNotBefore = Int64.min
+  private var isDraining = false
+  /// It ends when Kafka has the pages that are on their way.
+  private var isEnding = false
+
+  /// - Parameter progress: as its record has it.
+  public init(_ plan: CampaignPlan, _ progress: CampaignProgress, pageSize: Int) {
+    (self.plan, self.progress, self.pageSize) = (plan, progress, pageSize)
+  }
+
+  /// Whether nothing of it is on its way to Kafka.
+  public var isIdle: Bool { !isSaving && !isDirty && !pages.contains { $0.isProducing } }
+
+  /// Nothing further is begun.
+  public mutating func drain() { isDraining = true }
+
+  // MARK: Events
+
+  public mutating func counted(_ total: Int) {
+    isAsking = false
+    progress.total = total
+    isDirty = true
+  }
+
+  /// The answer to `read`.
+  ///
+  /// - Parameters:
+  ///   - count: devices of the page; fewer than were asked for: there are no more.
+  ///   - last: the token of the last one.
+  /// - Returns: the page's number; nil if it has no devices.
+  public mutating func read(count: Int, last: String, limit: Int) -> Int? {
+    isAsking = false
+    hasReadAll = count < limit
+    guard count > 0 else { return nil }
+    lastNumber += 1
+    pages.append(Page(number: lastNumber, count: count, last: last))
+    return lastNumber
+  }
+
+  /// The database does not answer.
+  public mutating func unanswered(now: Int64) {
+    isAsking = false
+    askNotBefore = now + Self.pause
+  }
+
+  /// Kafka's client has no room for a page.
+  public mutating func postponed(page number: Int) { update(number) { $0.isProducing = false } }
+
+  /// Kafka has all requests of a page.
+  public mutating func produced(page number: Int) {
+    update(number) { $0.isProduced = true }
+    while let page = pages.first, page.isProduced {
+      pages.removeFirst()
+      progress.cursor = page.last
+      progress.addressed += page.count
+      unsavedPages += 1
+      isDirty = true
+    }
+  }
+
+  private mutating func update(_ number: Int, _ change: (inout Page) -> Void) {
+    guard let index = pages.firstIndex(where: { $0.number == number }) else { return }
+    change(&pages[index])
+  }
+
+  /// Kafka has the record that `save` named.
+  public mutating func saved() {
+    isSaving = false
+    unsavedPages -= saving
+  }
+
+  /// That record could not be written now.
+  public mutating func unsaved() {
+    (isSaving, isDirty) = (false, true)
+    progress.revision -= 1
+    saving = 0
+  }
+
+  /// Something else than its progress is to be written.
+  public mutating func touch() { isDirty = true }
+
+  // MARK: Steps
+
+  /// The next action; nil when there is none now. To be called until then, every turn.
+  public mutating func next(now: Int64, _ evidence: CampaignEvidence) -> Action? {
+    if !isDraining { decide(now, evidence) }
+    if isDirty, !isSaving {
+      (isDirty, isSaving) = (false, true)
+      saving = unsavedPages
+      progress.revision += 1
+      return .save(progress)
+    }
+    guard !isDraining, !isEnding, progress.state == .running, !control.isPaused else { return nil }
+    if let index = pages.firstIndex(where: { !$0.isProducing }),
+      unsavedPages + pages.count(where: { $0.isProducing }) < Self.mostUnsaved
+    {
+      pages[index].isProducing = true
+      return .produce(page: pages[index].number)
+    }
+    return question(now)
+  }
+
+  private mutating func question(_ now: Int64) -> Action? {
+    guard !isAsking, now >= askNotBefore, !hasReadAll, pages.count < Self.mostUnsaved else {
+      return nil
+    }
+    guard let total = progress.total else {
+      isAsking = true
+      return .count
+    }
+    let planned = pages.reduce(progress.addressed) { $0 + $1.count }
+    let limit = min(pageSize, (trialDevices(total) ?? .max) - planned)
+    guard limit > 0 else { return nil }
+    isAsking = true
+    return .read(after: pages.last?.last ?? progress.cursor, limit: limit)
+  }
+
+  /// The devices of the first part while it is not over.
+  private func trialDevices(_ total: Int) -> Int? {
+    progress.trialEndedAt == nil ? plan.trial?.devices(of: total) : nil
+  }
+
+  private mutating func decide(_ now: Int64, _ evidence: CampaignEvidence) {
+    guard !progress.state.isOver else { return }
+    if let by = control.cancelledBy { return end(.cancelled, now, "cancelled by \(by)") }
+    if let reason = rejection(evidence) { return end(.stopped, now, reason) }
+    switch progress.state {
+    case .scheduled where now >= plan.startAt && !control.isPaused: become(.running)
+    case .running where pages.isEmpty && !isAsking: settle(now)
+    case .trial where !control.isPaused: judge(now, evidence)
+    default: break
+    }
+  }
+
+  /// Everything that was read has been addressed.
+  private mutating func settle(_ now: Int64) {
+    guard let total = progress.total else { return }
+    if hasReadAll { return end(.done, now, nil) }
+    guard let trial = trialDevices(total), progress.addressed >= trial else { return }
+    progress.trialEndedAt = now
+    become(.trial)
+  }
+
+  private mutating func judge(_ now: Int64, _ evidence: CampaignEvidence) {
+    guard let trial = plan.trial, let ended = progress.trialEndedAt, now >= ended + trial.wait,
+      Double(evidence.outcomes) >= Self.evidence * Double(progress.addressed)
+    else { return }
+    if let most = plan.mostRejected,
+      Double(evidence.rejected) > most * Double(evidence.outcomes)
+    {
+      return end(.stopped, now, Self.words(evidence.rejected, evidence.outcomes))
+    }
+    become(.running)
+  }
+
+  /// Why it stops before it would be judged: too many rejections already, whatever becomes of the others.
+  private func rejection(_ evidence: CampaignEvidence) -> String? {
+    guard let most = plan.mostRejected else { return nil }
+    var least = Self.leastOutcomes
+    if let total = progress.total, let trial = plan.trial { least = trial.devices(of: total) }
+    let outcomes = max(evidence.outcomes, least)
+    return Double(evidence.rejected) > most * Double(outcomes)
+      ? Self.words(evidence.rejected, evidence.outcomes) : nil
+  }
+
+  private static func words(_ rejected: Int, _ outcomes: Int) -> String {
+    "\(rejected) of \(outcomes) pushes were rejected"
+  }
+
+  /// Pages that are not handed to Kafka are left; those that are end first.
+  private mutating func end(_ state: CampaignProgress.State, _ now: Int64, _ reason: String?) {
+    pages.removeAll { !$0.isProducing }
+    isEnding = !pages.isEmpty
+    guard !isEnding else { return }
+    (progress.endedAt, progress.reason) = (now, reason)
+    become(state)
+  }
+
+  private mutating func become(_ state: CampaignProgress.State) {
+    progress.state = state
+    isDirty = true
+  }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The course of a campaign, as its author has decided it.
+public struct CampaignPlan: Equatable, Sendable {
+  /// A first part of the audience, after which the campaign waits and is judged.
+  public struct Trial: Equatable, Sendable {
+    /// Of the audience, above 0 and at most 1.
+    public let share: Double
+    /// Milliseconds.
+    public let wait: Int64
+
+    public init(share: Double, wait: Int64) { (self.share, self.wait) = (share, wait) }
+
+    /// Its devices of an audience of so many.
+    public func devices(of total: Int) -> Int {
+      min(total, max(1, Int((Double(total) * share).rounded(.up))))
+    }
+  }
+
+  /// Milliseconds since the epoch.
+  public var startAt: Int64
+  public var trial: Trial?
+  /// The share of rejected pushes above which the campaign stops itself; nil: it does not.
+  public var mostRejected: Double?
+
+  public init(startAt: Int64, trial: Trial? = nil, mostRejected: Double? = nil) {
+    (self.startAt, self.trial, self.mostRejected) = (startAt, trial, mostRejected)
+  }
+}
+
+/// How far a campaign is: what its record says, and the next owner goes on from.
+public struct CampaignProgress: Equatable, Sendable {
+  public enum State: String, Sendable, CaseIterable {
+    /// Its time has not come.
+    case scheduled
+    case running
+    /// The first part was addressed, and is to be judged.
+    case trial
+    case done
+    /// Ended by an operator.
+    case cancelled
+    /// It has stopped itself.
+    case stopped
+
+    public var isOver: Bool { self == .done || self == .cancelled || self == .stopped }
+  }
+
+  /// Grows with each record of the campaign: an older one changes nothing. 0: as it was started.
+  public var revision: Int64 = 0
+  public var state = State.scheduled
+  /// Devices of the audience when it was counted; nil before.
+  public var total: Int?
+  /// Devices up to this token were addressed.
+  public var cursor = ""
+  /// Devices for which Kafka has the request.
+  public var addressed = 0
+  /// When the first part had been addressed, in milliseconds since the epoch.
+  public var trialEndedAt: Int64?
+  public var endedAt: Int64?
+  /// Why it stopped itself, or who cancelled it.
+  public var reason: String?
+
+  public init() {}
+}
+
+/// The outcomes of a campaign's pushes so far.
+public struct CampaignEvidence: Equatable, Sendable {
+  public var outcomes: Int
+  public var rejected: Int
+
+  public init(outcomes: Int = 0, rejected: Int = 0) {
+    (self.outcomes, self.rejected) = (outcomes, rejected)
+  }
+}
+
+/// What operators have asked of a campaign.
+public struct CampaignControl: Equatable, Sendable {
+  public var isPaused = false
+  /// By whom it was cancelled.
+  public var cancelledBy: String?
+
+  public init(isPaused: Bool = false, cancelledBy: String? = nil) {
+    (self.isPaused, self.cancelledBy) = (isPaused, cancelledBy)
+  }
+}

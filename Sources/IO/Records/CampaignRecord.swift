@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+public import Contract
+public import JSON
+public import Schedule
+internal import Telemetry
+
+/// A campaign: a request to every device of an audience. Its record on `push.schedule` has the key `campaign:<name>`, and
+/// the value `M1`, a newline and a JSON object: what its author wrote, and how far it is, which only the scheduler adds.
+public struct CampaignRecord: Equatable, Sendable {
+  /// 1 to 64 letters, digits, dots, hyphens and underscores.
+  public let name: String
+  /// When it was started, in milliseconds since the epoch, and by whom.
+  public var at: Int64
+  public var by: String
+  /// The request without its target.
+  public let request: JSONObject
+  public let audience: Audience
+  public let plan: CampaignPlan
+  public var progress = CampaignProgress()
+  /// Its pushes by outcome, as far as they were counted when the record was written.
+  public var outcomes: [String: Int] = [:]
+
+  /// The beginning of a campaign's key, of the ids of its requests, and of its key on `push.controls`.
+  public static let prefix = "campaign:"
+  /// The most bytes of a name.
+  public static let longestName = 64
+
+  private static let kind = "campaign"
+  private static let mark = Array("M1\n".utf8)
+  private static let written = [
+    "campaign", "request", "audience", "send_at", "first", "stop", "at", "by", "progress",
+    "outcomes",
+  ]
+  /// Members of a request that say to whom, when, and as what it is sent.
+  private static let forbidden: [RequestField] = [
+    .token, .tokens, .channel, .id, .apnsID, .group, .sendAt,
+  ]
+
+  public var key: String { Self.prefix + name }
+
+  /// The name in a campaign's key; nil for other keys.
+  public static func name(ofKey key: String) -> String? {
+    guard key.hasPrefix(prefix) else { return nil }
+    let name = String(key.dropFirst(prefix.count))
+    return isName(name) ? name : nil
+  }
+
+  public static func isName(_ text: String) -> Bool {
+    (1...longestName).contains(text.utf8.count)
+      && text.utf8.allSatisfy { RequestRules.isNameCharacter($0) }
+  }
+
+  // MARK: Reading
+
+  /// True if a record's value is a campaign's.
+  public static func isCampaign(_ value: UnsafeRawBufferPointer) -> Bool {
+    value.starts(with: mark)
+  }
+
+  /// The campaign in a record's value.
+  public init(_ value: UnsafeRawBufferPointer, parser: JSONParser) throws(RecordError) {
+    guard Self.isCampaign(value) else {
+      throw RecordError(record: Self.kind, field: nil, problem: "does not begin with M1")
+    }
+    let json = UnsafeRawBufferPointer(rebasing: value[Self.mark.count...])
+    try self.init(json: json, at: nil, by: nil, parser: parser)
+  }
+
+  /// The campaign that an author's JSON describes. Members that are not known are refused: one that was meant to narrow
+  /// the audience must not be passed over.
+  ///
+  /// - Parameters:
+  ///   - at: when it is started, in milliseconds since the epoch; nil: the JSON says so, and how far it is.
+  ///   - by: by whom.
+  public init(
+    json: UnsafeRawBufferPointer, at: Int64?, by: String?, parser: JSONParser
+  ) throws(RecordError) {
+    let fields = try RecordFields(json, parser: parser, record: Self.kind)
+    let known = at == nil ? Self.written : Array(Self.written.prefix(6))
+    try Self.refuseUnknown(fields.members, known, fields)
+    name = try fields.text("campaign")
+    guard Self.isName(name) else {
+      throw fields.fail(
+        "campaign", "is not 1 to \(Self.longestName) letters, digits, dots, hyphens, underscores")
+    }
+    if let at { self.at = at } else { self.at = try fields.time("at") }
+    if let by { self.by = by } else { self.by = try fields.optionalText("by") ?? "" }
+    request = try Self.request(fields)
+    audience = try Self.audience(fields, request)
+    plan = try Self.plan(fields, at: self.at)
+    guard at == nil else { return }
+    progress = try Self.progress(fields)
+    for member in fields.members["outcomes"]?.object?.members ?? [] {
+      outcomes[member.key] = member.value.int.map { Int($0) }
+    }
+  }
+
+  /// The revision of the campaign in a record's value, which has to be that of its key; a new one's request is checked as
+  /// ingest will.
+  public static func revision(
+    _ value: UnsafeRawBufferPointer, key: String
+  ) throws(RecordError) -> Int64 {
+    let campaign = try CampaignRecord(value, parser: JSONParser())
+    guard campaign.key == key else {
+      throw RecordError(record: kind, field: "campaign", problem: "is not the name in the key")
+    }
+    if campaign.progress.revision == 0 {
+      do throws(RequestError) {
+        try campaign.checkRequest(RequestReader(types: .any, lanes: .any))
+      } catch {
+        throw RecordError(record: kind, field: "request", problem: "\(error)")
+      }
+    }
+    return campaign.progress.revision
+  }
+
+  private static func refuseUnknown(
+    _ object: JSONObject, _ known: [String], _ fields: RecordFields
+  ) throws(RecordError) {
+    if let member = object.keys.first(where: { !known.contains($0) }) {
+      throw fields.fail(member, "is not a member of it: \(known.joined(separator: ", "))")
+    }
+    if let member = object.duplicateKey { throw fields.fail(member, "is given twice") }
+  }
+
+  private static func request(_ fields: RecordFields) throws(RecordError) -> JSONObject {
+    guard let request = fields.members["request"]?.object else {
+      throw fields.fail("request", "is required: an object as on push.requests, without a token")
+    }
+    if let field = forbidden.first(where: { request.given($0.name) != nil }) {
+      throw fields.fail(
+        "request", "has \(field): a campaign's request has neither target, nor id, group or time")
+    }
+    if let member = request.duplicateKey { throw fields.fail("request", "has \(member) twice") }
+    return request
+  }
+
+  private static func audience(
+    _ fields: RecordFields, _ request: JSONObject
+  ) throws(RecordError) -> Audience {
+    guard let app = request["app"]?.string else { throw fields.fail("request", "has no app") }
+    let environment = request.given("environment")?.string ?? "\(RequestDefaults.environment)"
+    guard let environment = Environment(environment) else {
+      throw fields.fail("request", "has an environment that is not production or sandbox")
+    }
+    let type = request.given("type")?.string ?? "\(RequestDefaults.type(isBroadcast: false))"
+    guard let given = fields.members["audience"] else {
+      throw fields.fail("audience", "is required; {} is every device of the app")
+    }
+    let members = try RecordFields(given, record: "audience")
+    try refuseUnknown(
+      members.members,
+      ["locale", "app_version", "bundle", "tags_any", "tags_all", "registered_since"], members)
+    return Audience(
+      app: app, environment: environment, type: type, locale: try members.optionalText("locale"),
+      leastVersion: try members.optionalText("app_version"),
+      bundle: try members.optionalText("bundle"), tagsAny: try tags("tags_any", members),
+      tagsAll: try tags("tags_all", members),
+      registeredSince: try moment("registered_since", members))
+  }
+
+  private static func tags(
+    _ field: String, _ fields: RecordFields
+  ) throws(RecordError) -> [String] {
+    guard fields.members.given(field) != nil else { return [] }
+    let tags = try fields.texts(field)
+    guard (1...Audience.mostTags).contains(tags.count),
+      tags.allSatisfy({ !$0.isEmpty && !$0.utf8.contains { $0 <= 0x20 || $0 == 0x7F } })
+    else {
+      throw fields.fail(field, "is not 1 to \(Audience.mostTags) words without blanks")
+    }
+    return tags
+  }
+
+  /// Epoch seconds, or RFC 3339 with an offset; in milliseconds.
+  private static func moment(
+    _ field: String, _ fields: RecordFields
+  ) throws(RecordError) -> Int64? {
+    guard let value = fields.members.given(field) else { return nil }
+    let time =
+      value.int.flatMap { $0 < RequestRules.timeLimit ? $0 * 1_000 : nil }
+      ?? value.string.flatMap { Timestamp.moment($0) }
+    guard let time, OutsideTime.problem(time) == nil else {
+      throw fields.fail(
+        field,
+        "is not a time: use epoch seconds, or RFC 3339 with an offset, as 2026-12-24T18:00:00+01:00"
+      )
+    }
+    return time
+  }
+
+  private static func plan(
+    _ fields: RecordFields, at: Int64
+  ) throws(RecordError) -> CampaignPlan {
+    let time = try moment("send_at", fields) ?? at
+    guard time - at <= RequestRules.furthestDays * 86_400_000 else {
+      throw fields.fail("send_at", "is more than \(RequestRules.furthestDays) days ahead")
+    }
+    var plan = CampaignPlan(startAt: max(time, at))
+    if let stop = fields.members.given("stop") {
+      let members = try RecordFields(stop, record: "stop")
+      try refuseUnknown(members.members, ["rejected_percent"], members)
+      plan.mostRejected = try percent("rejected_percent", members)
+    }
+    if let first = fields.members.given("first") {
+      let members = try RecordFields(first, record: "first")
+      try refuseUnknown(members.members, ["percent", "wait_seconds"], members)
+      guard plan.mostRejected != nil else {
+        throw fields.fail("first", "needs stop: it is judged by that")
+      }
+      plan.trial = CampaignPlan.Trial(
+        share: try percent("percent", members),
+        wait: try members.integer("wait_seconds", upTo: 86_400) * 1_000)
+    }
+    return plan
+  }
+
+  /// A share: a number above 0 and at most 100.
+  private static func percent(
+    _ field: String, _ fields: RecordFields
+  ) throws(RecordError) -> Double {
+    var number: Double?
+    switch fields.members.given(field) {
+    case .integer(let value): number = Double(value)
+    case .double(let value): number = value
+    default: break
+    }
+    guard let number, number > 0, number <= 100 else {
+      throw fields.fail(field, "is not a number above 0 and at most 100")
+    }
+    return number / 100
+  }
+
+  private static func progress(_ fields: RecordFields) throws(RecordError) -> CampaignProgress {
+    var progress = CampaignProgress()
+    guard let value = fields.members.given("progress") else { return progress }
+    let members = try RecordFields(value, record: "progress")
+    let most = Int64.max / 2
+    progress.revision = try members.integer("revision", upTo: most)
+    guard let state = CampaignProgress.State(rawValue: try members.text("state")) else {
+      throw members.fail("state", "is not known")
+    }
+    progress.state = state
+    progress.total = try members.optionalInteger("total", upTo: most).map { Int($0) }
+    progress.cursor = try members.optionalText("cursor") ?? ""
+    progress.addressed = Int(try members.integer("addressed", upTo: most))
+    progress.trialEndedAt = try members.optionalTime("first_ended_at")
+    progress.endedAt = try members.optionalTime("ended_at")
+    progress.reason = try members.optionalText("reason")
+    return progress
+  }
+}
+
+extension CampaignRecord {
+  // MARK: Writing
+
+  /// The record's value.
+  public var value: [UInt8] { Self.mark + JSONValue.object(object).text }
+
+  /// Everything about it but the request's content.
+  public var summary: JSONObject {
+    JSONObject(object.members.filter { $0.key != "request" })
+  }
+
+  private var object: JSONObject {
+    var object = JSONObject()
+    object.append("campaign", .string(name))
+    object.append("at", .integer(at))
+    object.append("by", .string(by))
+    object.append("send_at", .string(Timestamp.text(milliseconds: plan.startAt)))
+    object.append("request", .object(request))
+    object.append("audience", .object(audienceObject))
+    if let trial = plan.trial {
+      object.append(
+        "first",
+        ["percent": .double(trial.share * 100), "wait_seconds": .integer(trial.wait / 1_000)])
+    }
+    if let most = plan.mostRejected {
+      object.append("stop", ["rejected_percent": .double(most * 100)])
+    }
+    if progress.revision > 0 { object.append("progress", .object(progressObject)) }
+    if !outcomes.isEmpty {
+      let members = outcomes.sorted { $0.key < $1.key }
+      object.append(
+        "outcomes",
+        .object(JSONObject(members.map { .init(key: $0.key, value: .integer(Int64($0.value))) })))
+    }
+    return object
+  }
+
+  private var audienceObject: JSONObject {
+    var object = JSONObject()
+    for (name, text) in [
+      ("locale", audience.locale), ("app_version", audience.leastVersion),
+      ("bundle", audience.bundle),
+    ] {
+      if let text { object.append(name, .string(text)) }
+    }
+    for (name, tags) in [("tags_any", audience.tagsAny), ("tags_all", audience.tagsAll)]
+    where !tags.isEmpty { object.append(name, .array(tags.map { .string($0) })) }
+    if let time = audience.registeredSince {
+      object.append("registered_since", .string(Timestamp.text(milliseconds: time)))
+    }
+    return object
+  }
+
+  private var progressObject: JSONObject {
+    var object = JSONObject()
+    object.append("revision", .integer(progress.revision))
+    object.append("state", .string(progress.state.rawValue))
+    if let total = progress.total { object.append("total", .integer(Int64(total))) }
+    object.append("cursor", .string(progress.cursor))
+    object.append("addressed", .integer(Int64(progress.addressed)))
+    if let time = progress.trialEndedAt { object.append("first_ended_at", .integer(time)) }
+    if let time = progress.endedAt { object.append("ended_at", .integer(time)) }
+    if let reason = progress.reason { object.append("reason", .string(reason)) }
+    return object
+  }
+
+  /// The value of a request to some of its devices. Its id is that of the campaign, so each device's notification has the
+  /// same `apns-id` whichever others it is written with.
+  ///
+  /// - Parameter tokens: JSON strings with commas between them, at most `RequestRules.maximumTokens`.
+  public func request(tokens: some Collection<UInt8>) -> [UInt8] {
+    var object = JSONObject()
+    object.append(RequestField.id.name, .string(key))
+    object.append(RequestField.group.name, .string(name))
+    if request.given(RequestField.lane.name) == nil {
+      object.append(RequestField.lane.name, .string(Lanes.standard.name(.bulk)))
+    }
+    object.members += request.members
+    return JSONValue.object(object).text.dropLast() + Array(",\"tokens\":[".utf8) + tokens
+      + Array("]}".utf8)
+  }
+
+  /// Checks the request as ingest will.
+  public func checkRequest(_ reader: RequestReader) throws(RequestError) {
+    let token = Array("\"\(String(repeating: "0", count: 64))\"".utf8)
+    let text = request(tokens: token)
+    let result = text.withUnsafeBytes { bytes in
+      Result { () throws(RequestError) in _ = try reader.read(bytes) }
+    }
+    try result.get()
+  }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+public import Contract
+
+/// Some devices of an audience, in the order of their tokens.
+public struct AudiencePage: Equatable, Sendable {
+  /// Their tokens as JSON strings with commas between them.
+  public var tokens: [UInt8] = []
+  public var count = 0
+  /// The token of the last one; empty for none.
+  public var last = ""
+
+  public init() {}
+
+  mutating func append(_ token: String) {
+    if count > 0 { tokens.append(UInt8(ascii: ",")) }
+    tokens.append(UInt8(ascii: "\""))
+    tokens.append(contentsOf: token.utf8)
+    tokens.append(UInt8(ascii: "\""))
+    count += 1
+    last = token
+  }
+}
+
+/// Reads audiences from the database of device tokens, beside its writer. Owned by one thread.
+public final class AudienceReader {
+  /// The condition of one audience, and its pages: prepared once.
+  private struct Prepared {
+    let audience: Audience
+    let count: Statement
+    let page: Statement
+    /// Bound after the first two parameters of a page.
+    let values: [Value]
+  }
+
+  private enum Value {
+    case text(String)
+    case number(Int64)
+  }
+
+  /// More versions of one app are not told apart.
+  private static let mostVersions = 10_000
+
+  private let database: Database
+  private var prepared: Prepared?
+
+  /// Opens a database that exists and that `martlet-feedback` has filled: a file's path, or a `postgresql://` URL.
+  public init(_ location: String) throws(StoreError) {
+    database = try Database(location, isReadOnly: true, busyTimeout: 5_000)
+    try database.demandFilled()
+  }
+
+  /// The number of devices in an audience now.
+  public func count(_ audience: Audience) throws(StoreError) -> Int {
+    let prepared = try prepare(audience)
+    Self.bind(prepared.values, to: prepared.count, from: 1)
+    guard try prepared.count.next() else { return 0 }
+    defer { prepared.count.reset() }
+    return Int(prepared.count.integer(0) ?? 0)
+  }
+
+  /// Devices with tokens after one, at most `limit`.
+  public func devices(
+    _ audience: Audience, after token: String, limit: Int
+  ) throws(StoreError) -> AudiencePage {
+    let prepared = try prepare(audience)
+    prepared.page.bind(1, token)
+    prepared.page.bind(2, Int64(limit))
+    Self.bind(prepared.values, to: prepared.page, from: 3)
+    var page = AudiencePage()
+    page.tokens.reserveCapacity(min(limit, RequestRules.maximumTokens) * 67)
+    while try prepared.page.next() { page.append(prepared.page.text(0)) }
+    return page
+  }
+
+  private static func bind(_ values: [Value], to statement: Statement, from first: Int32) {
+    for (index, value) in values.enumerated() {
+      switch value {
+      case .text(let text): statement.bind(first + Int32(index), text)
+      case .number(let number): statement.bind(first + Int32(index), number)
+      }
+    }
+  }
+
+  private func prepare(_ audience: Audience) throws(StoreError) -> Prepared {
+    if let prepared, prepared.audience == audience { return prepared }
+    let versions = try audience.leastVersion.map { least throws(StoreError) in
+      try self.versions(of: audience).filter { Audience.isVersion($0, atLeast: least) }
+    }
+    let (counted, values) = condition(audience, versions, from: 1)
+    let (listed, _) = condition(audience, versions, from: 3)
+    let made = Prepared(
+      audience: audience,
+      count: try database.prepare("SELECT count(*) FROM devices WHERE \(counted)"),
+      page: try database.prepare(
+        "SELECT token FROM devices WHERE token > ?1 AND \(listed) ORDER BY token LIMIT ?2"),
+      values: values)
+    prepared = made
+    return made
+  }
+
+  /// The versions of the app that are registered. SQL cannot compare them.
+  private func versions(of audience: Audience) throws(StoreError) -> [String] {
+    let statement = try database.prepare(
+      """
+      SELECT DISTINCT app_version FROM devices
+      WHERE app = ?1 AND environment = ?2 AND app_version IS NOT NULL LIMIT \(Self.mostVersions)
+      """)
+    statement.bind(1, audience.app)
+    statement.bind(2, audience.environment.description)
+    var versions: [String] = []
+    while try statement.next() { versions.append(statement.text(0)) }
+    return versions
+  }
+
+  /// The condition of an audience in SQL, and the values of its parameters.
+  ///
+  /// - Parameter first: the number of the first one.
+  private func condition(
+    _ audience: Audience, _ versions: [String]?, from first: Int
+  ) -> (sql: String, values: [Value]) {
+    var values: [Value] = []
+    func parameter(_ value: Value) -> String {
+      values.append(value)
+      return "?\(first + values.count - 1)"
+    }
+    func list(_ texts: [String]) -> String {
+      "(" + texts.map { parameter(.text($0)) }.joined(separator: ", ") + ")"
+    }
+    var parts = [
+      "app = \(parameter(.text(audience.app)))",
+      "environment = \(parameter(.text(audience.environment.description)))",
+      "registered_at IS NOT NULL", "(invalid_since IS NULL OR registered_at >= alive_from)",
+    ]
+    let types = audience.registrationTypes
+    let named = "push_type IN \(list(types.named))"
+    parts.append(types.includesUntyped ? "(push_type IS NULL OR \(named))" : named)
+    if let locale = audience.locale {
+      // Of a language all its locales.
+      let length = locale.unicodeScalars.count + 1
+      parts.append(
+        "(locale = \(parameter(.text(locale))) OR substr(locale, 1, \(length)) IN"
+          + " \(list([locale + "_", locale + "-"])))")
+    }
+    if let bundle = audience.bundle {
+      // A registration that names none is the app's own.
+      parts.append(
+        bundle == audience.app
+          ? "(bundle IS NULL OR bundle = \(parameter(.text(bundle))))"
+          : "bundle = \(parameter(.text(bundle)))")
+    }
+    if let versions {
+      parts.append(versions.isEmpty ? "1 = 0" : "app_version IN \(list(versions))")
+    }
+    if let time = audience.registeredSince {
+      parts.append("registered_at >= \(parameter(.number(time)))")
+    }
+    parts += audience.tagsAll.map { hasTag(parameter(.text(" \($0) "))) }
+    if !audience.tagsAny.isEmpty {
+      let any = audience.tagsAny.map { hasTag(parameter(.text(" \($0) "))) }
+      parts.append("(\(any.joined(separator: " OR ")))")
+    }
+    return (parts.joined(separator: " AND "), values)
+  }
+
+  /// - Parameter word: with a blank before and after it, as tags have between them.
+  private func hasTag(_ word: String) -> String {
+    let place =
+      switch database {
+      case .sqlite: "instr"
+      case .postgres: "strpos"
+      }
+    return "\(place)(' ' || tags || ' ', \(word)) > 0"
+  }
+}

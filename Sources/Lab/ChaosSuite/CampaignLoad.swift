@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import EventLoop
+import JSON
+import Kafka
+import LabCommand
+import Records
+import Schedule
+import ServiceKit
+import Store
+import Telemetry
+
+/// Campaigns to registered devices, half of which are in their audience, and what the gateway says of them.
+final class CampaignLoad {
+  private static let app = "com.example.shop"
+  private static let devices = 3_000
+
+  private let producer: KafkaProducer
+  private let topics: (devices: KafkaTopic, schedule: KafkaTopic)
+  /// Of the audience.
+  private var tokens: [String] = []
+  private var campaigns: [String] = []
+  private let database: String
+  /// By the `apns-id` of a push: the campaign's number.
+  private var expected: [NotificationID: Int] = [:]
+
+  init(_ rig: ChaosRig) throws {
+    producer = try KafkaProducer(rig.kafka)
+    let names = rig.place.names
+    topics = (
+      try producer.topic(known: names.devices), try producer.topic(known: names.schedule)
+    )
+    database = rig.pipeline.scheduleDatabase
+  }
+
+  /// Registers the devices, and waits until the database of device tokens has them.
+  func register(_ rig: ChaosRig) throws {
+    let now = WallClock.milliseconds()
+    for number in 0..<Self.devices {
+      let digits = String(number, radix: 16)
+      let token = "ca" + String(repeating: "0", count: 62 - digits.count) + digits
+      let isWanted = number % 2 == 0
+      if isWanted { tokens.append(token) }
+      let record = DeviceRecord(
+        device: DeviceKey(token: token, app: Self.app, environment: .production),
+        event: .registered(at: now), details: DeviceDetails(tags: isWanted ? "wanted" : nil))
+      try write(topics.devices, record.key, record.value)
+    }
+    let path = rig.pipeline.database
+    let isThere = try rig.pump(
+      until: {
+        let audience = Audience(
+          app: Self.app, environment: .production, type: "alert", tagsAny: ["wanted"])
+        return (try? AudienceReader(path).count(audience)) == self.tokens.count
+      }, within: 60_000)
+    if !isThere { throw ServiceFailure("the devices were not registered within a minute") }
+  }
+
+  /// Starts a campaign to the audience.
+  func start() throws {
+    let name = "chaos-\(campaigns.count)"
+    let json =
+      #"{"campaign":"\#(name)","request":{"app":"\#(Self.app)","payload":{"aps":{"alert":"x"}}},"#
+      + #""audience":{"tags_any":["wanted"]}}"#
+    let campaign = try Array(json.utf8).withUnsafeBytes { bytes in
+      try CampaignRecord(
+        json: bytes, at: WallClock.milliseconds(), by: "chaos", parser: JSONParser())
+    }
+    try expect(campaign, number: campaigns.count)
+    campaigns.append(name)
+    try write(topics.schedule, Array(campaign.key.utf8), campaign.value)
+  }
+
+  /// Notes the `apns-id` of each push, as ingest derives it.
+  private func expect(_ campaign: CampaignRecord, number: Int) throws {
+    let reader = RequestReader(types: .any, lanes: .standard)
+    var naming = NotificationNaming()
+    let value = campaign.request(tokens: Array("\"\(tokens[0])\"".utf8))
+    try value.withUnsafeBytes { bytes in
+      naming.begin(try reader.read(bytes), topic: [], partition: 0, offset: 0)
+    }
+    for token in tokens {
+      let id = Array(token.utf8).withUnsafeBytes { naming.id($0) }
+      expected[id] = number
+    }
+  }
+
+  private func write(_ topic: KafkaTopic, _ key: [UInt8], _ value: [UInt8]) throws {
+    while true {
+      let result = key.withUnsafeBytes { key in
+        value.withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
+      }
+      switch result {
+      case .queued:
+        _ = producer.drainDeliveries()
+        return
+      case .full: _ = producer.flush(timeoutMilliseconds: 1_000)
+      case .refused(let error): throw error
+      }
+    }
+  }
+
+  /// How often the gateway has seen each push.
+  func seen(_ rig: ChaosRig) throws -> [NotificationID: Int] {
+    nonisolated(unsafe) var seen: [NotificationID: Int] = [:]
+    let known = expected
+    try rig.forEachGatewayRequest { request in
+      guard let id = request.id, known[id] != nil else { return }
+      seen[id, default: 0] += 1
+    }
+    return seen
+  }
+
+  func missing(_ seen: [NotificationID: Int]) -> Int { expected.count - seen.count }
+
+  /// Judges what the gateway has seen; in words for the log.
+  func judge(_ seen: [NotificationID: Int], _ rig: ChaosRig) throws {
+    for (number, name) in campaigns.enumerated() {
+      let lost = expected.count { $0.value == number && seen[$0.key] == nil }
+      if lost > 0 { rig.problem("\(name): \(lost) of \(tokens.count) devices were not sent to") }
+    }
+    let known = try TokenStoreReader(database).campaigns().compactMap { entry in
+      var text = entry.value
+      return text.withUTF8 { try? CampaignRecord(UnsafeRawBufferPointer($0), parser: JSONParser()) }
+    }
+    for campaign in known where campaign.progress.addressed != tokens.count {
+      rig.problem(
+        "\(campaign.name) says that it addressed \(campaign.progress.addressed) of \(tokens.count)")
+    }
+    if known.count != campaigns.count {
+      rig.problem("the schedule has \(known.count) of \(campaigns.count) campaigns")
+    }
+    rig.log.info(
+      "campaigns",
+      [
+        "campaigns": "\(campaigns.count)", "devices": "\(expected.count)",
+        "repeats": "\(seen.values.reduce(0) { $0 + $1 - 1 })",
+      ])
+  }
+
+  func close() { producer.close() }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import LabCommand
+import Random
+
+/// Campaigns, while the processes that look their devices up and send to them die.
+extension Scenario {
+  static let campaign = Scenario(
+    name: "campaign",
+    summary:
+      "SIGKILL of the scheduler, in every second case with the loss of its disk, of ingest and of a sender in turn, while"
+      + " campaigns address their devices",
+    hasScheduler: true,
+    bound: DuplicateBound(
+      embeddedSeconds: 2, embeddedReason: "as with `kill-sender`", realSeconds: 0.5,
+      realReason: "as with `kill-sender`")
+  ) { rig in
+    let load = try CampaignLoad(rig)
+    defer { load.close() }
+    try load.register(rig)
+    for turn in rig.turns(rig.options.kills) {
+      let mark = rig.mark()
+      try load.start()
+      try rig.pump(between: 0, and: 400)
+      switch turn % 4 {
+      case 0, 2:
+        try rig.kill("scheduler")
+        if turn % 4 == 2 { removeDatabase(rig) }
+      case 1: try rig.kill("ingest")
+      default: try rig.kill(rig.random.pick(rig.senders))
+      }
+      try rig.pump(between: 500, and: 3_000)
+      try rig.awaitRecovery(of: mark)
+    }
+    var seen = try load.seen(rig)
+    var nextLook: UInt64 = 0
+    let isDone = try rig.pump(
+      until: {
+        let now = MonotonicClock.milliseconds()
+        guard now >= nextLook else { return false }
+        nextLook = now + 2_000
+        seen = try load.seen(rig)
+        return load.missing(seen) == 0
+      }, within: 120_000)
+    // What is sent twice is seen here.
+    try rig.pump(5_000)
+    seen = try load.seen(rig)
+    try load.judge(seen, rig)
+    if !isDone { rig.problem("\(load.missing(seen)) pushes of campaigns were not sent") }
+  }
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import EventLoop
+import JSON
+import Kafka
+import Records
+import Schedule
+import ServiceKit
+import Store
+
+/// The campaigns of this process's partitions: performs what the machine of each decides. Owned by the scheduler's thread.
+final class CampaignDesk {
+  /// A record of a campaign, until Kafka has it.
+  struct Tag {
+    enum Kind {
+      case request(page: Int)
+      case progress
+      case end
+    }
+
+    let asker: AudienceWorker.Asker
+    let kind: Kind
+  }
+
+  /// One campaign.
+  private final class Run {
+    let number: Int
+    let partition: Int32
+    var record: CampaignRecord
+    var machine: CampaignMachine
+    /// Of the record that counts.
+    var identity: Int64
+    /// Pages that were read and that Kafka does not have.
+    var pages: [Int: AudiencePage] = [:]
+    /// When its counts were written last.
+    var countedAt: Int64 = 0
+    var hasTombstone = false
+
+    init(_ number: Int, _ partition: Int32, _ record: CampaignRecord, identity: Int64) {
+      (self.number, self.partition, self.record) = (number, partition, record)
+      self.identity = identity
+      machine = CampaignMachine(record.plan, record.progress, pageSize: CampaignDesk.pageSize)
+    }
+
+    var asker: AudienceWorker.Asker { .init(name: record.name, run: number) }
+  }
+
+  /// Devices of a page: one request.
+  static let pageSize = RequestRules.maximumTokens
+  /// A campaign that is over is remembered for so long, in milliseconds: its name cannot be used meanwhile.
+  private static let kept: Int64 = 30 * 86_400_000
+  /// Receipts of a campaign that is over are counted for so long.
+  private static let counted: Int64 = 86_400_000
+  /// Between two records of its counts, in milliseconds.
+  private static let countPeriod: Int64 = 5_000
+
+  private let context: ServiceContext
+  private let counters: Counters<SchedulerCounter>
+  private let producer: TaggedProducer<SchedulerWorker.Tag>
+  private let requests: KafkaTopic
+  private let schedule: KafkaTopic
+  private let audiences: AudienceWorker
+  private let receipts: CampaignReceipts
+  private let controls: KafkaTable
+  private var controlRecords: [String: (control: CampaignControl, at: Int64)] = [:]
+  private var runs: [String: Run] = [:]
+  private var lastRun = 0
+  private var followed: [String: Int64] = [:]
+  private var isDraining = false
+  private var hasFailedQuestion = false
+  /// Why the service has to give up.
+  private(set) var failure: ServiceFailure?
+
+  init(
+    _ devices: String, _ context: ServiceContext, _ counters: Counters<SchedulerCounter>,
+    _ names: TopicNames, _ cluster: ClusterView, _ producer: TaggedProducer<SchedulerWorker.Tag>,
+    wakeup: Wakeup
+  ) throws {
+    self.context = context
+    self.counters = counters
+    self.producer = producer
+    requests = try producer.topic(names.requests)
+    schedule = try producer.topic(names.schedule)
+    audiences = try AudienceWorker(devices, wakeup: wakeup)
+    receipts = try CampaignReceipts.start(cluster.configuration, names.receipts, context.log)
+    controls = try KafkaTable(
+      cluster.configuration, topic: names.controls, partitions: cluster.partitions[names.controls],
+      wakeup: wakeup)
+  }
+
+  func close() {
+    receipts.close()
+    controls.close()
+  }
+
+  /// Whether nothing is on its way to Kafka.
+  var isIdle: Bool { runs.values.allSatisfy { $0.machine.isIdle } }
+
+  // MARK: The group
+
+  /// Nothing is ours any more, or not yet.
+  func removeAll() {
+    runs = [:]
+    isDraining = false
+  }
+
+  /// Nothing further is begun.
+  func drain() {
+    isDraining = true
+    for run in runs.values { run.machine.drain() }
+  }
+
+  // MARK: Records
+
+  /// The database has this record of a campaign.
+  func stored(_ entry: ScheduledEntry, _ partition: Int32) {
+    guard let name = CampaignRecord.name(ofKey: entry.key) else { return }
+    var text = entry.value
+    let record = text.withUTF8 { bytes in
+      try? CampaignRecord(UnsafeRawBufferPointer(bytes), parser: .init())
+    }
+    guard let record else { return }
+    if let run = runs[name], run.partition == partition,
+      run.machine.progress.revision >= record.progress.revision
+    {
+      // Ours, as it comes back.
+      run.identity = entry.row.identity
+      return
+    }
+    lastRun += 1
+    let run = Run(lastRun, partition, record, identity: entry.row.identity)
+    if isDraining { run.machine.drain() }
+    runs[name] = run
+  }
+
+  /// The database has nothing of a campaign any more.
+  func removed(key: String) {
+    if let name = CampaignRecord.name(ofKey: key) { runs[name] = nil }
+  }
+
+  // MARK: Turn
+
+  /// - Parameters:
+  ///   - now: milliseconds since the epoch.
+  ///   - isCaughtUp: whether all that was written to a partition before it was taken over has been read.
+  /// - Returns: whether there is more to do at once.
+  func turn(now: Int64, isCaughtUp: (Int32) -> Bool) -> Bool {
+    readControls()
+    takeAnswers(now)
+    follow(now)
+    guard controls.isCaughtUp else { return false }
+    let counts = receipts.current
+    var hasActed = false
+    for (name, run) in runs where isCaughtUp(run.partition) {
+      if let control = controlRecords[name] {
+        // One that is older concerned another campaign of this name.
+        run.machine.control = control.at >= run.record.at ? control.control : CampaignControl()
+      } else {
+        run.machine.control = CampaignControl()
+      }
+      let outcomes = counts[name] ?? [:]
+      let evidence = CampaignEvidence(
+        outcomes: outcomes.values.reduce(0, +) - (outcomes["deduplicated"] ?? 0),
+        rejected: outcomes["rejected"] ?? 0)
+      while let action = run.machine.next(now: now, evidence) {
+        hasActed = true
+        guard perform(action, run, outcomes, now) else { return false }
+      }
+      keepCounts(run, outcomes, now)
+    }
+    counters.set(.campaigns, runs.values.count { !$0.machine.progress.state.isOver })
+    return hasActed
+  }
+
+  private func readControls() {
+    controls.poll(timeoutMilliseconds: 0) { key, value in
+      guard let name = CampaignRecord.name(ofKey: String(decoding: key, as: UTF8.self)) else {
+        return
+      }
+      let control = value.flatMap { ControlRecord.campaign($0) }
+      controlRecords[name] = control.map { ($0.control, $0.at) }
+    }
+  }
+
+  private func takeAnswers(_ now: Int64) {
+    for (asker, answer) in audiences.drainAnswers() {
+      guard let run = runs[asker.name], run.number == asker.run else { continue }
+      switch answer {
+      case .count(let count):
+        run.machine.counted(count)
+        succeeded()
+      case .devices(let page, let limit):
+        if let number = run.machine.read(count: page.count, last: page.last, limit: limit) {
+          run.pages[number] = page
+        }
+        succeeded()
+      case .none(let problem):
+        run.machine.unanswered(now: now)
+        if !hasFailedQuestion {
+          context.log.warning(
+            "the database of device tokens does not answer; campaigns wait", ["error": problem])
+        }
+        hasFailedQuestion = true
+      }
+    }
+  }
+
+  private func succeeded() {
+    if hasFailedQuestion { context.log.info("the database of device tokens answers again") }
+    hasFailedQuestion = false
+  }
+
+  /// Has the receipts counted of campaigns that have begun.
+  private func follow(_ now: Int64) {
+    var wanted: [String: Int64] = [:]
+    for (name, run) in runs where run.machine.progress.state != .scheduled {
+      if let ended = run.machine.progress.endedAt, now > ended + Self.counted { continue }
+      wanted[name] = run.record.plan.startAt
+    }
+    guard wanted != followed else { return }
+    followed = wanted
+    receipts.follow(wanted)
+  }
+
+  // MARK: Actions
+
+  /// - Returns: false when Kafka's client has no room.
+  private func perform(
+    _ action: CampaignMachine.Action, _ run: Run, _ outcomes: [String: Int], _ now: Int64
+  ) -> Bool {
+    switch action {
+    case .count: audiences.ask(run.asker, run.record.audience, .count)
+    case .read(let token, let limit):
+      audiences.ask(run.asker, run.record.audience, .devices(after: token, limit: limit))
+    case .produce(let page): return produce(page, run)
+    case .save(let progress):
+      let old = run.record.progress.state
+      run.record.progress = progress
+      if progress.state != old { tell(run) }
+      return save(run, outcomes, now)
+    }
+    return true
+  }
+
+  private func tell(_ run: Run) {
+    let (name, progress) = (run.record.name, run.record.progress)
+    let addressed = "\(progress.addressed) of \(progress.total.map { "\($0)" } ?? "?")"
+    let reason = progress.reason ?? ""
+    switch progress.state {
+    case .scheduled: break
+    case .running:
+      context.log.info("a campaign goes on", ["campaign": name, "addressed": addressed])
+    case .trial:
+      context.log.info(
+        "the first part of a campaign is addressed", ["campaign": name, "addressed": addressed])
+    case .done: context.log.info("a campaign is done", ["campaign": name, "addressed": addressed])
+    case .cancelled:
+      context.log.warning(
+        "a campaign was cancelled", ["campaign": name, "addressed": addressed, "reason": reason])
+    case .stopped:
+      counters.add(.campaignsStopped)
+      context.log.error(
+        "a campaign has stopped itself",
+        ["campaign": name, "addressed": addressed, "reason": reason])
+    }
+  }
+
+  private func produce(_ number: Int, _ run: Run) -> Bool {
+    guard let page = run.pages[number] else { return true }
+    let isTaken = write(
+      requests, nil, run.record.request(tokens: page.tokens), [],
+      Tag(asker: run.asker, kind: .request(page: number)))
+    if !isTaken { run.machine.postponed(page: number) }
+    return isTaken
+  }
+
+  private func save(_ run: Run, _ outcomes: [String: Int], _ now: Int64) -> Bool {
+    run.record.outcomes = outcomes
+    run.countedAt = now
+    let isTaken = write(
+      schedule, Array(run.record.key.utf8), run.record.value, [],
+      Tag(asker: run.asker, kind: .progress))
+    if !isTaken { run.machine.unsaved() }
+    return isTaken
+  }
+
+  /// Writes counts that have changed since the last record, and ends the record of a campaign that was over long ago.
+  private func keepCounts(_ run: Run, _ outcomes: [String: Int], _ now: Int64) {
+    guard !isDraining, run.machine.isIdle else { return }
+    if let ended = run.machine.progress.endedAt, now > ended + Self.kept, !run.hasTombstone {
+      let header = KafkaHeader(ScheduleRecord.endsHeader, "\(run.identity)")
+      run.hasTombstone = write(
+        schedule, Array(run.record.key.utf8), nil, [header], Tag(asker: run.asker, kind: .end))
+    } else if !outcomes.isEmpty, outcomes != run.record.outcomes,
+      now >= run.countedAt + Self.countPeriod
+    {
+      run.machine.touch()
+    }
+  }
+
+  private func write(
+    _ topic: KafkaTopic, _ key: [UInt8]?, _ value: [UInt8]?, _ headers: [KafkaHeader], _ tag: Tag
+  ) -> Bool {
+    do throws(KafkaError) {
+      return try producer.produce(
+        topic, key: key, value: value, headers: headers, as: .campaign(tag))
+    } catch {
+      failure = failure ?? ServiceFailure("\(error)")
+      return false
+    }
+  }
+
+  /// Kafka has a record.
+  func acknowledged(_ tag: Tag) {
+    guard let run = runs[tag.asker.name], run.number == tag.asker.run else { return }
+    switch tag.kind {
+    case .end: break
+    case .progress: run.machine.saved()
+    case .request(let number):
+      guard let page = run.pages.removeValue(forKey: number) else { return }
+      counters.add(.campaignDevices, page.count)
+      run.machine.produced(page: number)
+    }
+  }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
+
+extension ServiceContext {
+  /// Opens a service's database, and waits for one that is locked.
+  ///
+  /// - Parameters:
+  ///   - file: its path; nil for a database on a server.
+  ///   - mayPass: whether a failure is one that may pass by itself, such as a lock or a full disk; a wrong path is none.
+  /// - Returns: nil when a stop was requested meanwhile.
+  public func openDatabase<Database, Failure: Error>(
+    file: String?, mayPass: (Failure) -> Bool, _ open: () throws(Failure) -> Database
+  ) throws(ServiceFailure) -> Database? {
+    var isReported = false
+    while !signals.isStopping {
+      do throws(Failure) {
+        let database = try open()
+        if let file { warnOfExposure(file) }
+        return database
+      } catch {
+        guard mayPass(error) else { throw ServiceFailure("\(error)") }
+        if !isReported {
+          log.warning("cannot open the database; retrying", ["error": "\(error)"])
+        }
+        isReported = true
+        usleep(500_000)
+      }
+    }
+    return nil
+  }
+
+  /// An older version made the file with the process's umask; an administrator may want it so.
+  private func warnOfExposure(_ file: String) {
+    guard let problem = (try? File.exposure(of: file)) ?? nil else { return }
+    log.warning("the database is open to others", ["problem": problem])
+  }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import JSON
+import Schedule
+import Testing
+
+@testable import Records
+
+/// The record of a campaign, as its author and the scheduler write it.
+@Suite struct CampaignRecordTests {
+  private static func read(_ json: String, at: Int64? = 1_000_000_000_000) throws(RecordError)
+    -> CampaignRecord
+  {
+    try Array(json.utf8).withUnsafeBytes { bytes in
+      Result { () throws(RecordError) in
+        try CampaignRecord(json: bytes, at: at, by: "ann", parser: JSONParser())
+      }
+    }.get()
+  }
+
+  private static func json(
+    _ name: String = "sale", request: String = #"{"app":"a.b","payload":{"aps":{"alert":"x"}}}"#,
+    audience: String = "{}", more: String = ""
+  ) -> String {
+    #"{"campaign":"\#(name)","request":\#(request),"audience":\#(audience)\#(more)}"#
+  }
+
+  @Test func `a campaign is written and read back`() throws {
+    var campaign = try Self.read(
+      Self.json(
+        audience:
+          #"{"locale":"de","app_version":"3.2","bundle":"x.y","tags_any":["a","b"],"tags_all":["c"],"registered_since":"2026-01-01T00:00:00Z"}"#,
+        more:
+          #","send_at":1000003600,"first":{"percent":0.5,"wait_seconds":120},"stop":{"rejected_percent":2}"#
+      ))
+    #expect(campaign.plan.startAt == 1_000_003_600_000)
+    #expect(campaign.plan.trial == .init(share: 0.005, wait: 120_000))
+    #expect(campaign.plan.mostRejected == 0.02)
+    #expect(campaign.audience.app == "a.b" && campaign.audience.tagsAny == ["a", "b"])
+    campaign.progress.revision = 3
+    campaign.progress.state = .trial
+    (campaign.progress.total, campaign.progress.cursor) = (10, "ab")
+    (campaign.progress.trialEndedAt, campaign.progress.reason) = (5, "x")
+    campaign.outcomes = ["delivered": 7]
+    let again = try campaign.value.withUnsafeBytes { try CampaignRecord($0, parser: JSONParser()) }
+    #expect(again == campaign)
+    #expect(
+      try campaign.value.withUnsafeBytes { try CampaignRecord.revision($0, key: "campaign:sale") }
+        == 3)
+  }
+
+  @Test func `the requests of a campaign have its id and group, and the lane for bulk`() throws {
+    let campaign = try Self.read(Self.json())
+    let text = String(decoding: campaign.request(tokens: Array(#""ab","cd""#.utf8)), as: UTF8.self)
+    #expect(
+      text
+        == #"{"id":"campaign:sale","group":"sale","lane":"bulk","app":"a.b","payload":{"aps":{"alert":"x"}},"tokens":["ab","cd"]}"#
+    )
+    let urgent = try Self.read(
+      Self.json(request: #"{"app":"a.b","lane":"transactional","payload":{}}"#))
+    #expect(!String(decoding: urgent.request(tokens: []), as: UTF8.self).contains("bulk"))
+    #expect(throws: (any Error).self) {
+      try Self.read(Self.json(request: #"{"app":"a.b","payload":{"aps":{}},"priority":11}"#))
+        .checkRequest(RequestReader())
+    }
+  }
+
+  @Test(arguments: [
+    Self.json("a b"), Self.json(""), Self.json(String(repeating: "a", count: 65)),
+    Self.json(more: #","audiance":{}"#), Self.json(audience: #"{"langauge":"de"}"#),
+    Self.json(audience: #"{"tags_any":["a b"]}"#), Self.json(audience: #"{"tags_any":[]}"#),
+    Self.json(audience: #"{"registered_since":"yesterday"}"#), Self.json(audience: "[]"),
+    Self.json(request: #"{"payload":{}}"#), Self.json(request: "[]"),
+    Self.json(request: #"{"app":"a.b","payload":{},"token":"ab"}"#),
+    Self.json(request: #"{"app":"a.b","payload":{},"send_at":1}"#),
+    Self.json(request: #"{"app":"a.b","payload":{},"id":"x"}"#),
+    Self.json(request: #"{"app":"a.b","environment":"test","payload":{}}"#),
+    Self.json(more: #","send_at":1003600000"#), Self.json(more: #","send_at":1000003600000"#),
+    Self.json(more: #","first":{"percent":1,"wait_seconds":1}"#),
+    Self.json(more: #","stop":{"rejected_percent":0}"#),
+    Self.json(more: #","stop":{"rejected_percent":101}"#), Self.json(more: #","stop":{}"#),
+    Self.json(more: #","stop":{"rejected_percent":2},"first":{"percent":1}"#),
+    Self.json(more: #","progress":{"revision":1,"state":"done","addressed":0}"#),
+    #"{"campaign":"a","request":{"app":"a.b","payload":{}}}"#, "{}", "[]", "x",
+  ])
+  func `mistakes are refused`(_ json: String) {
+    #expect(throws: RecordError.self, "\(json)") { try Self.read(json) }
+  }
+
+  @Test func `a record with another name than its key, or with a bad request, cannot be read`()
+    throws
+  {
+    func revision(_ campaign: CampaignRecord, _ key: String) throws -> Int64 {
+      try campaign.value.withUnsafeBytes { try CampaignRecord.revision($0, key: key) }
+    }
+    #expect(try revision(Self.read(Self.json()), "campaign:sale") == 0)
+    #expect(throws: RecordError.self) { try revision(Self.read(Self.json()), "campaign:sales") }
+    let bad = try Self.read(
+      Self.json(request: #"{"app":"a.b","payload":{"aps":{}},"priority":11}"#))
+    #expect(throws: RecordError.self) { try revision(bad, "campaign:sale") }
+    #expect(CampaignRecord.name(ofKey: "campaign:a.b-c_1") == "a.b-c_1")
+    #expect(CampaignRecord.name(ofKey: "campaign:") == nil)
+    #expect(CampaignRecord.name(ofKey: "a.b:production:campaign:x") == nil)
+  }
+}

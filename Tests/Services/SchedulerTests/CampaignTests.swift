@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import DeviceTokens
+import EventLoop
+import Glibc
+import JSON
+import Kafka
+import Records
+import Schedule
+import Store
+import TestSupport
+import Testing
+
+@testable import Scheduler
+
+/// Campaigns on a broker: the audience is looked up in a database, and ingest makes notifications of what is written.
+@Suite struct CampaignTests {
+  private static let app = "com.example.app"
+
+  private static func token(_ number: Int) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: 64 - digits.count) + digits
+  }
+
+  /// A database with devices, the even ones of them with the tag `even`.
+  private static func fill(_ location: String, devices: Int) throws {
+    let store = try TokenStore(location, now: 0)
+    try store.transaction { () throws(StoreError) in
+      for number in 0..<devices {
+        try store.put(
+          DeviceIdentity(token: token(number), app: app, environment: .production),
+          DeviceState(
+            presence: .registered(at: 1_000), mark: nil,
+            details: DeviceDetails(tags: number % 2 == 0 ? "even" : "odd"),
+            history: DeviceHistory()))
+      }
+    }
+  }
+
+  private static func campaign(_ name: String, more: String = "") throws -> CampaignRecord {
+    let json =
+      #"{"campaign":"\#(name)","request":{"app":"\#(app)","payload":{"aps":{"alert":"Sale"}}},"#
+      + #""audience":{"tags_any":["even"]}\#(more)}"#
+    return try Array(json.utf8).withUnsafeBytes { bytes in
+      try CampaignRecord(
+        json: bytes, at: WallClock.milliseconds(), by: "test", parser: JSONParser())
+    }
+  }
+
+  private static func start(_ fixture: SchedulerFixture, _ campaign: CampaignRecord) throws {
+    try fixture.produce(
+      fixture.names.schedule, key: campaign.key, String(decoding: campaign.value, as: UTF8.self))
+  }
+
+  private static func control(_ fixture: SchedulerFixture, _ name: String, _ member: String?) throws
+  {
+    try fixture.produce(
+      fixture.names.controls, key: CampaignRecord.prefix + name,
+      member.map { #"{"\#($0)":true,"at":\#(WallClock.milliseconds()),"by":"ann"}"# })
+  }
+
+  /// The campaign as the schedule's database has it.
+  private static func shown(_ database: String, _ name: String) throws -> CampaignRecord? {
+    try TokenStoreReader(database).campaigns().compactMap { entry in
+      var text = entry.value
+      return text.withUTF8 { try? CampaignRecord(UnsafeRawBufferPointer($0), parser: JSONParser()) }
+    }.first { $0.name == name }
+  }
+
+  private static func tokens(_ fixture: SchedulerFixture) throws -> [String] {
+    try fixture.readAll(fixture.names.notifications(.bulk)).compactMap(\.key)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `every device of the audience is addressed once, also by a scheduler with a new disk`(
+    _ kind: DatabaseKind
+  ) throws {
+    let fixture = try SchedulerFixture()
+    let devices = try kind.location(in: fixture.folder)
+    try Self.fill(devices, devices: 5_000)
+    let ingest = try fixture.ingest()
+    let database = fixture.folder.file("schedule.db")
+    let scheduler = try fixture.scheduler(database, ["--devices", devices])
+    try Self.start(fixture, Self.campaign("sale"))
+    #expect(
+      eventually(withinMilliseconds: 30_000) {
+        (try? Self.shown(database, "sale"))??.progress.state == .done
+      })
+    let progress = try #require(try Self.shown(database, "sale")).progress
+    #expect(progress.total == 2_500 && progress.addressed == 2_500)
+    #expect(scheduler.counter("addressed") == 2_500)
+    #expect(
+      try eventually(withinMilliseconds: 20_000) { try Self.tokens(fixture).count >= 2_500 })
+    let even = Set((0..<2_500).map { Self.token($0 * 2) })
+    #expect(try Set(Self.tokens(fixture)) == even && Self.tokens(fixture).count == 2_500)
+    let record = try #require(try fixture.readAll(fixture.names.notifications(.bulk)).first?.value)
+    #expect(record.contains("campaign:sale") && record.contains("sale"))
+    #expect(scheduler.stop() == nil)
+    // Nothing is begun again: neither by another disk, nor by another start.
+    try Self.start(fixture, Self.campaign("sale"))
+    let other = fixture.folder.file("other.db")
+    let second = try fixture.scheduler(other, ["--devices", devices])
+    #expect(eventually(withinMilliseconds: 30_000) { second.counter("restored") == 1 })
+    #expect(
+      eventually(withinMilliseconds: 10_000) {
+        (try? Self.shown(other, "sale"))??.progress.state == .done
+      })
+    usleep(300_000)
+    #expect(second.counter("addressed") == 0)
+    #expect(try Self.tokens(fixture).count == 2_500)
+    #expect(second.stop() == nil && ingest.stop() == nil)
+  }
+
+  @Test func `a paused campaign waits, and a cancelled one ends`() throws {
+    let fixture = try SchedulerFixture()
+    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
+    try Self.fill(devices, devices: 100)
+    try Self.control(fixture, "sale", "paused")
+    usleep(5_000)
+    let scheduler = try fixture.scheduler(database, ["--devices", devices])
+    let campaign = try Self.campaign("sale")
+    #expect(
+      eventually(withinMilliseconds: 20_000) { scheduler.counter("partitions_assigned") == 2 })
+    // The pause is older than the campaign: it concerned another one.
+    try Self.start(fixture, campaign)
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        (try? Self.shown(database, "sale"))??.progress.state == .done
+      })
+    let soon = WallClock.milliseconds() / 1_000 + 2
+    try Self.start(fixture, Self.campaign("held", more: #","send_at":\#(soon)"#))
+    try Self.control(fixture, "held", "paused")
+    while WallClock.milliseconds() < soon * 1_000 + 500 { usleep(50_000) }
+    #expect(try Self.shown(database, "held")?.progress.state == .scheduled)
+    try Self.control(fixture, "held", nil)
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        (try? Self.shown(database, "held"))??.progress.state == .done
+      })
+    // It waits for its time meanwhile.
+    let time = WallClock.milliseconds() / 1_000 + 3_600
+    try Self.start(fixture, Self.campaign("later", more: #","send_at":\#(time)"#))
+    usleep(5_000)
+    try Self.control(fixture, "later", "cancelled")
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        (try? Self.shown(database, "later"))??.progress.state == .cancelled
+      })
+    #expect(try #require(try Self.shown(database, "later")).progress.reason == "cancelled by ann")
+    #expect(scheduler.counter("addressed") == 100)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `a campaign stops itself after its first part`() throws {
+    let fixture = try SchedulerFixture()
+    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
+    try Self.fill(devices, devices: 2_000)
+    let scheduler = try fixture.scheduler(database, ["--devices", devices])
+    try Self.start(
+      fixture,
+      Self.campaign(
+        "bad",
+        more: #","first":{"percent":1,"wait_seconds":0},"stop":{"rejected_percent":20}"#))
+    #expect(
+      eventually(withinMilliseconds: 30_000) {
+        (try? Self.shown(database, "bad"))??.progress.state == .trial
+      })
+    #expect(try #require(try Self.shown(database, "bad")).progress.addressed == 10)
+    func receipt(_ outcome: String) -> String {
+      #"{"outcome":"\#(outcome)","apns_id":"b05d4a9e-0a3b-4a4e-9b57-3fb2a3a4d3c1","id":"campaign:bad","app":"a.b"}"#
+    }
+    let lines = [receipt("delivered"), receipt("rejected"), receipt("rejected")]
+    try fixture.produce(fixture.names.receipts, lines.joined(separator: "\n"))
+    try fixture.produce(fixture.names.receipts, receipt("rejected"))
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        (try? Self.shown(database, "bad"))??.progress.state == .stopped
+      })
+    let campaign = try #require(try Self.shown(database, "bad"))
+    #expect(campaign.progress.reason?.hasSuffix("pushes were rejected") == true)
+    #expect(campaign.progress.addressed == 10 && campaign.outcomes["rejected"] == 3)
+    #expect(scheduler.counter("campaigns_stopped") == 1)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `receipts are counted by the campaign that their id names`() {
+    let lines = [
+      #"{"outcome":"delivered","apns_id":"x","id":"campaign:a","app":"b"}"#,
+      #"{"outcome":"rejected","apns_id":"x","id":"campaign:a","app":"b"}"#,
+      #"{"outcome":"delivered","apns_id":"x","id":"campaign:ab","app":"b"}"#,
+      #"{"outcome":"delivered","apns_id":"x","id":"a","app":"campaign:a"}"#, "", "campaign:a",
+    ]
+    var counts: CampaignReceipts.Counts = [:]
+    Array(lines.joined(separator: "\n").utf8).withUnsafeBytes {
+      CampaignReceipts.count($0, ["a": 0], &counts)
+    }
+    #expect(counts == ["a": ["delivered": 1, "rejected": 1]])
+  }
+}
