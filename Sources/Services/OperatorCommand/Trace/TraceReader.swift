@@ -109,6 +109,7 @@ struct TraceReader {
       hop = TraceHop(
         kind: .scheduled, at: cancellation.at, place: place,
         detail: "cancelled by \(cancellation.by)", requestID: id)
+    case .activity: return nil
     case nil where record.value.baseAddress != nil: return nil
     case nil: break
     }
