@@ -54,11 +54,13 @@ extension SchedulerWorker {
     guard !tokens.isEmpty else { return }
     let keys = Array(Set(tokens.map(\.key.description)))
     var states: [String: (state: ActivityState, json: [UInt8])] = [:]
-    for partition in machine.owned {
-      // What fails here is tried again with the next look.
-      guard let entries = try? store.entries(partition, keys) else { return }
-      for (key, entry) in entries { states[key] = entry.activity }
+    // What fails here is tried again with the next look.
+    let isDone = withDatabase(now) { () throws(StoreError) in
+      for partition in machine.owned {
+        for (key, entry) in try store.entries(partition, keys) { states[key] = entry.activity }
+      }
     }
+    guard isDone else { return }
     for (token, key, firstSeen) in tokens {
       guard let (state, json) = states[key.description],
         state.isFor(tokenSeenAt: firstSeen)

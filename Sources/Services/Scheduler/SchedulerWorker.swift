@@ -233,7 +233,7 @@ final class SchedulerWorker {
 
   /// Runs something on the database; false when it is to be tried again later.
   @discardableResult
-  private func withDatabase(_ now: UInt64, _ body: () throws(StoreError) -> Void) -> Bool {
+  func withDatabase(_ now: UInt64, _ body: () throws(StoreError) -> Void) -> Bool {
     guard now >= databaseNotBefore else { return false }
     do throws(StoreError) {
       try body()
