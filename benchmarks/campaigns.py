@@ -12,20 +12,17 @@ from harness import BUILD, Failure, Rig, call, log
 from results import row
 
 APP = "com.example.app"
-# One device in so many is in the audience.
-SHARE = 20
-
 SQLITE = """
     WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < {count})
     INSERT INTO devices (token, app, environment, registered_at, locale, app_version, tags, push_type)
-    SELECT printf('%064x', n), '{app}', 'production', 1000 + n, iif(n % 2 = 0, 'de_AT', 'en'),
+    SELECT printf('%064x', n), '{app}', 'production', 1000 + n, iif(n % {share} = 0, 'de_AT', 'en'),
         '3.' || (n % 12), iif(n % {share} = 0, 'vip wanted', 'vip'), NULL
     FROM numbers
 """
 POSTGRES = """
     INSERT INTO martlet.devices (token, app, environment, registered_at, locale, app_version, tags, push_type)
     SELECT lpad(to_hex(n), 64, '0'), '{app}', 'production', 1000 + n,
-        CASE WHEN n % 2 = 0 THEN 'de_AT' ELSE 'en' END, '3.' || (n % 12),
+        CASE WHEN n % {share} = 0 THEN 'de_AT' ELSE 'en' END, '3.' || (n % 12),
         CASE WHEN n % {share} = 0 THEN 'vip wanted' ELSE 'vip' END, NULL
     FROM generate_series(0, {count} - 1) AS n;
     VACUUM ANALYZE martlet.devices
@@ -33,7 +30,7 @@ POSTGRES = """
 
 
 def campaign(options, server):
-    """--count registered devices, 5 % of them in the audience of a campaign: from its start until Kafka has the requests.
+    """--count registered devices, one of --share of them in the audience of a campaign: from its start until Kafka has the requests.
 
     --kills of the scheduler (SIGKILL) come at random times meanwhile. What is on push.requests afterwards names each
     device of the audience; a kill repeats at most 10,000 devices, under the ids that they had.
@@ -42,8 +39,8 @@ def campaign(options, server):
     with Rig(options) as rig:
         rig.broker(schedule=4)
         devices = server or str(rig.folder / "devices.db")
-        fill(devices, options.count)
-        wanted = {f"{number:064x}" for number in range(0, options.count, SHARE)}
+        fill(devices, options.count, options.share)
+        wanted = {f"{number:064x}" for number in range(0, options.count, options.share)}
         scheduler = Scheduler(rig, devices)
         time.sleep(8)
         file = rig.folder / "campaign.json"
@@ -92,11 +89,11 @@ class Scheduler:
         self.process = self.start()
 
 
-def fill(devices, count):
+def fill(devices, count, share):
     """Makes the schema with our own program, and the devices with one statement."""
     call([BUILD / "store-benchmark", devices, 1, 1])
     started = time.monotonic()
-    form = {"count": count, "app": APP, "share": SHARE}
+    form = {"count": count, "app": APP, "share": share}
     if devices.startswith("postgresql:"):
         call(["psql", devices, "-q", "-c", "DELETE FROM martlet.devices"])
         for statement in POSTGRES.split(";"):

@@ -85,6 +85,9 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
   /// The ends of logs are asked for so long before an entry is due.
   static var askAhead: Int64 { 500 }
 
+  /// What is due within so long goes in no particular order: to the next partition only after that.
+  static var stride: Int64 { 100 }
+
   private let capacity: Int
   private let capacityBytes: Int
   private let page: Int
@@ -96,8 +99,14 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
   private var serial: UInt64 = 0
   private var askedAt: Int64?
   private var latest = Int64.min / 2
+  /// Entries are loaded up to here in every partition, or further.
+  private var leastLoaded = Int64.min
+  /// Entries of this partition are released until they are due later than this.
+  private var current: (partition: Int32, until: Int64)?
   private var loadNotBefore = Int64.min
   private var isDraining = false
+  /// The clock went back: what was kept by it is to be looked at again (`reload`).
+  public private(set) var hasClockGoneBack = false
   /// Entries and bytes in memory.
   public private(set) var count = 0
   private var bytes = 0
@@ -138,6 +147,7 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
   public mutating func removeAll() {
     (partitions, slots, free, places, endings) = ([:], [], [], [:], [])
     (count, bytes, underWay, askedAt, isDraining) = (0, 0, 0, nil, false)
+    (leastLoaded, current) = (.min, nil)
   }
 
   // MARK: What was read
@@ -168,6 +178,7 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
     if partition.loaded.isBefore(entry.row, entry.key) { return }
     guard hasRoom else {
       partitions[entry.partition]!.loaded = Place(due: entry.row.due - 1, key: "")
+      leastLoaded = .min
       return
     }
     insert(entry, bytes)
@@ -258,22 +269,48 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
         (partitions[partition]!.readUntil, partitions[partition]!.target) = (nil, nil)
       }
       (askedAt, loadNotBefore) = (nil, .min)
+      hasClockGoneBack = true
     }
     latest = now
   }
 
-  private func nextLoad(_ now: Int64) -> Action? {
-    guard hasRoom, now >= loadNotBefore,
-      let least = partitions.min(by: { $0.value.loaded.due < $1.value.loaded.due }),
-      least.value.loaded.due < now + Self.ahead / 2
-    else { return nil }
+  private mutating func nextLoad(_ now: Int64) -> Action? {
+    // There may be hundreds of partitions, and this is asked for each action.
+    guard hasRoom, now >= loadNotBefore, now + Self.ahead / 2 > leastLoaded else { return nil }
+    guard let least = partitions.min(by: { $0.value.loaded.due < $1.value.loaded.due }) else {
+      return nil
+    }
+    leastLoaded = least.value.loaded.due
+    guard leastLoaded < now + Self.ahead / 2 else { return nil }
     return .load(
       partition: least.key, after: least.value.loaded, through: now + Self.ahead,
       limit: min(page, capacity - count))
   }
 
-  /// The entry that has been due for longest, of those partitions that are read far enough.
+  /// The entry that has been due for longest, give or take `stride`, of those partitions that are read far enough.
   private mutating func nextRelease(_ now: Int64) -> Action? {
+    guard let (partition, item) = itemOfCurrent(now) ?? oldestItem(now) else {
+      current = nil
+      return nil
+    }
+    partitions[partition]!.queue.removeFirst()
+    underWay += 1
+    let isCancellation = slots[item.slot]!.entry.row.isCancellation
+    slots[item.slot]!.state = isCancellation ? .ending : .releasing
+    return isCancellation ? .end(item.slot) : .release(item.slot)
+  }
+
+  /// What is due of the partition that was released from last: to look through all of them for each entry would cost more
+  /// than the entry.
+  private mutating func itemOfCurrent(_ now: Int64) -> (Int32, DueQueue.Item)? {
+    guard let current, partitions[current.partition] != nil,
+      let item = firstWaiting(of: current.partition), item.due <= min(now, current.until),
+      isFresh(current.partition, item.due)
+    else { return nil }
+    return (current.partition, item)
+  }
+
+  private mutating func oldestItem(_ now: Int64) -> (Int32, DueQueue.Item)? {
     var best: (partition: Int32, item: DueQueue.Item)?
     for partition in partitions.keys {
       guard let item = firstWaiting(of: partition), item.due <= now,
@@ -281,12 +318,9 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
       else { continue }
       best = (partition, item)
     }
-    guard let (partition, item) = best else { return nil }
-    partitions[partition]!.queue.removeFirst()
-    underWay += 1
-    let isCancellation = slots[item.slot]!.entry.row.isCancellation
-    slots[item.slot]!.state = isCancellation ? .ending : .releasing
-    return isCancellation ? .end(item.slot) : .release(item.slot)
+    guard let best else { return nil }
+    current = (best.partition, best.item.due + Self.stride)
+    return (best.partition, best.item)
   }
 
   /// The first entry of a partition's queue that still waits.
@@ -322,6 +356,14 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
     guard !wanted.isEmpty else { return nil }
     askedAt = now
     return .ask(wanted.keys.sorted())
+  }
+
+  /// The database has other times than were loaded: what waits in memory is loaded again.
+  public mutating func reload() {
+    hasClockGoneBack = false
+    for (key, slot) in places where slots[slot]!.state == .waiting { leave(key.partition, key.key) }
+    for partition in partitions.keys { partitions[partition]!.loaded = Place(due: .min, key: "") }
+    leastLoaded = .min
   }
 
   /// The question that `ask` named could not be asked.

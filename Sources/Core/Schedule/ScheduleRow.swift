@@ -7,7 +7,8 @@ public struct ScheduleRow: Equatable, Sendable {
   public var offset: Int64
   /// When the request is released, or the cancellation removed.
   public var due: Int64
-  /// When the request was written, or cancelled.
+  /// When the request was written, or cancelled; of a request that ingest has handed back: this process's clock when that
+  /// was read.
   public var at: Int64
   public var isCancellation: Bool
   /// True for the record of a campaign: `at` is its revision.

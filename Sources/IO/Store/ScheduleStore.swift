@@ -139,6 +139,19 @@ public final class ScheduleStore {
     return entries
   }
 
+  /// Requests of a partition that were handed back after a time, in milliseconds since the epoch.
+  public func handedBack(_ partition: Int32, after time: Int64) throws(StoreError)
+    -> [ScheduledEntry]
+  {
+    let statement = try store.database.prepare(
+      "SELECT \(Self.columns) FROM schedule WHERE partition = ?1 AND at > ?2 AND cancelled = 0")
+    statement.bind(1, Int64(partition))
+    statement.bind(2, time)
+    var entries: [ScheduledEntry] = []
+    while try statement.next() { entries.append(statement.scheduledEntry) }
+    return entries
+  }
+
   /// The campaigns of a partition.
   public func campaigns(_ partition: Int32) throws(StoreError) -> [ScheduledEntry] {
     try due(

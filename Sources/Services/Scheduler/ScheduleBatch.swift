@@ -15,8 +15,8 @@ struct ScheduleJob {
   let change: ScheduleChange
   /// The record's value; empty for a tombstone.
   let value: String
-  /// Whether ingest has handed the request back.
-  var isHandedBack = false
+  /// This process's clock, if ingest has handed the request back: its new time was reckoned by that.
+  var handedBackAt: Int64?
   /// Of a record that cannot be read: its dead letter.
   var refused: UnreadableRecord?
 }
@@ -90,7 +90,7 @@ extension ScheduleJob {
     case .activity(let state):
       change = .cancellation(at: min(state.sentAt, now), identity: identity)
     case .request(let request):
-      isHandedBack = request.handedBackAt != nil
+      handedBackAt = request.handedBackAt.map { _ in now }
       change = .request(
         due: ScheduleView.release(
           due: request.due, handedBackAt: request.handedBackAt, now: now, isCaughtUp: isCaughtUp),
@@ -154,10 +154,11 @@ struct ScheduleOutcome {
       }
       switch verdict {
       case .ignore: break
-      case .store(let row):
+      case .store(var row):
+        row.at = job.handedBackAt ?? row.at
         changed[job.key] = .some(ScheduledEntry(key: job.key, row: row, value: job.value))
         if !row.isCancellation, !row.isCampaign { scheduled += 1 }
-        if job.isHandedBack { handedBack += 1 }
+        if job.handedBackAt != nil { handedBack += 1 }
         if row.isCancellation, current?.row.isCancellation == false { cancelled += 1 }
       case .remove: changed.updateValue(nil, forKey: job.key)
       case .restore:

@@ -193,6 +193,7 @@ final class SchedulerWorker {
         let position = try store.position(number)
         if ScheduleView.isComplete(position: position, committed: committed) {
           positions[number] = position
+          try mendTimes(number)
           return false
         }
         try store.startOver(number)
@@ -226,6 +227,20 @@ final class SchedulerWorker {
     } catch {
       // It has answered a moment ago.
       failure = failure ?? ServiceFailure("\(error)")
+    }
+  }
+
+  /// A clock that was ahead reckoned times for requests that ingest had handed back: since it was set right, they would
+  /// wait for that long. They get the times that they were scheduled for, and are handed back again if those are early.
+  private func mendTimes(_ partition: Int32) throws(StoreError) {
+    let now = WallClock.milliseconds()
+    let entries = try store.handedBack(partition, after: now + SendTime.tolerance)
+    guard !entries.isEmpty else { return }
+    context.log.warning(
+      "the clock went back; requests that waited by it get their own times",
+      ["partition": "\(partition)", "requests": "\(entries.count)"])
+    try store.transaction { () throws(StoreError) in
+      try store.put(partition, entries.map { $0.withOwnTime(at: now) })
     }
   }
 
@@ -399,6 +414,13 @@ final class SchedulerWorker {
   private func act(_ now: UInt64) -> Bool {
     guard failure == nil else { return false }
     guard writeDeadLetters(), restore(now) else { return false }
+    if machine.hasClockGoneBack {
+      let isDone = withDatabase(now) { () throws(StoreError) in
+        for partition in machine.owned { try mendTimes(partition) }
+      }
+      guard isDone else { return false }
+      machine.reload()
+    }
     for _ in 0..<Self.actionsATurn {
       let wall = WallClock.milliseconds()
       guard let action = machine.next(now: wall) else { return false }
@@ -575,6 +597,17 @@ final class SchedulerWorker {
 }
 
 extension ScheduledEntry {
+  /// The request with the time that its record has.
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  func withOwnTime(at now: Int64) -> ScheduledEntry {
+    var (row, text) = (row, value)
+    let record = text.withUTF8 { try? ScheduleRecord(UnsafeRawBufferPointer($0)) }
+    if case .request(let request) = record { row.due = request.due }
+    row.at = now
+    return ScheduledEntry(key: key, row: row, value: value)
+  }
+
   /// Bytes of memory, about.
   var bytes: Int { key.utf8.count + value.utf8.count + 200 }
 

@@ -4,7 +4,9 @@ import EventLoop
 import Glibc
 import Kafka
 import Records
+import Schedule
 import ServiceKit
+import Store
 import TestSupport
 import Testing
 
@@ -148,6 +150,39 @@ import Testing
     #expect(records.contains { $0.offset > 2 && $0.value == good })
     #expect(records.contains { $0.key == "nonsense" && $0.value == nil })
     #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `a request that waits by a clock that was ahead gets its own time when that is right`()
+    throws
+  {
+    let fixture = try SchedulerFixture(partitions: 1)
+    let database = fixture.folder.file("a.db")
+    let ingest = try fixture.ingest()
+    let first = try fixture.scheduler(database)
+    #expect(eventually(withinMilliseconds: 20_000) { first.counter("partitions_assigned") == 1 })
+    usleep(500_000)
+    let now = WallClock.milliseconds()
+    // By ingest's clock it is early by more than five minutes: it waits for these.
+    let json =
+      #"{"app":"a.b","id":"x","token":"\#(SchedulerFixture.token)","payload":{"aps":{"alert":"x"}}}"#
+    try fixture.produce(
+      fixture.names.schedule, key: "a.b:production:x",
+      "S1\t\(now - 1_000)\t\(now - 9_000)\t\(now - 400_000)\t\n\(json)")
+    #expect(eventually(withinMilliseconds: 20_000) { first.counter("handed_back") == 1 })
+    usleep(500_000)
+    #expect(first.stop() == nil)
+    #expect(try fixture.sent().isEmpty)
+    // As a clock that is ahead by ten minutes noted it.
+    let store = try ScheduleStore(TokenStore(database, now: 0))
+    let entry = try #require(try store.entries(0, ["a.b:production:x"])["a.b:production:x"])
+    var row = entry.row
+    #expect(row.due >= now + 300_000)
+    (row.due, row.at) = (row.due + 600_000, row.at + 600_000)
+    try store.put(0, [ScheduledEntry(key: entry.key, row: row, value: entry.value)])
+    let second = try fixture.scheduler(database)
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.sent().count == 1 })
+    #expect(second.counter("rebuilds") == 0)
+    #expect(second.stop() == nil && ingest.stop() == nil)
   }
 
   @Test func `what was written again long ago is not written again behind its end`() throws {
