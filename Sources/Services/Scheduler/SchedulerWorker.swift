@@ -47,7 +47,7 @@ final class SchedulerWorker {
   private let context: ServiceContext
   let store: ScheduleStore
   private let loop: ServiceLoop
-  private var member: GroupMember
+  var member: GroupMember
   let counters = Counters<SchedulerCounter>()
   private let lateness = LatencyCells(SchedulerMetrics.lateness, [[]])
   let producer: TaggedProducer<Tag>
@@ -59,7 +59,7 @@ final class SchedulerWorker {
   private var batch = ScheduleBatch()
   /// Records to be written again, by the records that make it necessary, and records that cannot be read and have no dead
   /// letter yet.
-  private var owed: (repairs: [ScheduleRepair], letters: [ScheduleJob]) = ([], [])
+  var owed: (repairs: [ScheduleRepair], letters: [ScheduleJob]) = ([], [])
   private let campaigns: CampaignDesk
   /// What this process has of each partition in the database: another number there means another owner.
   private var positions: [Int32: Int64] = [:]
@@ -506,67 +506,6 @@ final class SchedulerWorker {
     }
     machine.postponed(slot)
     return false
-  }
-
-  /// Writes again what counts and would be dropped by compaction; false when that has to go on later.
-  ///
-  /// Not before the partition has been read to its end: while it is read anew, the database has what counted long ago.
-  private func restore(_ now: UInt64) -> Bool {
-    for index in owed.repairs.indices.reversed()
-    where machine.isCaughtUp(owed.repairs[index].source.partition) {
-      let repair = owed.repairs[index]
-      var entry: ScheduledEntry?
-      let isFound = withDatabase(now) { () throws(StoreError) in
-        entry = try store.entries(repair.source.partition, [repair.key])[repair.key]
-      }
-      guard isFound, write(repair, entry) else { return false }
-      owed.repairs.remove(at: index)
-    }
-    return true
-  }
-
-  /// - Parameter entry: what counts for the key.
-  /// - Returns: false when Kafka's client has no room.
-  private func write(_ repair: ScheduleRepair, _ entry: ScheduledEntry?) -> Bool {
-    let tag = Tag.restored(repair.source, epoch: member.epoch, repair.offset)
-    do throws(KafkaError) {
-      if let entry, entry.row.offset < repair.offset {
-        let isTaken = try producer.produce(
-          topics.schedule, key: Array(entry.key.utf8), value: Array(entry.value.utf8), as: tag)
-        if isTaken { counters.add(.restored) }
-        return isTaken
-      }
-      if entry == nil, let unreadable = repair.unreadable {
-        return try producer.produce(
-          topics.schedule, key: unreadable.key, value: nil, headers: unreadable.ends, as: tag)
-      }
-    } catch {
-      failure = failure ?? ServiceFailure("\(error)")
-      return false
-    }
-    // Its key has a newer record by now, or none.
-    member.completed(repair.source, epoch: member.epoch, repair.offset)
-    return true
-  }
-
-  /// Writes the dead letters of records that cannot be read; false when Kafka's client has no room.
-  private func writeDeadLetters() -> Bool {
-    while let job = owed.letters.last, let record = job.refused {
-      let place = TopicPartition(topic: topics.scheduleName, partition: job.source.partition)
-      do throws(KafkaError) {
-        let isTaken = try producer.produce(
-          topics.deadLetters, key: record.key, value: record.value,
-          headers: record.headers(
-            by: .scheduler, from: place, job.offset, at: WallClock.milliseconds()),
-          as: .deadLetter(ScheduleRepair(job), epoch: member.epoch))
-        guard isTaken else { return false }
-      } catch {
-        failure = failure ?? ServiceFailure("\(error)")
-        return false
-      }
-      owed.letters.removeLast()
-    }
-    return true
   }
 
   /// What Kafka will never take ends the process: nothing is lost, and it is tried again when that is mended.
