@@ -58,9 +58,8 @@ public enum FeedbackService: Service {
     let location = settings.database
     return try context.openDatabase(
       file: TokenStore.isOnServer(location) ? nil : location,
-      mayPass: { $0.isTemporary && TokenStore.mayAppear(location) }
-    ) { () throws(StoreError) in
-      try TokenStore(location, now: WallClock.milliseconds())
-    }
+      open: { () throws(StoreError) in
+        try TokenStore(location, now: WallClock.milliseconds())
+      }, mayPass: { $0.isTemporary && TokenStore.mayAppear(location) })
   }
 }

@@ -52,9 +52,8 @@ public enum SchedulerService: Service {
     let location = settings.database
     return try context.openDatabase(
       file: TokenStore.isOnServer(location) ? nil : location,
-      mayPass: { $0.isTemporary && TokenStore.mayAppear(location) }
-    ) { () throws(StoreError) in
-      try ScheduleStore(TokenStore(location, now: WallClock.milliseconds()))
-    }
+      open: { () throws(StoreError) in
+        try ScheduleStore(TokenStore(location, now: WallClock.milliseconds()))
+      }, mayPass: { $0.isTemporary && TokenStore.mayAppear(location) })
   }
 }
