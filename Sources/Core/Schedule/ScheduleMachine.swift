@@ -305,7 +305,7 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
   private mutating func itemOfCurrent(_ now: Int64) -> (Int32, DueQueue.Item)? {
     guard let current, partitions[current.partition] != nil,
       let item = firstWaiting(of: current.partition), item.due <= min(now, current.until),
-      isFresh(current.partition, item.due)
+      isFresh(current.partition, item)
     else { return nil }
     return (current.partition, item)
   }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
 import EventLoop
 import Kafka
 import Records
+import Schedule
 import ServiceKit
 import Store
 
