@@ -30,7 +30,8 @@ struct ScenarioSetup {
     let folder = try ScratchFolder.make("martlet-chaos-\(scenario.name)")
     self.folder = folder
     generator = DemoGenerator(
-      seed: options.seed, requests: Self.population, activities: scenario.hasActivities ? options.activities : 0)
+      seed: options.seed, requests: Self.population,
+      activities: scenario.hasActivities ? options.activities : 0)
     shimControl = options.shim.map { _ in "\(folder)/shim.control" }
     (names, createdOn) = try Self.topics(options)
     let devices = generator.unregistered.map { device -> JSONValue in

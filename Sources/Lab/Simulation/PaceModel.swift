@@ -54,7 +54,8 @@ struct PaceModel {
     sends[subject]!.removeAll { $0 + Self.stretch <= now }
     let most = rate.perMillisecond * Double(Self.stretch + 60) + Double(loops) + 1
     let count = sends[subject]!.count
-    return Double(count) > most ? "\(count) pushes of \(subject) in 10 s, whose pace is \(rate)" : nil
+    return Double(count) > most
+      ? "\(count) pushes of \(subject) in 10 s, whose pace is \(rate)" : nil
   }
 }
 

@@ -81,7 +81,9 @@ enum APIKeysFile {
 
   private static func flag(_ value: JSONValue?, _ place: String) throws(Failure) -> Bool {
     guard let value else { return false }
-    guard let flag = value.bool else { throw Failure(description: "\(place): is not true or false") }
+    guard let flag = value.bool else {
+      throw Failure(description: "\(place): is not true or false")
+    }
     return flag
   }
 

@@ -133,7 +133,8 @@ extension Behaviour {
         + " limit."),
     .init(
       "queue", .inferred, .count(anyCount), "100000",
-      "Requests that wait at most where there is a capacity; more are answered 503 ServiceUnavailable at once."),
+      "Requests that wait at most where there is a capacity; more are answered 503 ServiceUnavailable at once."
+    ),
     .init(
       "settings", .observed, .fixed, "4096 / 65535 / 16384 / 8000",
       "HEADER_TABLE_SIZE, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE and MAX_HEADER_LIST_SIZE of the SETTINGS."

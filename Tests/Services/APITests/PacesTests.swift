@@ -23,11 +23,13 @@ import Testing
     }
   }
 
-  @Test func `a pace that was set is a record as martlet pace writes it, and is read back`() throws {
+  @Test func `a pace that was set is a record as martlet pace writes it, and is read back`() throws
+  {
     let fixture = try APIFixture()
     let before = WallClock.milliseconds()
     for (path, subject) in [
-      ("group/spring%20sale%2F1", Paces.Subject.group("spring sale/1")), ("lane/bulk", .lane("bulk")),
+      ("group/spring%20sale%2F1", Paces.Subject.group("spring sale/1")),
+      ("lane/bulk", .lane("bulk")),
       ("app/com.example.app?environment=sandbox", .app("com.example.app", .sandbox)),
       ("device/com.example.app", .device("com.example.app", .production, .background)),
       ("device/com.example.app?push_type=alert", .device("com.example.app", .production, .alert)),
@@ -55,7 +57,9 @@ import Testing
     #expect(try fixture.send("GET", "paces", key: "pacer").text.hasPrefix(#"{"paces":[]}"#))
   }
 
-  @Test func `a pace that was cleared is gone, and so is one that somebody else has overwritten`() throws {
+  @Test func `a pace that was cleared is gone, and so is one that somebody else has overwritten`()
+    throws
+  {
     let fixture = try APIFixture()
     for name in ["a", "b"] {
       #expect(

@@ -118,7 +118,7 @@ struct Intake: Sendable {
     // What waits for one destination must not keep the others' records in Kafka: `Fairness` bounds it.
     guard work.shares.fairness.isAlone else { return free }
     // What waits with a key is superseded by what is read: it does not count, up to half of the slots.
-    let states = min(work.pushes.waitingKeyed[Int(sendClass.place)], work.slotsForStates)
+    let states = min(work.pushes.waitingKeyed[Int(sendClass.place)], work.settings.maxInFlight / 2)
     let demand = destinations.demand(for: sendClass, now: work.turn.now)
     return min(free, Self.lookahead + demand + states)
   }

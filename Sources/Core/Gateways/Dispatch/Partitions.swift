@@ -129,8 +129,20 @@ struct Partitions: Sendable {
   /// True if a record of a partition is the first with its `apns-id` among the last ones.
   mutating func isFirst(_ id: NotificationID, in index: Int) -> Bool { all[index].isFirst(id) }
 
+  /// The retry topic of a record; nil for a lane's.
+  func retryTopic(of origin: Origin) -> RetryTier? {
+    guard let index = place(of: origin), case .retries(let tier) = all[index].feed else {
+      return nil
+    }
+    return tier
+  }
+
   /// True if a newer push with the key of a push was taken from its lane, and it is not the last state.
-  func isSuperseded(_ push: borrowing PushState) -> Bool {
+  ///
+  /// - Parameter old: what was created earlier is one of a pile, if it was fresh when it was read, in milliseconds since
+  ///   the epoch.
+  func isSuperseded(_ push: borrowing PushState, before old: Int64) -> Bool {
+    if push.state.isFresh, push.created >= old { return false }
     guard !push.state.isFinal, let index = place(of: push.origin), !all[index].isRetry else {
       return false
     }

@@ -202,9 +202,12 @@ public struct PushState: Sendable {
     if waitingSince == 0 { waitingSince = now }
   }
 
-  /// It has waited on a retry topic for so many milliseconds.
-  mutating func hasAwaitedCredential(_ waited: UInt64, now: UInt64) {
-    waitingSince = now - min(now, waited)
+  /// What its record says of its time on retry topics (`PushFacts.waitedSince`).
+  mutating func takeUp(_ waitedSince: UInt64, _ turn: borrowing Turn) {
+    let (now, wall) = (turn.now, turn.wall)
+    let since = Int64(truncatingIfNeeded: waitedSince & ~PushFacts.reserved)
+    if waitedSince & PushFacts.reserved != 0 { return reserve(since) }
+    self.waitingSince = now - min(now, UInt64(max(0, wall - since)))
   }
 
   mutating func gotCredential() {

@@ -21,7 +21,7 @@ struct Workload: Sendable {
   private(set) var paces: PaceKeeper
   let laneShares: LaneShares
   private var progress: Progress
-  private let settings: DispatchSettings
+  let settings: DispatchSettings
 
   init(_ settings: DispatchSettings, _ turn: Turn) {
     self.turn = turn
@@ -37,9 +37,6 @@ struct Workload: Sendable {
 
   /// Slots that nobody holds.
   var freeSlots: Int { settings.maxInFlight - pushes.count }
-
-  /// Slots in which pushes with a key may wait beyond what there is stream credit for.
-  var slotsForStates: Int { settings.maxInFlight / 2 }
 
   /// Slots for records of a class: lanes reserve a part of all, as they do of the streams.
   func freeSlots(for sendClass: SendClass) -> Int {
@@ -170,7 +167,7 @@ struct Workload: Sendable {
       maxAge: settings.lanes.maxAge(facts.lane),
       kind: settings.gatewayKind(facts.environment, facts.target))
     if facts.state.identity != 0 { pushes.beginKey(slot) }
-    if facts.waitedSince != 0 { takeUp(facts.waitedSince, slot) }
+    if facts.waitedSince != 0 { pushes[slot].takeUp(facts.waitedSince, turn) }
     if paces.isInForce, case .lane(let lane) = partitions[index].feed {
       pushes[slot].count(forLane: paces.took(lane))
     }
@@ -185,13 +182,6 @@ struct Workload: Sendable {
       return (slot, goesOn(slot))
     }
     return (slot, false)
-  }
-
-  /// What its record says of its time on retry topics.
-  private mutating func takeUp(_ waitedSince: UInt64, _ slot: UInt32) {
-    let wall = Int64(truncatingIfNeeded: waitedSince & ~PushFacts.reserved)
-    if waitedSince & PushFacts.reserved != 0 { return pushes[slot].reserve(wall) }
-    pushes[slot].hasAwaitedCredential(UInt64(max(0, turn.wall - wall)), now: turn.now)
   }
 
   /// When a record goes on, in monotonic milliseconds: `.max` for one of a paused lane, which waits until that is
@@ -276,20 +266,20 @@ struct Workload: Sendable {
       pushes[slot].dropState()
       return false
     }
-    turn.count(.returned)
-    turn.append(.returnToLane(slot: slot, from: nil))
-    leave(slot)
+    giveToLane(slot, from: nil)
     return true
   }
 
-  /// True if a newer push with its key was taken, and it is not the last state: it is of no more use. The same of one with
-  /// a collapse id that was fresh when it was read, and has waited since.
+  private mutating func giveToLane(_ slot: UInt32, from tier: RetryTier?) {
+    turn.count(.returned)
+    turn.append(.returnToLane(slot: slot, from: tier))
+    leave(slot)
+  }
+
+  /// True if a newer push with its key was taken, and it is not the last state: it is of no more use.
   func isSuperseded(_ slot: UInt32) -> Bool {
-    guard pushes.hasState(slot) else { return false }
-    if pushes[slot].state.isFresh, turn.wall - pushes[slot].created <= settings.pileAge {
-      return false
-    }
-    return partitions.isSuperseded(pushes[slot])
+    pushes.hasState(slot)
+      && partitions.isSuperseded(pushes[slot], before: turn.wall - settings.pileAge)
   }
 
   // MARK: What keeps it from going
@@ -313,8 +303,9 @@ struct Workload: Sendable {
 
   /// Ends a push unsent if APNs has called its device dead since it was requested.
   private mutating func suppressIfInvalid(_ slot: UInt32) -> Bool {
-    let isDevice = pushes[slot].target.isDevice
-    guard isDevice, devices.isInvalid(pushes[slot], now: turn.now) else { return false }
+    guard pushes[slot].target.isDevice, devices.isInvalid(pushes[slot], now: turn.now) else {
+      return false
+    }
     finish(slot, .suppressed, .recentlyInvalid)
     return true
   }
@@ -333,11 +324,9 @@ struct Workload: Sendable {
   /// Moves a push to a retry topic if its app is paused. Nothing of such an app waits here: whoever shares its credential
   /// is not kept waiting by it.
   private mutating func divertIfPaused(_ slot: UInt32) -> Bool {
-    guard pauses.contains(app: pushes[slot].app, pushes[slot].kind.environment) else {
-      return false
-    }
-    divert(slot, .paused)
-    return true
+    let isPaused = pauses.contains(app: pushes[slot].app, pushes[slot].kind.environment)
+    if isPaused { divert(slot, .paused) }
+    return isPaused
   }
 
   // MARK: Paces
@@ -360,6 +349,7 @@ struct Workload: Sendable {
     guard paces.isInForce else { return }
     paces.release(now: turn.now)
     turn.set(.waitingForPace, paces.waiting)
+    turn.set(.forgottenDevices, paces.devices.forgotten)
   }
 
   /// The next one.
@@ -372,59 +362,18 @@ struct Workload: Sendable {
   /// True if a push that has a stream may go by the paces of its lane, app, group and device; it counts for them. One
   /// that may not waits, or is moved aside. To be asked only if any is in force.
   mutating func keepsPace(_ slot: UInt32) -> Bool {
-    if pushes[slot].life.attempts == 0 {
-      let ofDevice = paces.rateOfDevice(pushes[slot])
-      if let ofDevice, !mayAskPace(slot, ofDevice) { return false }
-      switch paces.decide(slot, pushes[slot], now: turn.now) {
-      case .goes: if let ofDevice, !reserve(slot, ofDevice) { return false }
-      case .waits:
-        // It is not its destination that keeps it waiting.
-        discount(slot)
-        pushes[slot].awaitPace()
-        return false
-      case .aside(let tier):
-        // What its device's pace gave it, it keeps.
-        park(slot, tier, pushes[slot].hasReservation ? .devicePace : .pace)
-        return false
-      }
+    let topic = partitions.retryTopic(of: pushes[slot].origin)
+    let (isRetry, now, wall) = (topic != nil, turn.now, turn.wall)
+    switch paces.decide(slot, &pushes[slot], isRetry: isRetry, now: now, wall: wall) {
+    case .goes:
+      leaveLane(slot, counts: true)
+      return true
+    case .waits:
+      discount(slot)
+      pushes[slot].awaitPace()
+    case .aside(let tier, let reason): park(slot, tier, reason)
+    case .returns: giveToLane(slot, from: topic)
     }
-    leaveLane(slot, counts: true)
-    return true
-  }
-
-  /// False for a push of a device with a pace that was moved aside: before its time, or because it comes from a retry
-  /// topic without one. When its device got its last pushes is known to the owner of its lane's partition.
-  private mutating func mayAskPace(_ slot: UInt32, _ rate: PaceRate) -> Bool {
-    if pushes[slot].hasReservation {
-      let wait = pushes[slot].reservedAt - turn.wall
-      if wait > 0 { park(slot, DevicePaces.tier(wait, rate), .devicePace) }
-      return wait <= 0
-    }
-    guard let index = partitions.place(of: pushes[slot].origin),
-      case .retries(let tier) = partitions[index].feed
-    else { return true }
-    turn.count(.returned)
-    turn.append(.returnToLane(slot: slot, from: tier))
-    leave(slot)
-    return false
-  }
-
-  /// True if a push may go to its device now; it counts. If not it is moved aside, with its time. One with a key has none,
-  /// for a newer one may take its place, nor one that will have expired: others go then.
-  private mutating func reserve(_ slot: UInt32, _ rate: PaceRate) -> Bool {
-    guard !pushes[slot].hasReservation else { return true }
-    let wait = paces.wait(pushes[slot], rate, now: turn.now)
-    let at = turn.wall + Int64(wait)
-    let isKeyed = pushes[slot].state.hasIdentity && !pushes[slot].state.isOfPile
-    let isTaken = wait == 0 || !(isKeyed || pushes[slot].isExpired(at: at))
-    if isTaken {
-      paces.note(pushes[slot], after: wait, now: turn.now)
-      pushes[slot].reserve(at)
-      turn.set(.forgottenDevices, paces.devices.forgotten)
-    }
-    guard wait > 0 else { return true }
-    paces.giveBack(pushes[slot])
-    park(slot, DevicePaces.tier(Int64(wait), rate), isTaken ? .devicePace : .pace)
     return false
   }
 

@@ -40,7 +40,9 @@ struct PaceKeeper: Sendable {
     case goes
     /// It waits in its slot.
     case waits
-    case aside(RetryTier)
+    case aside(RetryTier, ParkReason)
+    /// From its retry topic to its lane: when its device got its last pushes is known to the owner of that partition.
+    case returns
   }
 
   /// Any pace is set: asked for each push.
@@ -239,7 +241,7 @@ struct PaceKeeper: Sendable {
     _ slot: UInt32, _ line: Int, isFirst: Bool, now: UInt64
   ) -> Decision {
     guard isFirst || (lines[line].hasRoom && waiting < waitingAtMost) else {
-      return .aside(lines[line].tier(now: now))
+      return .aside(lines[line].tier(now: now), .pace)
     }
     if lines[line].waiting.isEmpty { busy.append(line) }
     if isFirst { lines[line].waiting.prepend(slot) } else { lines[line].waiting.append(slot) }
@@ -343,26 +345,56 @@ extension PushState {
 
 extension PaceKeeper {
   /// The pace of a push's device; nil without one.
-  func rateOfDevice(_ push: borrowing PushState) -> PaceRate? {
+  private func rateOfDevice(_ push: borrowing PushState) -> PaceRate? {
     guard !devices.isEmpty, push.target.isDevice else { return nil }
     return devices.rate(of: Paces.hash(app: push.app, push.kind.environment, push.pushType))
   }
 
-  /// How long a push waits for its device, in milliseconds; 0: it may go now.
-  func wait(_ push: borrowing PushState, _ rate: PaceRate, now: UInt64) -> UInt64 {
-    devices.wait(push.pacedDevice, rate, now: now)
-  }
-
-  /// A push goes to its device, so many milliseconds from now.
-  mutating func note(_ push: borrowing PushState, after wait: UInt64, now: UInt64) {
-    devices.note(push.pacedDevice, after: wait, now: now)
-  }
-
-  /// Decides about a push that is to be sent for the first time; one that goes counts.
-  mutating func decide(_ slot: UInt32, _ push: borrowing PushState, now: UInt64) -> Decision {
+  /// Decides about a push. One that is sent for the first time counts if it goes; the others go.
+  ///
+  /// - Parameters:
+  ///   - isRetry: it comes from a retry topic.
+  ///   - wall: milliseconds since the epoch.
+  mutating func decide(
+    _ slot: UInt32, _ push: inout PushState, isRetry: Bool, now: UInt64, wall: Int64
+  ) -> Decision {
+    guard push.life.attempts == 0 else { return .goes }
+    let rate = rateOfDevice(push)
+    if let rate, push.hasReservation {
+      let wait = push.reservedAt - wall
+      if wait > 0 { return .aside(DevicePaces.tier(wait, rate), .devicePace) }
+    } else if rate != nil, isRetry {
+      return .returns
+    }
     let lines = push.paceLines
-    return decide(
+    let decision = decide(
       slot, app: lines.app, group: lines.group, hasWaited: push.hasWaitedForPace, now: now)
+    switch decision {
+    case .goes:
+      guard let rate, !push.hasReservation else { return .goes }
+      return reserve(&push, rate, now: now, wall: wall)
+    // What its device's pace gave it, it keeps.
+    case .aside(let tier, _) where push.hasReservation: return .aside(tier, .devicePace)
+    default: return decision
+    }
+  }
+
+  /// Gives a push the time when its device may have it. One with a key gets none that is to come, for a newer one may take
+  /// its place, nor one that will have expired: others go then.
+  private mutating func reserve(
+    _ push: inout PushState, _ rate: PaceRate, now: UInt64, wall: Int64
+  ) -> Decision {
+    let wait = devices.wait(push.pacedDevice, rate, now: now)
+    let at = wall + Int64(wait)
+    let isKeyed = push.state.hasIdentity && !push.state.isOfPile
+    let isTaken = wait == 0 || !(isKeyed || push.isExpired(at: at))
+    if isTaken {
+      devices.note(push.pacedDevice, after: wait, now: now)
+      push.reserve(at)
+    }
+    guard wait > 0 else { return .goes }
+    giveBack(push)
+    return .aside(DevicePaces.tier(Int64(wait), rate), isTaken ? .devicePace : .pace)
   }
 
   /// A push that counted has not gone after all.

@@ -60,12 +60,14 @@ import Testing
     #expect(loop.moves.count <= 4 * 45, "\(loop.moves.count)")
   }
 
-  @Test func `a minute's pace is kept with a steady flow, whatever a retry or an unused stream costs`() {
+  @Test
+  func `a minute's pace is kept with a steady flow, whatever a retry or an unused stream costs`() {
     let loop = loop("3/m")
     var count = 0
     loop.answer { _ in
       count += 1
-      return count % 5 == 1 ? .refusedStream
+      return count % 5 == 1
+        ? .refusedStream
         : count % 7 == 1 ? .reason(.serviceUnavailable, after: 0) : .accepted(after: 0)
     }
     for second in 0..<60 {
@@ -76,7 +78,8 @@ import Testing
     #expect(times.count >= 26 && isKept(times, 3, in: 60_000), "\(times)")
   }
 
-  @Test func `what was moved for another reason goes back to its lane, whose owner knows the device`() {
+  @Test
+  func `what was moved for another reason goes back to its lane, whose owner knows the device`() {
     let loop = loop("1/m")
     loop.pause(.app("app", .production))
     produce(0..<3, to: 7, loop)
@@ -98,7 +101,8 @@ import Testing
     #expect(isKept(times(7, loop), 1, in: 60_000) && isKept(times(8, loop), 1, in: 60_000))
   }
 
-  @Test func `of states that wait for their device only the newest goes, and takes nobody's time`() {
+  @Test func `of states that wait for their device only the newest goes, and takes nobody's time`()
+  {
     let loop = loop("1/m")
     for push in 0..<40 {
       produce(push..<push + 1, to: 7, loop) { $0.state = StateFacts(99) }

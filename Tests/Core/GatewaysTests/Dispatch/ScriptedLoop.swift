@@ -497,8 +497,6 @@ final class ScriptedLoop {
     while let (id, isFailure) = closing.popLast() { lose(id, isFailure: isFailure) }
   }
 
-  // MARK: What the dispatcher wants done
-
   private func perform() {
     while let action = dispatcher.nextAction() { perform(action) }
   }
@@ -580,14 +578,9 @@ final class ScriptedLoop {
 
   private func returnToLane(_ slot: UInt32, from tier: RetryTier?) {
     var record = taken.removeValue(forKey: slot)!
-    if let tier {
-      // As `OutcomeWriter` and `Envelope` do.
-      let text = LanePosition(
-        partition: 0, offset: dispatcher.push(slot).origin.offset, moves: 0, tier: tier
-      ).text
-      record.facts.takenID = ReplayMark.mix(
-        NotificationID(high: 1, low: UInt64(record.number)), Array(text.utf8).span)
-    }
+    let place = UInt64(dispatcher.push(slot).origin.offset) * 4 + UInt64(tier?.rawValue ?? 0) + 4
+    let otherID = NotificationID(high: place, low: UInt64(record.number))
+    if tier != nil { record.facts.takenID = otherID }
     logs[Int(record.facts.lane.place) * partitionsOfALane + record.number % partitionsOfALane]
       .records.append(Record(number: record.number, facts: record.facts, written: wall))
     outcomes.append(dispatcher.push(slot).origin)

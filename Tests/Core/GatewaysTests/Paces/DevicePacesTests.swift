@@ -18,7 +18,9 @@ import Testing
 
   @Test func `each rule is found by its hash`() {
     let rates = Dictionary(
-      uniqueKeysWithValues: (0..<99).map { (UInt64($0) &* 7_919, PaceRate(1 + $0 % 8, per: .hour)!) })
+      uniqueKeysWithValues: (0..<99).map {
+        (UInt64($0) &* 7_919, PaceRate(1 + $0 % 8, per: .hour)!)
+      })
     let paces = paces(rates)
     for (hash, rate) in rates { #expect(paces.rate(of: hash) == rate) }
     #expect(paces.rate(of: 1) == nil && DevicePaces().rate(of: 0) == nil)

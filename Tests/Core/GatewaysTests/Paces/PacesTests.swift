@@ -5,6 +5,7 @@ import Testing
 
 @testable import Gateways
 
+/// Names of what has a pace (`PaceSubject`), and the table of them.
 @Suite struct PacesTests {
   @Test(arguments: [
     Paces.Subject.app("com.example.app", .production), .app("lane", .sandbox), .lane("bulk"),
@@ -60,7 +61,8 @@ import Testing
     #expect(paces.count == Paces.subjectsAtMost)
   }
 
-  @Test func `a device has a pace for each push type, of a few pushes in a minute or more`() throws {
+  @Test func `a device has a pace for each push type, of a few pushes in a minute or more`() throws
+  {
     var paces = Paces(.standard)
     let subject = Paces.Subject.device("a", .production, .background)
     try paces.set(subject, PaceRate("2/h"))
