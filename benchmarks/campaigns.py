@@ -89,6 +89,10 @@ class Scheduler:
         self.process = self.start()
 
 
+# As martlet-feedback says that it has read its topics.
+FILLED = "INSERT INTO {} VALUES (1, 1) ON CONFLICT (id) DO NOTHING"
+
+
 def fill(devices, count, share):
     """Makes the schema with our own program, and the devices with one statement."""
     call([BUILD / "store-benchmark", devices, 1, 1])
@@ -96,11 +100,13 @@ def fill(devices, count, share):
     form = {"count": count, "app": APP, "share": share}
     if devices.startswith("postgresql:"):
         call(["psql", devices, "-q", "-c", "DELETE FROM martlet.devices"])
+        call(["psql", devices, "-q", "-c", FILLED.format("martlet.completeness")])
         for statement in POSTGRES.split(";"):
             call(["psql", devices, "-q", "-c", statement.format(**form)], timeout=1_200)
     else:
         with sqlite3.connect(devices) as database:
             database.execute("DELETE FROM devices")
+            database.execute(FILLED.format("completeness"))
             database.execute(SQLITE.format(**form))
         database.close()
     log(f"{count:,} devices made in {time.monotonic() - started:.0f} s")

@@ -18,7 +18,6 @@ public struct CanaryWatch: Sendable {
     /// nil for the outcome that is a success.
     init?(_ outcome: Outcome) {
       switch outcome {
-      // A canary names a token.
       case .delivered, .addressed: return nil
       case .rejected: self = .rejected
       case .expired: self = .expired
@@ -103,7 +102,8 @@ public struct CanaryWatch: Sendable {
   public mutating func receipt(
     _ id: String, _ outcome: Outcome, created: Int64?, at: Int64, now: UInt64, wall: Int64
   ) -> Result? {
-    guard let push, push.id == id else { return nil }
+    // A canary names a token, so that nobody's request with its id is it.
+    guard let push, push.id == id, outcome != .addressed else { return nil }
     self.push = nil
     if let failure = Failure(outcome) { return .failure(failure) }
     let created = created ?? push.sentWall

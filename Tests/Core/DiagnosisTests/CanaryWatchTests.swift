@@ -43,7 +43,9 @@ import Testing
     var watch = watch
     watch.sent("a", now: 1_000, wall: 0)
     let result = watch.receipt("a", outcome, created: nil, at: 0, now: 1_001, wall: 0)
-    if outcome == .delivered {
+    if outcome == .addressed {
+      #expect(result == nil && watch.pendingID == "a")
+    } else if outcome == .delivered {
       #expect(result == .success(CanaryWatch.Stages(ingest: 0, sender: 0, receipt: 0, total: 1)))
     } else if case .failure(let failure) = result {
       #expect(failure.rawValue == "\(outcome.name)")

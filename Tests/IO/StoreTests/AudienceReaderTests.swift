@@ -52,6 +52,7 @@ import Testing
     let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 0)
+    try store.setComplete(at: 1)
     try Self.put(store, 1)
     try Self.put(store, 2, DeviceDetails(locale: "de_AT", appVersion: "3.10", tags: "beta vip"))
     try Self.put(store, 3, DeviceDetails(locale: "de", appVersion: "3.9.1", tags: "vip"), at: 5_000)

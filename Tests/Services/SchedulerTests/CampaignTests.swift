@@ -26,6 +26,7 @@ import Testing
   /// A database with devices, the even ones of them with the tag `even`.
   private static func fill(_ location: String, devices: Int) throws {
     let store = try TokenStore(location, now: 0)
+    try store.setComplete(at: 1)
     try store.transaction { () throws(StoreError) in
       for number in 0..<devices {
         try store.put(
@@ -89,7 +90,7 @@ import Testing
       })
     let progress = try #require(try Self.shown(database, "sale")).progress
     #expect(progress.total == 2_500 && progress.addressed == 2_500)
-    #expect(scheduler.counter("addressed") == 2_500)
+    #expect(scheduler.counter("campaign_devices") == 2_500)
     #expect(
       try eventually(withinMilliseconds: 20_000) { try Self.tokens(fixture).count >= 2_500 })
     let even = Set((0..<2_500).map { Self.token($0 * 2) })
@@ -148,7 +149,7 @@ import Testing
         (try? Self.shown(database, "later"))??.progress.state == .cancelled
       })
     #expect(try #require(try Self.shown(database, "later")).progress.reason == "cancelled by ann")
-    #expect(scheduler.counter("addressed") == 100)
+    #expect(scheduler.counter("campaign_devices") == 100)
     #expect(scheduler.stop() == nil)
   }
 
