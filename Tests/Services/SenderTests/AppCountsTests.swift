@@ -22,7 +22,7 @@ import Testing
     #expect(count(counts, "com.example.b", "delivered") == .integer(1))
     #expect(count(counts, "com.example.b", "rejected") == .integer(0))
     #expect(count(counts, "other", "delivered") == .integer(1))
-    #expect(counts.samples.count == 3 * Outcome.allCases.count)
+    #expect(counts.samples.count == 3 * Outcome.ofPushes.count)
   }
 
   @Test func `apps over the limit are counted with the others`() {
@@ -30,7 +30,7 @@ import Testing
     let apps = (0..<AppCounts.namedApps + 20).map { "com.example.app\($0)" }
     counts.name(apps)
     for app in apps { counts.recorder.add(AppTable.hash(app.utf8.span), .expired) }
-    #expect(counts.samples.count == (AppCounts.namedApps + 1) * Outcome.allCases.count)
+    #expect(counts.samples.count == (AppCounts.namedApps + 1) * Outcome.ofPushes.count)
     #expect(count(counts, "other", "expired") == .integer(20))
     #expect(count(counts, apps[AppCounts.namedApps - 1], "expired") == .integer(1))
   }

@@ -5,8 +5,10 @@
 /// A gateway that is given more than it can do at once answers everything later, the first lane's pushes as well, however
 /// many streams those have left. That shows in the latency of the first lane: while the mean of a look is over the floor,
 /// the lowest mean of the last minutes, by `slow`, or more than 1 % of the answers are 503, the other lanes' streams
-/// halve. They grow again by 5 % a second, until more than they need. If latency does not follow, it is not our doing:
-/// they have at once what they had before, and what latency is now becomes the floor. Retries have no limit: they are few.
+/// halve, the first time as far as the latency says at once. A look while more streams are open than may be judges nothing.
+/// They grow again by 5 % a second, faster while nothing queues, until more than they need. If latency does not follow, it
+/// is not our doing: they have at once what they had before, and what latency is now becomes the floor. Retries have no
+/// limit: they are few.
 ///
 /// Times are milliseconds.
 public struct LaneGovernor: Sendable {
@@ -20,6 +22,11 @@ public struct LaneGovernor: Sendable {
   /// So many milliseconds over it are noise: times are whole milliseconds.
   static let noise: Double = 4
   static let growth = 1.05
+  /// With a mean below so many times the floor nothing queues.
+  static let quick = 1.1
+  static let recovery = 1.4
+  /// What is open above the limit is waited for so long: retries may be among it.
+  static let longestDrain: UInt64 = 30_000
   /// Halvings in a row that latency does not follow until it is taken for the gateway's own.
   static let patience = 4
   /// Streams that the other lanes always have.
@@ -45,9 +52,12 @@ public struct LaneGovernor: Sendable {
   private var newest: UInt64 = 0
   /// Since when the other lanes need less than half of what they may have; 0 while they need it.
   private var calmSince: UInt64 = 0
-  /// Halvings since latency was well, and the mean and the limit at the first of them.
+  /// Halvings since latency was well, the worst mean since, and the limit at the first of them.
   private var halvings = 0
-  private var meanBefore: Double = 0
+  private var worst: Double = 0
+  /// Whether more streams were open at the last look than may be, and when they became too many.
+  private var isDraining = false
+  private var fellAt: UInt64 = 0
   private var exactBefore = Double.infinity
 
   public init() {}
@@ -78,28 +88,39 @@ public struct LaneGovernor: Sendable {
     (lookedAt, lookAt) = (now, now + Self.interval)
     defer { (first, time, answers, overloads) = (0, 0, 0, 0) }
     let isOverloaded = answers >= Self.leastAnswers && overloads * 100 > answers
+    // Answers to what was open before say nothing of the limit.
+    let wasDraining = isDraining
+    isDraining = open > limit && now < fellAt + Self.longestDrain
+    if isDraining || wasDraining { return }
     guard first >= Self.least || isOverloaded else { return grow(elapsed, open, isWanted) }
     let mean = first > 0 ? Double(time) / Double(first) : 0
     lookAt = max(lookAt, now + UInt64(max(0, mean)))
-    let isSlow = first >= Self.least && isSlow(mean, now: now)
+    let floor = first >= Self.least ? floor(with: mean, now: now) : .infinity
+    let bound = max(floor * Self.slow, floor + Self.noise)
+    let isSlow = mean > bound
     guard isSlow || isOverloaded, open > Self.lowest else {
       halvings = 0
-      return grow(elapsed, open, isWanted)
+      return grow(elapsed, open, isWanted, isQuick: !isOverloaded && mean < floor * Self.quick)
     }
-    if halvings == 0 { (meanBefore, exactBefore) = (mean, exact) }
+    if halvings == 0 { (worst, exactBefore) = (mean, exact) }
+    worst = max(worst, mean)
     halvings += 1
-    guard isOverloaded || halvings <= Self.patience || mean < meanBefore * 0.9 else {
+    guard isOverloaded || halvings <= Self.patience || mean < worst * 0.9 else {
       // The gateway is slower than it was, whatever we do: nobody is held back for that.
       floors = InlineArray(repeating: .infinity)
       floors[Int(newest % 6)] = mean
       halvings = 0
       return set(exactBefore)
     }
-    set(max(Double(Self.lowest), min(exact, Double(open)) / 2))
+    var next = min(exact, Double(open)) / 2
+    // What is open waits in one line: with so many streams the mean would be under the bound.
+    if isSlow, halvings == 1 { next = min(next, Double(open) * 0.7 * bound / mean) }
+    set(max(Double(Self.lowest), next))
+    fellAt = now
   }
 
-  /// True if the mean of a look is over the floor, which it may lower.
-  private mutating func isSlow(_ mean: Double, now: UInt64) -> Bool {
+  /// The lowest mean of the last minutes, which that of a look may be.
+  private mutating func floor(with mean: Double, now: UInt64) -> Double {
     let stretch = now / Self.stretch
     if stretch >= newest + 6 { newest = stretch - 6 }
     while newest < stretch {
@@ -109,11 +130,13 @@ public struct LaneGovernor: Sendable {
     floors[Int(newest % 6)] = min(floors[Int(newest % 6)], mean)
     var floor = Double.infinity
     for index in 0..<6 { floor = min(floor, floors[index]) }
-    return mean > max(floor * Self.slow, floor + Self.noise)
+    return floor
   }
 
   /// - Parameter elapsed: seconds.
-  private mutating func grow(_ elapsed: Double, _ open: Int, _ isWanted: Bool) {
+  private mutating func grow(
+    _ elapsed: Double, _ open: Int, _ isWanted: Bool, isQuick: Bool = false
+  ) {
     guard limit != .max else { return }
     // Nobody needs it any more: a later crowd begins with all streams, and is judged anew.
     if !isWanted, Double(open) < exact / 2 {
@@ -121,9 +144,10 @@ public struct LaneGovernor: Sendable {
       if lookedAt >= calmSince + Self.calm { set(.infinity) }
       return
     }
+    let growth = isQuick ? Self.recovery : Self.growth
     var next = exact
-    for _ in 0..<Int(elapsed) { next *= Self.growth }
-    next *= 1 + (Self.growth - 1) * (elapsed - elapsed.rounded(.down))
+    for _ in 0..<Int(elapsed) { next *= growth }
+    next *= 1 + (growth - 1) * (elapsed - elapsed.rounded(.down))
     set(next)
   }
 

@@ -24,12 +24,40 @@ import Testing
     var now: UInt64 = 1_000
     look(&governor, &now, latency: 20, open: 400)
     #expect(governor.limit == .max)
-    look(&governor, &now, latency: 60, open: 400)
-    #expect(governor.limit == 200)
-    look(&governor, &now, latency: 50, open: 200)
-    #expect(governor.limit == 100)
-    for _ in 0..<20 { look(&governor, &now, latency: 22, open: 100) }
-    #expect((160...165).contains(governor.limit), "\(governor.limit)")
+    look(&governor, &now, latency: 40, open: 400)
+    #expect(governor.limit == 196)
+    look(&governor, &now, latency: 35, open: 196)
+    #expect(governor.limit == 98)
+    for _ in 0..<20 { look(&governor, &now, latency: 22, open: 98) }
+    #expect((155...165).contains(governor.limit), "\(governor.limit)")
+    for _ in 0..<4 { look(&governor, &now, latency: 20, open: 98) }
+    #expect((300...340).contains(governor.limit), "nothing queues: \(governor.limit)")
+  }
+
+  @Test func `a crowd is brought down at once, and what it left in the gateway's queue is not judged`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, open: 4_000)
+    look(&governor, &now, latency: 2_000, open: 4_000)
+    #expect(governor.limit == 39)
+    for open in [3_000, 1_000, 39] {
+      look(&governor, &now, latency: 4_000, open: open)
+      #expect(governor.limit == 39)
+    }
+    look(&governor, &now, latency: 24, open: 39)
+    #expect(governor.limit > 39)
+  }
+
+  @Test func `retries above the limit do not keep it for ever`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, open: 100)
+    look(&governor, &now, latency: 40, open: 100)
+    #expect(governor.limit == 49)
+    for _ in 0..<50 { look(&governor, &now, latency: 24, open: 60) }
+    #expect(governor.limit == 49)
+    for _ in 0..<20 { look(&governor, &now, latency: 24, open: 60) }
+    #expect(governor.limit > 49)
   }
 
   @Test func `nothing is judged by few answers, and a few milliseconds are noise`() {
@@ -61,8 +89,8 @@ import Testing
     for _ in 0..<LaneGovernor.patience {
       look(&governor, &now, latency: 80, open: min(1_000, governor.limit))
     }
-    #expect(governor.limit == 62)
-    look(&governor, &now, latency: 80, open: 62)
+    #expect(governor.limit == 30)
+    look(&governor, &now, latency: 80, open: 30)
     #expect(governor.limit == .max)
     for _ in 0..<10 { look(&governor, &now, latency: 80, open: 1_000) }
     #expect(governor.limit == .max, "that is the floor now")
