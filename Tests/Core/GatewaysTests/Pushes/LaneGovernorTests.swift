@@ -34,7 +34,7 @@ import Testing
     #expect((300...340).contains(governor.limit), "nothing queues: \(governor.limit)")
   }
 
-  @Test func `a crowd is brought down at once, and what it left in the gateway's queue is not judged`() {
+  @Test func `a crowd is brought down at once, and what it left in the queue is not judged`() {
     var governor = LaneGovernor()
     var now: UInt64 = 1_000
     look(&governor, &now, latency: 20, open: 4_000)
