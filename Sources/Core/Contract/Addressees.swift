@@ -40,10 +40,12 @@ public struct Addressees: Equatable, Sendable {
     }
   }
 
-  /// The types of registrations whose tokens take pushes of this type; nil stands for a registration that names none.
-  /// An app has one token for alerts and background pushes, and the one that it registers without further ado is that
-  /// one. Each other type has tokens of its own.
-  public var registrationTypes: [String?] {
+  /// The types of registrations whose tokens take its pushes; nil stands for a registration that names none.
+  public var registrationTypes: [String?] { Self.registrationTypes(for: type) }
+
+  /// The same for pushes of a type. An app has one token for alerts and background pushes, and the one that it registers
+  /// without further ado is that one. Each other type has tokens of its own.
+  static func registrationTypes(for type: String) -> [String?] {
     switch type {
     case "alert", "background": [nil, "alert", "background"]
     default: [type]
@@ -69,8 +71,7 @@ public struct Addressees: Equatable, Sendable {
   public static func request(
     _ json: some Collection<UInt8>, _ member: String, _ text: String
   ) -> [UInt8] {
-    guard let brace = json.firstIndex(of: UInt8(ascii: "{")) else { return Array(json) }
-    return Array("{\"\(member)\":\"\(text)\",".utf8) + json[json.index(after: brace)...]
+    insert("\"\(member)\":\"\(text)\",", into: json)
   }
 
   /// The request for these devices: its JSON with their tokens as the first member.
@@ -79,8 +80,12 @@ public struct Addressees: Equatable, Sendable {
   ///   - json: the request, an object with at least one member and without tokens.
   ///   - devices: not more than `RequestRules.maximumTokens`.
   public static func request(_ json: some Collection<UInt8>, to devices: [Device]) -> [UInt8] {
-    guard let brace = json.firstIndex(of: UInt8(ascii: "{")) else { return Array(json) }
     let tokens = devices.map { "\"\($0.token)\"" }.joined(separator: ",")
-    return Array("{\"tokens\":[\(tokens)],".utf8) + json[json.index(after: brace)...]
+    return insert("\"tokens\":[\(tokens)],", into: json)
+  }
+
+  private static func insert(_ member: String, into json: some Collection<UInt8>) -> [UInt8] {
+    guard let brace = json.firstIndex(of: UInt8(ascii: "{")) else { return Array(json) }
+    return Array("{\(member)".utf8) + json[json.index(after: brace)...]
   }
 }

@@ -33,11 +33,8 @@ public struct Audience: Equatable, Sendable {
   /// The most words of each list of tags.
   public static let mostTags = 20
 
-  /// The types of registrations that are in it, and whether those without a type are. An app has one token for alerts and
-  /// background pushes; each other type has tokens of its own.
-  public var registrationTypes: (named: [String], includesUntyped: Bool) {
-    ["alert", "background"].contains(type) ? (["alert", "background"], true) : ([type], false)
-  }
+  /// The types of registrations that are in it, as for `Addressees`.
+  public var registrationTypes: [String?] { Addressees.registrationTypes(for: type) }
 
   /// True if a version of an app is `least` or a later one: numbers are compared one after the other, whatever stands
   /// between them, and one that is missing is 0.

@@ -133,8 +133,8 @@ public final class AudienceReader {
       "registered_at IS NOT NULL", "(invalid_since IS NULL OR registered_at >= alive_from)",
     ]
     let types = audience.registrationTypes
-    let named = "push_type IN \(list(types.named))"
-    parts.append(types.includesUntyped ? "(push_type IS NULL OR \(named))" : named)
+    let named = "push_type IN \(list(types.compactMap(\.self)))"
+    parts.append(types.contains(nil) ? "(push_type IS NULL OR \(named))" : named)
     if let locale = audience.locale {
       // Of a language all its locales.
       let length = locale.unicodeScalars.count + 1

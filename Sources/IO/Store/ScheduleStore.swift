@@ -22,7 +22,7 @@ public final class ScheduleStore {
   private let upsert: Statement
   private let delete: Statement
   private let page: Statement
-  private let selectAnywhere: Statement
+  private let anywhere: ScheduleQueries
   private let selectPosition: Statement
   private let upsertPosition: Statement
   /// With PostgreSQL: what is done for many entries at once.
@@ -33,12 +33,7 @@ public final class ScheduleStore {
     self.store = store
     select = try database.prepare(
       "SELECT \(Self.columns) FROM schedule WHERE partition = ?1 AND key = ?2")
-    selectAnywhere = try database.prepare(
-      """
-      SELECT \(Self.columns) FROM schedule
-      WHERE partition IN (SELECT partition FROM schedule_positions) AND key = ?1
-      ORDER BY record_offset DESC
-      """)
+    anywhere = try ScheduleQueries(database)
     upsert = try database.prepare(
       "INSERT INTO schedule VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \(Self.replaces)")
     delete = try database.prepare("DELETE FROM schedule WHERE partition = ?1 AND key = ?2")
@@ -94,10 +89,7 @@ public final class ScheduleStore {
 
   /// The entry of a key in whatever partition it is, also one of another process; nil for none.
   public func entry(_ key: String) throws(StoreError) -> ScheduledEntry? {
-    selectAnywhere.bind(1, key)
-    guard try selectAnywhere.next() else { return nil }
-    defer { selectAnywhere.reset() }
-    return selectAnywhere.scheduledEntry
+    try anywhere.scheduled(key: key)
   }
 
   /// Replaces what the database has of these keys.
@@ -134,9 +126,7 @@ public final class ScheduleStore {
     page.bind(3, due)
     page.bind(4, key)
     page.bind(5, Int64(limit))
-    var entries: [ScheduledEntry] = []
-    while try page.next() { entries.append(page.scheduledEntry) }
-    return entries
+    return try page.scheduledEntries()
   }
 
   /// Requests of a partition that were handed back after a time, in milliseconds since the epoch.
@@ -147,9 +137,7 @@ public final class ScheduleStore {
       "SELECT \(Self.columns) FROM schedule WHERE partition = ?1 AND at > ?2 AND cancelled = 0")
     statement.bind(1, Int64(partition))
     statement.bind(2, time)
-    var entries: [ScheduledEntry] = []
-    while try statement.next() { entries.append(statement.scheduledEntry) }
-    return entries
+    return try statement.scheduledEntries()
   }
 
   /// The campaigns of a partition.
@@ -207,6 +195,13 @@ extension Statement {
         isCancellation: integer(4) == 1, identity: ScheduleRow.identity(of: value.utf8)),
       value: value)
   }
+
+  /// Those of all rows.
+  func scheduledEntries() throws(StoreError) -> [ScheduledEntry] {
+    var entries: [ScheduledEntry] = []
+    while try next() { entries.append(scheduledEntry) }
+    return entries
+  }
 }
 
 /// The statements of PostgreSQL about many entries: one exchange with the server instead of one for each.
@@ -232,10 +227,7 @@ private struct ManyScheduled {
 
   func entries(_ partition: Int32, _ keys: [String]) throws(StoreError) -> [ScheduledEntry] {
     bind(select, partition, keys)
-    let rows = Statement.postgres(select)
-    var entries: [ScheduledEntry] = []
-    while try rows.next() { entries.append(rows.scheduledEntry) }
-    return entries
+    return try Statement.postgres(select).scheduledEntries()
   }
 
   func remove(_ partition: Int32, _ keys: [String]) throws(StoreError) {

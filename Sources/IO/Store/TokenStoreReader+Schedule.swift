@@ -27,9 +27,7 @@ extension TokenStoreReader {
       WHERE partition IN (SELECT partition FROM schedule_positions) AND due = ?1 AND cancelled = 2
       """)
     statement.bind(1, ScheduleRow.never)
-    var entries: [ScheduledEntry] = []
-    while try statement.next() { entries.append(statement.scheduledEntry) }
-    return entries
+    return try statement.scheduledEntries()
   }
 
   /// The requests that wait for their time.
@@ -43,7 +41,7 @@ extension TokenStoreReader {
   }
 }
 
-/// Questions to the schedule's database beside its writer, for the HTTP API. Owned by one thread.
+/// Questions to the schedule about a key in whatever partition it is. Owned by one thread.
 public final class ScheduleQueries {
   private let select: Statement
 

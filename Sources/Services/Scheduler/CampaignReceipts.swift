@@ -106,12 +106,13 @@ final class CampaignReceipts: Sendable {
     return try KafkaTail(kafka, topic: topic, from: .offsets(starts))
   }
 
+  private static let id = Array(#""id":"\#(CampaignRecord.prefix)"#.utf8)
+
   /// Counts the lines of a record that are receipts of these campaigns. They are looked at as senders and ingest write
   /// them: the outcome first, then the ids.
   static func count(
     _ record: UnsafeRawBufferPointer, _ campaigns: [String: Int64], _ counts: inout Counts
   ) {
-    let id = Array(#""id":"\#(CampaignRecord.prefix)"#.utf8)
     guard record.holds(id) else { return }
     Receipt.forEachLine(in: record) { line in
       let start = #"{"outcome":""#

@@ -24,10 +24,14 @@ public struct ServiceContext: Sendable {
   /// True if there are any: asked for every record.
   public let hasCrashed: Bool
   private let deadlyRecords = Counters<CrashCounter>()
+  private let knownDeadly = KnownDeadly()
 
-  /// True if a record crashed this process so often that it is not to be worked on; says so.
+  /// True if a record crashed this process so often that it is not to be worked on; says so the first time.
   public func isDeadly(_ record: KafkaRecord) -> Bool {
     guard crashNotes.areDeadly(record) else { return false }
+    // It may be read by several readers, and again after a rebalance.
+    let place = "\(record.topic)/\(record.partition)/\(record.offset)"
+    guard knownDeadly.places.withLock({ $0.insert(place).inserted }) else { return true }
     deadlyRecords.add(.deadlyRecords)
     log.error(
       "this record was in hand when the process crashed, twice; it is not worked on again",
@@ -63,6 +67,11 @@ public struct ServiceContext: Sendable {
 
   /// True if that was said.
   public var isReady: Bool { readiness.isReported.load(ordering: .relaxed) }
+
+  /// The deadly records that were met: no more than the notes have.
+  private final class KnownDeadly: Sendable {
+    let places = Mutex<Set<String>>([])
+  }
 
   private final class Readiness: Sendable {
     let isReported = Atomic(false)

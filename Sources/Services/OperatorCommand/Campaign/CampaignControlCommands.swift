@@ -62,10 +62,7 @@ public enum CampaignResumeCommand: Service {
   public static func run(
     _ settings: CampaignTarget, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let cluster = try settings.topic.cluster(context)
-    defer { cluster.admin.close() }
-    try settings.topic.write(settings.key, nil, cluster)
-    Audit.note("campaign resume", settings.name, context)
+    try settings.write(nil, "campaign resume", context)
     StandardOutput.line("resumed \(settings.name)")
   }
 }
@@ -89,15 +86,18 @@ public struct CampaignTarget: Sendable {
     }
   }
 
-  var key: String { CampaignRecord.prefix + name }
-
-  /// Writes what is asked, by whom and when.
+  /// Writes what is asked, by whom and when; nil: that nothing is.
   func write(
-    _ member: String, _ command: String, _ context: ServiceContext
+    _ member: String?, _ command: String, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let cluster = try topic.cluster(context)
     defer { cluster.admin.close() }
-    try topic.write(key, .init(key: member, value: .bool(true)), reason: nil, cluster)
+    let key = CampaignRecord.prefix + name
+    if let member {
+      try topic.write(key, .init(key: member, value: .bool(true)), reason: nil, cluster)
+    } else {
+      try topic.write(key, nil, cluster)
+    }
     Audit.note(command, name, context)
   }
 }
