@@ -12,7 +12,8 @@ import Testing
   /// Seeds that once broke, with the steps that it took. What goes wrong in which step changes with the simulation; each was
   /// seen to break the present one with its defect put back.
   static let regressions: [(seed: UInt64, steps: Int, defect: String)] = [
-    (46, 50_000, "a log is asked about from the next offset, and its map reaches further")
+    (46, 50_000, "a log is asked about from the next offset, and its map reaches further"),
+    (152_794_678, 5_000, "a map is believed whose log is made again before anything is read"),
   ]
 
   @Test(arguments: regressions.indices)

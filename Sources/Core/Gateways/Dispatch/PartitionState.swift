@@ -81,9 +81,11 @@ public struct PartitionState: Sendable {
   private var runs = 0
   /// The widest jump of offsets since the control thread was last told.
   private var jump: Range<Int64>?
-  /// Offsets went back, below what was to come: whether the log still reaches as far as anything of it is known tells if
-  /// it is the same one.
+  /// Offsets went back, below what was to come, or a map passes over a record: whether the log still reaches as far as
+  /// anything of it is known tells if it is the same one.
   private var wentBackFrom: Int64?
+  /// The same was asked of the map that an owner before left, when it first passed over a record.
+  private var hasDoubtedMap = false
   /// When the committable offset last moved (monotonic milliseconds), and where to.
   private var head: (offset: Int64, since: UInt64) = (-1, 0)
 
@@ -189,7 +191,17 @@ public struct PartitionState: Sendable {
       if !states.isEmpty { states = NewestStates(capacity: states.capacity) }
       if !fresh.isEmpty { fresh = NewestStates(capacity: fresh.capacity) }
     }
-    return ledger!.received(offset)
+    let admission = ledger!.received(offset)
+    if admission == .alreadyCompleted { doubtMap() }
+    return admission
+  }
+
+  /// A record is passed over that was not read in this assignment. The log may have been made again since the map was found
+  /// to lie within it; a reader that has read nothing sees no offset go back then.
+  private mutating func doubtMap() {
+    guard !hasDoubtedMap else { return }
+    hasDoubtedMap = true
+    wentBackFrom = wentBackFrom ?? ledger?.knownEnd
   }
 
   /// Kafka has the outcome of a record.

@@ -45,6 +45,20 @@ import Testing
     #expect(partition.drainWentBackFrom() == 9)
   }
 
+  /// A recreated topic of which nothing was read before: no offset goes back.
+  @Test func `the log is looked at when its map first passes over a record`() {
+    var partition = PartitionState(
+      GrantedPartition(
+        feed: .lane(.bulk), resume: ResumePoint(next: 0, completedAbove: [1..<3, 5..<14])),
+      bounds: PartitionBounds(), window: 0)
+    #expect(partition.admit(0) == .new)
+    #expect(partition.drainWentBackFrom() == nil)
+    #expect(partition.admit(1) == .alreadyCompleted)
+    #expect(partition.drainWentBackFrom() == 14)
+    #expect(partition.admit(2) == .alreadyCompleted)
+    #expect(partition.drainWentBackFrom() == nil)
+  }
+
   /// It may be a repeat of an older push, whose id is not read again yet: what is newer than that must not end for it.
   @Test func `a record that was completed before supersedes none while ids are missing`() {
     for deadline in [nil, 1_000] as [UInt64?] {
