@@ -7,15 +7,16 @@
 /// Only what is due within seconds is in memory; the rest is in the database. A request is released when its time has come
 /// and everything that was written to its partition until a second before that has been read: a cancellation that is
 /// older always counts, however far behind the process was.
-public struct ScheduleMachine<Content: Sendable>: Sendable {
+public struct ScheduleMachine: Sendable {
   /// One entry, with what its owner needs to write it.
   public struct Entry: Sendable {
     public let partition: Int32
     public let key: String
     public let row: ScheduleRow
-    public let content: Content
+    /// The record's value.
+    public let content: String
 
-    public init(partition: Int32, key: String, row: ScheduleRow, content: Content) {
+    public init(partition: Int32, key: String, row: ScheduleRow, content: String) {
       (self.partition, self.key, self.row, self.content) = (partition, key, row, content)
     }
   }
@@ -116,9 +117,9 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
   /// - Parameters:
   ///   - capacity: entries in memory.
   ///   - bytes: of them.
-  ///   - page: entries that are loaded at once.
+  ///   - page: entries that are loaded at once; at most a quarter of the capacity are.
   public init(capacity: Int, bytes: Int, page: Int) {
-    (self.capacity, capacityBytes, self.page) = (capacity, bytes, page)
+    (self.capacity, capacityBytes, self.page) = (capacity, bytes, min(page, (capacity + 3) / 4))
   }
 
   /// Whether Kafka has acknowledged everything that was written.
@@ -275,8 +276,11 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
   }
 
   private mutating func nextLoad(_ now: Int64) -> Action? {
-    // There may be hundreds of partitions, and this is asked for each action.
-    guard hasRoom, now >= loadNotBefore, now + Self.ahead / 2 > leastLoaded else { return nil }
+    // There may be hundreds of partitions, and this is asked for each action. What there is room for is loaded a page at a
+    // time: with one entry for each that has gone, every one would cost a question.
+    guard hasRoom, count + page <= capacity, now >= loadNotBefore,
+      now + Self.ahead / 2 > leastLoaded
+    else { return nil }
     guard let least = partitions.min(by: { $0.value.loaded.due < $1.value.loaded.due }) else {
       return nil
     }
@@ -284,7 +288,7 @@ public struct ScheduleMachine<Content: Sendable>: Sendable {
     guard leastLoaded < now + Self.ahead / 2 else { return nil }
     return .load(
       partition: least.key, after: least.value.loaded, through: now + Self.ahead,
-      limit: min(page, capacity - count))
+      limit: page)
   }
 
   /// The entry that has been due for longest, give or take `stride`, of those partitions that are read far enough.

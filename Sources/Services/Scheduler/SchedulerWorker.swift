@@ -15,7 +15,7 @@ import Store
 /// The offset of a record is completed when the database has it. While the database does not answer nothing further is
 /// read, and what is in memory is released.
 final class SchedulerWorker {
-  typealias Machine = ScheduleMachine<String>
+  typealias Machine = ScheduleMachine
 
   /// What a record is to the scheduler, until Kafka has it.
   enum Tag {
@@ -550,7 +550,7 @@ extension ScheduledEntry {
   /// Bytes of memory, about.
   var bytes: Int { key.utf8.count + value.utf8.count + 200 }
 
-  func machineEntry(_ partition: Int32) -> ScheduleMachine<String>.Entry {
+  func machineEntry(_ partition: Int32) -> ScheduleMachine.Entry {
     .init(partition: partition, key: key, row: row, content: value)
   }
 }
