@@ -21,6 +21,8 @@ public struct CampaignRecord: Equatable, Sendable {
   public var progress = CampaignProgress()
   /// Its pushes by outcome, as far as they were counted when the record was written.
   public var outcomes: [String: Int] = [:]
+  /// How fast it was then.
+  public var rates: CampaignRates?
 
   /// The beginning of a campaign's key, of the ids of its requests, and of its key on `push.controls`.
   public static let prefix = "campaign:"
@@ -31,11 +33,11 @@ public struct CampaignRecord: Equatable, Sendable {
   private static let mark = Array("M1\n".utf8)
   private static let written = [
     "campaign", "request", "audience", "send_at", "first", "stop", "at", "by", "progress",
-    "outcomes",
+    "outcomes", "rates",
   ]
   /// Members of a request that say to whom, when, and as what it is sent.
   private static let forbidden: [RequestField] = [
-    .token, .tokens, .channel, .id, .apnsID, .group, .sendAt,
+    .token, .tokens, .channel, .user, .users, .id, .apnsID, .group, .sendAt,
   ]
 
   public var key: String { Self.prefix + name }
@@ -95,6 +97,7 @@ public struct CampaignRecord: Equatable, Sendable {
     for member in fields.members["outcomes"]?.object?.members ?? [] {
       outcomes[member.key] = member.value.int.map { Int($0) }
     }
+    rates = fields.members["rates"].flatMap(Self.rates)
   }
 
   /// The revision of the campaign in a record's value, which has to be that of its key; a new one's request is checked as
@@ -141,7 +144,8 @@ public struct CampaignRecord: Equatable, Sendable {
     _ fields: RecordFields, _ request: JSONObject
   ) throws(RecordError) -> Audience {
     guard let app = request["app"]?.string else { throw fields.fail("request", "has no app") }
-    let environment = request.given("environment")?.string ?? "\(RequestDefaults.environment)"
+    let environment =
+      request.given("environment").map { $0.string ?? "" } ?? "\(RequestDefaults.environment)"
     guard let environment = Environment(environment) else {
       throw fields.fail("request", "has an environment that is not production or sandbox")
     }
@@ -180,7 +184,9 @@ public struct CampaignRecord: Equatable, Sendable {
   ) throws(RecordError) -> Int64? {
     guard let value = fields.members.given(field) else { return nil }
     let time =
-      value.int.flatMap { $0 < RequestRules.timeLimit ? $0 * 1_000 : nil }
+      value.int.flatMap {
+        (1_000_000_000..<RequestRules.timeLimit).contains($0) ? $0 * 1_000 : nil
+      }
       ?? value.string.flatMap { Timestamp.moment($0) }
     guard let time, OutsideTime.problem(time) == nil else {
       throw fields.fail(
@@ -254,6 +260,13 @@ public struct CampaignRecord: Equatable, Sendable {
 }
 
 extension CampaignRecord {
+  private static func rates(_ value: JSONValue) -> CampaignRates? {
+    guard let at = value["at"]?.time, let addressed = value["addressed"]?.number,
+      let outcomes = value["outcomes"]?.number
+    else { return nil }
+    return CampaignRates(at: at, addressed: addressed, outcomes: outcomes)
+  }
+
   // MARK: Writing
 
   /// The record's value.
@@ -286,6 +299,14 @@ extension CampaignRecord {
       object.append(
         "outcomes",
         .object(JSONObject(members.map { .init(key: $0.key, value: .integer(Int64($0.value))) })))
+    }
+    if let rates {
+      object.append(
+        "rates",
+        [
+          "at": .integer(rates.at), "addressed": .double(rates.addressed),
+          "outcomes": .double(rates.outcomes),
+        ])
     }
     return object
   }

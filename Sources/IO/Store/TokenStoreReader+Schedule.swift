@@ -21,13 +21,7 @@ extension TokenStoreReader {
 
   /// The records of the campaigns.
   public func campaigns() throws(StoreError) -> [ScheduledEntry] {
-    let statement = try database.prepare(
-      """
-      SELECT \(ScheduleStore.columns) FROM schedule
-      WHERE partition IN (SELECT partition FROM schedule_positions) AND due = ?1 AND cancelled = 2
-      """)
-    statement.bind(1, ScheduleRow.never)
-    return try statement.scheduledEntries()
+    try ScheduleQueries(database).campaigns()
   }
 
   /// The requests that wait for their time.
@@ -44,6 +38,9 @@ extension TokenStoreReader {
 /// Questions to the schedule about a key in whatever partition it is. Owned by one thread.
 public final class ScheduleQueries {
   private let select: Statement
+  private let selectCampaigns: Statement
+  /// Records of campaigns that are read, at most.
+  private static let mostCampaigns = 10_000
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   public convenience init(_ location: String) throws(StoreError) {
@@ -58,6 +55,18 @@ public final class ScheduleQueries {
       WHERE partition IN (SELECT partition FROM schedule_positions) AND key = ?1
       ORDER BY record_offset DESC
       """)
+    selectCampaigns = try database.prepare(
+      """
+      SELECT \(ScheduleStore.columns) FROM schedule
+      WHERE partition IN (SELECT partition FROM schedule_positions) AND due = ?1 AND cancelled = 2
+      ORDER BY key LIMIT \(Self.mostCampaigns)
+      """)
+  }
+
+  /// The records of the campaigns.
+  public func campaigns() throws(StoreError) -> [ScheduledEntry] {
+    selectCampaigns.bind(1, ScheduleRow.never)
+    return try selectCampaigns.scheduledEntries()
   }
 
   /// What the schedule has of a key: a request that waits, or its cancellation; nil for nothing.

@@ -42,11 +42,39 @@ import Testing
     (campaign.progress.total, campaign.progress.cursor) = (10, "ab")
     (campaign.progress.trialEndedAt, campaign.progress.reason) = (5, "x")
     campaign.outcomes = ["delivered": 7]
+    campaign.rates = CampaignRates(at: 1_000_000_000_005, addressed: 12.5, outcomes: 7)
     let again = try campaign.value.withUnsafeBytes { try CampaignRecord($0, parser: JSONParser()) }
     #expect(again == campaign)
     #expect(
       try campaign.value.withUnsafeBytes { try CampaignRecord.revision($0, key: "campaign:sale") }
         == 3)
+  }
+
+  @Test func `how a campaign stands is told without its request and without a device token`() throws
+  {
+    var campaign = try Self.read(
+      Self.json(audience: #"{"locale":"de"}"#, more: #","stop":{"rejected_percent":2}"#))
+    let before = campaign.standing(now: 1_000_000_000_000, isPaused: true)
+    #expect(before["state"] == "scheduled" && before["paused"] == true && before["total"] == nil)
+    #expect(before["rejected_percent"] == nil && before["seconds_left"] == nil)
+    campaign.progress.revision = 3
+    (campaign.progress.state, campaign.progress.cursor) = (.stopped, "abcd")
+    (campaign.progress.total, campaign.progress.addressed) = (1_000, 200)
+    (campaign.progress.endedAt, campaign.progress.reason) = (7, "too many")
+    campaign.outcomes = ["rejected": 9, "delivered": 111, "deduplicated": 50]
+    campaign.rates = CampaignRates(at: 1_000_000_000_000, addressed: 0, outcomes: 2)
+    let text = JSONValue.object(campaign.standing(now: 1_000_000_060_000, isPaused: nil)).text
+    #expect(
+      String(decoding: text, as: UTF8.self)
+        == #"{"campaign":"sale","app":"a.b","environment":"production","state":"stopped","#
+        + #""at":1000000000000,"by":"ann","send_at":"2001-09-09T01:46:40.000Z","#
+        + #""audience":{"locale":"de"},"stop":{"rejected_percent":2.0},"total":1000,"#
+        + #""addressed":200,"outcomes":{"deduplicated":50,"delivered":111,"rejected":9},"#
+        + #""rejected_percent":7.5,"addressed_per_second":0.0,"outcomes_per_second":2.0,"#
+        + #""seconds_left":40,"ended_at":7,"reason":"too many"}"#)
+    // The process that has measured that is gone.
+    let later = campaign.standing(now: 1_000_000_060_001, isPaused: nil)
+    #expect(later["seconds_left"] == nil && later["outcomes_per_second"] == .double(0))
   }
 
   @Test func `the requests of a campaign have its id and group, and the lane for bulk`() throws {
@@ -72,9 +100,12 @@ import Testing
     Self.json(audience: #"{"registered_since":"yesterday"}"#), Self.json(audience: "[]"),
     Self.json(request: #"{"payload":{}}"#), Self.json(request: "[]"),
     Self.json(request: #"{"app":"a.b","payload":{},"token":"ab"}"#),
+    Self.json(request: #"{"app":"a.b","payload":{},"user":"ann"}"#),
     Self.json(request: #"{"app":"a.b","payload":{},"send_at":1}"#),
     Self.json(request: #"{"app":"a.b","payload":{},"id":"x"}"#),
     Self.json(request: #"{"app":"a.b","environment":"test","payload":{}}"#),
+    Self.json(request: #"{"app":"a.b","environment":1,"payload":{}}"#),
+    Self.json(more: #","send_at":999999999"#),
     Self.json(more: #","send_at":1003600000"#), Self.json(more: #","send_at":1000003600000"#),
     Self.json(more: #","first":{"percent":1,"wait_seconds":1}"#),
     Self.json(more: #","stop":{"rejected_percent":0}"#),
