@@ -119,7 +119,7 @@ func tests(
 /// What the fuzz targets parse with.
 let fuzzed: [Target.Dependency] = [
   "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Random", "Faults",
-  "GatewayModel", "Settings",
+  "GatewayModel", "Schedule", "Settings",
   "Telemetry", "Bytes", "JSON", "Compatibility",
   "Records", "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit",
   "Ingest",

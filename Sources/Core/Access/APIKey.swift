@@ -18,10 +18,13 @@ public struct APIKey: Sendable, Equatable {
   public let expires: Int64?
   /// It may see and change paces: of its apps, and if it may send for all also those of lanes and groups.
   public let paces: Bool
+  /// It may start, see and end campaigns of its apps.
+  public let campaigns: Bool
 
   public init(
     name: String, digest: [UInt8], apps: Set<String>, readable: Set<String>, rate: Int?,
-    maxBody: Int?, expires: Int64? = nil, paces: Bool = false
+    maxBody: Int?, expires: Int64? = nil, paces: Bool = false,
+    campaigns: Bool = false
   ) {
     precondition(digest.count == 32, "a digest of SHA-256 has 32 bytes")
     self.name = name
@@ -32,7 +35,11 @@ public struct APIKey: Sendable, Equatable {
     self.maxBody = maxBody
     self.expires = expires
     self.paces = paces
+    self.campaigns = campaigns
   }
+
+  /// Its holder, in records that say who has written them.
+  public var actor: String { "key \(name)" }
 
   /// - Parameter now: milliseconds since the epoch.
   public func isExpired(now: Int64) -> Bool { now >= expires ?? .max }

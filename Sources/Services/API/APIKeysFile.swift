@@ -6,8 +6,8 @@ import JSON
 import Telemetry
 
 /// The file of API keys: a JSON array of objects with `name`, `sha256` (64 hex digits), `apps`, and optionally `read`,
-/// `rate` (requests per second), `max_body` (bytes), `expires` (a date or a time in UTC) and `paces` (true: it may change
-/// paces). `*` among apps means all.
+/// `rate` (requests per second), `max_body` (bytes), `expires` (a date or a time in UTC), `paces` and `campaigns`
+/// (true: it may change them). `*` among apps means all.
 enum APIKeysFile {
   struct Failure: Error, CustomStringConvertible {
     let description: String
@@ -48,7 +48,7 @@ enum APIKeysFile {
   }
 
   private static let members: Set = [
-    "name", "sha256", "apps", "read", "rate", "max_body", "expires", "paces",
+    "name", "sha256", "apps", "read", "rate", "max_body", "expires", "paces", "campaigns",
   ]
 
   private static func key(_ entry: JSONValue, _ place: String) throws(Failure) -> APIKey {
@@ -76,7 +76,8 @@ enum APIKeysFile {
       rate: try number(object["rate"], "\(place): rate", 1...10_000_000),
       maxBody: try number(object["max_body"], "\(place): max_body", 1_024...1 << 30),
       expires: try time(object["expires"], "\(place): expires"),
-      paces: try flag(object["paces"], "\(place): paces"))
+      paces: try flag(object["paces"], "\(place): paces"),
+      campaigns: try flag(object["campaigns"], "\(place): campaigns"))
   }
 
   private static func flag(_ value: JSONValue?, _ place: String) throws(Failure) -> Bool {

@@ -23,7 +23,11 @@ final class APILoop: StreamHandler {
   private let api: APIDesk
   private let notifications: NotificationsAPI
   private let devices: DevicesAPI
+  private let controls: ControlsView
   private let paces: PacesAPI
+  private let campaigns: CampaignsAPI
+  /// Asks the database; nil without one.
+  private let queries: QueryWorker?
   private let gorush: GorushAPI
   private let loop: ServiceLoop
   private var watch: ProducerWatch
@@ -44,13 +48,14 @@ final class APILoop: StreamHandler {
       api = try APIDesk(
         settings, context, keys, KafkaProducer(kafka, wakeup: wakeup), topic: names.requests)
       notifications = NotificationsAPI(api)
-      devices = try DevicesAPI(
-        api, names,
-        settings.database.map {
-          try QueryWorker(
-            $0, schedule: settings.scheduleDatabase ?? $0, context.log, wakeup: wakeup)
-        })
-      paces = try PacesAPI(api, names, cluster, wakeup: wakeup)
+      queries = try settings.database.map {
+        try QueryWorker(
+          $0, schedule: settings.scheduleDatabase ?? $0, context.log, wakeup: wakeup)
+      }
+      devices = try DevicesAPI(api, names, queries)
+      controls = try ControlsView(names, cluster, wakeup: wakeup)
+      paces = try PacesAPI(api, names, controls)
+      campaigns = try CampaignsAPI(api, names, controls, queries)
       gorush = GorushAPI(api)
     } catch {
       throw ServiceFailure("cannot start on Kafka: \(error)")
@@ -103,7 +108,7 @@ final class APILoop: StreamHandler {
     api.server.turn()
     tellChanges()
     api.server = nil
-    paces.close()
+    controls.close()
     _ = api.producer.flush(timeoutMilliseconds: 1_000)
     api.producer.close()
   }
@@ -111,6 +116,8 @@ final class APILoop: StreamHandler {
   private func turn(now: UInt64) {
     api.beginTurn(now: now)
     drainDeliveries()
+    controls.turn()
+    drainAnswers()
     lookAtFiles()
     for part in parts { part.turn() }
     api.server.turn()
@@ -153,8 +160,10 @@ final class APILoop: StreamHandler {
       let isAcknowledged = delivery.errorCode == 0
       if let number = DeviceExchanges.number(ofTag: delivery.tag) {
         devices.delivered(number, isAcknowledged: isAcknowledged)
-      } else if let number = PaceChanges.number(ofTag: delivery.tag) {
+      } else if let number = OpenExchanges<PaceExchange>.number(ofTag: delivery.tag) {
         paces.delivered(number, isAcknowledged: isAcknowledged)
+      } else if let number = OpenExchanges<CampaignExchange>.number(ofTag: delivery.tag) {
+        campaigns.delivered(number, isAcknowledged: isAcknowledged)
       } else if let number = GorushExchanges.number(ofTag: delivery.tag) {
         gorush.delivered(number, isAcknowledged: isAcknowledged)
       } else {
@@ -163,9 +172,19 @@ final class APILoop: StreamHandler {
     }
   }
 
+  private func drainAnswers() {
+    for answer in queries?.drainAnswers() ?? [] {
+      api.counters.add(answer.content == nil ? .queriesFailed : .queriesAnswered)
+      switch answer.asker {
+      case .devices: devices.answered(answer.number, answer.content)
+      case .campaigns: campaigns.answered(answer.number, answer.content)
+      }
+    }
+  }
+
   // MARK: StreamHandler
 
-  private var parts: [any APIPart] { [notifications, devices, paces, gorush] }
+  private var parts: [any APIPart] { [notifications, devices, paces, campaigns, gorush] }
 
   /// The part that an exchange belongs to; nil for one that is answered.
   private func part(of exchange: StreamExchange) -> (any APIPart)? {
@@ -173,6 +192,7 @@ final class APILoop: StreamHandler {
     case is Submission: notifications
     case is DeviceExchange: devices
     case is PaceExchange: paces
+    case is CampaignExchange: campaigns
     case is GorushExchange: gorush
     default: nil
     }
@@ -206,6 +226,10 @@ final class APILoop: StreamHandler {
       case .notifications: break
       case .paces, .pace:
         return Result { () throws(Admission.Failure) in try paces.begin(exchange, resource, key) }
+      case .campaigns, .campaign, .campaignChange:
+        return Result { () throws(Admission.Failure) in
+          try campaigns.begin(exchange, resource, key)
+        }
       default:
         return Result { () throws(Admission.Failure) in try devices.begin(exchange, resource, key) }
       }

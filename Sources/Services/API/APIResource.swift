@@ -15,13 +15,24 @@ enum APIResource: Equatable {
   case paces
   /// The pace of an app, a lane, a group or devices, by its name as it stands in the path.
   case pace(Paces.Subject.Kind, String)
+  /// All campaigns that the key may see.
+  case campaigns
+  /// A campaign, by its name as it stands in the path.
+  case campaign(String)
+  case campaignChange(String, CampaignChange)
   /// gorush's own.
   case gorush
+
+  /// What a path asks of a campaign.
+  enum CampaignChange: String {
+    case pause, resume
+  }
 
   private static let devices = "/v1/devices/"
   private static let outcomes = "/v1/notifications/"
   private static let users = "/v1/users/"
   private static let pacesOf = "/v1/paces/"
+  private static let campaignsOf = "/v1/campaigns/"
 
   /// - Parameter gorush: whether gorush's path is served.
   init?(path: String, gorush: Bool) {
@@ -30,6 +41,7 @@ enum APIResource: Equatable {
     case "/v1/notifications": self = .notifications
     case "/v1/invalid-tokens": self = .invalidTokens
     case "/v1/paces": self = .paces
+    case "/v1/campaigns": self = .campaigns
     case _ where path.hasPrefix(Self.outcomes):
       // An id may have a slash.
       let id = path.dropFirst(Self.outcomes.count)
@@ -47,6 +59,16 @@ enum APIResource: Equatable {
         let kind = Paces.Subject.Kind(rawValue: String(parts[0]))
       else { return nil }
       self = .pace(kind, String(parts[1]))
+    case _ where path.hasPrefix(Self.campaignsOf):
+      let parts = path.dropFirst(Self.campaignsOf.count).split(
+        separator: "/", omittingEmptySubsequences: false)
+      guard let name = parts.first, !name.isEmpty, parts.count <= 2 else { return nil }
+      if parts.count == 1 {
+        self = .campaign(String(name))
+      } else {
+        guard let change = CampaignChange(rawValue: String(parts[1])) else { return nil }
+        self = .campaignChange(String(name), change)
+      }
     default:
       guard path.hasPrefix(Self.devices) else { return nil }
       let token = path.dropFirst(Self.devices.count)
@@ -57,9 +79,10 @@ enum APIResource: Equatable {
 
   var methods: [String] {
     switch self {
-    case .notifications, .gorush: ["POST"]
+    case .notifications, .gorush, .campaignChange: ["POST"]
+    case .campaigns: ["GET", "POST"]
     case .device, .pace: ["GET", "PUT", "DELETE"]
-    case .user, .notification: ["GET", "DELETE"]
+    case .user, .notification, .campaign: ["GET", "DELETE"]
     case .invalidTokens, .paces: ["GET"]
     }
   }

@@ -91,7 +91,7 @@ final class DevicesAPI: APIPart {
       let notification = try DeviceArguments.notification(id, app: exchange.argument("app"))
       if let app = notification.app { try demandRead(app, key) }
       return .ask(.outcomes(notification, key))
-    case (.invalidTokens, _), (.notifications, _), (.gorush, _), (.paces, _), (.pace, _):
+    default:
       let page = try DeviceArguments.page { exchange.argument($0) }
       try demandRead(page.app, key)
       return .ask(.invalidTokens(page))
@@ -123,7 +123,7 @@ final class DevicesAPI: APIPart {
       case .ask(let question):
         let question = try permitted(question, key)
         open.insert(device)
-        queries?.ask(device.number, question)
+        queries?.ask(device.number, question, from: .devices)
       case .register(let token):
         guard device.body.count <= Self.longestBody else {
           throw .init(.tooLarge(Self.longestBody))
@@ -141,7 +141,7 @@ final class DevicesAPI: APIPart {
         try produce(topic, key: record.key, record.value, device)
       case .cancel(let request):
         guard key.maySend(for: request.app) else { throw .init(.forbidden(app: request.app)) }
-        let record = ScheduleCancellation(at: WallClock.milliseconds(), by: "key \(key.name)")
+        let record = ScheduleCancellation(at: WallClock.milliseconds(), by: key.actor)
         try produce(schedule, key: request.bytes, record.value, device)
       }
     } catch {
@@ -161,6 +161,7 @@ final class DevicesAPI: APIPart {
       return .outcomes(notification, key)
     case .user(let user, _): return .user(user, key)
     case .forget(let user, _): return .forget(user, key)
+    case .campaigns: break
     }
     return question
   }
@@ -222,16 +223,18 @@ final class DevicesAPI: APIPart {
   }
 
   /// The database's answers, and those whose time is up.
-  func turn() {
-    for reply in queries?.drainAnswers() ?? [] {
-      api.counters.add(reply.content == nil ? .queriesFailed : .queriesAnswered)
-      guard let device = open.take(reply.number) else { continue }
-      switch reply.content {
-      case .response(let response): answer(device, response)
-      case .devices(let devices): forget(devices, device)
-      case nil: answer(device, Problem.unavailable("the database does not answer").response)
-      }
+  /// The database's answer to a question; nil for none.
+  func answered(_ number: UInt64, _ content: QueryWorker.Answer.Content?) {
+    guard let device = open.take(number) else { return }
+    switch content {
+    case .response(let response): answer(device, response)
+    case .devices(let devices): forget(devices, device)
+    case .campaigns, nil:
+      answer(device, Problem.unavailable("the database does not answer").response)
     }
+  }
+
+  func turn() {
     for device in open.drainLate(now: api.now) {
       answer(device, Problem.unavailable("there was no answer in time").response)
     }

@@ -9,7 +9,9 @@ import JSON
 import Records
 
 /// A request about paces on its way: a change that Kafka is to acknowledge, or a question.
-final class PaceExchange {
+final class PaceExchange: WaitingExchange {
+  static let mark: UInt = 1 << 61
+
   enum Kind {
     case list
     case read(Paces.Subject)
@@ -46,40 +48,6 @@ final class PaceExchange {
     self.exchange = exchange
     self.kind = kind
     self.key = key
-  }
-}
-
-/// The changes of paces that wait for Kafka, by number.
-struct PaceChanges {
-  /// Marks the tags of their records among those of others.
-  private static let mark: UInt = 1 << 61
-
-  private var open: [UInt64: PaceExchange] = [:]
-  private var last: UInt64 = 0
-
-  var isEmpty: Bool { open.isEmpty }
-  var count: Int { open.count }
-
-  /// - Returns: the tag of its record.
-  mutating func insert(_ exchange: PaceExchange) -> UInt {
-    last += 1
-    open[last] = exchange
-    return Self.mark | UInt(last)
-  }
-
-  mutating func take(_ number: UInt64) -> PaceExchange? { open.removeValue(forKey: number) }
-
-  mutating func remove(_ exchange: PaceExchange) { open = open.filter { $0.value !== exchange } }
-
-  /// Takes those whose time is up.
-  mutating func drainLate(now: UInt64) -> [PaceExchange] {
-    let late = open.values.filter { now >= $0.deadline }
-    for exchange in late { remove(exchange) }
-    return late
-  }
-
-  static func number(ofTag tag: UInt) -> UInt64? {
-    tag >> 61 == 1 ? UInt64(tag & ~mark) : nil
   }
 }
 

@@ -19,77 +19,26 @@ final class PacesAPI: APIPart {
   /// Changes that may wait for Kafka at once.
   private static let openAtMost = 256
 
-  /// A pace that is set.
-  private struct Entry {
-    let rate: PaceRate
-    let author: ControlRecord.Author
-  }
-
   private let api: APIDesk
   private let topic: KafkaTopic
-  /// nil where the cluster has no such topic: then there are no paces.
-  private let table: KafkaTable?
-  private var rebuilds = 0
-  private var known: [Paces.Subject: Entry] = [:]
-  private var open = PaceChanges()
+  private let controls: ControlsView
+  private var open = OpenExchanges<PaceExchange>()
 
   init(
-    _ api: APIDesk, _ names: TopicNames, _ cluster: ClusterView, wakeup: Wakeup
+    _ api: APIDesk, _ names: TopicNames, _ controls: ControlsView
   ) throws(KafkaError) {
     self.api = api
+    self.controls = controls
     topic = try api.producer.topic(known: names.controls)
-    // One that this user may not see may be there; it is read as soon as it is shown.
-    let isHidden = cluster.hidden.contains(names.controls)
-    let partitions = cluster.partitions[names.controls] ?? (isHidden ? 1 : nil)
-    if let partitions {
-      table = try KafkaTable(
-        cluster.configuration, topic: names.controls, partitions: partitions, wakeup: wakeup)
-    } else {
-      table = nil
-    }
   }
-
-  func close() { table?.close() }
 
   /// Whether nothing waits.
   var isEmpty: Bool { open.isEmpty }
 
-  // MARK: What is set
-
   func turn() {
-    follow()
     for exchange in open.drainLate(now: api.now) {
       answer(exchange, Problem.unavailable("there was no answer in time").response)
     }
-  }
-
-  private func follow() {
-    guard let table else { return }
-    table.poll(timeoutMilliseconds: 0) { key, value in
-      forgetIfRebuilt(table)
-      note(key, value)
-    }
-    forgetIfRebuilt(table)
-  }
-
-  private func forgetIfRebuilt(_ table: KafkaTable) {
-    guard rebuilds != table.rebuilds else { return }
-    rebuilds = table.rebuilds
-    known = [:]
-  }
-
-  /// Notes a record, which anyone may have written.
-  private func note(_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer?) {
-    guard let subject = Paces.Subject(key: String(decoding: key, as: UTF8.self)) else { return }
-    guard let value, let rate = (try? ControlRecord.pace(value)) ?? nil else {
-      known[subject] = nil
-      return
-    }
-    guard known[subject] != nil || known.count < Paces.subjectsAtMost + Lanes.most else { return }
-    var author = ControlRecord.Author(of: value)
-    author.by = author.by.map { String($0.prefix(PaceArguments.longestReason)) }
-    author.reason = author.reason.map { String($0.prefix(PaceArguments.longestReason)) }
-    known[subject] = Entry(rate: rate, author: author)
   }
 
   // MARK: Requests
@@ -103,14 +52,14 @@ final class PacesAPI: APIPart {
     }
     let kind = try kind(exchange, resource)
     try demand(kind, key)
-    guard let table else {
+    guard controls.exists else {
       throw .init(
         .unavailable("this cluster has no topic of paces; martlet topics create creates it"))
     }
     if kind.isChange {
       try api.demandProducer()
       guard open.count < Self.openAtMost else { throw .init(.unavailable("too many changes wait")) }
-    } else if !table.isCaughtUp {
+    } else if !controls.isCaughtUp {
       throw .init(.unavailable("which paces are set is not known yet"))
     }
     api.keys.take(key, 1, now: api.now)
@@ -165,9 +114,9 @@ final class PacesAPI: APIPart {
       }
       try demand(pace.kind, key)
       switch pace.kind {
-      case .list: answer(pace, Self.list(known.filter { isOf($0.key, key) }))
+      case .list: answer(pace, Self.list(controls.paces.filter { isOf($0.key, key) }))
       case .read(let subject):
-        guard let entry = known[subject] else { throw .init(.noPace(of: "\(subject)")) }
+        guard let entry = controls.paces[subject] else { throw .init(.noPace(of: "\(subject)")) }
         answer(pace, Self.ok(.object(Self.object(subject, entry))))
       case .set(let subject): try set(subject, pace, key)
       case .clear(let subject): try produce(subject, nil, pace, key)
@@ -182,27 +131,28 @@ final class PacesAPI: APIPart {
   ) throws(Admission.Failure) {
     guard pace.body.count <= Self.longestBody else { throw .init(.tooLarge(Self.longestBody)) }
     let (rate, reason) = try PaceArguments.change(pace.body.bytes, of: subject, api.parser)
-    guard known[subject] != nil || subject.kind == .lane || hasRoom else {
+    guard controls.paces[subject] != nil || subject.kind == .lane || hasRoom else {
       throw .init(.tooManyPaces(Paces.subjectsAtMost))
     }
     pace.rate = "\(rate)"
     let author = ControlRecord.Author(
-      at: WallClock.milliseconds(), by: Self.actor(key), reason: reason)
+      at: WallClock.milliseconds(), by: key.actor, reason: reason)
     try produce(subject, ControlRecord.value(rate, by: author), pace, key)
   }
 
-  private var hasRoom: Bool { known.keys.count { $0.kind != .lane } < Paces.subjectsAtMost }
-
-  private static func actor(_ key: APIKey) -> String { "key \(key.name)" }
+  private var hasRoom: Bool {
+    controls.paces.keys.count { $0.kind != .lane } < Paces.subjectsAtMost
+  }
 
   private func produce(
     _ subject: Paces.Subject, _ value: [UInt8]?, _ pace: PaceExchange, _ key: APIKey
   ) throws(Admission.Failure) {
     pace.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
     // A tombstone has no value that could say who made it.
+    let tag = OpenExchanges<PaceExchange>.tag(open.insert(pace))
     let result = api.producer.produce(
       topic, key: Array(subject.key.utf8), value: value,
-      headers: value == nil ? [KafkaHeader("by", Self.actor(key))] : [], tag: open.insert(pace))
+      headers: value == nil ? [KafkaHeader("by", key.actor)] : [], tag: tag)
     if case .queued = result { return }
     open.remove(pace)
     throw .init(.unavailable("Kafka does not take records now"))
@@ -240,14 +190,14 @@ final class PacesAPI: APIPart {
 
   // MARK: Answers
 
-  private static func list(_ paces: [Paces.Subject: Entry]) -> HTTPResponse {
+  private static func list(_ paces: [Paces.Subject: ControlsView.Pace]) -> HTTPResponse {
     let list = paces.sorted { $0.key.description < $1.key.description }
     var answer = JSONObject()
     answer.append("paces", .array(list.map { .object(object($0.key, $0.value)) }))
     return ok(.object(answer))
   }
 
-  private static func object(_ subject: Paces.Subject, _ entry: Entry) -> JSONObject {
+  private static func object(_ subject: Paces.Subject, _ entry: ControlsView.Pace) -> JSONObject {
     var object = JSONObject()
     object.append("kind", .string(subject.kind.rawValue))
     object.append("name", .string(subject.name))

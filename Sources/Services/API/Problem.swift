@@ -72,6 +72,20 @@ struct Problem: Sendable, Equatable {
     status: 403, title: "Forbidden",
     detail: "this key may not see or change paces: its entry needs \"paces\": true")
 
+  static let noCampaigns = Problem(
+    status: 403, title: "Forbidden",
+    detail: "this key may not see or change campaigns: its entry needs \"campaigns\": true")
+
+  static func noCampaign(_ name: String) -> Problem {
+    Problem(
+      status: 404, title: "Not found",
+      detail: "no campaign \(name) is known; one that was started appears a moment later")
+  }
+
+  static func conflict(_ detail: String) -> Problem {
+    Problem(status: 409, title: "Conflict", detail: detail)
+  }
+
   static let notOfAllApps = Problem(
     status: 403, title: "Forbidden",
     detail: "lanes and groups are of all apps: this key may not send for all")
@@ -81,9 +95,7 @@ struct Problem: Sendable, Equatable {
   }
 
   static func tooManyPaces(_ limit: Int) -> Problem {
-    Problem(
-      status: 409, title: "Conflict",
-      detail: "\(limit) apps, groups and devices have a pace; clear one that is not needed")
+    conflict("\(limit) apps, groups and devices have a pace; clear one that is not needed")
   }
 
   static let webPage = Problem(
@@ -100,6 +112,11 @@ struct Problem: Sendable, Equatable {
       status: 413, title: "Content too large",
       detail:
         "the body has more than \(limit) bytes; send lines as application/x-ndjson, at any length")
+  }
+
+  static func campaignTooLarge(_ limit: Int) -> Problem {
+    Problem(
+      status: 413, title: "Content too large", detail: "a campaign has at most \(limit) bytes")
   }
 
   static func itemTooLarge(_ limit: Int) -> Problem {

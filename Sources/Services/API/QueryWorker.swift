@@ -19,21 +19,28 @@ final class QueryWorker {
     case user(DeviceArguments.User, APIKey)
     /// The devices of a user that the key may send to; they are to be forgotten.
     case forget(DeviceArguments.User, APIKey)
+    /// The campaign of this name, or all that the schedule has.
+    case campaigns(named: String?)
   }
+
+  /// The part that asks: each has numbers of its own.
+  enum Asker { case devices, campaigns }
 
   struct Answer: Sendable {
     enum Content: Sendable {
       case response(HTTPResponse)
       case devices([DeviceIdentity])
+      case campaigns([CampaignRecord])
     }
 
+    let asker: Asker
     let number: UInt64
     /// nil: the database did not answer.
     let content: Content?
   }
 
   private enum Message: Sendable {
-    case question(UInt64, Question)
+    case question(Asker, UInt64, Question)
     case stop
   }
 
@@ -66,9 +73,9 @@ final class QueryWorker {
 
   var isFull: Bool { waiting >= Self.limit }
 
-  func ask(_ number: UInt64, _ question: Question) {
+  func ask(_ number: UInt64, _ question: Question, from asker: Asker) {
     waiting += 1
-    messages.post(.question(number, question))
+    messages.post(.question(asker, number, question))
   }
 
   func drainAnswers() -> [Answer] {
@@ -98,8 +105,8 @@ final class QueryWorker {
         poller.wait(timeoutMilliseconds: 60_000, into: &ready)
         messages.wakeup.clear()
         for message in messages.drain() {
-          guard case .question(let number, let question) = message else { return }
-          answers.post(Answer(number: number, content: answer(question)))
+          guard case .question(let asker, let number, let question) = message else { return }
+          answers.post(Answer(asker: asker, number: number, content: answer(question)))
         }
       }
     }
@@ -120,6 +127,7 @@ final class QueryWorker {
     }
 
     private func ask(_ question: Question) throws(StoreError) -> Answer.Content {
+      if case .campaigns(let name) = question { return .campaigns(try campaigns(name)) }
       let queries: TokenQueries
       if let open = self.queries { queries = open } else { queries = try TokenQueries(location) }
       self.queries = queries
@@ -142,19 +150,28 @@ final class QueryWorker {
         return .response(DeviceAnswers.devices(try devices(of: user, key.readable, queries)))
       case .forget(let user, let key):
         return .devices(try devices(of: user, key.apps, queries).map(\.device))
+      case .campaigns: return .campaigns([])
       }
+    }
+
+    private func campaigns(_ name: String?) throws(StoreError) -> [CampaignRecord] {
+      let queries = try scheduleQueries()
+      guard let name else { return CampaignRecord.all(in: try queries.campaigns().map(\.value)) }
+      let entry = try queries.scheduled(key: CampaignRecord.prefix + name)
+      return CampaignRecord.all(in: entry.map { [$0.value] } ?? [])
+    }
+
+    private func scheduleQueries() throws(StoreError) -> ScheduleQueries {
+      if let schedule { return schedule }
+      let opened = try ScheduleQueries(scheduleLocation)
+      schedule = opened
+      return opened
     }
 
     /// What the schedule has of these keys.
     private func scheduled(_ keys: [ScheduleKey]) throws(StoreError) -> [ScheduledEntry] {
       guard !keys.isEmpty else { return [] }
-      let queries: ScheduleQueries
-      if let open = schedule {
-        queries = open
-      } else {
-        queries = try ScheduleQueries(scheduleLocation)
-      }
-      schedule = queries
+      let queries = try scheduleQueries()
       var entries: [ScheduledEntry] = []
       for key in keys {
         if let entry = try queries.scheduled(key: key.description) { entries.append(entry) }

@@ -45,6 +45,10 @@ public enum KeysAPICommand: Service {
       )) fileprivate var paces: Bool
 
     @Declared(
+      .boolean("campaigns", "The key may also start, see, pause and cancel campaigns of its apps."))
+    fileprivate var campaigns: Bool
+
+    @Declared(
       .path(
         "file", use: .output, placeholder: "FILE",
         "File of API keys to add the entry to, made if it does not exist; without it the entry is printed."
@@ -54,7 +58,8 @@ public enum KeysAPICommand: Service {
       APIKeyEntry(
         name: name, apps: apps, readable: readable.isEmpty ? nil : readable, rate: rate,
         maxBody: maxBody,
-        expires: expiresIn > 0 ? WallClock.milliseconds() + expiresIn : nil, paces: paces)
+        expires: expiresIn > 0 ? WallClock.milliseconds() + expiresIn : nil, paces: paces,
+        campaigns: campaigns)
     }
 
     public init() {}
@@ -102,15 +107,20 @@ public struct APIKeyEntry: Sendable {
   /// Milliseconds since the epoch.
   var expires: Int64?
   var paces = false
+  var campaigns = false
 
   /// An entry without limits.
-  public init(name: String, apps: [String]) {
-    self.init(name: name, apps: apps, readable: nil, rate: 0, maxBody: 0)
+  ///
+  /// - Parameter mayChange: whether it may also change paces and campaigns.
+  public init(name: String, apps: [String], mayChange: Bool = false) {
+    self.init(
+      name: name, apps: apps, readable: nil, rate: 0, maxBody: 0, paces: mayChange,
+      campaigns: mayChange)
   }
 
   init(
     name: String, apps: [String], readable: [String]?, rate: Int, maxBody: Int,
-    expires: Int64? = nil, paces: Bool = false
+    expires: Int64? = nil, paces: Bool = false, campaigns: Bool = false
   ) {
     self.name = name
     self.apps = apps
@@ -119,6 +129,7 @@ public struct APIKeyEntry: Sendable {
     self.maxBody = maxBody
     self.expires = expires
     self.paces = paces
+    self.campaigns = campaigns
   }
 
   /// 256 random bits, with a beginning by which secret scanners can know it.
@@ -143,6 +154,7 @@ public struct APIKeyEntry: Sendable {
     if maxBody > 0 { object.append("max_body", .integer(Int64(maxBody))) }
     if let expires { object.append("expires", .string(Timestamp.text(milliseconds: expires))) }
     if paces { object.append("paces", .bool(true)) }
+    if campaigns { object.append("campaigns", .bool(true)) }
     return .object(object)
   }
 

@@ -27,7 +27,7 @@ struct FuzzTarget {
       // What clients say to the simulator, and operators to the control ports.
       serverSession(), gatewayRequest(), admin(), faultScript(), brokerControl(),
       // And to the HTTP API.
-      httpRequest(),
+      httpRequest(), campaign(),
       // Settings, and the files that they name.
       properties(), settings(), forms(), proxy(), credentials(), certificates(), certificate(),
       keyFile(), pemFile(), subscriptions(), schedule(),

@@ -16,7 +16,7 @@ import TestSupport
 @testable import API
 
 /// The HTTP API on a thread of this process, with the keys `shop` (app `com.example.shop`), `all` (every app), `slow` (one
-/// request per second), and `operator` and `pacer` (the first two, and paces), whose texts are their names.
+/// request per second), and `operator` and `pacer` (the first two, with paces and campaigns), whose texts are their names.
 final class APIFixture {
   let kafka: KafkaFixture
   let folder = TemporaryFolder()
@@ -75,8 +75,8 @@ final class APIFixture {
   static let keys = """
     [{"name":"shop","sha256":"\(digest("shop"))","apps":["com.example.shop"]},
      {"name":"all","sha256":"\(digest("all"))","apps":["*"],"max_body":4096},
-     {"name":"operator","sha256":"\(digest("operator"))","apps":["*"],"paces":true},
-     {"name":"pacer","sha256":"\(digest("pacer"))","apps":["com.example.shop"],"paces":true},
+     {"name":"operator","sha256":"\(digest("operator"))","apps":["*"],"paces":true,"campaigns":true},
+     {"name":"pacer","sha256":"\(digest("pacer"))","apps":["com.example.shop"],"paces":true,"campaigns":true},
      {"name":"slow","sha256":"\(digest("slow"))","apps":["*"],"rate":1}]
     """
 

@@ -7,6 +7,7 @@ import Testing
   private static let pages = [
     "README.md", "docs/records.md", "docs/api.md", "docs/producing.md", "docs/walkthrough.md",
     "docs/migrating.md", "docs/operations.md", "docs/going-live.md", "docs/kafka.md", "docs/faq.md",
+    "docs/campaigns.md",
   ]
 
   /// The JSON objects that a page shows: whole lines, joined where one goes on, and in commands.
@@ -49,6 +50,7 @@ import Testing
   /// The schema that a record is of, by the members that only it has.
   private static func schema(_ record: JSONValue) -> String? {
     func has(_ key: String) -> Bool { record[key] != nil }
+    if has("campaign"), has("request") { return "campaign" }
     if has("outcome") { return "receipt" }
     if has("payload"), has("app") { return "request" }
     if has("alive_from") { return "invalid-token" }
@@ -58,14 +60,14 @@ import Testing
     return nil
   }
 
-  @Test func `every request, receipt and registration on the pages is valid`() throws {
+  @Test func `every request, campaign, receipt and registration on the pages is valid`() throws {
     var records: [String: [JSONValue]] = [:]
     for page in Self.pages {
       for object in Self.objects(try Documents.text(page)) {
         if let schema = Self.schema(object) { records[schema, default: []].append(object) }
       }
     }
-    for schema in ["request", "receipt", "registration", "invalid-token"] {
+    for schema in ["request", "campaign", "receipt", "registration", "invalid-token"] {
       let shown = records[schema] ?? []
       #expect(!shown.isEmpty, "no page shows a \(schema)")
       for (record, isValid) in zip(shown, try Documents.verdicts(schema, shown)) {

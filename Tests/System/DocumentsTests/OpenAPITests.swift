@@ -21,7 +21,10 @@ import Testing
     }.joined()
     let keys = folder.file("keys.json")
     try File.write(
-      keys, Array(#"[{"name":"test","sha256":"\#(digest)","apps":["*"],"paces":true}]"#.utf8))
+      keys,
+      Array(
+        #"[{"name":"test","sha256":"\#(digest)","apps":["*"],"paces":true,"campaigns":true}]"#.utf8
+      ))
     return try BuiltProgram.start(
       "martlet-api",
       [

@@ -133,6 +133,34 @@ import Testing
     }
   }
 
+  /// What a schema cannot say: `send_at` is at most 30 days ahead, and the request has rules of its own.
+  @Test func `a campaign is valid when its reader takes it`() throws {
+    var table = RecordTable()
+    let base = try RecordTable.parse(
+      #"{"campaign":"sale","request":{"app":"a.b","payload":{}},"audience":{"locale":"de","#
+        + #""app_version":"3","bundle":"x","tags_any":["a"],"tags_all":["b"],"#
+        + #""registered_since":1795000000},"first":{"percent":1,"wait_seconds":5},"#
+        + #""stop":{"rejected_percent":2.5}}"#)
+    let targets = ["token", "tokens", "channel", "user", "users", "id", "apns_id", "group"]
+    let places =
+      (base.object?.keys ?? []) + (base["audience"]?.object?.keys ?? []).map { "audience.\($0)" }
+      + (targets + ["environment", "send_at", "app", "priority"]).map { "request.\($0)" }
+      + ["first.percent", "first.wait_seconds", "stop.rejected_percent", "stop.x", "audience.x"]
+    table.add(
+      base, places: places,
+      values: Self.values + [
+        ["a", "b"], ["a b"], [""], [1], .string(String(repeating: "a", count: 65)), 100.5, 0.001,
+        "2026-12-24T18:00:00+01:00", "2026-12-24", 86_400, 86_401, "sandbox",
+        .array(Array(repeating: "x", count: 21)), .array(Array(repeating: "x", count: 20)),
+        ["app": "a.b"], ["rejected_percent": 1], ["percent": 1, "wait_seconds": 0],
+      ])
+    try compare("campaign", table, least: 1_000) { record in
+      record.text.withUnsafeBytes {
+        (try? CampaignRecord(json: $0, at: 1_795_000_000_000, by: "ann", parser: parser)) != nil
+      }
+    }
+  }
+
   @Test func `a dead letter's headers are valid when each of them is understood`() throws {
     var table = RecordTable()
     let origin = DeadLetterOrigin(topic: "push.requests", partition: 3, offset: 17)

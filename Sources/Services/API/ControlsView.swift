@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import EventLoop
+import Gateways
+import Kafka
+import Records
+import Schedule
+import ServiceKit
+
+/// What operators have set on `push.controls`, as far as the API answers it: paces, and what was asked of campaigns. Anyone
+/// may have written anything there.
+final class ControlsView {
+  /// A pace that is set.
+  struct Pace {
+    let rate: PaceRate
+    let author: ControlRecord.Author
+  }
+
+  /// Campaigns of which something was asked, at most. Further ones are answered as if nothing was.
+  private static let mostCampaigns = 10_000
+
+  /// nil where the cluster has no such topic: then nothing is set.
+  private let table: KafkaTable?
+  private var rebuilds = 0
+  private(set) var paces: [Paces.Subject: Pace] = [:]
+  private var campaigns: [String: (control: CampaignControl, at: Int64)] = [:]
+
+  init(_ names: TopicNames, _ cluster: ClusterView, wakeup: Wakeup) throws(KafkaError) {
+    // One that this user may not see may be there; it is read as soon as it is shown.
+    let isHidden = cluster.hidden.contains(names.controls)
+    let partitions = cluster.partitions[names.controls] ?? (isHidden ? 1 : nil)
+    if let partitions {
+      table = try KafkaTable(
+        cluster.configuration, topic: names.controls, partitions: partitions, wakeup: wakeup)
+    } else {
+      table = nil
+    }
+  }
+
+  func close() { table?.close() }
+
+  /// Whether the cluster has the topic.
+  var exists: Bool { table != nil }
+
+  /// Whether all that was written before the start has been read.
+  var isCaughtUp: Bool { table?.isCaughtUp ?? true }
+
+  /// What was asked of a campaign since it was started.
+  func control(of campaign: CampaignRecord) -> CampaignControl {
+    guard let found = campaigns[campaign.name], found.at >= campaign.at else {
+      return CampaignControl()
+    }
+    return found.control
+  }
+
+  func turn() {
+    guard let table else { return }
+    table.poll(timeoutMilliseconds: 0) { key, value in
+      forgetIfRebuilt(table)
+      note(String(decoding: key, as: UTF8.self), value)
+    }
+    forgetIfRebuilt(table)
+  }
+
+  private func forgetIfRebuilt(_ table: KafkaTable) {
+    guard rebuilds != table.rebuilds else { return }
+    rebuilds = table.rebuilds
+    (paces, campaigns) = ([:], [:])
+  }
+
+  private func note(_ key: String, _ value: UnsafeRawBufferPointer?) {
+    if let subject = Paces.Subject(key: key) { return note(subject, value) }
+    guard let name = CampaignRecord.name(ofKey: key) else { return }
+    let control = value.flatMap { ControlRecord.campaign($0) }
+    guard campaigns[name] != nil || campaigns.count < Self.mostCampaigns else { return }
+    campaigns[name] = control
+  }
+
+  private func note(_ subject: Paces.Subject, _ value: UnsafeRawBufferPointer?) {
+    guard let value, let rate = (try? ControlRecord.pace(value)) ?? nil else {
+      paces[subject] = nil
+      return
+    }
+    guard paces[subject] != nil || paces.count < Paces.subjectsAtMost + Lanes.most else { return }
+    var author = ControlRecord.Author(of: value)
+    author.by = author.by.map { String($0.prefix(PaceArguments.longestReason)) }
+    author.reason = author.reason.map { String($0.prefix(PaceArguments.longestReason)) }
+    paces[subject] = Pace(rate: rate, author: author)
+  }
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import Contract
+import EventLoop
+import JSON
+import Kafka
+import Records
+import Schedule
+import Store
+import TestSupport
+import Testing
+
+@testable import API
+
+/// `/v1/campaigns`.
+@Suite(.onOwnThread) struct CampaignsTests {
+  private static let app = "com.example.shop"
+
+  private static func body(
+    _ name: String, app: String = app, more: String = "", payload: String = #"{"aps":{"badge":1}}"#
+  ) -> String {
+    #"{"campaign":"\#(name)","request":{"app":"\#(app)","payload":\#(payload)},"audience":{}\#(more)}"#
+  }
+
+  private static func campaign(
+    _ name: String, app: String = app, _ state: CampaignProgress.State = .running
+  ) throws -> CampaignRecord {
+    var campaign = try Array(body(name, app: app).utf8).withUnsafeBytes { bytes in
+      try CampaignRecord(
+        json: bytes, at: WallClock.milliseconds(), by: "key old", parser: JSONParser())
+    }
+    (campaign.progress.revision, campaign.progress.state) = (1, state)
+    (campaign.progress.total, campaign.progress.addressed) = (100, 60)
+    (campaign.progress.cursor, campaign.outcomes) = ("abcd", ["delivered": 30, "rejected": 10])
+    campaign.rates = CampaignRates(at: WallClock.milliseconds(), addressed: 5, outcomes: 3)
+    return campaign
+  }
+
+  private static func entry(_ campaign: CampaignRecord) -> ScheduledEntry {
+    ScheduledEntry(
+      key: campaign.key,
+      row: ScheduleRow(
+        offset: 1, due: ScheduleRow.never, at: 1, isCancellation: false, identity: 0),
+      value: String(decoding: campaign.value, as: UTF8.self))
+  }
+
+  /// An API with a database that has these campaigns.
+  private static func fixture(
+    _ campaigns: [CampaignRecord] = [], _ kind: DatabaseKind = .sqlite
+  ) throws -> (api: APIFixture, folder: TemporaryFolder) {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try ScheduleStore(TokenStore(location, now: 0))
+    try store.put(1, campaigns.map(entry))
+    try store.setPosition(1, 2)
+    let api = try APIFixture(["--database", location])
+    // It begins by reading what was asked of campaigns.
+    #expect(
+      try eventually { try api.send("GET", "campaigns", key: "operator").status == 200 })
+    return (api, folder)
+  }
+
+  private static func records(_ fixture: APIFixture, _ topic: String, _ count: Int) throws
+    -> [ReadRecord]
+  {
+    try fixture.kafka.read(fixture.kafka.name(topic), count: count)
+  }
+
+  @Test func `a campaign is started as martlet campaign start does it`() throws {
+    let (fixture, folder) = try Self.fixture()
+    defer { withExtendedLifetime(folder) {} }
+    let before = WallClock.milliseconds()
+    let body = Self.body(
+      "spring-sale",
+      more: #","first":{"percent":1,"wait_seconds":120},"stop":{"rejected_percent":2}"#)
+    let answer = try fixture.send("POST", "campaigns", body, key: "pacer")
+    #expect(answer.status == 202 && answer.text.hasPrefix(#"{"status":202}"#), "\(answer)")
+    let record = try #require(try Self.records(fixture, "schedule", 1).first)
+    #expect(record.key == "campaign:spring-sale")
+    let campaign = try Array(try #require(record.value).utf8).withUnsafeBytes {
+      try CampaignRecord($0, parser: JSONParser())
+    }
+    #expect(campaign.by == "key pacer" && campaign.at >= before && campaign.progress == .init())
+    #expect(campaign.plan.trial == .init(share: 0.01, wait: 120_000))
+    #expect(campaign.audience.app == Self.app)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `campaigns are listed and read with their progress, as far as the key may`(
+    _ kind: DatabaseKind
+  ) throws {
+    let other = try Self.campaign("other", app: "com.example.news", .done)
+    let (fixture, folder) = try Self.fixture([try Self.campaign("sale"), other], kind)
+    defer { withExtendedLifetime(folder) {} }
+    let answer = try fixture.send("GET", "campaigns/sale", key: "pacer")
+    #expect(answer.status == 200 && !answer.text.contains("abcd"), "\(answer)")
+    let sale = try APIFixture.json(answer.text)
+    #expect(sale["state"] == "running" && sale["paused"] == false && sale["by"] == "key old")
+    #expect(sale["total"] == 100 && sale["addressed"] == 60)
+    #expect(sale["outcomes"]?["rejected"] == 10 && sale["rejected_percent"]?.number == 25)
+    #expect(sale["outcomes_per_second"]?.number == 3 && sale["seconds_left"] == 20)
+    #expect(sale["request"] == nil)
+    func names(_ key: String) throws -> [String?] {
+      let list = try fixture.send("GET", "campaigns", key: key)
+      let json = try APIFixture.json(list.text)
+      #expect(list.status == 200 && json["has_more"] == false)
+      return (json["campaigns"]?.array ?? []).map { $0["campaign"]?.string }
+    }
+    #expect(try names("pacer") == ["sale"])
+    #expect(try Set(names("operator")) == ["sale", "other"])
+    #expect(try fixture.send("GET", "campaigns/other", key: "pacer").status == 404)
+    #expect(try fixture.send("GET", "campaigns/other", key: "operator").status == 200)
+    #expect(try fixture.send("GET", "campaigns/unknown", key: "operator").status == 404)
+  }
+
+  @Test func `a campaign is paused, resumed and cancelled as martlet campaign does it`() throws {
+    let (fixture, folder) = try Self.fixture([try Self.campaign("sale")])
+    defer { withExtendedLifetime(folder) {} }
+    func change(_ method: String, _ path: String) throws -> Int {
+      try fixture.send(method, "campaigns/sale\(path)", key: "pacer").status
+    }
+    func isPaused(_ wanted: Bool) throws -> Bool {
+      try eventually {
+        let sale = try fixture.send("GET", "campaigns/sale", key: "pacer")
+        return try APIFixture.json(sale.text)["paused"]?.bool == wanted
+      }
+    }
+    #expect(try change("POST", "/pause") == 202)
+    #expect(try isPaused(true))
+    #expect(try change("POST", "/resume") == 202)
+    #expect(try isPaused(false))
+    #expect(try change("DELETE", "") == 202)
+    let records = try Self.records(fixture, "controls", 3)
+    try #require(records.count == 3)
+    #expect(records.map(\.key) == Array(repeating: "campaign:sale", count: 3))
+    #expect(records[1].value == nil)
+    let controls = records.map { record in
+      Array((record.value ?? "").utf8).withUnsafeBytes { ControlRecord.campaign($0)?.control }
+    }
+    #expect(controls[0] == CampaignControl(isPaused: true))
+    #expect(controls[2] == CampaignControl(cancelledBy: "key pacer"))
+    // It stays cancelled, also before the scheduler has seen that.
+    #expect(try eventually { try change("POST", "/resume") == 409 })
+    #expect(try change("POST", "/pause") == 409)
+    #expect(try change("DELETE", "") == 202)
+  }
+
+  @Test func `what a name is already used for is a conflict`() throws {
+    let known = [
+      try Self.campaign("sale"), try Self.campaign("over", .stopped),
+      try Self.campaign("gone", .cancelled),
+      try Self.campaign("other", app: "com.example.news"),
+    ]
+    let (fixture, folder) = try Self.fixture(known)
+    defer { withExtendedLifetime(folder) {} }
+    for name in ["sale", "over", "other"] {
+      let answer = try fixture.send("POST", "campaigns", Self.body(name), key: "pacer")
+      #expect(answer.status == 409, "\(answer)")
+      // Whose it is is told to those only who may see it.
+      #expect(answer.text.contains("key old") == (name != "other"))
+    }
+    for (method, path) in [("POST", "over/pause"), ("POST", "over/resume"), ("DELETE", "over")] {
+      let answer = try fixture.send(method, "campaigns/\(path)", key: "pacer")
+      #expect(answer.status == 409 && answer.text.contains("it is stopped"), "\(answer)")
+    }
+    #expect(try fixture.send("DELETE", "campaigns/gone", key: "pacer").status == 202)
+    for (method, path) in [("POST", "other/pause"), ("DELETE", "other"), ("DELETE", "unknown")] {
+      #expect(try fixture.send(method, "campaigns/\(path)", key: "pacer").status == 404)
+    }
+  }
+
+  @Test func `a key needs the right to campaigns, and the app`() throws {
+    let (fixture, folder) = try Self.fixture([try Self.campaign("sale")])
+    defer { withExtendedLifetime(folder) {} }
+    for (method, path) in [
+      ("GET", ""), ("POST", ""), ("GET", "/sale"), ("DELETE", "/sale"), ("POST", "/sale/pause"),
+      ("POST", "/sale/resume"),
+    ] {
+      let body = path.isEmpty && method == "POST" ? Self.body("x") : nil
+      #expect(try fixture.send(method, "campaigns\(path)", body, key: "all").status == 403)
+      #expect(try fixture.send(method, "campaigns\(path)", body, key: nil).status == 401)
+    }
+    let other = try fixture.send(
+      "POST", "campaigns", Self.body("x", app: "com.example.news"), key: "pacer")
+    #expect(other.status == 403 && other.text.contains(#""field":"app""#))
+    // A topic of its own reaches another app's devices.
+    let mdm =
+      #"{"campaign":"x","request":{"app":"\#(Self.app)","type":"mdm","topic":"com.example.news","#
+      + #""payload":{"mdm":"x"}},"audience":{}}"#
+    #expect(try fixture.send("POST", "campaigns", mdm, key: "pacer").status == 403)
+  }
+
+  @Test func `refusals name what is wrong`() throws {
+    let (fixture, folder) = try Self.fixture()
+    defer { withExtendedLifetime(folder) {} }
+    func answer(
+      _ body: String?, _ method: String = "POST", _ path: String = "",
+      type: String = "application/json"
+    ) throws -> String {
+      let answer = try fixture.send(method, "campaigns\(path)", body, key: "operator", type: type)
+      let field = try APIFixture.json(answer.text)["field"]?.string
+      return "\(answer.status)\(field.map { " \($0)" } ?? "")"
+    }
+    #expect(try answer("[") == "400")
+    #expect(try answer("[]") == "400")
+    #expect(try answer("{}") == "400 campaign")
+    #expect(try answer(Self.body("a b")) == "400 campaign")
+    #expect(try answer(Self.body("a", more: #","audiance":{}"#)) == "400 audiance")
+    #expect(try answer(Self.body("a", more: #","audience":{}"#)) == "400 audience")
+    #expect(
+      try answer(Self.body("a", more: #","stop":{"rejected_percent":0}"#))
+        == "400 stop.rejected_percent")
+    #expect(
+      try answer(Self.body("a", more: #","first":{"percent":1,"wait_seconds":1}"#)) == "400 first")
+    #expect(
+      try answer(#"{"campaign":"a","request":{"app":"a.b"},"audience":{}}"#)
+        == "400 request.payload")
+    #expect(
+      try answer(
+        #"{"campaign":"a","request":{"app":"a.b","payload":{},"token":"ab"},"audience":{}}"#)
+        == "400 request")
+    #expect(
+      try answer(#"{"campaign":"a","request":{"app":"a.b","payload":{}},"audience":{"tag":"x"}}"#)
+        == "400 audience.tag")
+    let long = Self.body(
+      "a", payload: #"{"aps":{"alert":"\#(String(repeating: "x", count: 5_000))"}}"#)
+    #expect(try answer(long) == "400 request.payload")
+    let blanks = String(repeating: " ", count: CampaignsAPI.longestBody)
+    #expect(try answer(Self.body("a") + blanks) == "413")
+    #expect(try answer(Self.body("a"), type: "application/x-ndjson") == "415")
+    #expect(try answer(nil, "PUT") == "405")
+    #expect(try answer(nil, "PUT", "/a") == "405")
+    #expect(try answer(nil, "GET", "/a/pause") == "405")
+    #expect(try answer(nil, "POST", "/a/stop") == "404")
+    #expect(try answer(nil, "POST", "/a/pause/b") == "404")
+    #expect(try answer(nil, "GET", "/a%20b") == "400 name")
+    #expect(try answer(nil, "GET", "/a?app=a&app=b") == "400 app")
+  }
+
+  @Test func `without a database nothing is known, and nothing is started`() throws {
+    let fixture = try APIFixture()
+    #expect(try fixture.send("GET", "campaigns", key: "operator").status == 503)
+    let answer = try fixture.send("POST", "campaigns", Self.body("a"), key: "operator")
+    #expect(answer.status == 503 && answer.text.contains("--database"))
+  }
+}
