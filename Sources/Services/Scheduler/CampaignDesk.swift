@@ -34,11 +34,13 @@ final class CampaignDesk {
     var pages: [Int: AudiencePage] = [:]
     /// When its counts were written last.
     var countedAt: Int64 = 0
+    var meter: CampaignMeter
     var hasTombstone = false
 
     init(_ number: Int, _ partition: Int32, _ record: CampaignRecord, identity: Int64) {
       (self.number, self.partition, self.record) = (number, partition, record)
       self.identity = identity
+      meter = CampaignMeter(outcomes: record.ended)
       machine = CampaignMachine(record.plan, record.progress, pageSize: CampaignDesk.pageSize)
     }
 
@@ -62,6 +64,8 @@ final class CampaignDesk {
   private let audiences: AudienceWorker
   private let receipts: CampaignReceipts
   private let controls: KafkaTable
+  private let figures = CampaignFigures()
+  private var nextShown: Int64 = 0
   private var controlRecords: [String: (control: CampaignControl, at: Int64)] = [:]
   private var runs: [String: Run] = [:]
   private var lastRun = 0
@@ -86,6 +90,7 @@ final class CampaignDesk {
     controls = try KafkaTable(
       cluster.configuration, topic: names.controls, partitions: cluster.partitions[names.controls],
       wakeup: wakeup)
+    context.counters.add(metrics: figures)
   }
 
   func close() {
@@ -101,6 +106,7 @@ final class CampaignDesk {
   /// Nothing is ours any more, or not yet.
   func removeAll() {
     runs = [:]
+    figures.show([], now: 0)
     isDraining = false
   }
 
@@ -150,6 +156,7 @@ final class CampaignDesk {
     follow(now)
     guard controls.isCaughtUp else { return false }
     let counts = receipts.current
+    show(counts, now)
     var hasActed = false
     for (name, run) in runs where isCaughtUp(run.partition) {
       if let control = controlRecords[name] {
@@ -162,6 +169,8 @@ final class CampaignDesk {
       let evidence = CampaignEvidence(
         outcomes: outcomes.values.reduce(0, +) - (outcomes["deduplicated"] ?? 0),
         rejected: outcomes["rejected"] ?? 0)
+      run.meter.note(
+        addressed: run.machine.progress.addressed, outcomes: evidence.outcomes, now: now)
       while let action = run.machine.next(now: now, evidence) {
         hasActed = true
         guard perform(action, run, outcomes, now) else { return false }
@@ -170,6 +179,20 @@ final class CampaignDesk {
     }
     counters.set(.campaigns, runs.values.count { !$0.machine.progress.state.isOver })
     return hasActed
+  }
+
+  /// Shows on `/metrics`, once a second, how each campaign stands now: its record is a few seconds behind.
+  private func show(_ counts: CampaignReceipts.Counts, _ now: Int64) {
+    guard now >= nextShown || nextShown > now + 1_000 else { return }
+    nextShown = now + 1_000
+    figures.show(
+      runs.values.map { run in
+        var campaign = run.record
+        campaign.progress = run.machine.progress
+        if let outcomes = counts[campaign.name] { campaign.outcomes = outcomes }
+        campaign.rates = run.meter.rates ?? campaign.rates
+        return campaign
+      }, now: now)
   }
 
   private func readControls() {
@@ -276,6 +299,7 @@ final class CampaignDesk {
 
   private func save(_ run: Run, _ outcomes: [String: Int], _ now: Int64) -> Bool {
     run.record.outcomes = outcomes
+    run.record.rates = run.meter.rates ?? run.record.rates
     run.countedAt = now
     let isTaken = write(
       schedule, Array(run.record.key.utf8), run.record.value, [],
@@ -291,8 +315,9 @@ final class CampaignDesk {
       let header = KafkaHeader(ScheduleRecord.endsHeader, "\(run.identity)")
       run.hasTombstone = write(
         schedule, Array(run.record.key.utf8), nil, [header], Tag(asker: run.asker, kind: .end))
-    } else if !outcomes.isEmpty, outcomes != run.record.outcomes,
-      now >= run.countedAt + Self.countPeriod
+    } else if now >= run.countedAt + Self.countPeriod,
+      !outcomes.isEmpty && outcomes != run.record.outcomes
+        || !(run.meter.rates?.isSame(as: run.record.rates) ?? true)
     {
       run.machine.touch()
     }

@@ -156,9 +156,38 @@ public enum SchedulerMetrics {
     "martlet_scheduler_campaigns_stopped_total", .counter, event: "a campaign has stopped itself",
     "Campaigns that stopped themselves, because too many of their pushes were rejected.")
 
+  static let campaignState = Metric(
+    "martlet_scheduler_campaign_state", .gauge, labels: ["campaign", "state", "reason"],
+    bound: "100",
+    "1 for each campaign of this process's partitions that is not over, or ended within the hour, with its state, and why"
+      + " it has stopped itself or who cancelled it. At most 100; so also those that follow.")
+  static let campaignAudience = Metric(
+    "martlet_scheduler_campaign_audience", .gauge, labels: ["campaign"], bound: "100",
+    "Devices of a campaign's audience when it was counted; absent before.")
+  static let campaignAddressed = Metric(
+    "martlet_scheduler_campaign_addressed", .gauge, labels: ["campaign"], bound: "100",
+    "Devices of a campaign's audience for which Kafka has the request.")
+  static let campaignOutcomes = Metric(
+    "martlet_scheduler_campaign_outcomes", .gauge, labels: ["campaign", "outcome"],
+    bound: "100 × outcomes",
+    "Pushes of a campaign by their outcome, as its owner has counted them from push.receipts.")
+  static let campaignRate = Metric(
+    "martlet_scheduler_campaign_rate", .gauge, labels: ["campaign", "of"], bound: "200",
+    "Devices of a campaign per second, over half a minute: those that were addressed (addressed), and those that got an"
+      + " outcome (outcomes).")
+  static let campaignLeft = Metric(
+    "martlet_scheduler_campaign_left_seconds", .gauge, unit: .seconds, labels: ["campaign"],
+    bound: "100",
+    "Time until every device of a campaign has its outcome, at this rate; absent while nothing moves."
+  )
+  static let campaignsUnlisted = Metric(
+    "martlet_scheduler_campaigns_unlisted", .gauge,
+    "Campaigns that the metrics with the label campaign leave out, because 100 others are there.")
+
   public static let all = [
     requests, lateness, late, entries, loaded, restored, unreadable, databaseRetries,
     databaseFailing, rebuilds, partitions, people, peopleDevices, peopleWaiting, peopleFailing,
-    lateTokens, campaignDevices, campaigns, campaignsStopped,
+    lateTokens, campaignDevices, campaigns, campaignsStopped, campaignState, campaignAudience,
+    campaignAddressed, campaignOutcomes, campaignRate, campaignLeft, campaignsUnlisted,
   ]
 }

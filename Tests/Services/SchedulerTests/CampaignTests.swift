@@ -8,7 +8,9 @@ import JSON
 import Kafka
 import Records
 import Schedule
+import ServiceKit
 import Store
+import Telemetry
 import TestSupport
 import Testing
 
@@ -182,7 +184,59 @@ import Testing
     #expect(campaign.progress.reason?.hasSuffix("pushes were rejected") == true)
     #expect(campaign.progress.addressed == 10 && campaign.outcomes["rejected"] == 3)
     #expect(scheduler.counter("campaigns_stopped") == 1)
+    let state = SchedulerMetrics.campaignState.name
+    #expect(
+      eventually(withinMilliseconds: 5_000) {
+        scheduler.context.counters.samples.contains {
+          $0.metric.name == state && $0.labels[1] == "stopped"
+        }
+      })
     #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `a hundred campaigns have metrics: those that are not over first, then the newest`()
+    throws
+  {
+    let figures = CampaignFigures()
+    func campaign(_ number: Int64, _ state: CampaignProgress.State = .running) throws
+      -> CampaignRecord
+    {
+      var campaign = try Self.campaign("c\(number)")
+      campaign.at = number
+      campaign.progress.state = state
+      (campaign.progress.total, campaign.progress.addressed) = (10, 5)
+      if state.isOver { campaign.progress.endedAt = 1_000_000 }
+      return campaign
+    }
+    func names() -> [String] {
+      figures.samples.filter { $0.metric == SchedulerMetrics.campaignState }.map { $0.labels[0] }
+    }
+    func unlisted() -> MetricValue? {
+      figures.samples.first { $0.metric == SchedulerMetrics.campaignsUnlisted }?.value
+    }
+    #expect(names() == [] && unlisted() == .integer(0))
+    var (running, over) = (try campaign(1), try campaign(2, .stopped))
+    over.progress.reason = "x"
+    (running.outcomes, running.rates) = (
+      ["delivered": 3], CampaignRates(at: 1_000_000, addressed: 1.5, outcomes: 0.5)
+    )
+    figures.show([over, running], now: 1_000_000)
+    #expect(names() == ["c1", "c2"])
+    func value(_ metric: Metric, _ labels: [String]) -> MetricValue? {
+      figures.samples.first { $0.metric == metric && $0.labels == labels }?.value
+    }
+    #expect(value(SchedulerMetrics.campaignState, ["c2", "stopped", "x"]) == .integer(1))
+    #expect(value(SchedulerMetrics.campaignAudience, ["c1"]) == .integer(10))
+    #expect(value(SchedulerMetrics.campaignAddressed, ["c1"]) == .integer(5))
+    #expect(value(SchedulerMetrics.campaignOutcomes, ["c1", "delivered"]) == .integer(3))
+    #expect(value(SchedulerMetrics.campaignRate, ["c1", "outcomes"]) == .thousandths(500))
+    #expect(value(SchedulerMetrics.campaignLeft, ["c1"]) == .integer(14))
+    #expect(value(SchedulerMetrics.campaignLeft, ["c2"]) == nil)
+    figures.show([over], now: 1_000_000 + CampaignFigures.kept + 1)
+    #expect(names() == [])
+    figures.show(try (3..<105).map { try campaign($0) } + [over], now: 1_000_000)
+    #expect(names().count == 100 && names().first == "c104" && !names().contains("c2"))
+    #expect(unlisted() == .integer(3))
   }
 
   @Test func `receipts are counted by the campaign that their id names`() {

@@ -81,6 +81,34 @@ import Testing
     return canary
   }
 
+  /// A campaign to two devices, one of which has deleted the app.
+  private func startCampaign(_ addresses: JSONValue) throws {
+    let client = HTTPClient(timeoutMilliseconds: 10_000)
+    func address(_ name: String) throws -> String { try #require(addresses[name]?.string) }
+    let (api, key) = (try address("api") + "/v1", try address("api_key"))
+    func send(_ method: String, _ url: String, _ body: String? = nil) throws -> Int {
+      try client.send(
+        method, url, body.map { Array($0.utf8) }, contentType: "application/json",
+        headers: ["Authorization: Bearer \(key)"]
+      ).status
+    }
+    let devices = ["d1", "d2"].map { String(repeating: $0, count: 32) }
+    let registration = #"{"app":"com.example.app","tags":["asked"]}"#
+    for device in devices {
+      #expect(try send("PUT", "\(api)/devices/\(device)", registration) == 202)
+    }
+    let admin = try address("gateway_admin")
+    _ = try send("POST", "http://\(admin)/tokens/\(devices[0])/uninstall")
+    for device in devices {
+      let path = "\(api)/devices/\(device)?app=com.example.app"
+      #expect(try eventually(withinMilliseconds: 20_000) { try send("GET", path) == 200 })
+    }
+    let campaign =
+      #"{"campaign":"asked","request":{"app":"com.example.app","payload":{"aps":{"alert":"x"}}},"#
+      + #""audience":{"tags_any":["asked"]}}"#
+    #expect(try send("POST", "\(api)/campaigns", campaign) == 202)
+  }
+
   /// Requests for devices, in batches, as long as `isNeeded`.
   private func send(to kafka: String, while isNeeded: () throws -> Bool) throws {
     let producer = try KafkaProducer(KafkaConfiguration(bootstrap: kafka, clientID: "test"))
@@ -113,6 +141,7 @@ import Testing
     let addresses = try JSONDocument(try File.read(folder.file("up/addresses.json"))).root
     let (sender, page) = try certificateSender(addresses)
     let canary = try canary(addresses)
+    try startCampaign(addresses)
     let pages = try #require(addresses["metrics"]?.object).members.compactMap(\.value.string)
     let rules = try AlertRuleFile(root: Self.root)
     let prometheus = try PrometheusServer(
