@@ -51,7 +51,7 @@ def campaign(options, server):
         call([BUILD / "martlet", "campaign", "start", file, *rig.topics()])
         kills = 0
         dice = random.Random(options.seed)
-        while shown(rig, scheduler).get("progress", {}).get("state") != "done":
+        while shown(rig, scheduler).get("state") != "done":
             if kills < options.kills and addressed(shown(rig, scheduler)) > kills * len(wanted) / (options.kills + 1):
                 time.sleep(dice.random() / 4)
                 scheduler.kill()
@@ -120,7 +120,7 @@ def shown(rig, scheduler):
 
 
 def addressed(campaign):
-    return campaign.get("progress", {}).get("addressed", 0)
+    return campaign.get("addressed", 0)
 
 
 def tokens(rig):

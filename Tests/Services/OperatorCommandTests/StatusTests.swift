@@ -202,6 +202,46 @@ import Testing
     #expect(without.scheduled == nil)
   }
 
+  @Test func `campaigns are shown with how far and how fast they are, and why one has stopped`()
+    throws
+  {
+    let page = """
+      martlet_scheduler_campaign_state{campaign="sale",state="running",reason=""} 1
+      martlet_scheduler_campaign_audience{campaign="sale"} 500
+      martlet_scheduler_campaign_addressed{campaign="sale"} 120
+      martlet_scheduler_campaign_outcomes{campaign="sale",outcome="deduplicated"} 50
+      martlet_scheduler_campaign_outcomes{campaign="sale",outcome="delivered"} 99
+      martlet_scheduler_campaign_outcomes{campaign="sale",outcome="rejected"} 1
+      martlet_scheduler_campaign_rate{campaign="sale",of="addressed"} 12.5
+      martlet_scheduler_campaign_rate{campaign="sale",of="outcomes"} 10
+      martlet_scheduler_campaign_left_seconds{campaign="sale"} 40
+      martlet_scheduler_campaign_state{campaign="bad",state="stopped",reason="3 of 10 pushes were rejected"} 1
+      martlet_scheduler_campaign_addressed{campaign="bad"} 10
+      martlet_scheduler_campaigns_unlisted 2
+      """
+    let other =
+      #"martlet_scheduler_campaign_state{campaign="sale",state="running",reason=""} 1"#
+    let now = [try reading("scheduler-1", page), try reading("scheduler-2", other)]
+    let status = PipelineStatus(now, before: [], seconds: 1, wall: 1_000)
+    let lines = StatusText.lines(status).map { $0.split(separator: " ").joined(separator: " ") }
+    #expect(
+      lines.contains(
+        "campaigns sale running 120 of 500 (24 %) 10/s, 40 s left deduplicated 50, delivered 99, rejected 1"
+      ))
+    #expect(lines.contains("bad stopped 10 addressed 3 of 10 pushes were rejected"))
+    #expect(lines.contains("2 more; martlet campaign list has all"))
+    #expect(
+      StatusText.warnings(status)
+        == ["! campaign bad has stopped itself: 3 of 10 pushes were rejected"])
+    let json = try JSONDocument(StatusText.json(status)).root
+    let sale = try #require(json["campaigns"]?.array?.first)
+    #expect(sale["ended"] == 100 && sale["rejected_percent"] == 1 && sale["per_second"] == 10)
+    #expect(sale["seconds_left"] == 40 && sale["total"] == 500 && json["campaigns_unlisted"] == 2)
+    #expect(
+      json["campaigns"]?.array?.count == 2
+        && json["campaigns"]?.array?.last?["total"]?.isNull == true)
+  }
+
   @Test func `refused files, foreign answers and a webhook that is behind are named`() throws {
     let page = """
       martlet_sender_destinations{state="working"} 1
@@ -253,6 +293,13 @@ import Testing
       #"martlet_sender_paused{kind="lane"}"#, "martlet_sender_foreign_answers_total",
       #"martlet_webhooks_oldest_event_seconds{endpoint="a"}"#, "martlet_scheduler_entries",
       "martlet_scheduler_late_seconds",
+      #"martlet_scheduler_campaign_state{campaign="c",state="running",reason=""}"#,
+      #"martlet_scheduler_campaign_audience{campaign="c"}"#,
+      #"martlet_scheduler_campaign_addressed{campaign="c"}"#,
+      #"martlet_scheduler_campaign_outcomes{campaign="c",outcome="rejected"}"#,
+      #"martlet_scheduler_campaign_rate{campaign="c",of="outcomes"}"#,
+      #"martlet_scheduler_campaign_left_seconds{campaign="c"}"#,
+      "martlet_scheduler_campaigns_unlisted",
     ]
     let now = try reading("sender", names.map { "\($0) \(value)" }.joined(separator: "\n"))
     let before = try reading("sender", names.map { "\($0) 1" }.joined(separator: "\n"))

@@ -50,7 +50,7 @@ import Testing
     try #require(console.prints("url=http", withinMilliseconds: 30_000), "\(console.output)")
     let url = try #require(console.output.firstMatch(of: #/url=(http[^ \n]+)/#)?.1)
     let looked = try browse("console_states.py", [String(url)], in: folder)
-    #expect(looked.split(separator: "\n").count { $0.hasPrefix("shows: ") } == 27, "\(looked)")
+    #expect(looked.split(separator: "\n").count { $0.hasPrefix("shows: ") } == 29, "\(looked)")
     #expect(console.stop() == 0, "\(console.output)")
   }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import EventLoop
 import JSON
 import Records
 import Schedule
@@ -18,7 +19,7 @@ public enum CampaignListCommand: Service {
   public static let name = "campaign list"
   public static let summary =
     "Lists the campaigns of which martlet-scheduler knows, the newest first: state, devices addressed of those in the"
-    + " audience, and outcomes."
+    + " audience, how fast it is, how long it will take, and outcomes."
   public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self)
 
@@ -30,9 +31,17 @@ public enum CampaignListCommand: Service {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let campaigns = try CampaignReading.all(settings.database)
-    for line in campaigns.isEmpty ? ["no campaign"] : campaigns.map(CampaignText.line) {
-      guard StandardOutput.line(TerminalText.plain(line)) else { return }
+    let now = WallClock.milliseconds()
+    let lines = campaigns.map { line($0, now) }
+    for line in lines.isEmpty ? ["no campaign"] : lines {
+      guard StandardOutput.line(line) else { return }
     }
+  }
+
+  private static func line(_ campaign: CampaignRecord, _ now: Int64) -> String {
+    let isWaiting = campaign.progress.state == .scheduled
+    return CampaignStatus(campaign, now: now).line(
+      start: isWaiting ? Timestamp.text(milliseconds: campaign.plan.startAt) : nil)
   }
 }
 
@@ -45,7 +54,7 @@ public enum CampaignShowCommand: Service {
 
   public static let name = "campaign show"
   public static let summary =
-    "Shows one campaign as JSON: its audience, how far it is, and its pushes by outcome."
+    "Shows one campaign as JSON: its audience, how far and how fast it is, and its pushes by outcome."
   public static let reportsCounters = false
   public static let table = SettingTable(
     [ScheduleSettings.database.setting],
@@ -63,7 +72,8 @@ public enum CampaignShowCommand: Service {
         $0.name == settings.name
       })
     else { throw ServiceFailure("no campaign of this name is known") }
-    let text = JSONValue.object(campaign.summary).text
+    let standing = campaign.standing(now: WallClock.milliseconds(), isPaused: nil)
+    let text = JSONValue.object(standing).text
     StandardOutput.line(TerminalText.json(String(decoding: text, as: UTF8.self)))
   }
 }
@@ -77,35 +87,6 @@ enum CampaignReading {
     } catch {
       throw ServiceFailure("\(error)")
     }
-    return entries.compactMap { entry in
-      var text = entry.value
-      return text.withUTF8 { try? CampaignRecord(UnsafeRawBufferPointer($0), parser: JSONParser()) }
-    }
-    .sorted { ($1.at, $0.name) < ($0.at, $1.name) }
-  }
-}
-
-enum CampaignText {
-  /// `spring-sale  running  120000 of 500000 (24 %)  delivered 118000, rejected 12`.
-  static func line(_ campaign: CampaignRecord) -> String {
-    let progress = campaign.progress
-    var parts = [campaign.name, progress.state.rawValue]
-    if progress.state == .scheduled {
-      parts.append("for \(Timestamp.text(milliseconds: campaign.plan.startAt))")
-    } else {
-      parts.append(addressed(progress))
-    }
-    if !campaign.outcomes.isEmpty {
-      let outcomes = campaign.outcomes.sorted { $0.key < $1.key }
-      parts.append(outcomes.map { "\($0.key) \($0.value)" }.joined(separator: ", "))
-    }
-    if let reason = progress.reason { parts.append(reason) }
-    return parts.joined(separator: "  ")
-  }
-
-  private static func addressed(_ progress: CampaignProgress) -> String {
-    guard let total = progress.total, total > 0 else { return "\(progress.addressed) addressed" }
-    let percent = StatusText.count(100 * Double(progress.addressed) / Double(total))
-    return "\(progress.addressed) of \(total) (\(percent) %)"
+    return CampaignRecord.all(in: entries.map(\.value))
   }
 }

@@ -98,6 +98,19 @@ enum ConsolePage {
     </table>
     </section>
     </div>
+    <section class="card" id="campaigns-part" aria-labelledby="campaigns-title" hidden>
+    <h2 id="campaigns-title">Campaigns</h2>
+    <p class="legend"><span class="ended-key">outcome known</span> <span class="addressed-key">addressed</span></p>
+    <div class="scroll" id="campaigns-scroll" role="region" tabindex="0" aria-labelledby="campaigns-title">
+    <table aria-labelledby="campaigns-title">
+    <thead><tr><th scope="col">Campaign</th><th scope="col">State</th><th scope="col" class="wide">Addressed</th>
+    <th scope="col" class="number">Rate</th><th scope="col" class="number">Time left</th>
+    <th scope="col" class="number">Rejected</th></tr></thead>
+    <tbody id="campaigns"></tbody>
+    </table>
+    </div>
+    <p id="campaigns-more" class="soft" hidden></p>
+    </section>
     <section class="card" aria-labelledby="figures-title">
     <h2 id="figures-title">Figures</h2>
     <dl id="figures"></dl>

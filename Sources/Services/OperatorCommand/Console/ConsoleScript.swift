@@ -147,6 +147,39 @@ extension ConsolePage {
         row('retry topics', [seconds(ages.retries), whole(inKafka(topic => topic.includes('retries.')))]));
     }
 
+    const share = (part, all) => isNumber(part) && isNumber(all) && all > 0 ? Math.min(100, Math.max(0, 100 * part / all)) : 0;
+    const percent = value => isNumber(value) ? number(value) + ' %' : '–';
+
+    // How many devices are addressed, and above it how many have an outcome.
+    function bar(campaign) {
+      const cell = element('td');
+      const made = element('span', undefined, campaign.state === 'stopped' ? 'bar bad' : 'bar');
+      for (const part of [campaign.addressed, campaign.ended]) {
+        const piece = element('i');
+        piece.style.width = share(part, campaign.total) + '%';
+        made.append(piece);
+      }
+      const text = isNumber(campaign.total)
+        ? whole(campaign.addressed) + ' of ' + whole(campaign.total) + ' (' + percent(share(campaign.addressed, campaign.total)) + ')'
+        : whole(campaign.addressed) + ' addressed';
+      cell.append(element('span', text, 'count'), made);
+      return cell;
+    }
+
+    function campaigns(status) {
+      const all = status.campaigns || [];
+      $('campaigns-part').hidden = all.length === 0;
+      $('campaigns').replaceChildren(...all.map(one => {
+        const made = row(one.name, [[one.state + (one.reason ? ': ' + one.reason : ''), one.state === 'stopped' ? 'bad' : ''],
+          one.per_second ? rate(one.per_second) : '–', seconds(one.seconds_left), percent(one.rejected_percent)]);
+        made.children[1].after(bar(one));
+        return made;
+      }));
+      const others = status.campaigns_unlisted;
+      $('campaigns-more').hidden = !others;
+      $('campaigns-more').textContent = whole(others) + ' more; martlet campaign list has all';
+    }
+
     function figures(status) {
       const delivery = status.delivery_seconds;
       const paused = entries(status.paused).map(([kind, count]) => number(count) + ' ' + kind + (count === 1 ? '' : 's'));
@@ -203,7 +236,7 @@ extension ConsolePage {
       $('stale').hidden = true;
       $('main').className = '';
       $('time').textContent = clock(status.time);
-      for (const part of [state, warnings, blocked, flow, ended, waits, figures, table, chart]) {
+      for (const part of [state, warnings, blocked, flow, ended, waits, campaigns, figures, table, chart]) {
         try {
           part(status);
         } catch (error) {

@@ -73,6 +73,13 @@ extension ConsolePage {
     .legend span::before { content: ""; display: inline-block; width: .9rem; height: .2rem; margin: 0 .35rem .2rem .6rem;
       vertical-align: middle; background: var(--flow) }
     .legend .failed-key::before { background: var(--bad) }
+    .legend .ended-key::before { background: var(--good) } .legend .addressed-key::before { background: var(--flow) }
+    th.wide { width: 40% }
+    .bar { display: block; position: relative; height: .6rem; min-width: 7rem; margin-top: .2rem; border-radius: .3rem;
+      background: var(--line); overflow: hidden }
+    .bar i { position: absolute; inset: 0 auto 0 0; background: var(--flow) }
+    .bar i + i { background: var(--good) } .bar.bad i + i { background: var(--bad) }
+    .count { font-variant-numeric: tabular-nums } #campaigns td { overflow-wrap: anywhere; min-width: 5rem }
     dl { display: grid; grid-template-columns: fit-content(45%) minmax(0, 1fr); gap: .25rem 1rem; margin: 0 }
     dt { color: var(--soft) } dd { margin: 0; overflow-wrap: break-word; font-variant-numeric: tabular-nums }
     @media (max-width: 40rem) {

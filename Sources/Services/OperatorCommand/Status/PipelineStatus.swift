@@ -95,6 +95,10 @@ struct PipelineStatus: Sendable {
   /// Requests that wait for their time, and for how long the oldest that should have gone is due, in seconds; nil without
   /// a scheduler.
   let scheduled: (count: Double, late: Double)?
+  /// Campaigns that are not over, or ended within the hour.
+  let campaigns: [CampaignStatus]
+  /// Campaigns that the pages leave out.
+  let unlistedCampaigns: Double
 
   /// True if every process is ready.
   var isReady: Bool { processes.allSatisfy { $0.state == .ready } }
@@ -160,6 +164,8 @@ struct PipelineStatus: Sendable {
     scheduled =
       hasScheduler
       ? (all.sum("martlet_scheduler_entries"), all.highest("martlet_scheduler_late_seconds")) : nil
+    campaigns = CampaignStatus.all(in: pages)
+    unlistedCampaigns = all.sum("martlet_scheduler_campaigns_unlisted")
     paused = all.highest("kind", of: "martlet_sender_paused").filter { $0.value > 0 }
   }
 }

@@ -38,6 +38,8 @@ extension StatusText {
     root.append("paces", rounded(status.paces))
     root.append("scheduled", status.scheduled.map { rounded($0.count) } ?? .null)
     root.append("schedule_late_seconds", status.scheduled.map { rounded($0.late) } ?? .null)
+    root.append("campaigns", .array(status.campaigns.map(campaign)))
+    root.append("campaigns_unlisted", rounded(status.unlistedCampaigns))
     root.append("canaries", .array(status.canaries.map(canary)))
     root.append("warnings", .array(warnings(status).map { .string(String($0.dropFirst(2))) }))
     return String(decoding: JSONValue.object(root).text, as: UTF8.self)
@@ -70,6 +72,18 @@ extension StatusText {
       "environment": .string(blockage.environment), "state": .string(blockage.state),
       "reason": .string(blockage.reason), "seconds": rounded(blockage.seconds),
       "waiting": rounded(blockage.waiting),
+    ]
+  }
+
+  private static func campaign(_ campaign: CampaignStatus) -> JSONValue {
+    [
+      "name": .string(campaign.name), "state": .string(campaign.state),
+      "reason": .string(campaign.reason), "addressed": rounded(campaign.addressed),
+      "total": campaign.total.map(rounded) ?? .null, "ended": rounded(campaign.ended),
+      "outcomes": object(campaign.outcomes),
+      "rejected_percent": campaign.rejectedPercent.map(rounded) ?? .null,
+      "per_second": rounded(campaign.perSecond),
+      "seconds_left": campaign.secondsLeft.map(rounded) ?? .null,
     ]
   }
 

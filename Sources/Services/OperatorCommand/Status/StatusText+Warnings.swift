@@ -49,6 +49,11 @@ extension StatusText {
     if status.paces > 0 {
       lines.append("! pace: \(count(status.paces)) set; martlet pace lists them")
     }
+    for campaign in status.campaigns where campaign.hasStoppedItself {
+      lines.append(
+        "! campaign \(TerminalText.plain(campaign.name)) has stopped itself:"
+          + " \(TerminalText.plain(campaign.reason))")
+    }
     for canary in status.canaries where !canary.isWell {
       let last = canary.lastSuccess.map { "the last success was \(duration($0)) ago" }
       lines.append(

@@ -11,6 +11,7 @@ enum StatusText {
       let late = scheduled.late < 1 ? "" : ", late by \(duration(scheduled.late))"
       lines.append(row("scheduled", count(scheduled.count) + late))
     }
+    lines += campaigns(status)
     lines.append(row("ingest", list(status.ingested) { count($0) } + " device tokens in total"))
     lines.append(row("outcomes", list(status.outcomesPerSecond) { rate($0) }))
     lines.append(row("in total", list(status.outcomes) { count($0) }))
@@ -49,6 +50,17 @@ enum StatusText {
     if status.openRequests == 0 { return rate }
     return
       "\(rate), \(count(status.openRequests)) not finished, the oldest taken \(duration(status.oldestRequest)) old"
+  }
+
+  /// Lines of campaigns at most.
+  private static let mostCampaigns = 10
+
+  private static func campaigns(_ status: PipelineStatus) -> [String] {
+    let shown = status.campaigns.prefix(mostCampaigns)
+    let others = Double(status.campaigns.count - shown.count) + status.unlistedCampaigns
+    let lines = shown.enumerated().map { row($0.offset == 0 ? "campaigns" : "", $0.element.line()) }
+    return others > 0
+      ? lines + [row("", "\(count(others)) more; martlet campaign list has all")] : lines
   }
 
   private static func delivery(_ status: PipelineStatus) -> String {

@@ -31,8 +31,14 @@ HEALTHY = {
     "delivery_seconds": {"p50": 0.004, "p99": 0.031}, "credentials_without_token": 0, "oldest_token_seconds": 611,
     "next_certificate_expiry_seconds": None, "records_lost": 0, "paused": {},
     "canaries": [{"name": "com.example.app production 00fc13ad", "success": True, "seconds_since_success": 3}],
-    "warnings": [],
+    "campaigns": [], "campaigns_unlisted": 0, "warnings": [],
 }
+CAMPAIGN = {"name": "spring-sale", "state": "running", "reason": "", "addressed": 120_000, "total": 500_000,
+            "ended": 60_000, "outcomes": {"delivered": 59_700, "rejected": 300}, "rejected_percent": 0.5,
+            "per_second": 912.5, "seconds_left": 482}
+STOPPED = {**CAMPAIGN, "name": "wrong-app", "state": "stopped", "reason": "12 of 50 pushes were rejected",
+           "addressed": 50, "total": 5_000, "ended": 50, "outcomes": {"delivered": 38, "rejected": 12},
+           "rejected_percent": 24, "per_second": 0, "seconds_left": 0}
 
 
 def status(**changes):
@@ -111,6 +117,16 @@ STATES = {
         status(state="degraded", canaries=[{"name": "a", "success": False, "seconds_since_success": None}],
                warnings=["canary a fails; none was delivered yet"]),
         "Degraded", ["a FAILS"]),
+    "campaigns": (
+        status(campaigns=[CAMPAIGN, {**CAMPAIGN, "name": "tomorrow", "state": "scheduled", "addressed": 0, "total": None,
+                                     "ended": 0, "rejected_percent": None, "per_second": 0, "seconds_left": None}],
+               campaigns_unlisted=7),
+        "Ready", ["spring-sale", "120,000 of 500,000 (24 %)", "913/s", "8 min", "0.5 %", "tomorrow", "0 addressed",
+                  "7 more; martlet campaign list has all"]),
+    "a campaign that has stopped itself": (
+        status(state="degraded", campaigns=[STOPPED],
+               warnings=["campaign wrong-app has stopped itself: 12 of 50 pushes were rejected"]),
+        "Degraded", ["stopped: 12 of 50 pushes were rejected", "50 of 5,000 (1 %)", "24 %"]),
     "no process answers": (
         status(state="blocked", ready=False, processes=[{**one, **UNREACHABLE} for one in HEALTHY["processes"]],
                requests_per_second=0, ingest_per_second={}, ingest_total={}, outcomes_per_second={}, outcomes_total={},
@@ -148,6 +164,7 @@ STATES = {
         status(state="degraded", blocked=[{**REFUSED, "app": LONG, "credential": "<img src=x onerror=alert(1)>"}],
                warnings=["<script>document.title = 'x'</script>" + LONG],
                processes=processes({"signer": {**UNREACHABLE, "name": LONG}}),
+               campaigns=[{**STOPPED, "name": LONG[:64], "reason": "cancelled by <b>" + LONG}],
                reasons_total={"<b>" + LONG: 3}),
         "Degraded", ["<img src=x onerror=alert(1)>", "<script>document.title = 'x'</script>"]),
 }

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+import JSON
+import Records
+import Schedule
+import Telemetry
+
+/// How a campaign stands, as commands and the console show it.
+struct CampaignStatus: Sendable, Equatable {
+  let name: String
+  let state: String
+  /// Why it has stopped itself, or who has cancelled it; empty while it goes on.
+  var reason = ""
+  var addressed = 0.0
+  /// Devices of the audience; nil before it is counted.
+  var total: Double?
+  /// Pushes by outcome.
+  var outcomes: [PipelineStatus.Count] = []
+  /// Devices per second that get an outcome; before the first one, that are addressed.
+  var perSecond = 0.0
+  var secondsLeft: Double?
+
+  /// Devices with an outcome: those of notifications that were repeated are not counted twice.
+  var ended: Double { outcomes.reduce(0) { $1.name == "deduplicated" ? $0 : $0 + $1.value } }
+
+  /// Percent of the outcomes that are rejections; nil without one.
+  var rejectedPercent: Double? {
+    guard ended > 0 else { return nil }
+    return 100 * (outcomes.first { $0.name == "rejected" }?.value ?? 0) / ended
+  }
+
+  var hasStoppedItself: Bool { state == CampaignProgress.State.stopped.rawValue }
+}
+
+extension CampaignStatus {
+  /// As the scheduler's database has it.
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  init(_ campaign: CampaignRecord, now: Int64) {
+    let (progress, rates) = (campaign.progress, campaign.currentRates(now: now))
+    self.init(
+      name: campaign.name, state: progress.state.rawValue, reason: progress.reason ?? "",
+      addressed: Double(progress.addressed), total: progress.total.map(Double.init),
+      outcomes: campaign.outcomes.sorted { $0.key < $1.key }
+        .map { .init(name: $0.key, value: Double($0.value)) },
+      perSecond: rates.outcomes > 0 ? rates.outcomes : rates.addressed,
+      secondsLeft: campaign.secondsLeft(now: now).map(Double.init))
+  }
+
+  /// Those that the pages of schedulers tell of, in their order; where two do, for a moment, the first.
+  static func all(in pages: [MetricPage]) -> [CampaignStatus] {
+    var names: Set<String> = []
+    return pages.flatMap { page in
+      page.values("martlet_scheduler_campaign_state").compactMap { series in
+        guard let name = series.labels["campaign"], names.insert(name).inserted else { return nil }
+        return CampaignStatus(
+          name, series.labels["state"] ?? "", series.labels["reason"] ?? "", on: page)
+      }
+    }
+  }
+
+  private init(_ name: String, _ state: String, _ reason: String, on page: MetricPage) {
+    func value(_ metric: String, _ more: [String: String] = [:]) -> Double? {
+      page.values(metric, more.merging(["campaign": name]) { first, _ in first }).first?.value
+    }
+    let rate = "martlet_scheduler_campaign_rate"
+    let outcomes = value(rate, ["of": "outcomes"]) ?? 0
+    self.init(
+      name: name, state: state, reason: reason,
+      addressed: value("martlet_scheduler_campaign_addressed") ?? 0,
+      total: value("martlet_scheduler_campaign_audience"),
+      outcomes: page.values("martlet_scheduler_campaign_outcomes", ["campaign": name])
+        .map { .init(name: $0.labels["outcome"] ?? "", value: $0.value) },
+      perSecond: outcomes > 0 ? outcomes : value(rate, ["of": "addressed"]) ?? 0,
+      secondsLeft: value("martlet_scheduler_campaign_left_seconds"))
+  }
+}
+
+extension CampaignStatus {
+  /// `spring-sale  running  120000 of 500000 (24 %)  900/s, 7 min left  delivered 118000, rejected 12`.
+  ///
+  /// - Parameter start: when it begins, if it has not.
+  func line(start: String? = nil) -> String {
+    var parts = [name, state]
+    if let start { parts.append("for \(start)") }
+    if state != CampaignProgress.State.scheduled.rawValue { parts.append(progress) }
+    if perSecond > 0 {
+      let left = secondsLeft.map { $0 > 0 ? ", \(StatusText.duration($0)) left" : "" }
+      parts.append("\(StatusText.count(perSecond))/s\(left ?? "")")
+    }
+    if !outcomes.isEmpty {
+      parts.append(
+        outcomes.map { "\($0.name) \(StatusText.count($0.value))" }.joined(separator: ", "))
+    }
+    if !reason.isEmpty { parts.append(reason) }
+    return TerminalText.plain(parts.joined(separator: "  "))
+  }
+
+  private var progress: String {
+    guard let total, total > 0 else { return "\(StatusText.count(addressed)) addressed" }
+    return "\(StatusText.count(addressed)) of \(StatusText.count(total))"
+      + " (\(StatusText.count(100 * addressed / total)) %)"
+  }
+}
