@@ -714,6 +714,6 @@ ALL = {
     "campaign": campaign,
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,
     "pipeline": pipeline, "idle": idle,
-    "pace": pacing.pace, "governor": pacing.governor, "pile": pacing.pile,
+    "pace": pacing.pace, "governor": pacing.governor, "pile": pacing.pile, "states": pacing.states,
     "lanes": lanes, "rebalance": rebalance, "connections": connections, "tokens": tokens,
 }

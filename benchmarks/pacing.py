@@ -18,6 +18,8 @@ CAPACITY = 1_000
 # How long there is no signer, and what comes meanwhile.
 OUTAGE_SECONDS = 50
 DEVICES, PUSHES = 10, 300
+# Updates a second of each device, of which the gateway takes a tenth.
+UPDATES = 10
 
 
 class Arrivals:
@@ -198,3 +200,82 @@ def pile(options):
         if superseded != DEVICES * (PUSHES // 2 - 1) or newest < DEVICES or len(arrived) + superseded != count:
             raise Failure(f"of each device one of {PUSHES // 2} with a collapse id is to be sent")
         return [entry]
+
+
+def states(options):
+    """--count devices with ten updates a second each, of which the gateway takes a tenth, for a minute with troubles.
+
+    One of two senders is killed, the gateway answers 503 for 3 s, and for 5 s there is no sender. By the gateway's order
+    no push of a device may be accepted after a newer one, and each device's last must be.
+    """
+    devices = options.count
+    count = devices * UPDATES * max(40, options.seconds)
+    with Rig(options) as rig:
+        broker = rig.broker(receipts=64)
+        rig.simulator("--capacity", devices, "--max-concurrent-streams", max(10, devices // 20),
+                      "--latency", "20ms", "--record-limit", "10000000")
+        rig.signer()
+        # The embedded broker gives one batch of a partition at a time: what is to be read fast is in large batches, and
+        # windows of 20,000 ids would take a new owner a minute.
+        flags = ["--max-connections", "1", "--dedup-window", "2000", "--dedup-rebuild", "30s"]
+        senders = [rig.sender(*flags) for _ in range(2)]
+        load = rig.start_load("notifications", count, "--devices", devices, "--rate", devices * UPDATES,
+                              "--kafka.producer.linger.ms", 50)
+        time.sleep(8)
+        log("one of two senders is killed")
+        used = end(rig, senders.pop(0), signal.SIGKILL)
+        time.sleep(1)
+        senders.append(rig.sender(*flags))
+        time.sleep(10)
+        log("the gateway answers 503 for 3 s")
+        ask(rig, "faults", {"rules": [{"id": "service_unavailable"}]})
+        time.sleep(3)
+        ask(rig, "faults", None)
+        time.sleep(5)
+        log("there is no sender for 5 s")
+        for sender in senders:
+            used += end(rig, sender, signal.SIGTERM)
+        time.sleep(5)
+        senders = [rig.sender(*flags) for _ in range(2)]
+        if load.popen.wait(timeout=options.seconds + 300) != 0:
+            raise Failure(f"the load failed:\n{load.tail()}")
+        produced = json.loads(load.tail().strip().splitlines()[-1])
+        with urllib.request.urlopen(f"http://{rig.admin}/requests", timeout=120) as answer:
+            accepted = [request for request in map(json.loads, answer) if request["status"] == 200]
+        newest, overtaken, twice = {}, 0, 0
+        for request in accepted:
+            number = int(request["apns_id"][:8], 16)
+            last = newest.get(request["token"], -1)
+            overtaken += number < last
+            twice += number == last
+            newest[request["token"]] = max(number, last)
+        missing = sum(
+            newest.get(f"{device:064x}", -1) != count - devices + device for device in range(devices))
+        entry = row(
+            f"{devices} devices", (used + sum(sender.cpu() for sender in senders)) / count, 0,
+            produced["produced"] / produced["seconds"], senders[0].resident_mib())
+        entry["accepted"], entry["older_after_newer"], entry["last_missing"] = len(accepted), overtaken, missing
+        log(f"{count:,} updates of {devices:,} devices in {produced['seconds']:.0f} s: {len(accepted):,} accepted,"
+            f" {twice} of them twice; {overtaken} older after newer, {missing} last states missing")
+        for process in broker:
+            process.check()
+        if overtaken or missing:
+            raise Failure("no push may be accepted after a newer one, and every last one has to be")
+        return [entry]
+
+
+def end(rig, process, how):
+    """Ends one process of the rig before its time; returns the CPU that it has used."""
+    used = process.cpu()
+    process.popen.send_signal(how)
+    process.popen.wait(timeout=60)
+    rig.processes.remove(process)
+    return used
+
+
+def ask(rig, path, content):
+    """Posts to the simulator's control port; nothing: deletes."""
+    request = urllib.request.Request(
+        f"http://{rig.admin}/{path}", method="DELETE" if content is None else "POST",
+        data=None if content is None else json.dumps(content).encode())
+    urllib.request.urlopen(request, timeout=10).close()

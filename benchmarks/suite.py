@@ -26,6 +26,7 @@ RUNS = {
         "pace-fast": "pace --senders 1,2,3,4 --rate 50000",
         "governor": "governor",
         "pile": "pile",
+        "states": "states --count 10000",
         "backlog": "backlog --partitions 64 --count 300000 --rounds 3",
         "pipeline": "pipeline --senders 1,2,4 --count 100000 --rounds 9",
         "connections": "connections --credentials 1,1000 --count 20000",

@@ -58,6 +58,13 @@ enum LoadCommand: Service {
       ))
     var users: Int
 
+    @Declared(
+      .integer(
+        "devices", default: 0, in: 0...1_000_000_000,
+        "Notifications are states of so many devices in turn, of which the newest counts (supersede); 0: each has a device"
+          + " of its own."))
+    var devices: Int
+
     @Declared(.integer("body", default: 262, in: 30...4_096, "Bytes of each body."))
     var body: Int
 
@@ -181,7 +188,11 @@ private final class Producing {
     value.removeAll()
     if load.kind == "provider-tokens" { return fillToken(number) }
     var token: [UInt8] = []
-    for _ in 0..<4 { withUnsafeBytes(of: random.next()) { token.append(contentsOf: $0) } }
+    if load.devices > 0 {
+      token = Array(repeating: 0, count: 24)
+      withUnsafeBytes(of: (number % load.devices).bigEndian) { token.append(contentsOf: $0) }
+    }
+    while token.count < 32 { withUnsafeBytes(of: random.next()) { token.append(contentsOf: $0) } }
     token.withUnsafeBytes { key.append(hex: $0) }
     switch load.kind {
     case "requests": fillRequest(number)
@@ -259,7 +270,7 @@ private final class Producing {
     appendID(number)
     value.append("\t")
     value.append(decimal: WallClock.milliseconds())
-    value.append("\t\t\t\t\n")
+    value.append(load.devices > 0 ? "\t\t\t\t\tsupersede=state\n" : "\t\t\t\t\n")
     appendBody()
   }
 
