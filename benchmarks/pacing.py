@@ -254,7 +254,7 @@ def states(options):
         entry = row(
             f"{devices} devices", (used + sum(sender.cpu() for sender in senders)) / count, 0,
             produced["produced"] / produced["seconds"], senders[0].resident_mib())
-        entry["accepted"], entry["older_after_newer"], entry["last_missing"] = len(accepted), overtaken, missing
+        entry["accepted"], entry["older_after_newer"], entry["last_missing"] = len(accepted), str(overtaken), str(missing)
         log(f"{count:,} updates of {devices:,} devices in {produced['seconds']:.0f} s: {len(accepted):,} accepted,"
             f" {twice} of them twice; {overtaken} older after newer, {missing} last states missing")
         for process in broker:
