@@ -24,10 +24,11 @@ public struct AudiencePage: Equatable, Sendable {
 
 /// Reads audiences from the database of device tokens, beside its writer. Owned by one thread.
 public final class AudienceReader {
-  /// The condition of one audience, and its pages: prepared once.
+  /// One audience with the pages of its devices: prepared once.
   private struct Prepared {
     let audience: Audience
-    let count: Statement
+    /// Its devices when it was prepared.
+    let count: Int
     let page: Statement
     /// Bound after the first two parameters of a page.
     let values: [Value]
@@ -52,11 +53,8 @@ public final class AudienceReader {
 
   /// The number of devices in an audience now.
   public func count(_ audience: Audience) throws(StoreError) -> Int {
-    let prepared = try prepare(audience)
-    Self.bind(prepared.values, to: prepared.count, from: 1)
-    guard try prepared.count.next() else { return 0 }
-    defer { prepared.count.reset() }
-    return Int(prepared.count.integer(0) ?? 0)
+    prepared = nil
+    return try prepare(audience).count
   }
 
   /// Devices with tokens after one, at most `limit`.
@@ -82,16 +80,26 @@ public final class AudienceReader {
     }
   }
 
+  /// Looks through all devices once.
   private func prepare(_ audience: Audience) throws(StoreError) -> Prepared {
     if let prepared, prepared.audience == audience { return prepared }
-    let versions = try audience.leastVersion.map { least throws(StoreError) in
-      try self.versions(of: audience).filter { Audience.isVersion($0, atLeast: least) }
+    var versions: [String]?
+    let count: Int
+    if let least = audience.leastVersion {
+      let found = try self.versions(of: audience).filter {
+        Audience.isVersion($0.name, atLeast: least)
+      }
+      versions = found.map(\.name)
+      count = found.reduce(0) { $0 + $1.count }
+    } else {
+      let (counted, values) = condition(audience, nil, from: 1)
+      let statement = try database.prepare("SELECT count(*) FROM devices WHERE \(counted)")
+      Self.bind(values, to: statement, from: 1)
+      count = try statement.next() ? Int(statement.integer(0) ?? 0) : 0
     }
-    let (counted, values) = condition(audience, versions, from: 1)
-    let (listed, _) = condition(audience, versions, from: 3)
+    let (listed, values) = condition(audience, versions, from: 3)
     let made = Prepared(
-      audience: audience,
-      count: try database.prepare("SELECT count(*) FROM devices WHERE \(counted)"),
+      audience: audience, count: count,
       page: try database.prepare(
         "SELECT token FROM devices WHERE token > ?1 AND \(listed) ORDER BY token LIMIT ?2"),
       values: values)
@@ -99,17 +107,22 @@ public final class AudienceReader {
     return made
   }
 
-  /// The versions of the app that are registered. SQL cannot compare them.
-  private func versions(of audience: Audience) throws(StoreError) -> [String] {
+  /// The versions of the app that devices of an audience have, whatever version that asks for, and how many have each: SQL
+  /// cannot compare them.
+  private func versions(
+    of audience: Audience
+  ) throws(StoreError) -> [(name: String, count: Int)] {
+    let (counted, values) = condition(audience, nil, from: 1)
     let statement = try database.prepare(
       """
-      SELECT DISTINCT app_version FROM devices
-      WHERE app = ?1 AND environment = ?2 AND app_version IS NOT NULL LIMIT \(Self.mostVersions)
+      SELECT app_version, count(*) FROM devices
+      WHERE \(counted) AND app_version IS NOT NULL GROUP BY app_version LIMIT \(Self.mostVersions)
       """)
-    statement.bind(1, audience.app)
-    statement.bind(2, audience.environment.description)
-    var versions: [String] = []
-    while try statement.next() { versions.append(statement.text(0)) }
+    Self.bind(values, to: statement, from: 1)
+    var versions: [(name: String, count: Int)] = []
+    while try statement.next() {
+      versions.append((statement.text(0), Int(statement.integer(1) ?? 0)))
+    }
     return versions
   }
 
