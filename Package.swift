@@ -248,7 +248,7 @@ let package = Package(
       "Scheduler",
       [
         "Schedule", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Store",
-        "ConsumerGroup", "JSON",
+        "ConsumerGroup", "Gateways", "JSON",
       ]),
     service(
       "OperatorCommand",
@@ -414,6 +414,7 @@ let package = Package(
       [
         "APNS", "Ingest", "Schedule", "Scheduler", "ServiceKit", "Telemetry", "Contract", "Kafka",
         "Records", "EventLoop", "Settings", "TestSupport", "Store", "DeviceTokens", "JSON",
+        "Bytes",
       ]),
     tests(
       "Services", "WebhookDelivery",
@@ -426,7 +427,7 @@ let package = Package(
       [
         "OperatorCommand", "APNS", "Diagnosis", "Signing", "Contract", "Kafka", "EventLoop",
         "GatewaySimulator", "HTTPClient", "ServiceKit", "JSON", "Records", "Bytes", "Settings",
-        "TestSupport", "Telemetry", "Store", "DeviceTokens",
+        "TestSupport", "Telemetry", "Store", "DeviceTokens", "Schedule",
       ]),
     tests("Simulator", "Faults", ["APNS", "Faults", "Random"]),
     tests("Simulator", "GatewayModel", ["APNS", "GatewayModel", "Random"]),

@@ -73,7 +73,11 @@ public enum ScheduleChange: Equatable, Sendable {
       return row.identity == identity ?? row.identity ? .remove : .restore
     case .unreadable: return row == nil ? .ignore : .restore
     case .campaign(let revision, let identity):
-      if let row, row.isCampaign, row.at >= revision { return .restore }
+      if let row, row.isCampaign,
+        row.at > revision || (row.at == revision && row.identity != identity)
+      {
+        return .restore
+      }
       return .store(
         ScheduleRow(
           offset: offset, due: ScheduleRow.never, at: revision, isCancellation: false,

@@ -142,6 +142,8 @@ struct ScheduleOutcome {
   var scheduled = 0
   var cancelled = 0
   var handedBack = 0
+  /// Campaigns that were started again while their names were in use.
+  var startedAgain: [String] = []
 
   /// - Parameter rows: what the database has of the keys.
   init(_ jobs: [ScheduleJob], over rows: [String: ScheduledEntry]) {
@@ -164,6 +166,7 @@ struct ScheduleOutcome {
       case .restore:
         restored.append(ScheduleRepair(job))
         if case .request = job.change { cancelled += 1 }
+        if case .campaign(revision: 0, _) = job.change { startedAgain.append(job.key) }
       }
     }
   }

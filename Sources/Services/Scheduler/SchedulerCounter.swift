@@ -46,6 +46,8 @@ enum SchedulerCounter: Int, CounterKey {
   /// Campaigns that are not over.
   case campaigns
   case campaignsStopped
+  /// Starts with the name of a campaign that exists.
+  case campaignsStartedAgain
 
   var kind: CounterKind {
     switch self {
@@ -80,6 +82,7 @@ enum SchedulerCounter: Int, CounterKey {
     case .campaignDevices: MetricSeries(SchedulerMetrics.campaignDevices)
     case .campaigns: MetricSeries(SchedulerMetrics.campaigns)
     case .campaignsStopped: MetricSeries(SchedulerMetrics.campaignsStopped)
+    case .campaignsStartedAgain: MetricSeries(SchedulerMetrics.campaignsStartedAgain)
     }
   }
 }
@@ -154,7 +157,11 @@ public enum SchedulerMetrics {
     "Campaigns of this process's partitions that are not over.")
   static let campaignsStopped = Metric(
     "martlet_scheduler_campaigns_stopped_total", .counter, event: "a campaign has stopped itself",
-    "Campaigns that stopped themselves, because too many of their pushes were rejected.")
+    "Campaigns that stopped themselves, because of the outcomes of their pushes.")
+  static let campaignsStartedAgain = Metric(
+    "martlet_scheduler_campaigns_started_again_total", .counter,
+    event: "a campaign of this name exists; another start of it changes nothing",
+    "Starts of campaigns with the name of one that exists; they change nothing.")
 
   static let campaignState = Metric(
     "martlet_scheduler_campaign_state", .gauge, labels: ["campaign", "state", "reason"],
@@ -187,7 +194,8 @@ public enum SchedulerMetrics {
   public static let all = [
     requests, lateness, late, entries, loaded, restored, unreadable, databaseRetries,
     databaseFailing, rebuilds, partitions, people, peopleDevices, peopleWaiting, peopleFailing,
-    lateTokens, campaignDevices, campaigns, campaignsStopped, campaignState, campaignAudience,
-    campaignAddressed, campaignOutcomes, campaignRate, campaignLeft, campaignsUnlisted,
+    lateTokens, campaignDevices, campaigns, campaignsStopped, campaignsStartedAgain, campaignState,
+    campaignAudience, campaignAddressed, campaignOutcomes, campaignRate, campaignLeft,
+    campaignsUnlisted,
   ]
 }

@@ -374,6 +374,7 @@ final class SchedulerWorker {
       counters.add(.cancelled, outcome.cancelled)
       if outcome.handedBack > 0 { reportClocks() }
       counters.add(.handedBack, outcome.handedBack)
+      for key in outcome.startedAgain { reportStart(key) }
       owed.repairs += outcome.restored
       owed.letters += outcome.refused
     }
@@ -399,6 +400,16 @@ final class SchedulerWorker {
     init(_ source: Source, _ offset: Int64) {
       (partition, self.offset) = (source.partition, offset)
     }
+  }
+
+  private func reportStart(_ key: String) {
+    counters.add(.campaignsStartedAgain)
+    context.log.warning(
+      "a campaign of this name exists; another start of it changes nothing",
+      [
+        "campaign": CampaignRecord.name(ofKey: key) ?? "",
+        "remedy": "use another name, or wait until 30 days after the end of the first",
+      ])
   }
 
   private func reportClocks() {

@@ -67,11 +67,9 @@ public enum CampaignShowCommand: Service {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    guard
-      let campaign = try CampaignReading.all(settings.database).first(where: {
-        $0.name == settings.name
-      })
-    else { throw ServiceFailure("no campaign of this name is known") }
+    guard let campaign = try CampaignReading.named(settings.name, settings.database) else {
+      throw ServiceFailure("no campaign of this name is known")
+    }
     let standing = campaign.standing(now: WallClock.milliseconds(), isPaused: nil)
     let text = JSONValue.object(standing).text
     StandardOutput.line(TerminalText.json(String(decoding: text, as: UTF8.self)))
@@ -79,6 +77,10 @@ public enum CampaignShowCommand: Service {
 }
 
 enum CampaignReading {
+  static func named(_ name: String, _ database: String) throws(ServiceFailure) -> CampaignRecord? {
+    try all(database).first { $0.name == name }
+  }
+
   /// All campaigns, the newest first.
   static func all(_ database: String) throws(ServiceFailure) -> [CampaignRecord] {
     let entries: [ScheduledEntry]

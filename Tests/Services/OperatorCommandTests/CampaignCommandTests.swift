@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Kafka
+import Records
+import Schedule
+import ServiceKit
+import Settings
+import Store
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import OperatorCommand
+
+/// `martlet campaign start`.
+@Suite struct CampaignCommandTests {
+  private static func values(_ flags: [String]) throws -> SettingValues {
+    let table = CommonSettings.table(of: CampaignStartCommand.self)
+    return try table.read(CommandLineFlags(flags, for: table), environment: [:], file: nil)
+  }
+
+  /// What a scheduler's database has of a campaign.
+  private static func store(_ campaign: CampaignRecord, _ location: String) throws {
+    let store = try ScheduleStore(TokenStore(location, now: 0))
+    let value = campaign.value
+    let row = ScheduleRow(
+      offset: 1, due: ScheduleRow.never, at: 0, isCancellation: false,
+      identity: ScheduleRow.identity(of: value))
+    try store.transaction { () throws(StoreError) in
+      try store.put(
+        0,
+        [ScheduledEntry(key: campaign.key, row: row, value: String(decoding: value, as: UTF8.self))]
+      )
+      try store.setPosition(0, 2)
+    }
+  }
+
+  @Test func `a start with a name that is in use fails, and its own is recognised`() throws {
+    let fixture = try KafkaFixture(topics: [("schedule", 1)])
+    let folder = TemporaryFolder()
+    let (file, database) = (folder.file("c.json"), folder.file("s.db"))
+    let json =
+      #"{"campaign":"sale","request":{"app":"a.b","payload":{"aps":{"alert":"x"}}},"audience":{}}"#
+    try File.write(file, Array(json.utf8))
+    let values = try Self.values([
+      file, "--topic-prefix", fixture.prefix, "--kafka", fixture.configuration.bootstrap,
+      "--database", database,
+    ])
+    let context = ServiceContext(
+      name: "campaign", log: Logger(service: "test", level: .error), values: values)
+    var settings = try CampaignStartCommand.settings(values)
+    try Self.store(settings.campaign, database)
+    try CampaignStartCommand.run(settings, context)
+    #expect(try fixture.read(fixture.name("schedule"), count: 1).first?.key == "campaign:sale")
+    while settings.campaign.at == (try CampaignStartCommand.settings(values)).campaign.at {}
+    settings = try CampaignStartCommand.settings(values)
+    let failure = #expect(throws: ServiceFailure.self) {
+      try CampaignStartCommand.run(settings, context)
+    }
+    #expect("\(failure!)".contains("a campaign of this name exists, started "))
+  }
+}
