@@ -109,7 +109,7 @@ public struct KafkaRights: Sendable {
     case .scheduler:
       return (
         [names.schedule, names.receipts, names.controls],
-        [names.schedule, names.requests, names.deadLetters]
+        [names.schedule, names.requests, names.deadLetters, names.controls]
       )
     case .canary: return ([names.receipts], [names.requests])
     }

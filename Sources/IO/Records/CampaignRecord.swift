@@ -18,6 +18,8 @@ public struct CampaignRecord: Equatable, Sendable {
   public let request: JSONObject
   public let audience: Audience
   public let plan: CampaignPlan
+  /// The pace of its requests, which the scheduler sets; nil: it sets none.
+  public let pace: PaceRate?
   public var progress = CampaignProgress()
   /// Its pushes by outcome, as far as they were counted when the record was written.
   public var outcomes: [String: Int] = [:]
@@ -30,10 +32,10 @@ public struct CampaignRecord: Equatable, Sendable {
   public static let longestName = 64
 
   private static let kind = "campaign"
-  private static let mark = Array("M1\n".utf8)
+  static let mark = Array("M1\n".utf8)
   private static let written = [
-    "campaign", "request", "audience", "send_at", "first", "stop", "at", "by", "progress",
-    "outcomes", "rates",
+    "campaign", "request", "audience", "send_at", "first", "stop", "pace", "at", "by",
+    "progress", "outcomes", "rates",
   ]
   /// Members of a request that say to whom, when, and as what it is sent.
   private static let forbidden: [RequestField] = [
@@ -80,7 +82,7 @@ public struct CampaignRecord: Equatable, Sendable {
     json: UnsafeRawBufferPointer, at: Int64?, by: String?, parser: JSONParser
   ) throws(RecordError) {
     let fields = try RecordFields(json, parser: parser, record: Self.kind)
-    let known = at == nil ? Self.written : Array(Self.written.prefix(6))
+    let known = at == nil ? Self.written : Array(Self.written.prefix(7))
     try Self.refuseUnknown(fields.members, known, fields)
     name = try fields.text("campaign")
     guard Self.isName(name) else {
@@ -91,7 +93,8 @@ public struct CampaignRecord: Equatable, Sendable {
     if let by { self.by = by } else { self.by = try fields.optionalText("by") ?? "" }
     request = try Self.request(fields)
     audience = try Self.audience(fields, request)
-    plan = try Self.plan(fields, at: self.at)
+    pace = try Self.pace(fields)
+    plan = try Self.plan(fields, at: self.at, hasPace: pace != nil)
     guard at == nil else { return }
     progress = try Self.progress(fields)
     for member in fields.members["outcomes"]?.object?.members ?? [] {
@@ -197,23 +200,28 @@ public struct CampaignRecord: Equatable, Sendable {
     return time
   }
 
+  private static func pace(_ fields: RecordFields) throws(RecordError) -> PaceRate? {
+    try fields.optionalText("pace").map { text throws(RecordError) in
+      guard let pace = PaceRate(text) else {
+        throw fields.fail("pace", "is not 1 to \(PaceRate.most) and /s, /m, /h or /d, as 200/s")
+      }
+      return pace
+    }
+  }
+
   private static func plan(
-    _ fields: RecordFields, at: Int64
+    _ fields: RecordFields, at: Int64, hasPace: Bool
   ) throws(RecordError) -> CampaignPlan {
     let time = try moment("send_at", fields) ?? at
     guard time - at <= RequestRules.furthestDays * 86_400_000 else {
       throw fields.fail("send_at", "is more than \(RequestRules.furthestDays) days ahead")
     }
-    var plan = CampaignPlan(startAt: max(time, at))
-    if let stop = fields.members.given("stop") {
-      let members = try RecordFields(stop, record: "stop")
-      try refuseUnknown(members.members, ["rejected_percent"], members)
-      plan.mostRejected = try percent("rejected_percent", members)
-    }
+    var plan = CampaignPlan(
+      startAt: max(time, at), limits: try limits(fields), hasPace: hasPace)
     if let first = fields.members.given("first") {
       let members = try RecordFields(first, record: "first")
       try refuseUnknown(members.members, ["percent", "wait_seconds"], members)
-      guard plan.mostRejected != nil else {
+      guard !plan.limits.isEmpty else {
         throw fields.fail("first", "needs stop: it is judged by that")
       }
       plan.trial = CampaignPlan.Trial(
@@ -223,20 +231,47 @@ public struct CampaignRecord: Equatable, Sendable {
     return plan
   }
 
-  /// A share: a number above 0 and at most 100.
+  private static func limits(_ fields: RecordFields) throws(RecordError) -> CampaignLimits {
+    guard let stop = fields.members.given("stop") else { return CampaignLimits() }
+    let members = try RecordFields(stop, record: "stop")
+    try refuseUnknown(
+      members.members,
+      ["rejected_percent", "unregistered_percent", "unregistered_times", "slower_than_ms"], members)
+    let limits = CampaignLimits(
+      rejected: try optionalNumber("rejected_percent", upTo: 100, members).map { $0 / 100 },
+      unregistered: try optionalNumber("unregistered_percent", upTo: 100, members).map { $0 / 100 },
+      unregisteredTimes: try optionalNumber("unregistered_times", upTo: 1_000, members),
+      slowerThan: try optionalNumber("slower_than_ms", upTo: 30 * 86_400_000, members).map {
+        Int64($0.rounded(.up))
+      })
+    guard !limits.isEmpty else { throw fields.fail("stop", "names nothing at which it stops") }
+    return limits
+  }
+
   private static func percent(
     _ field: String, _ fields: RecordFields
   ) throws(RecordError) -> Double {
+    guard let number = try optionalNumber(field, upTo: 100, fields) else {
+      throw fields.fail(field, "is required")
+    }
+    return number / 100
+  }
+
+  /// A number above 0.
+  private static func optionalNumber(
+    _ field: String, upTo most: Int, _ fields: RecordFields
+  ) throws(RecordError) -> Double? {
     var number: Double?
     switch fields.members.given(field) {
     case .integer(let value): number = Double(value)
     case .double(let value): number = value
+    case nil: return nil
     default: break
     }
-    guard let number, number > 0, number <= 100 else {
-      throw fields.fail(field, "is not a number above 0 and at most 100")
+    guard let number, number > 0, number <= Double(most) else {
+      throw fields.fail(field, "is not a number above 0 and at most \(most)")
     }
-    return number / 100
+    return number
   }
 
   private static func progress(_ fields: RecordFields) throws(RecordError) -> CampaignProgress {
@@ -252,6 +287,7 @@ public struct CampaignRecord: Equatable, Sendable {
     progress.total = try members.optionalInteger("total", upTo: most).map { Int($0) }
     progress.cursor = try members.optionalText("cursor") ?? ""
     progress.addressed = Int(try members.integer("addressed", upTo: most))
+    progress.hasSetPace = try members.flag("pace_set")
     progress.trialEndedAt = try members.optionalTime("first_ended_at")
     progress.endedAt = try members.optionalTime("ended_at")
     progress.reason = try members.optionalText("reason")
@@ -265,104 +301,5 @@ extension CampaignRecord {
       let outcomes = value["outcomes"]?.number
     else { return nil }
     return CampaignRates(at: at, addressed: addressed, outcomes: outcomes)
-  }
-
-  // MARK: Writing
-
-  /// The record's value.
-  public var value: [UInt8] { Self.mark + JSONValue.object(object).text }
-
-  /// Everything about it but the request's content.
-  public var summary: JSONObject {
-    JSONObject(object.members.filter { $0.key != "request" })
-  }
-
-  private var object: JSONObject {
-    var object = JSONObject()
-    object.append("campaign", .string(name))
-    object.append("at", .integer(at))
-    object.append("by", .string(by))
-    object.append("send_at", .string(Timestamp.text(milliseconds: plan.startAt)))
-    object.append("request", .object(request))
-    object.append("audience", .object(audienceObject))
-    if let trial = plan.trial {
-      object.append(
-        "first",
-        ["percent": .double(trial.share * 100), "wait_seconds": .integer(trial.wait / 1_000)])
-    }
-    if let most = plan.mostRejected {
-      object.append("stop", ["rejected_percent": .double(most * 100)])
-    }
-    if progress.revision > 0 { object.append("progress", .object(progressObject)) }
-    if !outcomes.isEmpty {
-      let members = outcomes.sorted { $0.key < $1.key }
-      object.append(
-        "outcomes",
-        .object(JSONObject(members.map { .init(key: $0.key, value: .integer(Int64($0.value))) })))
-    }
-    if let rates {
-      object.append(
-        "rates",
-        [
-          "at": .integer(rates.at), "addressed": .double(rates.addressed),
-          "outcomes": .double(rates.outcomes),
-        ])
-    }
-    return object
-  }
-
-  private var audienceObject: JSONObject {
-    var object = JSONObject()
-    for (name, text) in [
-      ("locale", audience.locale), ("app_version", audience.leastVersion),
-      ("bundle", audience.bundle),
-    ] {
-      if let text { object.append(name, .string(text)) }
-    }
-    for (name, tags) in [("tags_any", audience.tagsAny), ("tags_all", audience.tagsAll)]
-    where !tags.isEmpty { object.append(name, .array(tags.map { .string($0) })) }
-    if let time = audience.registeredSince {
-      object.append("registered_since", .string(Timestamp.text(milliseconds: time)))
-    }
-    return object
-  }
-
-  private var progressObject: JSONObject {
-    var object = JSONObject()
-    object.append("revision", .integer(progress.revision))
-    object.append("state", .string(progress.state.rawValue))
-    if let total = progress.total { object.append("total", .integer(Int64(total))) }
-    object.append("cursor", .string(progress.cursor))
-    object.append("addressed", .integer(Int64(progress.addressed)))
-    if let time = progress.trialEndedAt { object.append("first_ended_at", .integer(time)) }
-    if let time = progress.endedAt { object.append("ended_at", .integer(time)) }
-    if let reason = progress.reason { object.append("reason", .string(reason)) }
-    return object
-  }
-
-  /// The value of a request to some of its devices. Its id is that of the campaign, so each device's notification has the
-  /// same `apns-id` whichever others it is written with.
-  ///
-  /// - Parameter tokens: JSON strings with commas between them, at most `RequestRules.maximumTokens`.
-  public func request(tokens: some Collection<UInt8>) -> [UInt8] {
-    var object = JSONObject()
-    object.append(RequestField.id.name, .string(key))
-    object.append(RequestField.group.name, .string(name))
-    if request.given(RequestField.lane.name) == nil {
-      object.append(RequestField.lane.name, .string(Lanes.standard.name(.bulk)))
-    }
-    object.members += request.members
-    return JSONValue.object(object).text.dropLast() + Array(",\"tokens\":[".utf8) + tokens
-      + Array("]}".utf8)
-  }
-
-  /// Checks the request as ingest will.
-  public func checkRequest(_ reader: RequestReader) throws(RequestError) {
-    let token = Array("\"\(String(repeating: "0", count: 64))\"".utf8)
-    let text = request(tokens: token)
-    let result = text.withUnsafeBytes { bytes in
-      Result { () throws(RequestError) in _ = try reader.read(bytes) }
-    }
-    try result.get()
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
+import Gateways
 import JSON
 import Kafka
 import Records
@@ -15,6 +16,8 @@ final class CampaignDesk {
     enum Kind {
       case request(page: Int)
       case progress
+      /// The pace of its requests.
+      case pace
       case end
     }
 
@@ -35,7 +38,6 @@ final class CampaignDesk {
     /// When its counts were written last.
     var countedAt: Int64 = 0
     var meter: CampaignMeter
-    var hasTombstone = false
 
     init(_ number: Int, _ partition: Int32, _ record: CampaignRecord, identity: Int64) {
       (self.number, self.partition, self.record) = (number, partition, record)
@@ -47,10 +49,15 @@ final class CampaignDesk {
     var asker: AudienceWorker.Asker { .init(name: record.name, run: number) }
   }
 
+  /// Threads and clients that only campaigns need.
+  private struct Tools {
+    let audiences: AudienceWorker
+    let receipts: CampaignReceipts
+    let controls: KafkaTable
+  }
+
   /// Devices of a page: one request.
   static let pageSize = RequestRules.maximumTokens
-  /// A campaign that is over is remembered for so long, in milliseconds: its name cannot be used meanwhile.
-  private static let kept: Int64 = 30 * 86_400_000
   /// Receipts of a campaign that is over are counted for so long.
   private static let counted: Int64 = 86_400_000
   /// Between two records of its counts, in milliseconds.
@@ -61,15 +68,18 @@ final class CampaignDesk {
   private let producer: TaggedProducer<SchedulerWorker.Tag>
   private let requests: KafkaTopic
   private let schedule: KafkaTopic
-  private let audiences: AudienceWorker
-  private let receipts: CampaignReceipts
-  private let controls: KafkaTable
+  private let controlsTopic: KafkaTopic
+  private let openTools: () throws -> Tools
+  /// Made for the first campaign.
+  private var tools: Tools?
   private let figures = CampaignFigures()
   private var nextShown: Int64 = 0
   private var controlRecords: [String: (control: CampaignControl, at: Int64)] = [:]
+  /// Of the table of controls.
+  private var rebuilds = 0
   private var runs: [String: Run] = [:]
   private var lastRun = 0
-  private var followed: [String: Int64] = [:]
+  private var followed: [String: CampaignReceipts.Subject] = [:]
   private var isDraining = false
   private var hasFailedQuestion = false
   /// Why the service has to give up.
@@ -85,17 +95,21 @@ final class CampaignDesk {
     self.producer = producer
     requests = try producer.topic(names.requests)
     schedule = try producer.topic(names.schedule)
-    audiences = try AudienceWorker(devices, wakeup: wakeup)
-    receipts = try CampaignReceipts.start(cluster.configuration, names.receipts, context.log)
-    controls = try KafkaTable(
-      cluster.configuration, topic: names.controls, partitions: cluster.partitions[names.controls],
-      wakeup: wakeup)
+    controlsTopic = try producer.topic(names.controls)
+    openTools = {
+      Tools(
+        audiences: try AudienceWorker(devices, wakeup: wakeup),
+        receipts: try CampaignReceipts.start(cluster.configuration, names.receipts, context.log),
+        controls: try KafkaTable(
+          cluster.configuration, topic: names.controls,
+          partitions: cluster.partitions[names.controls], wakeup: wakeup))
+    }
     context.counters.add(metrics: figures)
   }
 
   func close() {
-    receipts.close()
-    controls.close()
+    tools?.receipts.close()
+    tools?.controls.close()
   }
 
   /// Whether nothing is on its way to Kafka.
@@ -151,12 +165,13 @@ final class CampaignDesk {
   ///   - isCaughtUp: whether all that was written to a partition before it was taken over has been read.
   /// - Returns: whether there is more to do at once.
   func turn(now: Int64, isCaughtUp: (Int32) -> Bool) -> Bool {
-    readControls()
-    takeAnswers(now)
-    follow(now)
-    guard controls.isCaughtUp else { return false }
-    let counts = receipts.current
-    show(counts, now)
+    guard let tools = toolsIfNeeded() else { return false }
+    readControls(tools.controls)
+    takeAnswers(tools.audiences, now)
+    follow(tools.receipts, now)
+    guard tools.controls.isCaughtUp else { return false }
+    let tallies = tools.receipts.current
+    show(tallies, now)
     var hasActed = false
     for (name, run) in runs where isCaughtUp(run.partition) {
       if let control = controlRecords[name] {
@@ -165,47 +180,60 @@ final class CampaignDesk {
       } else {
         run.machine.control = CampaignControl()
       }
-      let outcomes = counts[name] ?? [:]
-      let evidence = CampaignEvidence(
-        outcomes: outcomes.values.reduce(0, +) - (outcomes["deduplicated"] ?? 0),
-        rejected: outcomes["rejected"] ?? 0)
+      let tally = tallies[name] ?? .init()
       run.meter.note(
-        addressed: run.machine.progress.addressed, outcomes: evidence.outcomes, now: now)
-      while let action = run.machine.next(now: now, evidence) {
+        addressed: run.machine.progress.addressed, outcomes: tally.evidence.outcomes, now: now)
+      while let action = run.machine.next(now: now, tally.evidence) {
         hasActed = true
-        guard perform(action, run, outcomes, now) else { return false }
+        guard perform(action, run, tools, tally.outcomes, now) else { return false }
       }
-      keepCounts(run, outcomes, now)
+      keepCounts(run, tally.outcomes, now)
     }
     counters.set(.campaigns, runs.values.count { !$0.machine.progress.state.isOver })
     return hasActed
   }
 
   /// Shows on `/metrics`, once a second, how each campaign stands now: its record is a few seconds behind.
-  private func show(_ counts: CampaignReceipts.Counts, _ now: Int64) {
+  private func show(_ tallies: CampaignReceipts.Tallies, _ now: Int64) {
     guard now >= nextShown || nextShown > now + 1_000 else { return }
     nextShown = now + 1_000
     figures.show(
       runs.values.map { run in
         var campaign = run.record
         campaign.progress = run.machine.progress
-        if let outcomes = counts[campaign.name] { campaign.outcomes = outcomes }
+        if let tally = tallies[campaign.name] { campaign.outcomes = tally.outcomes }
         campaign.rates = run.meter.rates ?? campaign.rates
         return campaign
       }, now: now)
   }
 
-  private func readControls() {
+  private func toolsIfNeeded() -> Tools? {
+    if tools == nil, !runs.isEmpty {
+      do { tools = try openTools() } catch { failure = failure ?? ServiceFailure("\(error)") }
+    }
+    return tools
+  }
+
+  private func readControls(_ controls: KafkaTable) {
     controls.poll(timeoutMilliseconds: 0) { key, value in
+      forgetIfRebuilt(controls)
       guard let name = CampaignRecord.name(ofKey: String(decoding: key, as: UTF8.self)) else {
         return
       }
       let control = value.flatMap { ControlRecord.campaign($0) }
       controlRecords[name] = control.map { ($0.control, $0.at) }
     }
+    // A topic that was made again may be empty.
+    forgetIfRebuilt(controls)
   }
 
-  private func takeAnswers(_ now: Int64) {
+  private func forgetIfRebuilt(_ controls: KafkaTable) {
+    guard rebuilds != controls.rebuilds else { return }
+    rebuilds = controls.rebuilds
+    controlRecords = [:]
+  }
+
+  private func takeAnswers(_ audiences: AudienceWorker, _ now: Int64) {
     for (asker, answer) in audiences.drainAnswers() {
       guard let run = runs[asker.name], run.number == asker.run else { continue }
       switch answer {
@@ -234,11 +262,11 @@ final class CampaignDesk {
   }
 
   /// Has the receipts counted of campaigns that have begun.
-  private func follow(_ now: Int64) {
-    var wanted: [String: Int64] = [:]
+  private func follow(_ receipts: CampaignReceipts, _ now: Int64) {
+    var wanted: [String: CampaignReceipts.Subject] = [:]
     for (name, run) in runs where run.machine.progress.state != .scheduled {
       if let ended = run.machine.progress.endedAt, now > ended + Self.counted { continue }
-      wanted[name] = run.record.plan.startAt
+      wanted[name] = .init(run.record)
     }
     guard wanted != followed else { return }
     followed = wanted
@@ -249,20 +277,41 @@ final class CampaignDesk {
 
   /// - Returns: false when Kafka's client has no room.
   private func perform(
-    _ action: CampaignMachine.Action, _ run: Run, _ outcomes: [String: Int], _ now: Int64
+    _ action: CampaignMachine.Action, _ run: Run, _ tools: Tools, _ outcomes: [String: Int],
+    _ now: Int64
   ) -> Bool {
     switch action {
-    case .count: audiences.ask(run.asker, run.record.audience, .count)
+    case .setPace(let isSet): return setPace(isSet ? run.record.pace : nil, run, now)
+    case .count: tools.audiences.ask(run.asker, run.record.audience, .count)
     case .read(let token, let limit):
-      audiences.ask(run.asker, run.record.audience, .devices(after: token, limit: limit))
+      tools.audiences.ask(run.asker, run.record.audience, .devices(after: token, limit: limit))
     case .produce(let page): return produce(page, run)
     case .save(let progress):
       let old = run.record.progress.state
       run.record.progress = progress
       if progress.state != old { tell(run) }
       return save(run, outcomes, now)
+    case .forget: return forget(run)
     }
     return true
+  }
+
+  /// Sets the pace of its requests, or removes it.
+  private func setPace(_ pace: PaceRate?, _ run: Run, _ now: Int64) -> Bool {
+    let author = ControlRecord.Author(at: now, by: run.record.by, reason: run.record.key)
+    let isTaken = write(
+      controlsTopic, Array(Paces.Subject.group(run.record.name).key.utf8),
+      pace.map { ControlRecord.value($0, by: author) }, [], Tag(asker: run.asker, kind: .pace))
+    if !isTaken { run.machine.unpaced() }
+    return isTaken
+  }
+
+  private func forget(_ run: Run) -> Bool {
+    let header = KafkaHeader(ScheduleRecord.endsHeader, "\(run.identity)")
+    let isTaken = write(
+      schedule, Array(run.record.key.utf8), nil, [header], Tag(asker: run.asker, kind: .end))
+    if !isTaken { run.machine.unforgotten() }
+    return isTaken
   }
 
   private func tell(_ run: Run) {
@@ -308,14 +357,10 @@ final class CampaignDesk {
     return isTaken
   }
 
-  /// Writes counts that have changed since the last record, and ends the record of a campaign that was over long ago.
+  /// Writes counts that have changed since the last record.
   private func keepCounts(_ run: Run, _ outcomes: [String: Int], _ now: Int64) {
     guard !isDraining, run.machine.isIdle else { return }
-    if let ended = run.machine.progress.endedAt, now > ended + Self.kept, !run.hasTombstone {
-      let header = KafkaHeader(ScheduleRecord.endsHeader, "\(run.identity)")
-      run.hasTombstone = write(
-        schedule, Array(run.record.key.utf8), nil, [header], Tag(asker: run.asker, kind: .end))
-    } else if now >= run.countedAt + Self.countPeriod,
+    if now >= run.countedAt + Self.countPeriod,
       !outcomes.isEmpty && outcomes != run.record.outcomes
         || !(run.meter.rates?.isSame(as: run.record.rates) ?? true)
     {
@@ -341,6 +386,7 @@ final class CampaignDesk {
     switch tag.kind {
     case .end: break
     case .progress: run.machine.saved()
+    case .pace: run.machine.paced(now: WallClock.milliseconds())
     case .request(let number):
       guard let page = run.pages.removeValue(forKey: number) else { return }
       counters.add(.campaignDevices, page.count)

@@ -21,6 +21,8 @@ import Testing
     var questions: [CampaignMachine.Action] = []
     var producing: [Int] = []
     var saving: [CampaignProgress] = []
+    /// Whether Kafka has a pace, and whether one is on its way.
+    var (hasPace, isPacing) = (false, false)
     var times: [String: Int] = [:]
     var kills = 0
 
@@ -40,6 +42,14 @@ import Testing
     mutating func turn() {
       while let action = machine.next(now: now, evidence) {
         switch action {
+        case .setPace(let isSet):
+          #expect(isSet && plan.hasPace)
+          if chance(10) {
+            machine.unpaced()
+            return
+          }
+          isPacing = true
+        case .forget: Issue.record("it is forgotten")
         case .count, .read: questions.append(action)
         case .produce(let page):
           if chance(10) { machine.postponed(page: page) } else { producing.append(page) }
@@ -67,10 +77,15 @@ import Testing
         default: break
         }
       }
+      if isPacing, chance(60) {
+        (hasPace, isPacing) = (true, false)
+        machine.paced(now: now)
+      }
+      #expect(producing.isEmpty || hasPace == plan.hasPace)
       if !producing.isEmpty, chance(60) {
         let page = producing.remove(at: Int(random.next() % UInt64(producing.count)))
         for token in pages[page]! { times[token, default: 0] += 1 }
-        evidence.outcomes += pages[page]!.count
+        evidence.devices.outcomes += pages[page]!.count
         machine.produced(page: page)
       }
       if let progress = saving.first, chance(60) {
@@ -87,7 +102,7 @@ import Testing
         for token in pages[page]! { times[token, default: 0] += 1 }
       }
       if let progress = saving.first, chance(50) { saved = progress }
-      (questions, producing, saving, pages) = ([], [], [], [:])
+      (questions, producing, saving, pages, isPacing) = ([], [], [], [:], false)
       machine = CampaignMachine(plan, saved, pageSize: pageSize)
     }
 
@@ -106,7 +121,8 @@ import Testing
     var world = World(
       CampaignPlan(
         startAt: 1_000,
-        trial: seed % 2 == 0 ? .init(share: 0.05, wait: 2_000) : nil, mostRejected: 0.5),
+        trial: seed % 2 == 0 ? .init(share: 0.05, wait: 2_000) : nil,
+        limits: .init(rejected: 0.5), hasPace: seed % 5 == 0),
       devices: Int(seed % 400), pageSize: 7, seed: seed)
     world.run(killing: seed % 3 == 0 ? 0 : 20)
     #expect(world.saved.state == .done)
@@ -129,24 +145,27 @@ import Testing
   }
 
   /// A machine whose first part of 10 of 1,000 devices is addressed.
-  private func afterTrial(wait: Int64 = 1_000, most: Double = 0.02) -> CampaignMachine {
+  private func afterTrial(
+    wait: Int64 = 1_000, _ limits: CampaignLimits = .init(rejected: 0.02)
+  ) -> CampaignMachine {
     var progress = CampaignProgress()
     (progress.state, progress.total, progress.addressed) = (.trial, 1_000, 100)
     (progress.revision, progress.trialEndedAt, progress.cursor) = (9, 10_000, "c")
     return CampaignMachine(
-      CampaignPlan(startAt: 0, trial: .init(share: 0.1, wait: wait), mostRejected: most), progress,
+      CampaignPlan(startAt: 0, trial: .init(share: 0.1, wait: wait), limits: limits), progress,
       pageSize: 10)
   }
 
   private func state(
     _ machine: inout CampaignMachine, _ now: Int64, _ outcomes: Int, _ rejected: Int
-  )
-    -> CampaignProgress.State?
-  {
-    guard
-      case .save(let progress) = machine.next(
-        now: now, CampaignEvidence(outcomes: outcomes, rejected: rejected))
-    else { return nil }
+  ) -> CampaignProgress.State? {
+    state(&machine, now, CampaignEvidence(outcomes: outcomes, rejected: rejected))
+  }
+
+  private func state(
+    _ machine: inout CampaignMachine, _ now: Int64, _ evidence: CampaignEvidence
+  ) -> CampaignProgress.State? {
+    guard case .save(let progress) = machine.next(now: now, evidence) else { return nil }
     machine.saved()
     return progress.state
   }
@@ -174,6 +193,102 @@ import Testing
     #expect(state(&machine, 60_000, 500, 10) == nil)
     #expect(machine.next(now: 60_001, .init(outcomes: 501, rejected: 11)) != nil)
     #expect(machine.progress.state == .stopped)
+  }
+
+  @Test func `device tokens that are invalid stop it, before its end and after its first part`() {
+    let limits = CampaignLimits(unregistered: 0.1)
+    var machine = afterTrial(limits)
+    // Of 100 in the first part more than 10.
+    #expect(state(&machine, 10_001, .init(outcomes: 12, unregistered: 10)) == nil)
+    #expect(state(&machine, 10_001, .init(outcomes: 12, unregistered: 11)) == .stopped)
+    #expect(machine.progress.reason == "11 of 12 device tokens were invalid")
+    machine = afterTrial(limits)
+    #expect(state(&machine, 11_000, .init(outcomes: 91, unregistered: 10)) == .stopped)
+    machine = afterTrial(limits)
+    #expect(
+      state(&machine, 11_000, .init(outcomes: 100, rejected: 100, unregistered: 10)) == .running)
+  }
+
+  @Test func `more invalid tokens than the app's other pushes have stop it, if enough is known`() {
+    let limits = CampaignLimits(unregisteredTimes: 5)
+    func stops(_ unregistered: Int, _ others: CampaignEvidence.Devices) -> String? {
+      var machine = afterTrial(limits)
+      let evidence = CampaignEvidence(outcomes: 100, unregistered: unregistered, others: others)
+      _ = state(&machine, 11_000, evidence)
+      return machine.progress.reason
+    }
+    // 2 % of the others: 10 % is not more than five times that.
+    #expect(stops(10, .init(outcomes: 2_000, unregistered: 40)) == nil)
+    #expect(
+      stops(11, .init(outcomes: 2_000, unregistered: 40))
+        == "11 of 100 device tokens were invalid, of the app's other pushes 40 of 2000")
+    // Too few others, or too few of its own.
+    #expect(stops(100, .init(outcomes: 999, unregistered: 1)) == nil)
+    #expect(stops(9, .init(outcomes: 100_000, unregistered: 1)) == nil)
+    // None among the others counts as one.
+    #expect(stops(10, .init(outcomes: 1_000)) != nil)
+    var machine = afterTrial(limits)
+    let others = CampaignEvidence.Devices(outcomes: 2_000, unregistered: 40)
+    // At once: of the whole first part it is too many.
+    #expect(
+      state(&machine, 10_001, .init(outcomes: 11, unregistered: 11, others: others)) == .stopped)
+  }
+
+  @Test func `outcomes that take too long stop it when they are more than half`() {
+    let limits = CampaignLimits(rejected: 0.9, slowerThan: 2_000)
+    var machine = afterTrial(limits)
+    #expect(state(&machine, 10_001, .init(outcomes: 50, timed: 50, slow: 50)) == nil)
+    #expect(state(&machine, 11_000, .init(outcomes: 100, timed: 90, slow: 45)) == .running)
+    machine = afterTrial(limits)
+    #expect(state(&machine, 11_000, .init(outcomes: 100, timed: 90, slow: 46)) == .stopped)
+    #expect(machine.progress.reason == "46 of 90 outcomes took longer than 2000 ms")
+    machine = afterTrial(limits)
+    #expect(state(&machine, 10_001, .init(outcomes: 51, timed: 51, slow: 51)) == .stopped)
+  }
+
+  @Test func `its pace is set before its time, and its first page waits until senders know it`() {
+    let plan = CampaignPlan(startAt: 5_000, hasPace: true)
+    var machine = CampaignMachine(plan, .init(), pageSize: 10)
+    #expect(machine.next(now: 0, .init()) == .setPace(isSet: true))
+    #expect(machine.next(now: 0, .init()) == nil && !machine.isIdle)
+    machine.unpaced()
+    #expect(machine.next(now: 0, .init()) == .setPace(isSet: true))
+    machine.paced(now: 4_800)
+    #expect(state(&machine, 4_800, 0, 0) == .scheduled)
+    #expect(machine.progress.hasSetPace)
+    #expect(state(&machine, 5_000, 0, 0) == .running)
+    #expect(machine.next(now: 5_000, .init()) == .count)
+    machine.counted(10)
+    #expect(state(&machine, 5_000, 0, 0) == .running)
+    #expect(machine.next(now: 5_000, .init()) == .read(after: "", limit: 10))
+    #expect(machine.read(count: 10, last: "a", limit: 10) == 1)
+    // Nothing else comes before the page.
+    #expect(machine.next(now: 5_799, .init()) == .read(after: "a", limit: 10))
+    #expect(machine.next(now: 5_799, .init()) == nil)
+    #expect(machine.next(now: 5_800, .init()) == .produce(page: 1))
+    // Another owner leaves it as operators have made it.
+    var other = CampaignMachine(plan, machine.progress, pageSize: 10)
+    #expect(other.next(now: 6_000, .init()) == .read(after: "", limit: 10))
+  }
+
+  @Test func `long after its end its pace is removed, then its record`() {
+    var progress = CampaignProgress()
+    (progress.state, progress.revision, progress.endedAt) = (.done, 3, 1_000)
+    let end = 1_000 + CampaignMachine.kept
+    var machine = CampaignMachine(
+      CampaignPlan(startAt: 0, hasPace: true), progress, pageSize: 10)
+    #expect(machine.next(now: end, .init()) == nil)
+    #expect(machine.next(now: end + 1, .init()) == .setPace(isSet: false))
+    #expect(machine.next(now: end + 1, .init()) == nil)
+    machine.unpaced()
+    #expect(machine.next(now: end + 1, .init()) == .setPace(isSet: false))
+    machine.paced(now: end + 2)
+    #expect(machine.next(now: end + 2, .init()) == .forget)
+    #expect(machine.next(now: end + 2, .init()) == nil)
+    machine.unforgotten()
+    #expect(machine.next(now: end + 2, .init()) == .forget)
+    machine = CampaignMachine(CampaignPlan(startAt: 0), progress, pageSize: 10)
+    #expect(machine.next(now: end + 1, .init()) == .forget)
   }
 
   @Test
@@ -224,6 +339,10 @@ import Testing
     #expect(row.isCampaign && row.at == 0 && !row.isCancellation)
     // Started again, or an owner of before.
     #expect(ScheduleChange.campaign(revision: 0, identity: 2).verdict(at: 6, over: row) == .restore)
+    // Written again behind a record of no consequence: it counts from there on.
+    let again = ScheduleChange.campaign(revision: 0, identity: 1).verdict(at: 6, over: row)
+    guard case .store(let moved) = again else { return #expect(Bool(false)) }
+    #expect(moved.offset == 6 && moved.identity == 1)
     let next = ScheduleChange.campaign(revision: 1, identity: 3).verdict(at: 7, over: row)
     #expect(
       next

@@ -31,15 +31,20 @@ import Testing
         audience:
           #"{"locale":"de","app_version":"3.2","bundle":"x.y","tags_any":["a","b"],"tags_all":["c"],"registered_since":"2026-01-01T00:00:00Z"}"#,
         more:
-          #","send_at":1000003600,"first":{"percent":0.5,"wait_seconds":120},"stop":{"rejected_percent":2}"#
+          #","send_at":1000003600,"first":{"percent":0.5,"wait_seconds":120},"pace":"200/s","stop":{"rejected_percent":2,"unregistered_percent":0.7,"unregistered_times":5,"slower_than_ms":2000}"#
       ))
     #expect(campaign.plan.startAt == 1_000_003_600_000)
     #expect(campaign.plan.trial == .init(share: 0.005, wait: 120_000))
-    #expect(campaign.plan.mostRejected == 0.02)
+    #expect(
+      campaign.plan.limits
+        == CampaignLimits(
+          rejected: 0.02, unregistered: 0.7 / 100, unregisteredTimes: 5, slowerThan: 2_000))
+    #expect(campaign.pace == PaceRate("200/s") && campaign.plan.hasPace)
     #expect(campaign.audience.app == "a.b" && campaign.audience.tagsAny == ["a", "b"])
     campaign.progress.revision = 3
     campaign.progress.state = .trial
     (campaign.progress.total, campaign.progress.cursor) = (10, "ab")
+    campaign.progress.hasSetPace = true
     (campaign.progress.trialEndedAt, campaign.progress.reason) = (5, "x")
     campaign.outcomes = ["delivered": 7]
     campaign.rates = CampaignRates(at: 1_000_000_000_005, addressed: 12.5, outcomes: 7)
@@ -109,6 +114,9 @@ import Testing
     Self.json(more: #","send_at":1003600000"#), Self.json(more: #","send_at":1000003600000"#),
     Self.json(more: #","first":{"percent":1,"wait_seconds":1}"#),
     Self.json(more: #","stop":{"rejected_percent":0}"#),
+    Self.json(more: #","stop":{"unregistered_times":0}"#),
+    Self.json(more: #","stop":{"slower_than_ms":"1"}"#), Self.json(more: #","pace":"0/s""#),
+    Self.json(more: #","pace":200"#), Self.json(more: #","pace":"200/w""#),
     Self.json(more: #","stop":{"rejected_percent":101}"#), Self.json(more: #","stop":{}"#),
     Self.json(more: #","stop":{"rejected_percent":2},"first":{"percent":1}"#),
     Self.json(more: #","progress":{"revision":1,"state":"done","addressed":0}"#),

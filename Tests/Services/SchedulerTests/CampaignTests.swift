@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Bytes
 import Contract
 import DeviceTokens
 import EventLoop
@@ -110,6 +111,8 @@ import Testing
         (try? Self.shown(other, "sale"))??.progress.state == .done
       })
     usleep(300_000)
+    // The start is told, and what was written again behind it is not written again.
+    #expect(second.counter("campaigns_started_again") == 1 && second.counter("restored") == 1)
     #expect(second.counter("addressed") == 0)
     #expect(try Self.tokens(fixture).count == 2_500)
     #expect(second.stop() == nil && ingest.stop() == nil)
@@ -239,17 +242,93 @@ import Testing
     #expect(unlisted() == .integer(3))
   }
 
-  @Test func `receipts are counted by the campaign that their id names`() {
+  @Test func `a campaign sets its pace before its first request`() throws {
+    let fixture = try SchedulerFixture()
+    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
+    try Self.fill(devices, devices: 100)
+    let scheduler = try fixture.scheduler(database, ["--devices", devices])
+    try Self.start(fixture, Self.campaign("sale", more: #","pace":"200/s""#))
+    #expect(
+      eventually(withinMilliseconds: 30_000) {
+        (try? Self.shown(database, "sale"))??.progress.state == .done
+      })
+    #expect(try #require(try Self.shown(database, "sale")).progress.hasSetPace)
+    let pace = try #require(try fixture.readAll(fixture.names.controls).first)
+    #expect(pace.key == "pace:group:sale" && pace.value?.contains(#""pace":"200/s""#) == true)
+    let request = try #require(try fixture.readAll(fixture.names.requests).first)
+    #expect(request.timestamp >= pace.timestamp + 900)
+    #expect(scheduler.stop() == nil)
+  }
+
+  private static func count(
+    _ lines: [String], _ campaigns: [String: CampaignRecord]
+  ) -> CampaignReceipts.Tallies {
+    var tallies: CampaignReceipts.Tallies = [:]
+    Array(lines.joined(separator: "\n").utf8).withUnsafeBytes {
+      CampaignReceipts.count($0, campaigns.mapValues { .init($0) }, &tallies)
+    }
+    return tallies
+  }
+
+  @Test func `receipts are counted by the campaign that their id names`() throws {
     let lines = [
       #"{"outcome":"delivered","apns_id":"x","id":"campaign:a","app":"b"}"#,
       #"{"outcome":"rejected","apns_id":"x","id":"campaign:a","app":"b"}"#,
+      #"{"outcome":"deduplicated","apns_id":"x","id":"campaign:a","app":"b"}"#,
       #"{"outcome":"delivered","apns_id":"x","id":"campaign:ab","app":"b"}"#,
       #"{"outcome":"delivered","apns_id":"x","id":"a","app":"campaign:a"}"#, "", "campaign:a",
     ]
-    var counts: CampaignReceipts.Counts = [:]
-    Array(lines.joined(separator: "\n").utf8).withUnsafeBytes {
-      CampaignReceipts.count($0, ["a": 0], &counts)
+    let tallies = try Self.count(lines, ["a": Self.campaign("a")])
+    #expect(tallies.count == 1)
+    #expect(
+      tallies["a"]
+        == .init(
+          outcomes: ["delivered": 1, "rejected": 1, "deduplicated": 1],
+          evidence: CampaignEvidence(outcomes: 2, rejected: 1)))
+  }
+
+  /// A receipt as senders write it.
+  private static func receipt(
+    _ id: String, _ outcome: Outcome = .delivered, app: String = app,
+    environment: Environment = .production, status: UInt16 = 200, reason: String = "",
+    took: Int64 = 100
+  ) -> String {
+    var buffer = ByteBuffer()
+    var line = ReceiptLine(outcome, at: 1_795_000_000_000 + took)
+    (line.environment, line.status, line.created) = (environment, status, 1_795_000_000_000)
+    Array(id.utf8).withUnsafeBytes { id in
+      Array(app.utf8).withUnsafeBytes { app in
+        Array(reason.utf8).withUnsafeBytes { reason in
+          (line.escapedID, line.app, line.reason, line.apnsID) = (id, app, reason, id)
+          ReceiptEncoder.append(line, into: &buffer)
+        }
+      }
     }
-    #expect(counts == ["a": ["delivered": 1, "rejected": 1]])
+    return String(decoding: buffer.bytes, as: UTF8.self)
+  }
+
+  @Test func `invalid tokens and times are counted, and those of the app's other pushes`() throws {
+    let limits = #","stop":{"unregistered_times":5,"slower_than_ms":2000}"#
+    let campaigns = [
+      "a": try Self.campaign("a", more: limits), "b": try Self.campaign("b"),
+    ]
+    let lines = [
+      Self.receipt("campaign:a"), Self.receipt("campaign:a", took: 2_001),
+      Self.receipt("campaign:a", .rejected, status: 410, reason: "Unregistered", took: 2_000),
+      Self.receipt("campaign:a", .rejected, status: 400, reason: "BadDeviceToken"),
+      Self.receipt("campaign:a", .rejected, status: 400, reason: "BadTopic"),
+      Self.receipt("campaign:b", .rejected, status: 410, reason: "Unregistered"),
+      Self.receipt("order"), Self.receipt("order", .suppressed, reason: "token_known_invalid"),
+      Self.receipt("order", .deduplicated), Self.receipt("order", app: Self.app + "s"),
+      Self.receipt("order", environment: .sandbox),
+    ]
+    let tallies = Self.count(lines, campaigns)
+    #expect(
+      tallies["a"]?.evidence
+        == CampaignEvidence(
+          outcomes: 5, rejected: 3, unregistered: 2, timed: 5, slow: 1,
+          others: .init(outcomes: 3, unregistered: 1)))
+    #expect(
+      tallies["b"]?.evidence == CampaignEvidence(outcomes: 1, rejected: 1, unregistered: 1))
   }
 }

@@ -140,12 +140,14 @@ import Testing
       #"{"campaign":"sale","request":{"app":"a.b","payload":{}},"audience":{"locale":"de","#
         + #""app_version":"3","bundle":"x","tags_any":["a"],"tags_all":["b"],"#
         + #""registered_since":1795000000},"first":{"percent":1,"wait_seconds":5},"#
-        + #""stop":{"rejected_percent":2.5}}"#)
+        + #""stop":{"rejected_percent":2.5,"unregistered_percent":5,"unregistered_times":3.5,"#
+        + #""slower_than_ms":2000},"pace":"200/s"}"#)
     let targets = ["token", "tokens", "channel", "user", "users", "id", "apns_id", "group"]
     let places =
       (base.object?.keys ?? []) + (base["audience"]?.object?.keys ?? []).map { "audience.\($0)" }
       + (targets + ["environment", "send_at", "app", "priority"]).map { "request.\($0)" }
-      + ["first.percent", "first.wait_seconds", "stop.rejected_percent", "stop.x", "audience.x"]
+      + ["first.percent", "first.wait_seconds", "stop.x", "audience.x"]
+      + (base["stop"]?.object?.keys ?? []).map { "stop.\($0)" }
     table.add(
       base, places: places,
       values: Self.values + [
@@ -153,6 +155,8 @@ import Testing
         "2026-12-24T18:00:00+01:00", "2026-12-24", 86_400, 86_401, "sandbox",
         .array(Array(repeating: "x", count: 21)), .array(Array(repeating: "x", count: 20)),
         ["app": "a.b"], ["rejected_percent": 1], ["percent": 1, "wait_seconds": 0],
+        ["slower_than_ms": 1], ["slower_than_ms": nil], "100/s", "0/s", "1/y", "007/d",
+        "100000001/h", 1_000.5,
       ])
     try compare("campaign", table, least: 1_000) { record in
       record.text.withUnsafeBytes {

@@ -8,6 +8,8 @@
 /// written after Kafka has the requests, so a kill repeats at most `mostUnsaved` pages, with the same ids.
 public struct CampaignMachine: Sendable {
   public enum Action: Equatable, Sendable {
+    /// Set the pace of its requests, or remove it; ends with `paced` or `unpaced`.
+    case setPace(isSet: Bool)
     /// Count the audience; ends with `counted` or `unanswered`.
     case count
     /// Read devices of the audience with tokens after this one, in their order; ends with `read` or `unanswered`.
@@ -16,6 +18,8 @@ public struct CampaignMachine: Sendable {
     case produce(page: Int)
     /// Write how far it is; ends with `saved`.
     case save(CampaignProgress)
+    /// Remove its record; ends with `unforgotten`, or for good.
+    case forget
   }
 
   private struct Page: Sendable {
@@ -30,10 +34,14 @@ public struct CampaignMachine: Sendable {
   static var mostUnsaved: Int { 10 }
   /// The share of the first part whose outcomes are known when it is judged.
   static var evidence: Double { 0.9 }
-  /// Rejections among fewer outcomes than these stop nothing, where there is no first part.
+  /// Bad outcomes among fewer than these stop nothing, where there is no first part.
   static var leastOutcomes: Int { 100 }
   /// A question that was not answered is asked again after so long.
   static var pause: Int64 { 1_000 }
+  /// Senders know a pace after so long: the first page waits for that.
+  static var paceLead: Int64 { 1_000 }
+  /// A campaign that is over is remembered for so long: its name cannot be used meanwhile.
+  static var kept: Int64 { 30 * 86_400_000 }
 
   public let plan: CampaignPlan
   private let pageSize: Int
@@ -50,6 +58,11 @@ public struct CampaignMachine: Sendable {
   private var isAsking = false
   private var hasReadAll = false
   private var askNotBefore = Int64.min
+  /// Whether a pace is being set (true) or removed.
+  private var pacing: Bool?
+  private var produceNotBefore = Int64.min
+  private var isPaceGone = false
+  private var isForgotten = false
   private var isDraining = false
   /// It ends when Kafka has the pages that are on their way.
   private var isEnding = false
@@ -60,7 +73,9 @@ public struct CampaignMachine: Sendable {
   }
 
   /// Whether nothing of it is on its way to Kafka.
-  public var isIdle: Bool { !isSaving && !isDirty && !pages.contains { $0.isProducing } }
+  public var isIdle: Bool {
+    !isSaving && !isDirty && pacing == nil && !pages.contains { $0.isProducing }
+  }
 
   /// Nothing further is begun.
   public mutating func drain() { isDraining = true }
@@ -127,6 +142,24 @@ public struct CampaignMachine: Sendable {
     saving = 0
   }
 
+  /// Kafka has the pace, or that there is none any more.
+  public mutating func paced(now: Int64) {
+    if pacing == true {
+      progress.hasSetPace = true
+      produceNotBefore = now + Self.paceLead
+      isDirty = true
+    } else {
+      isPaceGone = true
+    }
+    pacing = nil
+  }
+
+  /// The pace could not be written now.
+  public mutating func unpaced() { pacing = nil }
+
+  /// Its record could not be removed now.
+  public mutating func unforgotten() { isForgotten = false }
+
   /// Something else than its progress is to be written.
   public mutating func touch() { isDirty = true }
 
@@ -141,14 +174,34 @@ public struct CampaignMachine: Sendable {
       progress.revision += 1
       return .save(progress)
     }
-    guard !isDraining, !isEnding, progress.state == .running, !control.isPaused else { return nil }
-    if let index = pages.firstIndex(where: { !$0.isProducing }),
+    guard !isDraining else { return nil }
+    if progress.state.isOver { return forgetting(now) }
+    guard !isEnding, pacing == nil else { return nil }
+    if plan.hasPace, !progress.hasSetPace {
+      pacing = true
+      return .setPace(isSet: true)
+    }
+    guard progress.state == .running, !control.isPaused else { return nil }
+    if now >= produceNotBefore, let index = pages.firstIndex(where: { !$0.isProducing }),
       unsavedPages + pages.count(where: { $0.isProducing }) < Self.mostUnsaved
     {
       pages[index].isProducing = true
       return .produce(page: pages[index].number)
     }
     return question(now)
+  }
+
+  /// Long after its end its pace goes, then its record.
+  private mutating func forgetting(_ now: Int64) -> Action? {
+    guard let ended = progress.endedAt, now > ended + Self.kept, isIdle, !isForgotten else {
+      return nil
+    }
+    if plan.hasPace, !isPaceGone {
+      pacing = false
+      return .setPace(isSet: false)
+    }
+    isForgotten = true
+    return .forget
   }
 
   private mutating func question(_ now: Int64) -> Action? {
@@ -174,7 +227,7 @@ public struct CampaignMachine: Sendable {
   private mutating func decide(_ now: Int64, _ evidence: CampaignEvidence) {
     guard !progress.state.isOver else { return }
     if let by = control.cancelledBy { return end(.cancelled, now, "cancelled by \(by)") }
-    if let reason = rejection(evidence) { return end(.stopped, now, reason) }
+    if let reason = problem(evidence) { return end(.stopped, now, reason) }
     switch progress.state {
     case .scheduled where now >= plan.startAt && !control.isPaused: become(.running)
     case .running where pages.isEmpty && !isAsking: settle(now)
@@ -194,28 +247,17 @@ public struct CampaignMachine: Sendable {
 
   private mutating func judge(_ now: Int64, _ evidence: CampaignEvidence) {
     guard let trial = plan.trial, let ended = progress.trialEndedAt, now >= ended + trial.wait,
-      Double(evidence.outcomes) >= Self.evidence * Double(progress.addressed)
+      Double(evidence.devices.outcomes) >= Self.evidence * Double(progress.addressed)
     else { return }
-    if let most = plan.mostRejected,
-      Double(evidence.rejected) > most * Double(evidence.outcomes)
-    {
-      return end(.stopped, now, Self.words(evidence.rejected, evidence.outcomes))
-    }
+    if let reason = evidence.problem(plan.limits) { return end(.stopped, now, reason) }
     become(.running)
   }
 
-  /// Why it stops before it would be judged: too many rejections already, whatever becomes of the others.
-  private func rejection(_ evidence: CampaignEvidence) -> String? {
-    guard let most = plan.mostRejected else { return nil }
+  /// Why it stops before it would be judged: too many bad outcomes already, whatever becomes of the others.
+  private func problem(_ evidence: CampaignEvidence) -> String? {
     var least = Self.leastOutcomes
     if let total = progress.total, let trial = plan.trial { least = trial.devices(of: total) }
-    let outcomes = max(evidence.outcomes, least)
-    return Double(evidence.rejected) > most * Double(outcomes)
-      ? Self.words(evidence.rejected, evidence.outcomes) : nil
-  }
-
-  private static func words(_ rejected: Int, _ outcomes: Int) -> String {
-    "\(rejected) of \(outcomes) pushes were rejected"
+    return evidence.problem(plan.limits, least: least)
   }
 
   /// Pages that are not handed to Kafka are left; those that are end first.

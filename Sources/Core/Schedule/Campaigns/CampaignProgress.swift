@@ -20,11 +20,15 @@ public struct CampaignPlan: Equatable, Sendable {
   /// Milliseconds since the epoch.
   public var startAt: Int64
   public var trial: Trial?
-  /// The share of rejected pushes above which the campaign stops itself; nil: it does not.
-  public var mostRejected: Double?
+  /// It stops itself when one of them is passed.
+  public var limits: CampaignLimits
+  /// Its requests have a pace, which is set before the first of them.
+  public var hasPace: Bool
 
-  public init(startAt: Int64, trial: Trial? = nil, mostRejected: Double? = nil) {
-    (self.startAt, self.trial, self.mostRejected) = (startAt, trial, mostRejected)
+  public init(
+    startAt: Int64, trial: Trial? = nil, limits: CampaignLimits = .init(), hasPace: Bool = false
+  ) {
+    (self.startAt, self.trial, self.limits, self.hasPace) = (startAt, trial, limits, hasPace)
   }
 }
 
@@ -54,6 +58,8 @@ public struct CampaignProgress: Equatable, Sendable {
   public var cursor = ""
   /// Devices for which Kafka has the request.
   public var addressed = 0
+  /// Kafka has the pace of its requests; what operators have made of it since is theirs.
+  public var hasSetPace = false
   /// When the first part had been addressed, in milliseconds since the epoch.
   public var trialEndedAt: Int64?
   public var endedAt: Int64?
@@ -61,16 +67,6 @@ public struct CampaignProgress: Equatable, Sendable {
   public var reason: String?
 
   public init() {}
-}
-
-/// The outcomes of a campaign's pushes so far.
-public struct CampaignEvidence: Equatable, Sendable {
-  public var outcomes: Int
-  public var rejected: Int
-
-  public init(outcomes: Int = 0, rejected: Int = 0) {
-    (self.outcomes, self.rejected) = (outcomes, rejected)
-  }
 }
 
 /// What operators have asked of a campaign.
