@@ -182,7 +182,8 @@ final class CampaignDesk {
       }
       let tally = tallies[name] ?? .init()
       run.meter.note(
-        addressed: run.machine.progress.addressed, outcomes: tally.evidence.outcomes, now: now)
+        addressed: run.machine.progress.addressed, outcomes: tally.evidence.devices.outcomes,
+        now: now)
       while let action = run.machine.next(now: now, tally.evidence) {
         hasActed = true
         guard perform(action, run, tools, tally.outcomes, now) else { return false }
