@@ -64,12 +64,16 @@ import Testing
   private func compare(_ answer: JSONValue, _ expected: JSONValue, _ command: String) {
     let own: Set = [
       "apns_id", "apns_ids", "created", "at", "timestamp", "registered_at", "invalid_since",
-      "recorded_at", "cursor",
+      "recorded_at", "cursor", "send_at", "ended_at", "addressed_per_second",
+      "outcomes_per_second",
     ]
     switch (answer, expected) {
     case (.object(let answer), .object(let expected)):
       #expect(Set(answer.keys) == Set(expected.keys), "\(command)")
-      for member in expected.members where !own.contains(member.key) {
+      // A campaign's reason counts the outcomes that were known when it stopped.
+      let isCampaign = expected["campaign"] != nil
+      for member in expected.members
+      where !own.contains(member.key) && !(isCampaign && member.key == "reason") {
         compare(answer[member.key] ?? .null, member.value, command)
       }
     case (.array(let answer), .array(let expected)):
