@@ -64,6 +64,9 @@ public final class Auditor {
   /// When a notification came to its lane (milliseconds since the epoch), and for which app.
   private var arrivals: [NotificationID: (at: Int64, app: String)] = [:]
 
+  /// To how many devices a request to users went, by its id, as each of its summaries says.
+  private(set) var summaries: [String: [Int]] = [:]
+
   /// Pushes with a key.
   var states = StateAudit()
 
@@ -74,6 +77,9 @@ public final class Auditor {
   // MARK: What is read
 
   public func receipt(_ receipt: Receipt) {
+    if receipt.outcome == .addressed, let id = receipt.id {
+      summaries[id, default: []].append(Int(receipt.addressed ?? 0))
+    }
     guard let id = receipt.apnsID else { return }
     ledger.receipt(id, receipt.outcome, reason: receipt.reason)
     if receipt.outcome == .superseded { states.superseded(id) }

@@ -101,8 +101,25 @@ final class CampaignLoad {
     }
   }
 
+  /// Waits until every device of every campaign has been sent to, and judges what the gateway has seen.
+  func finish(_ rig: ChaosRig) throws {
+    var nextLook: UInt64 = 0
+    let isDone = try rig.pump(
+      until: {
+        let now = MonotonicClock.milliseconds()
+        guard now >= nextLook else { return false }
+        nextLook = now + 2_000
+        return missing(try self.seen(rig)) == 0
+      }, within: 120_000)
+    // What is sent twice is seen here.
+    try rig.pump(5_000)
+    let seen = try self.seen(rig)
+    try judge(seen, rig)
+    if !isDone { rig.problem("\(missing(seen)) pushes of campaigns were not sent") }
+  }
+
   /// How often the gateway has seen each push.
-  func seen(_ rig: ChaosRig) throws -> [NotificationID: Int] {
+  private func seen(_ rig: ChaosRig) throws -> [NotificationID: Int] {
     nonisolated(unsafe) var seen: [NotificationID: Int] = [:]
     let known = expected
     try rig.forEachGatewayRequest { request in
@@ -112,10 +129,10 @@ final class CampaignLoad {
     return seen
   }
 
-  func missing(_ seen: [NotificationID: Int]) -> Int { expected.count - seen.count }
+  private func missing(_ seen: [NotificationID: Int]) -> Int { expected.count - seen.count }
 
   /// Judges what the gateway has seen; in words for the log.
-  func judge(_ seen: [NotificationID: Int], _ rig: ChaosRig) throws {
+  private func judge(_ seen: [NotificationID: Int], _ rig: ChaosRig) throws {
     for (number, name) in campaigns.enumerated() {
       let lost = expected.count { $0.value == number && seen[$0.key] == nil }
       if lost > 0 { rig.problem("\(name): \(lost) of \(tokens.count) devices were not sent to") }

@@ -50,9 +50,9 @@ final class ChaosRig {
   lazy var databases = [pipeline.database]
   /// Every sender that ever ran.
   var allSenders: [String] {
-    let others = ["broker", "simulator", "signer", "ingest", "scheduler"]
+    let others = ["broker", "simulator", "signer", "ingest"]
     return pipeline.processes.states.map(\.name).filter {
-      !others.contains($0) && !$0.hasPrefix("feedback")
+      !others.contains($0) && !$0.hasPrefix("feedback") && !$0.hasPrefix("scheduler")
     }
   }
   /// Requests of the gateway's list that were read before, of its present process.

@@ -145,7 +145,7 @@ struct Scenario: Sendable {
     rightsFaults,
     gatewayFaults, gatewayOutages, refusals, [foreignAnswers],
     [poison], hostile, feedbackHosts, databaseFaults, [clockSteps], signerFaults,
-    [schedule, campaign],
+    [schedule, campaign], schedulers,
     realCluster, [everything],
   ].flatMap(\.self)
 }

@@ -89,13 +89,30 @@ final class ScheduledLoad {
     return String(repeating: "0", count: 16 - digits.count) + digits
   }
 
+  /// Waits until everything has been sent, and judges it. A request that was handed back waits for five minutes at most.
+  func finish(_ rig: ChaosRig) throws {
+    var nextLook: UInt64 = 0
+    let isDone = try rig.pump(
+      until: {
+        let now = MonotonicClock.milliseconds()
+        guard now >= nextLook else { return false }
+        nextLook = now + 2_000
+        return missing(try self.times(rig)) == 0
+      }, within: 360_000)
+    // What was cancelled is seen here if it is sent.
+    try rig.pump(3_000)
+    let times = try self.times(rig)
+    judge(times, rig)
+    if !isDone { rig.problem("\(missing(times)) scheduled requests were not sent") }
+  }
+
   /// The number of requests that the gateway should have seen and has not.
-  func missing(_ times: [NotificationID: [Int64]]) -> Int {
+  private func missing(_ times: [NotificationID: [Int64]]) -> Int {
     entries.count { !$0.value.isCancelled && times[$0.key] == nil }
   }
 
   /// The times at which the gateway saw pushes of this load.
-  func times(_ rig: ChaosRig) throws -> [NotificationID: [Int64]] {
+  private func times(_ rig: ChaosRig) throws -> [NotificationID: [Int64]] {
     nonisolated(unsafe) var times: [NotificationID: [Int64]] = [:]
     let known = entries
     try rig.forEachGatewayRequest { request in
@@ -106,7 +123,7 @@ final class ScheduledLoad {
   }
 
   /// Judges what the gateway has seen; in words for the log.
-  func judge(_ times: [NotificationID: [Int64]], _ rig: ChaosRig) {
+  private func judge(_ times: [NotificationID: [Int64]], _ rig: ChaosRig) {
     var (early, late, repeats) = (0, [Int64](), 0)
     for (id, entry) in entries {
       let seen = times[id] ?? []

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import EventLoop
+import Kafka
+import LabCommand
+import Random
+import Records
+import ServiceKit
+import Store
+import Telemetry
+
+/// Requests to users, half of them with a time, and what the gateway and the receipts say of them.
+final class PeopleLoad {
+  private static let app = "com.example.shop"
+  private static let users = 300
+
+  private let producer: KafkaProducer
+  private let topics: (devices: KafkaTopic, requests: KafkaTopic)
+  private let reader = RequestReader(types: .any, lanes: .standard)
+  private var naming = NotificationNaming()
+  /// The devices of each user.
+  private var tokens: [[String]] = []
+  /// By the `id` of a request: its pushes.
+  private var expected: [String: [NotificationID]] = [:]
+
+  init(_ rig: ChaosRig) throws {
+    producer = try KafkaProducer(rig.kafka)
+    let names = rig.place.names
+    topics = (
+      try producer.topic(known: names.devices), try producer.topic(known: names.requests)
+    )
+  }
+
+  func close() { producer.close() }
+
+  /// Registers up to three devices of each user, and waits until the database of device tokens has them.
+  func register(_ rig: ChaosRig) throws {
+    let now = WallClock.milliseconds()
+    for user in 0..<Self.users {
+      let devices = (0..<user % 4).map { device in
+        let digits = String(user * 4 + device, radix: 16)
+        return "be" + String(repeating: "0", count: 62 - digits.count) + digits
+      }
+      tokens.append(devices)
+      for token in devices {
+        let record = DeviceRecord(
+          device: DeviceKey(token: token, app: Self.app, environment: .production),
+          event: .registered(at: now), details: DeviceDetails(user: "user-\(user)", tags: "people"))
+        try write(topics.devices, record.key, record.value)
+      }
+    }
+    let count = tokens.reduce(0) { $0 + $1.count }
+    let audience = Audience(
+      app: Self.app, environment: .production, type: "alert", tagsAny: ["people"])
+    let path = rig.pipeline.database
+    let isThere = try rig.pump(
+      until: { (try? AudienceReader(path).count(audience)) == count }, within: 60_000)
+    if !isThere { throw ServiceFailure("the devices were not registered within a minute") }
+  }
+
+  /// Produces requests to one or two users each; every second one is due within eight seconds.
+  func produce(_ count: Int, random: inout SeededGenerator) throws {
+    for _ in 0..<count {
+      let id = "people-\(expected.count)"
+      let first = Int(random.next() % UInt64(Self.users))
+      let users = random.next() % 4 == 0 ? [first, (first + 1) % Self.users] : [first]
+      let names = users.map { "\"user-\($0)\"" }.joined(separator: ",")
+      let due = WallClock.milliseconds() + Int64(random.next() % 8_000)
+      let time =
+        random.next() % 2 == 0 ? #","send_at":"\#(Timestamp.text(milliseconds: due))""# : ""
+      let rest = #""app":"\#(Self.app)","id":"\#(id)","payload":{"aps":{"alert":"x"}}"#
+      let devices = users.flatMap { tokens[$0] }
+      expected[id] = try devices.map { try name(#"{"token":"\#($0)",\#(rest)}"#, $0) }
+      try write(
+        topics.requests, Array(id.utf8), Array(#"{"users":[\#(names)],\#(rest)\#(time)}"#.utf8))
+    }
+  }
+
+  /// The `apns-id` of a push, as ingest derives it.
+  private func name(_ request: String, _ token: String) throws -> NotificationID {
+    try Array(request.utf8).withUnsafeBytes { bytes in
+      naming.begin(try reader.read(bytes), topic: [], partition: 0, offset: 0)
+    }
+    return Array(token.utf8).withUnsafeBytes { naming.id($0) }
+  }
+
+  private func write(_ topic: KafkaTopic, _ key: [UInt8], _ value: [UInt8]) throws {
+    while true {
+      let result = key.withUnsafeBytes { key in
+        value.withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
+      }
+      switch result {
+      case .queued:
+        _ = producer.drainDeliveries()
+        return
+      case .full: _ = producer.flush(timeoutMilliseconds: 1_000)
+      case .refused(let error): throw error
+      }
+    }
+  }
+
+  /// Waits until every request has its pushes and its summary, and judges them.
+  func finish(_ rig: ChaosRig) throws {
+    var seen: [NotificationID: Int] = [:]
+    var nextLook: UInt64 = 0
+    _ = try rig.pump(
+      until: {
+        let now = MonotonicClock.milliseconds()
+        guard now >= nextLook else { return false }
+        nextLook = now + 2_000
+        seen = try look(rig)
+        return expected.allSatisfy { id, pushes in
+          rig.auditor.summaries[id] != nil && pushes.allSatisfy { seen[$0] != nil }
+        }
+      }, within: 120_000)
+    // What is sent twice is seen here.
+    try rig.pump(5_000)
+    seen = try look(rig)
+    for (id, pushes) in expected {
+      let lost = pushes.count { seen[$0] == nil }
+      if lost > 0 { rig.problem("\(id): \(lost) of \(pushes.count) devices were not sent to") }
+      let said = rig.auditor.summaries[id] ?? []
+      if Set(said) != [pushes.count] {
+        rig.problem("\(id) is for \(pushes.count) devices, and its summaries say \(said)")
+      }
+    }
+    rig.log.info(
+      "people",
+      [
+        "requests": "\(expected.count)", "devices": "\(seen.count)",
+        "repeats": "\(seen.values.reduce(0) { $0 + $1 - 1 })",
+        "summaries": "\(rig.auditor.summaries.values.reduce(0) { $0 + $1.count })",
+      ])
+  }
+
+  /// How often the gateway has seen each push.
+  private func look(_ rig: ChaosRig) throws -> [NotificationID: Int] {
+    nonisolated(unsafe) var seen: [NotificationID: Int] = [:]
+    let known = Set(expected.values.joined())
+    try rig.forEachGatewayRequest { request in
+      guard let id = request.id, known.contains(id) else { return }
+      seen[id, default: 0] += 1
+    }
+    return seen
+  }
+}
