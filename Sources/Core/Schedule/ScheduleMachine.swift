@@ -281,9 +281,10 @@ public struct ScheduleMachine: Sendable {
     guard hasRoom, count + page <= capacity, now >= loadNotBefore,
       now + Self.ahead / 2 > leastLoaded
     else { return nil }
-    guard let least = partitions.min(by: { $0.value.loaded.due < $1.value.loaded.due }) else {
-      return nil
+    let least = partitions.min {
+      ($0.value.loaded.due, $0.key) < ($1.value.loaded.due, $1.key)
     }
+    guard let least else { return nil }
     leastLoaded = least.value.loaded.due
     guard leastLoaded < now + Self.ahead / 2 else { return nil }
     return .load(
@@ -318,7 +319,8 @@ public struct ScheduleMachine: Sendable {
     var best: (partition: Int32, item: DueQueue.Item)?
     for partition in partitions.keys {
       guard let item = firstWaiting(of: partition), item.due <= now,
-        item.due < best?.item.due ?? .max, isFresh(partition, item)
+        best.map({ (item.due, partition) < ($0.item.due, $0.partition) }) ?? true,
+        isFresh(partition, item)
       else { continue }
       best = (partition, item)
     }

@@ -34,8 +34,12 @@ public struct ScheduleRow: Equatable, Sendable {
 
 /// The meaning of one record of the schedule for its key.
 public enum ScheduleChange: Equatable, Sendable {
-  case request(due: Int64, accepted: Int64, identity: Int64)
-  case cancellation(at: Int64, identity: Int64)
+  /// `isHandedBack`: ingest has handed it back, after it was released.
+  case request(due: Int64, accepted: Int64, identity: Int64, isHandedBack: Bool = false)
+  /// Requests that were written until `at` are cancelled: the canceller's clock and the requests' writer's say so, no
+  /// process's that reads them. It stays for `cancellationKept` from then, or from `keptFrom`, if its clock is ahead of
+  /// the reader's.
+  case cancellation(at: Int64, keptFrom: Int64? = nil, identity: Int64)
   /// The record of a campaign: of those with the same key, that with the highest revision counts.
   case campaign(revision: Int64, identity: Int64)
   /// A tombstone: what the key has ends, whatever it is, or only the value with this identity.
@@ -82,13 +86,15 @@ public enum ScheduleChange: Equatable, Sendable {
         ScheduleRow(
           offset: offset, due: ScheduleRow.never, at: revision, isCancellation: false,
           identity: identity))
-    case .cancellation(let at, let identity):
+    case .cancellation(let at, let keptFrom, let identity):
       return .store(
         ScheduleRow(
-          offset: offset, due: at + Self.cancellationKept, at: at, isCancellation: true,
-          identity: identity))
-    case .request(let due, let accepted, let identity):
+          offset: offset, due: (keptFrom ?? at) + Self.cancellationKept, at: at,
+          isCancellation: true, identity: identity))
+    case .request(let due, let accepted, let identity, let isHandedBack):
       if let row, row.isCancellation, accepted <= row.at { return .restore }
+      // Ingest has read the request again whose release it has handed back since: that one's end may be on its way.
+      if let row, !isHandedBack, accepted < row.at { return .restore }
       return .store(
         ScheduleRow(
           offset: offset, due: due, at: accepted, isCancellation: false, identity: identity))

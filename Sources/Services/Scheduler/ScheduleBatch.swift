@@ -85,7 +85,8 @@ extension ScheduleJob {
     }
     switch try ScheduleRecord(record.value) {
     case .cancellation(let cancellation):
-      change = .cancellation(at: min(cancellation.at, now), identity: identity)
+      change = .cancellation(
+        at: cancellation.at, keptFrom: min(cancellation.at, now), identity: identity)
     // Kept as long as a cancellation, and never sent by itself.
     case .activity(let state):
       change = .cancellation(at: min(state.sentAt, now), identity: identity)
@@ -94,7 +95,8 @@ extension ScheduleJob {
       change = .request(
         due: ScheduleView.release(
           due: request.due, handedBackAt: request.handedBackAt, now: now, isCaughtUp: isCaughtUp),
-        accepted: min(request.accepted, now), identity: identity)
+        accepted: min(request.accepted, now), identity: identity,
+        isHandedBack: handedBackAt != nil)
     }
   }
 }
@@ -165,7 +167,7 @@ struct ScheduleOutcome {
       case .remove: changed.updateValue(nil, forKey: job.key)
       case .restore:
         restored.append(ScheduleRepair(job))
-        if case .request = job.change { cancelled += 1 }
+        if case .request = job.change, current?.row.isCancellation == true { cancelled += 1 }
         if case .campaign(revision: 0, _) = job.change { startedAgain.append(job.key) }
       }
     }

@@ -183,6 +183,24 @@ import Testing
     #expect(machine.next(now: 99_000, .init(outcomes: 100)) == nil)
   }
 
+  @Test func `a clock that was a day ahead when the first part ended delays nothing by a day`() {
+    var machine = afterTrial()
+    // The record has 10,000; the next owner's clock is right.
+    #expect(state(&machine, -50_000, 100, 0) == .trial)
+    #expect(machine.progress.trialEndedAt == -50_000)
+    #expect(state(&machine, -49_001, 100, 0) == nil)
+    #expect(state(&machine, -49_000, 100, 0) == .running)
+    // Nor does a question that was not answered then.
+    #expect(machine.next(now: 90_000, .init()) == .read(after: "c", limit: 10))
+    machine.unanswered(now: 90_000)
+    #expect(machine.next(now: 90_500, .init()) == nil)
+    #expect(machine.next(now: 0, .init()) == .read(after: "c", limit: 10))
+    // Owners' clocks differ by less than a second.
+    machine = afterTrial()
+    #expect(state(&machine, 9_000, 100, 0) == nil)
+    #expect(machine.progress.trialEndedAt == 10_000)
+  }
+
   @Test func `too many rejections stop it at once, at any time`() {
     var machine = afterTrial()
     // 3 are more than 2 % of the first part, whatever becomes of the rest.

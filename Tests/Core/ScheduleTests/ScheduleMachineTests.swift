@@ -110,6 +110,28 @@ import Testing
     #expect(world.loads < 1_000 / 13 + 20, "a page at a time, not an entry for each that has gone")
   }
 
+  @Test func `of partitions with the same times the first one is next`() {
+    var machine = ScheduleMachine(capacity: 100, bytes: 1_000, page: 10)
+    var (loads, releases): ([Int32], [Int32]) = ([], [])
+    machine.begin([7, 3, 5, 1])
+    while let action = machine.next(now: 10_000) {
+      switch action {
+      case .ask(let partitions):
+        machine.answered(Dictionary(uniqueKeysWithValues: partitions.map { ($0, 0) }))
+      case .load(let partition, _, let through, let limit):
+        loads.append(partition)
+        let row = ScheduleRow(
+          offset: 0, due: 9_000, at: 0, isCancellation: false, identity: 1)
+        let entry = ScheduleMachine.Entry(
+          partition: partition, key: "a", row: row, content: "")
+        machine.loaded(partition, [(entry, 1)], through: through, limit: limit)
+      case .release(let slot): releases.append(machine.entry(slot).partition)
+      case .end: break
+      }
+    }
+    #expect(loads == [1, 3, 5, 7] && releases == [1, 3, 5, 7])
+  }
+
   @Test func `a cancellation is removed when its time is over`() {
     var world = ScheduleWorld()
     world.cancel("a", at: 0)

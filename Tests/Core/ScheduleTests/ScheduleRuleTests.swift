@@ -50,6 +50,50 @@ import Testing
             offset: 21, due: 9_000, at: 201, isCancellation: false, identity: 5)))
   }
 
+  @Test func `a cancellation counts as of the canceller's clock, whatever that of its reader says`()
+  {
+    // The reader's clock is a second behind, and it reads the cancellation first.
+    let cancellation = ScheduleChange.cancellation(at: 200, keptFrom: -800, identity: 4)
+    guard case .store(let row) = cancellation.verdict(at: 20, over: nil) else {
+      return #expect(Bool(false))
+    }
+    #expect(row.due == ScheduleChange.cancellationKept - 800)
+    let late = ScheduleChange.request(due: 9_000, accepted: min(190, -700), identity: 5)
+    #expect(late.verdict(at: 21, over: row) == .restore)
+    // By then its clock was set.
+    let later = ScheduleChange.request(due: 9_000, accepted: 190, identity: 5)
+    #expect(later.verdict(at: 21, over: row) == .restore)
+  }
+
+  @Test func `a request that is read again does not replace what was handed back of it`() {
+    // Released at 300, handed back, and read again by an ingest that came after a crash; then the first one's end comes.
+    let back = ScheduleChange.request(due: 9_000, accepted: 100, identity: 2, isHandedBack: true)
+    guard case .store(var row) = back.verdict(at: 11, over: Self.entry) else {
+      return #expect(Bool(false))
+    }
+    row.at = 300
+    let again = ScheduleChange.request(due: 5_000, accepted: 100, identity: 1)
+    #expect(again.verdict(at: 12, over: row) == .restore)
+    #expect(ScheduleChange.end(of: 1).verdict(at: 13, over: row) == .restore)
+    #expect(back.verdict(at: 14, over: row) != .restore)
+  }
+
+  @Test func `the record of a campaign that is written again is not written once more`() {
+    let row = ScheduleRow(
+      offset: 10, due: ScheduleRow.never, at: 3, isCancellation: false, identity: 1)
+    // Another one of the same revision, by an owner that went on: the first one counts, and is written again behind it.
+    #expect(
+      ScheduleChange.campaign(revision: 3, identity: 2).verdict(at: 11, over: row) == .restore)
+    let again = ScheduleChange.campaign(revision: 3, identity: 1).verdict(at: 12, over: row)
+    #expect(
+      again
+        == .store(
+          ScheduleRow(
+            offset: 12, due: ScheduleRow.never, at: 3, isCancellation: false, identity: 1)))
+    #expect(
+      ScheduleChange.campaign(revision: 2, identity: 1).verdict(at: 13, over: row) == .restore)
+  }
+
   @Test func `a tombstone of a release ends nothing that was written after the request`() {
     #expect(ScheduleChange.end(of: 1).verdict(at: 30, over: Self.entry) == .remove)
     #expect(ScheduleChange.end(of: 7).verdict(at: 30, over: Self.entry) == .restore)

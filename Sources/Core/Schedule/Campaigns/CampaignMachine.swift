@@ -31,11 +31,13 @@ public struct CampaignMachine: Sendable {
   }
 
   /// Pages that were handed to Kafka and are in no record, at most.
-  static var mostUnsaved: Int { 10 }
+  public static var mostUnsaved: Int { 10 }
   /// The share of the first part whose outcomes are known when it is judged.
   static var evidence: Double { 0.9 }
   /// Bad outcomes among fewer than these stop nothing, where there is no first part.
   static var leastOutcomes: Int { 100 }
+  /// Clocks differ by less than this.
+  static var clockDifference: Int64 { 1_000 }
   /// A question that was not answered is asked again after so long.
   static var pause: Int64 { 1_000 }
   /// Senders know a pace after so long: the first page waits for that.
@@ -205,9 +207,10 @@ public struct CampaignMachine: Sendable {
   }
 
   private mutating func question(_ now: Int64) -> Action? {
-    guard !isAsking, now >= askNotBefore, !hasReadAll, pages.count < Self.mostUnsaved else {
-      return nil
-    }
+    // A clock that was ahead may have set the time.
+    guard !isAsking, now >= askNotBefore || now < askNotBefore - Self.pause, !hasReadAll,
+      pages.count < Self.mostUnsaved
+    else { return nil }
     guard let total = progress.total else {
       isAsking = true
       return .count
@@ -246,6 +249,10 @@ public struct CampaignMachine: Sendable {
   }
 
   private mutating func judge(_ now: Int64, _ evidence: CampaignEvidence) {
+    if let ended = progress.trialEndedAt, now < ended - Self.clockDifference {
+      // A clock that was ahead has set this time: the wait begins now.
+      (progress.trialEndedAt, isDirty) = (now, true)
+    }
     guard let trial = plan.trial, let ended = progress.trialEndedAt, now >= ended + trial.wait,
       Double(evidence.devices.outcomes) >= Self.evidence * Double(progress.addressed)
     else { return }
