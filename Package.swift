@@ -316,7 +316,7 @@ let package = Package(
     .target(
       name: "Simulation",
       dependencies: [
-        "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Random",
+        "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Random", "Schedule",
       ],
       path: "Sources/Lab/Simulation", swiftSettings: pure),
     labProgram("martlet-simulate", ["Simulation"]),

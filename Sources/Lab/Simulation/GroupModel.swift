@@ -3,7 +3,7 @@ import Gateways
 
 /// A consumer group as its coordinator sees it: whose partitions are whose, what is committed, who went on too slowly.
 struct GroupModel {
-  enum Kind: Int { case ingest, signer, feedback, sender }
+  enum Kind: Int { case ingest, signer, feedback, sender, scheduler }
 
   private enum Phase {
     case stable

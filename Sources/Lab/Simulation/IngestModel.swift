@@ -11,6 +11,8 @@ final class IngestModel: GroupProcess {
     enum What {
       case notification(PushFacts)
       case outcome(Outcome)
+      /// The request at this place goes to the schedule.
+      case scheduled(ScheduleModel.Record, partition: Int, offset: Int64)
     }
     var what: What
     /// What it is about: a refusal ends all notifications of its request.
@@ -64,11 +66,23 @@ final class IngestModel: GroupProcess {
         machine.take(
           partition: Int32(partition), epoch: member.epoch, offset: offset, created: 0)
         let request = world.requests.partitions[partition][Int(offset)]
-        machine.make(request.isBad ? .refusal : .tokens(request.devices.count))
+        machine.make(walk(request, world))
         self.request = request
       }
       guard finishRequest(&world) else { return }
     }
+  }
+
+  private func walk(_ request: Request, _ world: World) -> FanOut {
+    if request.isBad { return .refusal }
+    if let schedule = request.schedule,
+      SendTime.waits(
+        schedule.sendAt, written: schedule.written, handedBackAt: schedule.released?.handedBackAt,
+        now: world.wall)
+    {
+      return .scheduled
+    }
+    return .tokens(request.devices.count)
   }
 
   /// Goes on with the request at hand; false when it has to wait.
@@ -84,8 +98,8 @@ final class IngestModel: GroupProcess {
 
   private func perform(_ step: FanOut.Step, of request: Request, _ world: inout World) {
     switch step {
-    case .schedule, .summarize:
-      preconditionFailure("no request of the model has a time or users")
+    case .schedule: schedule(request, &world)
+    case .summarize: preconditionFailure("no request of the model is for users")
     case .refuse:
       let all = request.first..<request.first + request.devices.count
       produce(.outcome(.deadLettered), of: all, &world)
@@ -94,9 +108,24 @@ final class IngestModel: GroupProcess {
     }
   }
 
+  /// Hands the request at hand to the schedule; back, if that has released it.
+  private func schedule(_ request: Request, _ world: inout World) {
+    let schedule = request.schedule!
+    let value = ScheduleModel.Value.request(
+      work: schedule.work, accepted: schedule.released?.accepted ?? request.created,
+      handedBackAt: schedule.released == nil ? nil : world.wall)
+    let entry = machine.entry(machine.slot)
+    let record = ScheduleModel.Record(key: ScheduleModel.key(ofWork: schedule.work), value: value)
+    produce(
+      .scheduled(record, partition: Int(entry.partition), offset: entry.offset), of: 0..<0, &world)
+  }
+
   private func notify(_ index: Int, of request: Request, _ world: inout World) {
     let notification = request.first + index
     let key = DeviceOfApp(app: request.app, device: request.devices[index])
+    if let schedule = request.schedule, index == 0 {
+      world.schedule.made(schedule.work, wall: world.wall, &world.kafka)
+    }
     let what: Outgoing.What
     if invalid.contains(key) {
       if !world.devices.wasMarked(key) {
@@ -106,7 +135,8 @@ final class IngestModel: GroupProcess {
     } else {
       var facts = PushFacts(
         takenID: world.kafka.notifications[notification].id, app: key.app, device: key.device,
-        lane: request.lane, created: request.created, expiresAt: request.expiresAt)
+        lane: request.lane,
+        created: request.schedule?.sendAt ?? request.created, expiresAt: request.expiresAt)
       if request.isKeyed {
         // The same key for all: an identity is a device's, and devices have one app each.
         facts.state = StateFacts(key.device + 1, isFinal: request.isFinal)
@@ -142,10 +172,18 @@ final class IngestModel: GroupProcess {
   }
 
   private func store(_ record: Outgoing, _ world: inout World) {
+    if case .scheduled(let scheduled, let partition, let offset) = record.what,
+      case .request(let work, _, _) = scheduled.value
+    {
+      world.schedule.append(
+        scheduled, to: ScheduleModel.partition(work), at: world.wall, &world.kafka)
+      world.requests.handOver(partition, offset)
+    }
     for notification in record.notifications {
       switch record.what {
       case .notification(let facts): world.kafka.write(facts, of: notification, at: world.wall)
       case .outcome(let outcome): world.kafka.notifications[notification].add(outcome)
+      case .scheduled: break
       }
     }
   }

@@ -19,6 +19,9 @@ struct MemberModel {
     case told([Int], [GroupFinding<Int>])
   }
 
+  /// Whether a partition is read from its first record, given the group's offset; nil: that cannot be said now.
+  typealias StartsOver = (Int, Int64?, inout World) -> Bool?
+
   private enum Event {
     case assigned([Int], generation: Int)
     case revoked(isLost: Bool)
@@ -94,8 +97,12 @@ struct MemberModel {
 
   /// What the service has to do next; nil when there is nothing.
   ///
-  /// - Parameter isIdle: nothing that was taken is unfinished; nil for a sender, which says so itself.
-  mutating func next(_ world: inout World, isIdle: Bool? = nil) -> Task? {
+  /// - Parameters:
+  ///   - isIdle: nothing that was taken is unfinished; nil for a sender, which says so itself.
+  ///   - startsOver: of a service that keeps a view of the topic.
+  mutating func next(
+    _ world: inout World, isIdle: Bool? = nil, startsOver: StartsOver? = nil
+  ) -> Task? {
     moveCommit(&world)
     if let task = answerQuestion(&world) { return task }
     if isFenced, !hasHeardLoss, !machine.isDraining {
@@ -106,7 +113,7 @@ struct MemberModel {
       if machine.takesEvents, !events.isEmpty {
         handle(events.removeFirst(), world)
       } else if let action = machine.next(now: world.now, isIdle: isIdle) {
-        if let task = perform(action, &world) { return task }
+        if let task = perform(action, startsOver, &world) { return task }
       } else {
         return nil
       }
@@ -123,12 +130,12 @@ struct MemberModel {
   }
 
   private mutating func perform(
-    _ action: GroupMachine<Int>.Action, _ world: inout World
+    _ action: GroupMachine<Int>.Action, _ startsOver: StartsOver?, _ world: inout World
   ) -> Task? {
     switch action {
     case .begin(let assignment):
       if kind == .sender { return .begin(assignment) }
-      return begin(assignment, &world) ? .begun(assignment.partitions) : nil
+      return begin(assignment, startsOver, &world) ? .begun(assignment.partitions) : nil
     case .drain(let deadline, let isLost, let isLeaving):
       isLastRefused = isLost
       return .drain(deadline: deadline, isLeaving: isLeaving)
@@ -153,12 +160,23 @@ struct MemberModel {
     return nil
   }
 
-  private mutating func begin(_ assignment: GroupAssignment<Int>, _ world: inout World) -> Bool {
-    let starts = assignment.partitions.map {
-      GroupStart($0, atFirstRecord: assignment.atFirstRecord.contains($0))
+  private mutating func begin(
+    _ assignment: GroupAssignment<Int>, _ startsOver: StartsOver?, _ world: inout World
+  ) -> Bool {
+    var again = assignment.atFirstRecord
+    for partition in assignment.partitions {
+      guard let startsOver else { break }
+      guard let isAgain = startsOver(partition, world[kind].committed[partition], &world) else {
+        machine.began(false, now: world.now)
+        return false
+      }
+      if isAgain { again.insert(partition) }
     }
+    let starts = assignment.partitions.map { GroupStart($0, atFirstRecord: again.contains($0)) }
     guard begin(starts, sources: assignment.partitions.map(source), &world) else { return false }
-    positions = assignment.partitions.map { ($0, world[kind].committed[$0] ?? 0) }
+    positions = assignment.partitions.map {
+      ($0, again.contains($0) ? 0 : world[kind].committed[$0] ?? 0)
+    }
     return true
   }
 
@@ -269,6 +287,11 @@ struct MemberModel {
       return (partition, offset)
     }
     return nil
+  }
+
+  /// The next offset that it reads of a partition.
+  func position(_ partition: Int) -> Int64 {
+    positions.first { $0.partition == partition }?.next ?? 0
   }
 
   mutating func completed(_ partition: Int, epoch: UInt32, _ offset: Int64) {

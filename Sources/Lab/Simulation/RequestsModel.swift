@@ -16,12 +16,26 @@ struct Request {
   var isFinal = false
   /// Ingest cannot read it: it becomes a dead letter.
   var isBad: Bool
+  /// It has a time.
+  var schedule: Schedule?
+
+  struct Schedule {
+    /// Its number in the schedule.
+    let work: Int
+    let sendAt: Int64
+    /// When this record was written, by the writer's clock.
+    var written: Int64
+    /// What the scheduler knows of it; nil if it has not released it.
+    var released: (accepted: Int64, handedBackAt: Int64?)?
+  }
 }
 
 /// The topic of requests.
 struct RequestsModel {
   private(set) var partitions: [[Request]] = [[], [], []]
   private var verified = [0, 0, 0]
+  /// Offsets of requests that the schedule has.
+  private var handedOver: [Set<Int64>] = [[], [], []]
 
   func end(_ partition: Int) -> Int64 { Int64(partitions[partition].count) }
 
@@ -32,6 +46,12 @@ struct RequestsModel {
   mutating func grow() {
     partitions.append([])
     verified.append(0)
+    handedOver.append([])
+  }
+
+  /// The schedule has a request.
+  mutating func handOver(_ partition: Int, _ offset: Int64) {
+    handedOver[partition].insert(offset)
   }
 
   /// A request may be committed when all its notifications are stored, or what became of them instead.
@@ -41,7 +61,9 @@ struct RequestsModel {
     }
     while verified[partition] < Int(offset) {
       let request = partitions[partition][verified[partition]]
-      for notification in request.first..<request.first + request.devices.count {
+      let isHandedOver = handedOver[partition].contains(Int64(verified[partition]))
+      for notification in request.first..<request.first + request.devices.count where !isHandedOver
+      {
         let one = kafka.notifications[notification]
         guard one.firstLog != nil || one.hasAny else {
           return kafka.fail(

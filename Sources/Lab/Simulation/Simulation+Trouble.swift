@@ -9,6 +9,7 @@ extension Simulation {
   mutating func trouble() {
     write()
     revive()
+    troubleWithSchedule()
     if let sick = world.sick { return trouble(of: sick) }
     switch world.theme {
     case .everything: troubleAnywhere()
@@ -108,7 +109,9 @@ extension Simulation {
   private mutating func write() {
     guard world.chance.oneIn(6), world.kafka.pending < 20_000 else { return }
     let partition = world.chance.below(world.requests.partitions.count)
-    if world.chance.oneIn(40), let last = world.requests.partitions[partition].last {
+    if world.chance.oneIn(40), let last = world.requests.partitions[partition].last,
+      last.schedule == nil
+    {
       return world.requests.append(last, to: partition)
     }
     write(for: world.chance.pick(Self.apps), count: world.chance.within(1...8))
@@ -172,7 +175,7 @@ extension Simulation {
   }
 
   /// A process is killed, stopped, or stands still.
-  private mutating func hurt(_ kind: GroupModel.Kind) {
+  mutating func hurt(_ kind: GroupModel.Kind) {
     let index = world.chance.below(2)
     let patience = UInt64(world.chance.within(3_000...6_000))
     if kind == .signer { world.tokens.troubleUntil = world.now + 90_000 }
@@ -197,6 +200,7 @@ extension Simulation {
     case .signer: signers[index]
     case .feedback: feedback[index]
     case .sender: senders[index]
+    case .scheduler: schedulers[index]
     }
   }
 
@@ -214,12 +218,14 @@ extension Simulation {
     case .sender:
       senders[index].crash(&world)
       senders[index] = newSender()
+    case .scheduler: replaceScheduler(index)
     }
   }
 
   /// Everything stands still for an hour, as on a machine that is suspended, and the signers some minutes longer: no
   /// provider token may be used any more until they are back.
   private mutating func sleep() {
+    guard schedulers.allSatisfy({ $0.hasRightClock(world) }) else { return }
     world.kafka.note("everything sleeps for an hour")
     world.now += 3_600_000
     world.tokens.troubleUntil = world.now + 600_000

@@ -32,6 +32,10 @@ public struct Simulation {
   var ingest = [IngestModel(), IngestModel()]
   var signers: [SignerModel] = []
   var feedback = [FeedbackModel(), FeedbackModel()]
+  /// None in most runs.
+  var schedulers: [SchedulerModel] = []
+  /// A scheduler's database as it was some time ago.
+  var copiedSchedule: ScheduleDatabase?
   /// The partition whose topic was made again last.
   var lastRemade: Int?
   private var settings: DispatchSettings
@@ -64,6 +68,7 @@ public struct Simulation {
       senders.append(newSender())
       signers.append(newSigner())
     }
+    addSchedulers()
   }
 
   /// What broke, or nil.
@@ -94,11 +99,13 @@ public struct Simulation {
     for process in ingest where isAwake(process) { process.turn(&world) }
     for process in senders where isAwake(process) { process.turn(&world) }
     for process in feedback where isAwake(process) { process.turn(&world) }
+    for process in schedulers where isAwake(process) { process.turn(&world) }
     replaceStopped()
     world[.sender].turn(senders, now: world.now)
     world[.ingest].turn(ingest, now: world.now)
     world[.signer].turn(signers, now: world.now)
     world[.feedback].turn(feedback, now: world.now)
+    if world.schedule.isOn { world[.scheduler].turn(schedulers, now: world.now) }
     if steps % 200 == 0 { judgeWaits() }
   }
 
@@ -148,6 +155,8 @@ public struct Simulation {
     world.paces.clear(Self.lanes)
     (world.throttled, world.unregistered, world.tokens.withdrawn) = ([], [:], [])
     for signer in signers { signer.setClock(by: 0, until: 0) }
+    for scheduler in schedulers { scheduler.setClock(by: 0, until: 0) }
+    cancelWithoutEvidence()
   }
 
   // MARK: Processes
@@ -180,5 +189,6 @@ public struct Simulation {
     for index in signers.indices where signers[index].member.hasLeft {
       signers[index] = newSigner()
     }
+    replaceSchedulers()
   }
 }

@@ -65,10 +65,12 @@ struct World {
   var groups = [
     GroupModel(.ingest, partitions: 3), GroupModel(.signer, partitions: 1),
     GroupModel(.feedback, partitions: 4), GroupModel(.sender, partitions: 11),
+    GroupModel(.scheduler, partitions: ScheduleModel.partitions),
   ]
   var requests = RequestsModel()
   var tokens: TokenTopicModel
   var devices = DeviceTopicsModel()
+  var schedule: ScheduleModel
   var mood = GatewayMood()
   /// Devices that APNs throttles now.
   var throttled: Set<UInt64> = []
@@ -92,6 +94,7 @@ struct World {
 
   init(seed: UInt64, apps: [[String]], lanes: Lanes) {
     paces = PaceModel(seed: seed, lanes: lanes)
+    schedule = ScheduleModel(seed: seed)
     theme = Theme(seed: seed)
     chance = SeededGenerator(seed: seed)
     keys = SeededGenerator(seed: ~seed)
@@ -112,6 +115,7 @@ struct World {
     case .signer: (0, Int64(tokens.requests.count))
     case .feedback: (0, devices.end(partition))
     case .sender: (kafka[partition].low, kafka[partition].end)
+    case .scheduler: (0, schedule.end(partition))
     }
   }
 
@@ -130,6 +134,7 @@ struct World {
       switch kind {
       case .ingest: requests.verify(partition, offset, &kafka)
       case .feedback: devices.verify(partition, offset, &kafka)
+      case .scheduler: schedule.verify(partition, offset, &kafka)
       case .signer, .sender: break
       }
     }
