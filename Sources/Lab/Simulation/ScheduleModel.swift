@@ -205,8 +205,9 @@ struct ScheduleModel {
   ) {
     let work = works[number]
     if clock < work.sendAt { kafka.fail("request \(number) is released before its time") }
-    if clock > wall + SendTime.tolerance, wall < work.sendAt {
-      works[number].earlyAt = min(work.earlyAt ?? .max, wall)
+    if clock > wall + SendTime.tolerance {
+      // What it has read until then is not what it thinks: ingest hands it back.
+      if wall < work.sendAt { works[number].earlyAt = min(work.earlyAt ?? .max, wall) }
     } else if work.isCalledOff {
       kafka.fail("request \(number) is released and was cancelled in time")
     }
