@@ -7,20 +7,20 @@ import Schedule
 struct ScheduledWork {
   let request: Request
   let sendAt: Int64
-  /// When its cancellation was stored.
+  /// The time at which its cancellation was stored.
   var cancelledAt: Int64?
-  /// When a process whose clock was ahead released it first.
+  /// The first release by a process whose clock was ahead.
   var earlyAt: Int64?
   /// Records that the schedule has released.
   var releases = 0
   /// Ingest has made its notifications.
   var isMade = false
-  /// When ingest handed it back last.
+  /// The last time that ingest handed it back.
   var handedBackAt: Int64?
   /// A copy of what was handed back earlier was stored behind that, and the end of the copy ends it: a known defect.
   var isOverwritten = false
 
-  /// Whether it was cancelled so early that it may not be sent.
+  /// True if it was cancelled so early that it may not be sent.
   var isCalledOff: Bool {
     guard let cancelledAt, cancelledAt <= sendAt - ScheduleModel.notice else { return false }
     return earlyAt.map { $0 > cancelledAt } ?? true
@@ -85,7 +85,7 @@ struct ScheduleModel {
     var isGone = false
   }
 
-  /// What is cancelled so long before its time is never sent, in milliseconds.
+  /// A request that is cancelled so long before its time is never sent, in milliseconds.
   static let notice: Int64 = 2_000
   static let partitions = 3
 
@@ -136,7 +136,7 @@ struct ScheduleModel {
     logs[partition].append(record)
   }
 
-  /// Whether a value had its tombstone before a time.
+  /// True if a value had its tombstone before a time.
   func isEnded(_ row: ScheduleRow, before time: Int64) -> Bool {
     tombstones[row.identity]?.contains { $0.offset > row.offset && $0.at < time } ?? false
   }
@@ -155,7 +155,7 @@ struct ScheduleModel {
     viewed[partition] = max(viewed[partition], offset)
   }
 
-  /// What a group has committed has been in a view.
+  /// Everything that a group has committed has been in a view.
   func verify(_ partition: Int, _ offset: Int64, _ kafka: inout KafkaModel) {
     if offset > viewed[partition] {
       kafka.fail("offset \(offset) of the schedule's partition \(partition) is in no database")
@@ -189,7 +189,7 @@ struct ScheduleModel {
 
   mutating func cancel(campaign number: Int) { campaigns[number].isCancelled = true }
 
-  /// Whether pages of a campaign are on their way.
+  /// True while pages of a campaign are on their way.
   var isAddressing: Bool { campaigns.contains { $0.progress.state == .running } }
 
   // MARK: Rules
@@ -246,13 +246,13 @@ struct ScheduleModel {
 
   // MARK: The end
 
-  /// Whether everything was sent that is to be, and each campaign is over.
+  /// True if everything was sent that is to be, and each campaign is over.
   var isSettled: Bool {
     works.allSatisfy { $0.isMade || $0.cancelledAt != nil || $0.isOverwritten }
       && campaigns.allSatisfy { $0.progress.state.isOver }
   }
 
-  /// What is left, in words.
+  /// The rest, in words.
   var unfinished: String {
     let left = works.indices.filter { !works[$0].isMade && works[$0].cancelledAt == nil }
     let open = campaigns.filter { !$0.progress.state.isOver }.map(\.progress)
@@ -294,7 +294,7 @@ struct ScheduleDatabase {
     (entries[partition], positions[partition]) = ([:], nil)
   }
 
-  /// What is due until a time and follows a place, in their order.
+  /// Entries that are due until a time and follow a place, in their order.
   func due(
     _ partition: Int, after: SchedulerModel.Machine.Place, through: Int64, limit: Int
   ) -> [(key: String, entry: Entry)] {

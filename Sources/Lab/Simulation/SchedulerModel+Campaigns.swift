@@ -11,11 +11,11 @@ final class CampaignRun {
   var machine: CampaignMachine
   /// Pages that were read and that Kafka does not have.
   var pages: [Int: Range<Int>] = [:]
-  /// What was asked of the database of devices, and when the answer is here.
+  /// A question to the database of devices, and when the answer is here.
   var question: (asked: CampaignMachine.Action, answersAt: UInt64)?
   /// As its last record has it.
   var state: CampaignProgress.State
-  /// Where its last page ended; nil before the first one.
+  /// The end of its last page; nil before the first one.
   var addressed: Int?
 
   init(_ number: Int, _ campaign: Int, _ partition: Int, _ machine: CampaignMachine) {
@@ -58,7 +58,7 @@ extension SchedulerModel {
       run.machine.control = CampaignControl(cancelledBy: isCancelled ? "an operator" : nil)
       let evidence = evidence(number, world)
       repeat {
-        while let action = run.machine.next(now: clock(world), evidence) {
+        while let action = run.machine.next(now: ownTime(world), evidence) {
           judge(run, evidence, &world)
           guard perform(action, run, evidence, &world) else { return }
         }
@@ -89,7 +89,7 @@ extension SchedulerModel {
     guard let question = run.question, world.now >= question.answersAt else { return false }
     run.question = nil
     if !world.isCalm, world.schedule.chance.oneIn(20) {
-      run.machine.unanswered(now: clock(world))
+      run.machine.unanswered(now: ownTime(world))
       return true
     }
     let count = world.schedule.campaigns[run.campaign].devices.count
@@ -181,7 +181,7 @@ extension SchedulerModel {
     switch (run.state, progress.state) {
     case (.trial, .running):
       let isKnown = Double(evidence.outcomes) >= 0.9 * Double(progress.addressed)
-      let isOver = clock(world) >= progress.trialEndedAt! + campaign.plan.trial!.wait
+      let isOver = ownTime(world) >= progress.trialEndedAt! + campaign.plan.trial!.wait
       if isBad || !isKnown || !isOver {
         world.kafka.fail("campaign \(run.campaign) goes on with \(evidence)")
       }

@@ -66,9 +66,9 @@ final class SchedulerModel: GroupProcess {
   private var owed: [Repair] = []
   private var positions: [Int: Int64] = [:]
   private var round = 0
-  /// When the partitions were taken over, by a true clock.
+  /// The time at which the partitions were taken over, by a true clock.
   private var since: Int64 = 0
-  /// What was released in this round, by partition and offset.
+  /// Releases of this round, by partition and offset.
   private var released: Set<[Int64]> = []
   /// Its client fetches nothing until then.
   private var fetchesAt: UInt64 = 0
@@ -89,11 +89,11 @@ final class SchedulerModel: GroupProcess {
 
   func hasRightClock(_ world: World) -> Bool { world.now >= jump.until }
 
-  func clock(_ world: World) -> Int64 {
+  func ownTime(_ world: World) -> Int64 {
     world.wall + skew + (world.now < jump.until ? jump.by : 0)
   }
 
-  /// Whether nothing of it is on its way to Kafka.
+  /// True if nothing of it is on its way to Kafka.
   var isIdle: Bool {
     machine.isIdle && campaigns.values.allSatisfy { $0.machine.isIdle }
   }
@@ -148,7 +148,7 @@ final class SchedulerModel: GroupProcess {
     }
   }
 
-  /// Whether a partition is read from its first record; nil while the database does not answer.
+  /// True if a partition is read from its first record; nil while the database does not answer.
   private func startsOver(_ partition: Int, _ committed: Int64?, _ world: inout World) -> Bool? {
     guard !isDown(world) else { return nil }
     let position = world.schedule.databases[place].positions[partition]
@@ -165,7 +165,7 @@ final class SchedulerModel: GroupProcess {
 
   /// Requests that were handed back while the clock was ahead get their own times.
   private func mendTimes(_ partition: Int, _ world: inout World) {
-    let now = clock(world)
+    let now = ownTime(world)
     for (key, entry) in world.schedule.databases[place].entries[partition] {
       guard case .request(let work, _, _) = entry.value, entry.row.at > now + SendTime.tolerance
       else { continue }
@@ -188,7 +188,7 @@ final class SchedulerModel: GroupProcess {
       guard let (partition, offset) = member.take(&world, end: world.schedule.end) else { break }
       jobs[partition, default: []].append(
         Job(
-          offset: offset, record: world.schedule[partition, offset], clock: clock(world),
+          offset: offset, record: world.schedule[partition, offset], clock: ownTime(world),
           isCaughtUp: machine.isCaughtUp(Int32(partition))))
     }
     for partition in jobs.keys.sorted() where !hasFailed {
@@ -268,7 +268,7 @@ final class SchedulerModel: GroupProcess {
       machine.reload()
     }
     for _ in 0..<Self.actionsATurn {
-      guard let action = machine.next(now: clock(world)) else { return }
+      guard let action = machine.next(now: ownTime(world)) else { return }
       switch action {
       case .ask(let partitions):
         let delay = world.isCalm || !world.schedule.chance.oneIn(50) ? 50 : 5_000
@@ -285,7 +285,7 @@ final class SchedulerModel: GroupProcess {
     _ partition: Int, _ after: Machine.Place, _ through: Int64, _ limit: Int,
     _ world: inout World
   ) {
-    guard !isDown(world) else { return machine.notLoaded(until: clock(world) + 500) }
+    guard !isDown(world) else { return machine.notLoaded(until: ownTime(world) + 500) }
     let found = world.schedule.databases[place].due(
       partition, after: after, through: through, limit: limit)
     machine.loaded(
@@ -293,7 +293,7 @@ final class SchedulerModel: GroupProcess {
       through: through, limit: limit)
   }
 
-  /// Whether the client has room for another record.
+  /// True if the client has room for another record.
   func hasRoom(_ world: inout World) -> Bool { world.isCalm || !world.schedule.chance.oneIn(200) }
 
   private func release(_ slot: Int, _ world: inout World) -> Bool {
@@ -308,7 +308,7 @@ final class SchedulerModel: GroupProcess {
     else {
       preconditionFailure("a request that was read before")
     }
-    let clock = clock(world)
+    let clock = ownTime(world)
     world.kafka.note("scheduler \(skew), round \(round): request \(work) is released, \(entry.row)")
     world.schedule.released(
       work, entry.row, clock: clock, since: since, wall: world.wall, &world.kafka)
@@ -407,7 +407,7 @@ final class SchedulerModel: GroupProcess {
     }
   }
 
-  /// What is not acknowledged is given up: some of it is on its way.
+  /// Records that are not acknowledged are given up: some of it is on its way.
   private func abandon(_ world: inout World) {
     outgoing = onTheWay(&world).map { record in
       var record = record
@@ -416,7 +416,7 @@ final class SchedulerModel: GroupProcess {
     }
   }
 
-  /// What was produced and not yet stored is stored by the time that the process is gone, or never.
+  /// Records that were produced and not yet stored are stored by the time that the process is gone, or never.
   func crash(_ world: inout World) {
     for record in onTheWay(&world) { store(record.what, &world) }
   }
