@@ -73,7 +73,7 @@ extension SchedulerModel {
     var evidence = CampaignEvidence()
     for notification in campaign.first..<campaign.first + campaign.devices.count {
       let one = world.kafka.notifications[notification]
-      if one.hasOutcome { evidence.outcomes += 1 }
+      if one.hasOutcome { evidence.devices.outcomes += 1 }
       if one.has(.rejected) { evidence.rejected += 1 }
     }
     return evidence
@@ -113,6 +113,10 @@ extension SchedulerModel {
     _ world: inout World
   ) -> Bool {
     switch action {
+    case .setPace, .forget:
+      // None has a pace, and none is over for a month.
+      world.kafka.fail("campaign \(run.campaign) asks for \(action)")
+      return true
     case .count, .read:
       let delay = world.schedule.chance.oneIn(20) ? 2_000 : world.schedule.chance.pick([0, 0, 10])
       run.question = (action, world.now + UInt64(world.schedule.chance.within(0...delay)))
@@ -176,11 +180,12 @@ extension SchedulerModel {
   private func judge(_ run: CampaignRun, _ evidence: CampaignEvidence, _ world: inout World) {
     let (campaign, progress) = (world.schedule.campaigns[run.campaign], run.machine.progress)
     guard progress.state != run.state else { return }
-    let most = campaign.plan.mostRejected ?? 1
-    let isBad = Double(evidence.rejected) > most * Double(evidence.outcomes)
+    let most = campaign.plan.limits.rejected ?? 1
+    let outcomes = Double(evidence.devices.outcomes)
+    let isBad = Double(evidence.rejected) > most * outcomes
     switch (run.state, progress.state) {
     case (.trial, .running):
-      let isKnown = Double(evidence.outcomes) >= 0.9 * Double(progress.addressed)
+      let isKnown = outcomes >= 0.9 * Double(progress.addressed)
       let isOver = ownTime(world) >= progress.trialEndedAt! + campaign.plan.trial!.wait
       if isBad || !isKnown || !isOver {
         world.kafka.fail("campaign \(run.campaign) goes on with \(evidence)")

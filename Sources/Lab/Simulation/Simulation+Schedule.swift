@@ -108,7 +108,7 @@ extension Simulation {
     let plan = CampaignPlan(
       startAt: world.wall + Int64(world.schedule.chance.below(20_000)),
       trial: world.schedule.chance.oneIn(2) ? trial : nil,
-      mostRejected: world.schedule.chance.pick([nil, 0.02, 0.3]))
+      limits: CampaignLimits(rejected: world.schedule.chance.pick([nil, 0.02, 0.3])))
     world.schedule.start(
       CampaignModel(
         plan: plan, app: app, devices: Array(number..<number + UInt64(Self.devicesOfCampaign)),
