@@ -78,7 +78,7 @@ enum SourceRules {
   static func impurities(_ lines: [Substring]) -> [String] {
     let core = [
       "Random", "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Diagnosis",
-      "Settings", "Telemetry", "HTTP2Engine", "GatewayModel",
+      "Schedule", "Settings", "Telemetry", "HTTP2Engine", "GatewayModel",
     ]
     let banned = [
       "Unsafe", "unsafe", "Continuous" + "Clock", "Suspending" + "Clock", "print(", "random(",
