@@ -32,6 +32,7 @@ RUNS = {
         "campaign": "campaign --count 10000000 --kills 20",
         "campaign-postgres": "campaign --count 10000000 --kills 20 --postgres",
         "campaign-everybody": "campaign --count 400000 --share 1",
+        "campaign-part": "campaign --count 2000000",
         "backlog": "backlog --partitions 64 --count 300000 --rounds 3",
         "pipeline": "pipeline --senders 1,2,4 --count 100000 --rounds 9",
         "connections": "connections --credentials 1,1000 --count 20000",
