@@ -30,7 +30,7 @@ struct FuzzTarget {
       httpRequest(), campaign(),
       // Settings, and the files that they name.
       properties(), settings(), forms(), proxy(), credentials(), certificates(), certificate(),
-      keyFile(), pemFile(), subscriptions(), schedule(),
+      keyFile(), pemFile(), subscriptions(), schedule(), zoneFile(),
     ] + tokenFiles()
   }
 

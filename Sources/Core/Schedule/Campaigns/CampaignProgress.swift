@@ -19,6 +19,8 @@ public struct CampaignPlan: Equatable, Sendable {
 
   /// Milliseconds since the epoch.
   public var startAt: Int64
+  /// Each device is addressed when it is this time where it is; nil: all from `startAt` on.
+  public var local: LocalTime?
   public var trial: Trial?
   /// It stops itself when one of them is passed.
   public var limits: CampaignLimits
@@ -26,9 +28,11 @@ public struct CampaignPlan: Equatable, Sendable {
   public var hasPace: Bool
 
   public init(
-    startAt: Int64, trial: Trial? = nil, limits: CampaignLimits = .init(), hasPace: Bool = false
+    startAt: Int64, local: LocalTime? = nil, trial: Trial? = nil,
+    limits: CampaignLimits = .init(), hasPace: Bool = false
   ) {
-    (self.startAt, self.trial, self.limits, self.hasPace) = (startAt, trial, limits, hasPace)
+    (self.startAt, self.local, self.trial) = (startAt, local, trial)
+    (self.limits, self.hasPace) = (limits, hasPace)
   }
 }
 
@@ -54,7 +58,9 @@ public struct CampaignProgress: Equatable, Sendable {
   public var state = State.scheduled
   /// Devices of the audience when it was counted; nil before.
   public var total: Int?
-  /// Devices up to this token were addressed.
+  /// With a local time: the instant of the wave that is addressed; nil before the first.
+  public var wave: Int64?
+  /// Devices up to this token were addressed, of the wave if there is one.
   public var cursor = ""
   /// Devices for which Kafka has the request.
   public var addressed = 0

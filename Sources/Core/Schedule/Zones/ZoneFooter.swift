@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The rule for the years after the last change that a file lists: POSIX's variable `TZ`, as RFC 8536 (3.3.1) extends it.
+/// Times are seconds.
+struct ZoneFooter: Equatable, Sendable {
+  enum Day: Equatable, Sendable {
+    /// 1 to 365; 29 February is not counted.
+    case ofCommonYear(Int64)
+    /// 0 to 365.
+    case ofYear(Int64)
+    /// Of a month (1 to 12) the first to fourth, or the last (5), such day of the week (Sunday is 0).
+    case ofWeek(month: Int64, week: Int64, day: Int64)
+  }
+
+  struct Moment: Equatable, Sendable {
+    let day: Day
+    /// After midnight by the clock that ends then; may be below 0 or above a day.
+    let time: Int64
+  }
+
+  struct Summer: Equatable, Sendable {
+    let offset: Int64
+    let start: Moment
+    let end: Moment
+  }
+
+  /// Ahead of UTC.
+  let offset: Int64
+  let summer: Summer?
+
+  func offset(at time: Int64) -> Int64 {
+    changes(around: time).last { $0.at <= time }?.offset ?? offset
+  }
+
+  /// All changes from the year before a time's to the year after it, in their order; none where it never changes.
+  func changes(around time: Int64) -> [ZoneRules.Change] {
+    guard let summer else { return [] }
+    // Years of the mean length: near its ends the true one is a neighbour.
+    let year = 1970 + (Double(time) / 31_556_952).rounded(.down)
+    let years = (Int64(year) - 2)...(Int64(year) + 2)
+    let starts = years.map { year in
+      ZoneRules.Change(at: summer.start.instant(year, offset), offset: summer.offset)
+    }
+    let ends = years.map { year in
+      ZoneRules.Change(at: summer.end.instant(year, summer.offset), offset: offset)
+    }
+    // Summer that ends as it begins goes on.
+    let last = ends.filter { end in !starts.contains { $0.at == end.at } }
+    return (starts + last).sorted { $0.at < $1.at }
+  }
+}
+
+extension ZoneFooter.Moment {
+  /// - Parameter offset: of the clock that ends then.
+  fileprivate func instant(_ year: Int64, _ offset: Int64) -> Int64 {
+    day.number(in: year) * 86_400 + time - offset
+  }
+}
+
+extension ZoneFooter.Day {
+  /// Days since the epoch.
+  fileprivate func number(in year: Int64) -> Int64 {
+    switch self {
+    case .ofCommonYear(let day):
+      let isLater = day >= 60 && Self.first(year, 3) - Self.first(year, 2) == 29
+      return Self.first(year, 1) + day - (isLater ? 0 : 1)
+    case .ofYear(let day): return Self.first(year, 1) + day
+    case .ofWeek(let month, let week, let day):
+      let first = Self.first(year, month)
+      let next = month == 12 ? Self.first(year + 1, 1) : Self.first(year, month + 1)
+      // 1970 began on a Thursday.
+      let ahead = ((day - first - 4) % 7 + 7) % 7 + (week - 1) * 7
+      return first + (first + ahead < next ? ahead : ahead - 7)
+    }
+  }
+
+  /// The first day of a month, in days since the epoch, of years after 0.
+  private static func first(_ year: Int64, _ month: Int64) -> Int64 {
+    // Years that begin on 1 March have their leap day at the end.
+    let shifted = month <= 2 ? year - 1 : year
+    let days = (153 * ((month + 9) % 12) + 2) / 5
+    return shifted * 365 + floor(shifted, 4) - floor(shifted, 100) + floor(shifted, 400) + days
+      - 719_468
+  }
+
+  private static func floor(_ number: Int64, _ divisor: Int64) -> Int64 {
+    let quotient = number / divisor
+    return number % divisor < 0 ? quotient - 1 : quotient
+  }
+}
