@@ -19,7 +19,8 @@ extension CampaignRecord {
     object.append("campaign", .string(name))
     object.append("at", .integer(at))
     object.append("by", .string(by))
-    object.append("send_at", .string(Timestamp.text(milliseconds: plan.startAt)))
+    object.append("send_at", .string(startText))
+    if let local = plan.local { object.append("time_zone", .string(local.zone)) }
     object.append("request", .object(request))
     object.append("audience", .object(audienceObject))
     if let trial = plan.trial {
@@ -86,6 +87,9 @@ extension CampaignRecord {
     object.append("revision", .integer(progress.revision))
     object.append("state", .string(progress.state.rawValue))
     if let total = progress.total { object.append("total", .integer(Int64(total))) }
+    if let wave = progress.wave {
+      object.append("wave", .string(Timestamp.text(milliseconds: wave)))
+    }
     object.append("cursor", .string(progress.cursor))
     object.append("addressed", .integer(Int64(progress.addressed)))
     if progress.hasSetPace { object.append("pace_set", .bool(true)) }

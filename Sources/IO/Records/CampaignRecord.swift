@@ -34,7 +34,7 @@ public struct CampaignRecord: Equatable, Sendable {
   private static let kind = "campaign"
   static let mark = Array("M1\n".utf8)
   private static let written = [
-    "campaign", "request", "audience", "send_at", "first", "stop", "pace", "at", "by",
+    "campaign", "request", "audience", "send_at", "time_zone", "first", "stop", "pace", "at", "by",
     "progress", "outcomes", "rates",
   ]
   /// Members of a request that say to whom, when, and as what it is sent.
@@ -82,7 +82,7 @@ public struct CampaignRecord: Equatable, Sendable {
     json: UnsafeRawBufferPointer, at: Int64?, by: String?, parser: JSONParser
   ) throws(RecordError) {
     let fields = try RecordFields(json, parser: parser, record: Self.kind)
-    let known = at == nil ? Self.written : Array(Self.written.prefix(7))
+    let known = at == nil ? Self.written : Array(Self.written.prefix(8))
     try Self.refuseUnknown(fields.members, known, fields)
     name = try fields.text("campaign")
     guard Self.isName(name) else {
@@ -103,8 +103,8 @@ public struct CampaignRecord: Equatable, Sendable {
     rates = fields.members["rates"].flatMap(Self.rates)
   }
 
-  /// The revision of the campaign in a record's value, which has to be that of its key; a new one's request is checked as
-  /// ingest will.
+  /// The revision of the campaign in a record's value, which has to be that of its key; a new one's time zone has to be
+  /// known, and its request is checked as ingest will.
   public static func revision(
     _ value: UnsafeRawBufferPointer, key: String
   ) throws(RecordError) -> Int64 {
@@ -113,6 +113,7 @@ public struct CampaignRecord: Equatable, Sendable {
       throw RecordError(record: kind, field: "campaign", problem: "is not the name in the key")
     }
     if campaign.progress.revision == 0 {
+      try campaign.checkZone()
       do throws(RequestError) {
         try campaign.checkRequest(RequestReader(types: .any, lanes: .any))
       } catch {
@@ -212,12 +213,15 @@ public struct CampaignRecord: Equatable, Sendable {
   private static func plan(
     _ fields: RecordFields, at: Int64, hasPace: Bool
   ) throws(RecordError) -> CampaignPlan {
-    let time = try moment("send_at", fields) ?? at
+    let local = try localTime(fields, at: at)
+    var time = local?.time ?? at
+    if local == nil { time = try moment("send_at", fields) ?? at }
     guard time - at <= RequestRules.furthestDays * 86_400_000 else {
       throw fields.fail("send_at", "is more than \(RequestRules.furthestDays) days ahead")
     }
     var plan = CampaignPlan(
-      startAt: max(time, at), limits: try limits(fields), hasPace: hasPace)
+      startAt: max(local?.earliest ?? time, at), local: local, limits: try limits(fields),
+      hasPace: hasPace)
     if let first = fields.members.given("first") {
       let members = try RecordFields(first, record: "first")
       try refuseUnknown(members.members, ["percent", "wait_seconds"], members)
@@ -285,6 +289,7 @@ public struct CampaignRecord: Equatable, Sendable {
     }
     progress.state = state
     progress.total = try members.optionalInteger("total", upTo: most).map { Int($0) }
+    progress.wave = try moment("wave", members)
     progress.cursor = try members.optionalText("cursor") ?? ""
     progress.addressed = Int(try members.integer("addressed", upTo: most))
     progress.hasSetPace = try members.flag("pace_set")

@@ -4,6 +4,7 @@ internal import APNS
 internal import Contract
 public import JSON
 public import Schedule
+internal import Telemetry
 
 /// How a campaign stands, for people and programs that ask.
 extension CampaignRecord {
@@ -52,6 +53,9 @@ extension CampaignRecord {
     if let isPaused { object.append("paused", .bool(isPaused)) }
     let others = ["campaign", "request", "progress", "outcomes", "rates"]
     object.members += summary.members.filter { !others.contains($0.key) }
+    if let wave = progress.wave {
+      object.append("wave", .string(Timestamp.text(milliseconds: wave)))
+    }
     if let total = progress.total { object.append("total", .integer(Int64(total))) }
     object.append("addressed", .integer(Int64(progress.addressed)))
     let counts = outcomes.sorted { $0.key < $1.key }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 public import Contract
+public import Schedule
 
 /// Some devices of an audience, in the order of their tokens.
 public struct AudiencePage: Equatable, Sendable {
@@ -24,11 +25,19 @@ public struct AudiencePage: Equatable, Sendable {
 
 /// Reads audiences from the database of device tokens, beside its writer. Owned by one thread.
 public final class AudienceReader {
-  /// One audience with the pages of its devices: prepared once.
+  /// One audience, looked through once.
   private struct Prepared {
     let audience: Audience
     /// Its devices when it was prepared.
     let count: Int
+    /// The versions of the app that are in it; nil for any.
+    let versions: [String]?
+  }
+
+  /// The pages of an audience, or of its devices in some zones.
+  private struct Pages {
+    let audience: Audience
+    let zones: CampaignWave.Zones?
     let page: Statement
     /// Bound after the first two parameters of a page.
     let values: [Value]
@@ -44,6 +53,7 @@ public final class AudienceReader {
 
   private let database: Database
   private var prepared: Prepared?
+  private var pages: Pages?
 
   /// Opens a database that exists and that `martlet-feedback` has filled: a file's path, or a `postgresql://` URL.
   public init(_ location: String) throws(StoreError) {
@@ -53,22 +63,36 @@ public final class AudienceReader {
 
   /// The number of devices in an audience now.
   public func count(_ audience: Audience) throws(StoreError) -> Int {
-    prepared = nil
+    (prepared, pages) = (nil, nil)
     return try prepare(audience).count
   }
 
-  /// Devices with tokens after one, at most `limit`.
+  /// Devices with tokens after one, at most `limit`; with `zones` only those in them.
   public func devices(
-    _ audience: Audience, after token: String, limit: Int
+    _ audience: Audience, in zones: CampaignWave.Zones? = nil, after token: String, limit: Int
   ) throws(StoreError) -> AudiencePage {
-    let prepared = try prepare(audience)
-    prepared.page.bind(1, token)
-    prepared.page.bind(2, Int64(limit))
-    Self.bind(prepared.values, to: prepared.page, from: 3)
+    let pages = try pages(audience, zones)
+    pages.page.bind(1, token)
+    pages.page.bind(2, Int64(limit))
+    Self.bind(pages.values, to: pages.page, from: 3)
     var page = AudiencePage()
     page.tokens.reserveCapacity(min(limit, RequestRules.maximumTokens) * 67)
-    while try prepared.page.next() { page.append(prepared.page.text(0)) }
+    while try pages.page.next() { page.append(pages.page.text(0)) }
     return page
+  }
+
+  /// The time zones that its devices name, those of most devices first, at most `CampaignWave.mostZones`.
+  public func zones(_ audience: Audience) throws(StoreError) -> [String] {
+    let (listed, values) = condition(audience, try prepare(audience).versions, from: 1)
+    let statement = try database.prepare(
+      """
+      SELECT time_zone FROM devices WHERE \(listed) AND time_zone IS NOT NULL
+      GROUP BY time_zone ORDER BY count(*) DESC, time_zone LIMIT \(CampaignWave.mostZones)
+      """)
+    Self.bind(values, to: statement, from: 1)
+    var zones: [String] = []
+    while try statement.next() { zones.append(statement.text(0)) }
+    return zones
   }
 
   private static func bind(_ values: [Value], to statement: Statement, from first: Int32) {
@@ -97,13 +121,22 @@ public final class AudienceReader {
       Self.bind(values, to: statement, from: 1)
       count = try statement.next() ? Int(statement.integer(0) ?? 0) : 0
     }
-    let (listed, values) = condition(audience, versions, from: 3)
-    let made = Prepared(
-      audience: audience, count: count,
+    let made = Prepared(audience: audience, count: count, versions: versions)
+    prepared = made
+    return made
+  }
+
+  private func pages(
+    _ audience: Audience, _ zones: CampaignWave.Zones?
+  ) throws(StoreError) -> Pages {
+    if let pages, pages.audience == audience, pages.zones == zones { return pages }
+    let (listed, values) = condition(audience, try prepare(audience).versions, zones, from: 3)
+    let made = Pages(
+      audience: audience, zones: zones,
       page: try database.prepare(
         "SELECT token FROM devices WHERE token > ?1 AND \(listed) ORDER BY token LIMIT ?2"),
       values: values)
-    prepared = made
+    pages = made
     return made
   }
 
@@ -130,7 +163,8 @@ public final class AudienceReader {
   ///
   /// - Parameter first: the number of the first one.
   private func condition(
-    _ audience: Audience, _ versions: [String]?, from first: Int
+    _ audience: Audience, _ versions: [String]?, _ zones: CampaignWave.Zones? = nil,
+    from first: Int
   ) -> (sql: String, values: [Value]) {
     var values: [Value] = []
     func parameter(_ value: Value) -> String {
@@ -161,6 +195,12 @@ public final class AudienceReader {
         bundle == audience.app
           ? "(bundle IS NULL OR bundle = \(parameter(.text(bundle))))"
           : "bundle = \(parameter(.text(bundle)))")
+    }
+    switch zones {
+    case .these(let names): parts.append("time_zone IN \(list(names))")
+    case .allBut(let names) where !names.isEmpty:
+      parts.append("(time_zone IS NULL OR time_zone NOT IN \(list(names)))")
+    case .allBut, nil: break
     }
     if let versions {
       parts.append(versions.isEmpty ? "1 = 0" : "app_version IN \(list(versions))")

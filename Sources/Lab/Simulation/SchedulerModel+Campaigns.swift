@@ -113,8 +113,8 @@ extension SchedulerModel {
     _ world: inout World
   ) -> Bool {
     switch action {
-    case .setPace, .forget:
-      // None has a pace, and none is over for a month.
+    case .setPace, .findWaves, .forget:
+      // None has a pace or a local time, and none is over for a month.
       world.kafka.fail("campaign \(run.campaign) asks for \(action)")
       return true
     case .count, .read:

@@ -86,6 +86,7 @@ enum CampaignArguments {
     do throws(RecordError) {
       campaign = try CampaignRecord(
         json: body, at: WallClock.milliseconds(), by: key.actor, parser: parser)
+      try campaign.checkZone()
     } catch {
       throw refusal(error)
     }

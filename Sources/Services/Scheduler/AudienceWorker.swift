@@ -2,6 +2,8 @@
 import Bytes
 import Contract
 import EventLoop
+import Records
+import Schedule
 import Store
 
 /// Asks the database of device tokens about audiences on a thread of its own: to look through millions of devices takes
@@ -9,13 +11,16 @@ import Store
 final class AudienceWorker {
   enum Question: Sendable {
     case count
-    case devices(after: String, limit: Int)
+    case waves(CampaignPlan.LocalTime)
+    /// With `zones` only those in them.
+    case devices(in: CampaignWave.Zones?, after: String, limit: Int)
   }
 
   enum Answer: Sendable {
     case count(Int)
+    case waves([CampaignWave])
     case devices(AudiencePage, limit: Int)
-    /// The database does not answer, and why.
+    /// The database does not answer, or the default zone is not known; and why.
     case none(String)
   }
 
@@ -81,8 +86,13 @@ final class AudienceWorker {
         reader = open
         switch question {
         case .count: return .count(try open.count(audience))
-        case .devices(let token, let limit):
-          return .devices(try open.devices(audience, after: token, limit: limit), limit: limit)
+        case .waves(let local):
+          let waves = local.waves(try open.zones(audience), rules: ZoneFile.rules)
+          return waves.map { .waves($0) }
+            ?? .none("time zone \(local.zone) is not known: install tzdata")
+        case .devices(let zones, let token, let limit):
+          let page = try open.devices(audience, in: zones, after: token, limit: limit)
+          return .devices(page, limit: limit)
         }
       } catch {
         // It is opened again for the next question.

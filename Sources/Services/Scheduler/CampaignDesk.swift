@@ -35,6 +35,8 @@ final class CampaignDesk {
     var identity: Int64
     /// Pages that were read and that Kafka does not have.
     var pages: [Int: AudiencePage] = [:]
+    /// With a local time, as far as they are known.
+    var waves: [CampaignWave] = []
     /// When its counts were written last.
     var countedAt: Int64 = 0
     var meter: CampaignMeter
@@ -241,6 +243,10 @@ final class CampaignDesk {
       case .count(let count):
         run.machine.counted(count)
         succeeded()
+      case .waves(let waves):
+        run.waves = waves
+        run.machine.found(waves: waves.map(\.startAt))
+        succeeded()
       case .devices(let page, let limit):
         if let number = run.machine.read(count: page.count, last: page.last, limit: limit) {
           run.pages[number] = page
@@ -250,7 +256,7 @@ final class CampaignDesk {
         run.machine.unanswered(now: now)
         if !hasFailedQuestion {
           context.log.warning(
-            "the database of device tokens does not answer; campaigns wait", ["error": problem])
+            "an audience cannot be looked up; campaigns wait", ["error": problem])
         }
         hasFailedQuestion = true
       }
@@ -258,7 +264,7 @@ final class CampaignDesk {
   }
 
   private func succeeded() {
-    if hasFailedQuestion { context.log.info("the database of device tokens answers again") }
+    if hasFailedQuestion { context.log.info("audiences can be looked up again") }
     hasFailedQuestion = false
   }
 
@@ -284,8 +290,14 @@ final class CampaignDesk {
     switch action {
     case .setPace(let isSet): return setPace(isSet ? run.record.pace : nil, run, now)
     case .count: tools.audiences.ask(run.asker, run.record.audience, .count)
+    case .findWaves:
+      if let local = run.record.plan.local {
+        tools.audiences.ask(run.asker, run.record.audience, .waves(local))
+      }
     case .read(let token, let limit):
-      tools.audiences.ask(run.asker, run.record.audience, .devices(after: token, limit: limit))
+      let wave = run.waves.first { $0.startAt == run.machine.progress.wave }
+      tools.audiences.ask(
+        run.asker, run.record.audience, .devices(in: wave?.zones, after: token, limit: limit))
     case .produce(let page): return produce(page, run)
     case .save(let progress):
       let old = run.record.progress.state

@@ -12,6 +12,8 @@ import Testing
     let audience: [String]
     let plan: CampaignPlan
     let pageSize: Int
+    /// The instants of the waves with a local time: the devices belong to them by turns.
+    let waves: [Int64]
     /// As the topic has it.
     var saved = CampaignProgress()
     var machine: CampaignMachine
@@ -26,14 +28,23 @@ import Testing
     var times: [String: Int] = [:]
     var kills = 0
 
-    init(_ plan: CampaignPlan, devices: Int, pageSize: Int, seed: UInt64) {
+    init(
+      _ plan: CampaignPlan, devices: Int, pageSize: Int, waves: [Int64] = [], seed: UInt64
+    ) {
       random = SeededGenerator(seed: seed)
       audience = (0..<devices).map { number in
         let digits = String(number)
         return String(repeating: "0", count: 6 - digits.count) + digits
       }
-      (self.plan, self.pageSize) = (plan, pageSize)
+      (self.plan, self.pageSize, self.waves) = (plan, pageSize, waves)
       machine = CampaignMachine(plan, saved, pageSize: pageSize)
+    }
+
+    /// The devices of the wave that is addressed.
+    var addressees: [String] {
+      guard !waves.isEmpty else { return audience }
+      let number = waves.firstIndex { $0 == machine.progress.wave }
+      return audience.indices.filter { $0 % waves.count == number }.map { audience[$0] }
     }
 
     mutating func chance(_ percent: UInt64) -> Bool { random.next() % 100 < percent }
@@ -50,7 +61,10 @@ import Testing
           }
           isPacing = true
         case .forget: Issue.record("it is forgotten")
-        case .count, .read: questions.append(action)
+        case .count, .findWaves: questions.append(action)
+        case .read:
+          #expect(now >= machine.progress.wave ?? 0)
+          questions.append(action)
         case .produce(let page):
           if chance(10) { machine.postponed(page: page) } else { producing.append(page) }
           if chance(10) { return }
@@ -69,8 +83,9 @@ import Testing
         if chance(10) { return machine.unanswered(now: now) }
         switch question {
         case .count: machine.counted(audience.count)
+        case .findWaves: machine.found(waves: waves)
         case .read(let after, let limit):
-          let page = audience.drop { $0 <= after }.prefix(limit)
+          let page = addressees.drop { $0 <= after }.prefix(limit)
           if let number = machine.read(count: page.count, last: page.last ?? "", limit: limit) {
             pages[number] = page
           }
@@ -106,8 +121,10 @@ import Testing
       machine = CampaignMachine(plan, saved, pageSize: pageSize)
     }
 
-    mutating func run(killing percent: UInt64, steps: Int = 20_000) {
-      for _ in 0..<steps where !saved.state.isOver {
+    mutating func run(
+      killing percent: UInt64, steps: Int = 20_000, until isEnough: (World) -> Bool = { _ in false }
+    ) {
+      for _ in 0..<steps where !saved.state.isOver && !isEnough(self) {
         now += Int64(random.next() % 500)
         turn()
         answer()
@@ -116,15 +133,18 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<300)
-  func `every device is addressed, whatever dies`(_ seed: UInt64) {
-    var world = World(
+  /// By local time in some of the seeds.
+  private static func world(_ seed: UInt64, isLocal: Bool) -> World {
+    World(
       CampaignPlan(
-        startAt: 1_000,
+        startAt: 1_000, local: isLocal ? .init(time: 0, zone: "UTC") : nil,
         trial: seed % 2 == 0 ? .init(share: 0.05, wait: 2_000) : nil,
         limits: .init(rejected: 0.5), hasPace: seed % 5 == 0),
-      devices: Int(seed % 400), pageSize: 7, seed: seed)
-    world.run(killing: seed % 3 == 0 ? 0 : 20)
+      devices: Int(seed % 400), pageSize: 7, waves: isLocal ? [20_000, 900, 60_000] : [],
+      seed: seed)
+  }
+
+  private func expectWhole(_ world: World) {
     #expect(world.saved.state == .done)
     #expect(world.saved.addressed == world.audience.count)
     #expect(world.saved.total == world.audience.count || world.saved.total == nil)
@@ -132,6 +152,69 @@ import Testing
     let repeats = world.times.values.reduce(0) { $0 + $1 - 1 }
     #expect(repeats <= world.kills * CampaignMachine.mostUnsaved * 7)
     if world.kills == 0 { #expect(repeats == 0) }
+  }
+
+  @Test(arguments: 0..<300)
+  func `every device is addressed, whatever dies`(_ seed: UInt64) {
+    var world = Self.world(seed, isLocal: seed % 7 < 3)
+    world.run(killing: seed % 3 == 0 ? 0 : 20)
+    expectWhole(world)
+  }
+
+  @Test(arguments: 0..<3)
+  func `every device is addressed at its local time, whatever dies in a wave`(_ number: Int) {
+    for seed in 100..<140 as Range<UInt64> {
+      var world = Self.world(seed, isLocal: true)
+      let wave = world.waves.sorted()[number]
+      world.run(killing: 0) {
+        $0.machine.progress.wave == wave && !$0.machine.progress.cursor.isEmpty
+      }
+      #expect(world.machine.progress.wave == wave && !world.saved.state.isOver)
+      world.kill()
+      world.run(killing: 0)
+      expectWhole(world)
+    }
+  }
+
+  @Test func `a wave begins at its time, and a new owner goes on with it`() {
+    let plan = CampaignPlan(startAt: 1_000, local: .init(time: 0, zone: "UTC"))
+    var progress = CampaignProgress()
+    (progress.state, progress.total, progress.revision) = (.running, 20, 1)
+    var machine = CampaignMachine(plan, progress, pageSize: 10)
+    #expect(machine.next(now: 1_000, .init()) == .findWaves)
+    #expect(machine.next(now: 1_000, .init()) == nil)
+    machine.unanswered(now: 1_000)
+    #expect(machine.next(now: 2_000, .init()) == .findWaves)
+    machine.found(waves: [9_000, 3_000, 6_000])
+    #expect(state(&machine, 2_000, 0, 0) == .running && machine.progress.wave == 3_000)
+    #expect(machine.next(now: 2_999, .init()) == nil)
+    #expect(machine.next(now: 3_000, .init()) == .read(after: "", limit: 10))
+    #expect(machine.read(count: 5, last: "f", limit: 10) == 1)
+    #expect(machine.next(now: 3_000, .init()) == .produce(page: 1))
+    #expect(machine.next(now: 6_000, .init()) == nil)
+    machine.produced(page: 1)
+    // The wave is over: nothing is read before the next one.
+    #expect(state(&machine, 4_000, 0, 0) == .running)
+    #expect(machine.progress.wave == 6_000 && machine.progress.cursor == "")
+    #expect(machine.next(now: 5_999, .init()) == nil)
+    #expect(machine.next(now: 6_000, .init()) == .read(after: "", limit: 10))
+    // Of a wave that has gone meanwhile the next one is begun.
+    progress = machine.progress
+    progress.cursor = "c"
+    for (waves, wave, cursor) in [
+      ([3_000, 6_000, 9_000], 6_000, "c"), ([3_000, 9_000], 9_000, ""),
+    ]
+      as [([Int64], Int64, String)]
+    {
+      machine = CampaignMachine(plan, progress, pageSize: 10)
+      #expect(machine.next(now: 9_000, .init()) == .findWaves)
+      machine.found(waves: waves)
+      if wave != 6_000 { #expect(state(&machine, 9_000, 0, 0) == .running) }
+      #expect(machine.next(now: 9_000, .init()) == .read(after: cursor, limit: 10))
+      #expect(machine.progress.wave == wave)
+    }
+    #expect(machine.read(count: 0, last: "", limit: 10) == nil)
+    #expect(state(&machine, 9_000, 0, 0) == .done)
   }
 
   @Test func `nothing is addressed before its time`() {

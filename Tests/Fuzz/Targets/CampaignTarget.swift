@@ -19,7 +19,8 @@ extension FuzzTarget {
         let read = again.withUnsafeBytes { try? CampaignRecord($0, parser: parser) }
         // Shares are written in percent: their last digit may be another one.
         guard let read, read.name == campaign.name, read.request == campaign.request,
-          read.audience == campaign.audience, read.plan.startAt == campaign.plan.startAt
+          read.audience == campaign.audience, read.plan.startAt == campaign.plan.startAt,
+          read.plan.local == campaign.plan.local
         else { return "a campaign that is another one" }
         guard CampaignRecord.name(ofKey: campaign.key) == campaign.name else { return "a bad key" }
         guard campaign.plan.startAt >= HostileRecord.now else { return "it started before it was" }

@@ -55,6 +55,44 @@ import Testing
         == 3)
   }
 
+  @Test func `a campaign by local time is written and read back`() throws {
+    // 46 hours after its start, by UTC.
+    var campaign = try Self.read(
+      Self.json(more: #","send_at":"2001-09-11T00:00:00.5","time_zone":"Asia/Kathmandu""#))
+    let local = CampaignPlan.LocalTime(time: 1_000_166_400_500, zone: "Asia/Kathmandu")
+    #expect(campaign.plan.local == local && campaign.startText == "2001-09-11T00:00:00.500")
+    #expect(campaign.plan.startAt == 1_000_166_400_500 - 14 * 3_600_000)
+    (campaign.progress.revision, campaign.progress.wave) = (1, 1_000_146_600_500)
+    let again = try campaign.value.withUnsafeBytes { try CampaignRecord($0, parser: JSONParser()) }
+    #expect(again == campaign)
+    let standing = campaign.standing(now: 1_000_000_000_000, isPaused: nil)
+    #expect(standing["wave"] == "2001-09-10T18:30:00.500Z")
+    #expect(standing["send_at"] == "2001-09-11T00:00:00.500")
+    #expect(standing["time_zone"] == "Asia/Kathmandu")
+    try campaign.checkZone()
+    let plain = try Self.read(Self.json(more: #","send_at":"2001-09-11T00:00:00""#))
+    #expect(plain.plan.local?.zone == "UTC")
+    try plain.checkZone()
+    // The first instant at which it is that time somewhere is the campaign's own start.
+    #expect(try Self.read(Self.json(more: #","send_at":"2001-09-09T15:46:40""#)).plan.local != nil)
+  }
+
+  @Test func `a zone that is not known is refused when a campaign is started`() throws {
+    let campaign = try Self.read(
+      Self.json(more: #","send_at":"2001-09-11T00:00:00","time_zone":"Europe/Atlantis""#))
+    func revision(_ campaign: CampaignRecord) throws {
+      _ = try campaign.value.withUnsafeBytes {
+        try CampaignRecord.revision($0, key: "campaign:sale")
+      }
+    }
+    let error = #expect(throws: RecordError.self) { try revision(campaign) }
+    #expect(error?.field == "time_zone" && error?.problem.contains("tzdata") == true)
+    // One that goes on is read also where the time zone database is missing.
+    var later = campaign
+    later.progress.revision = 1
+    try revision(later)
+  }
+
   @Test func `how a campaign stands is told without its request and without a device token`() throws
   {
     var campaign = try Self.read(
@@ -112,6 +150,16 @@ import Testing
     Self.json(request: #"{"app":"a.b","environment":1,"payload":{}}"#),
     Self.json(more: #","send_at":999999999"#),
     Self.json(more: #","send_at":1003600000"#), Self.json(more: #","send_at":1000003600000"#),
+    // Over in UTC+14 when it starts; a zone for a time with an offset, or that can be no zone.
+    Self.json(more: #","send_at":"2001-09-09T15:46:39""#),
+    Self.json(more: #","send_at":"2001-10-10T00:00:00""#),
+    Self.json(more: #","send_at":"2001-09-11T00:00:00Z","time_zone":"UTC""#),
+    Self.json(more: #","send_at":1000003600,"time_zone":"UTC""#),
+    Self.json(more: #","time_zone":"UTC""#),
+    Self.json(more: #","send_at":"2001-09-11T00:00:00","time_zone":"""#),
+    Self.json(more: #","send_at":"2001-09-11T00:00:00","time_zone":"../x""#),
+    Self.json(more: #","send_at":"2001-09-11T00:00:00","time_zone":"/UTC""#),
+    Self.json(more: #","send_at":"2001-09-11T00:00:00","time_zone":1"#),
     Self.json(more: #","first":{"percent":1,"wait_seconds":1}"#),
     Self.json(more: #","stop":{"rejected_percent":0}"#),
     Self.json(more: #","stop":{"unregistered_times":0}"#),

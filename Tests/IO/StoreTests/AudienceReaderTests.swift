@@ -2,6 +2,7 @@
 import APNS
 import Contract
 import DeviceTokens
+import Schedule
 import Store
 import TestSupport
 import Testing
@@ -94,6 +95,36 @@ import Testing
     #expect(try read { $0.tagsAll = ["et"] } == [])
     #expect(try read { $0.registeredSince = 1_001 } == [3])
     #expect(try read { ($0.locale, $0.tagsAny) = ("de", ["it's", "vip"]) } == [2, 3])
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `an audience is read by its devices' time zones`(_ kind: DatabaseKind) throws {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 0)
+    try store.setComplete(at: 1)
+    let zones = ["Europe/Berlin", "Asia/Tokyo", "Asia/Tokyo", "it's", nil, "Asia/Tokyo", "it's"]
+    for (number, zone) in zones.enumerated() {
+      try Self.put(store, number, DeviceDetails(appVersion: "\(number)", timeZone: zone))
+    }
+    let reader = try AudienceReader(location)
+    var audience = Audience(app: Self.app, environment: .production, type: "alert")
+    func read(_ zones: CampaignWave.Zones) throws -> [Int] {
+      let page = try reader.devices(audience, in: zones, after: "", limit: 10)
+      let tokens = String(decoding: page.tokens, as: UTF8.self).split(separator: ",")
+      return tokens.map { Int($0.dropFirst().dropLast().drop { $0 == "a" })! }
+    }
+    #expect(try reader.zones(audience) == ["Asia/Tokyo", "it's", "Europe/Berlin"])
+    #expect(try read(.these(["Asia/Tokyo"])) == [1, 2, 5])
+    #expect(try read(.these(["it's", "Europe/Berlin"])) == [0, 3, 6])
+    #expect(try read(.allBut(["Asia/Tokyo", "Europe/Berlin"])) == [3, 4, 6])
+    #expect(try read(.allBut([])) == [0, 1, 2, 3, 4, 5, 6])
+    #expect(try read(.these(["UTC"])) == [])
+    // Together with a version, which is looked up once for all.
+    audience.leastVersion = "3"
+    #expect(try reader.zones(audience) == ["it's", "Asia/Tokyo"])
+    #expect(try read(.these(["Asia/Tokyo"])) == [5] && read(.allBut(["it's"])) == [4, 5])
+    #expect(try reader.count(audience) == 4)
   }
 
   @Test func `versions are compared number by number`() {

@@ -8,6 +8,7 @@ import Kafka
 import Records
 import Schedule
 import Store
+import Telemetry
 import TestSupport
 import Testing
 
@@ -208,6 +209,9 @@ import Testing
     #expect(try answer(Self.body("a b")) == "400 campaign")
     #expect(try answer(Self.body("a", more: #","audiance":{}"#)) == "400 audiance")
     #expect(try answer(Self.body("a", more: #","audience":{}"#)) == "400 audience")
+    let soon = Timestamp.text(milliseconds: WallClock.milliseconds() + 86_400_000).dropLast()
+    let atlantis = #","send_at":"\#(soon)","time_zone":"Europe/Atlantis""#
+    #expect(try answer(Self.body("a", more: atlantis)) == "400 time_zone")
     #expect(
       try answer(Self.body("a", more: #","stop":{"rejected_percent":0}"#))
         == "400 stop.rejected_percent")

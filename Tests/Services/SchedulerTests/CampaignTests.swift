@@ -27,7 +27,9 @@ import Testing
   }
 
   /// A database with devices, the even ones of them with the tag `even`.
-  private static func fill(_ location: String, devices: Int) throws {
+  private static func fill(
+    _ location: String, devices: Int, zone: (Int) -> String? = { _ in nil }
+  ) throws {
     let store = try TokenStore(location, now: 0)
     try store.setComplete(at: 1)
     try store.transaction { () throws(StoreError) in
@@ -36,7 +38,8 @@ import Testing
           DeviceIdentity(token: token(number), app: app, environment: .production),
           DeviceState(
             presence: .registered(at: 1_000), mark: nil,
-            details: DeviceDetails(tags: number % 2 == 0 ? "even" : "odd"),
+            details: DeviceDetails(
+              timeZone: zone(number), tags: number % 2 == 0 ? "even" : "odd"),
             history: DeviceHistory()))
       }
     }
@@ -116,6 +119,31 @@ import Testing
     #expect(second.counter("addressed") == 0)
     #expect(try Self.tokens(fixture).count == 2_500)
     #expect(second.stop() == nil && ingest.stop() == nil)
+  }
+
+  @Test func `devices are addressed at their own local time`() throws {
+    let fixture = try SchedulerFixture()
+    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
+    try Self.fill(devices, devices: 300) { number in
+      number % 3 == 0 ? "Pacific/Kiritimati" : number % 3 == 1 ? "Asia/Kathmandu" : nil
+    }
+    let scheduler = try fixture.scheduler(database, ["--devices", devices])
+    // It is soon that time in the zone that is first, and hours later in the others.
+    let soon = (WallClock.milliseconds() / 1_000 + 3) * 1_000
+    let local = Timestamp.text(milliseconds: soon + 14 * 3_600_000).dropLast()
+    try Self.start(fixture, Self.campaign("nine", more: #","send_at":"\#(local)""#))
+    func progress() -> CampaignProgress? { (try? Self.shown(database, "nine"))??.progress }
+    // Asia/Kathmandu is 5:45 h ahead of UTC, of which the devices without a zone are.
+    let next = soon + 14 * 3_600_000 - 20_700_000
+    #expect(eventually(withinMilliseconds: 30_000) { progress()?.wave == next })
+    let state = try #require(progress())
+    #expect(state.state == .running && state.total == 150 && state.cursor == "")
+    #expect(state.addressed == 50)
+    let requests = try fixture.readAll(fixture.names.requests)
+    let text = try #require(requests.first?.value)
+    #expect(requests.count == 1 && requests[0].timestamp >= soon)
+    #expect((0..<300).allSatisfy { text.contains(Self.token($0)) == ($0 % 6 == 0) })
+    #expect(scheduler.stop() == nil)
   }
 
   @Test func `a paused campaign waits, and a cancelled one ends`() throws {

@@ -158,6 +158,16 @@ import Testing
         ["slower_than_ms": 1], ["slower_than_ms": nil], "100/s", "0/s", "1/y", "007/d",
         "100000001/h", 1_000.5,
       ])
+    let local = try RecordTable.parse(
+      #"{"campaign":"sale","request":{"app":"a.b","payload":{}},"audience":{},"#
+        + #""send_at":"2026-12-01T09:00:00","time_zone":"Europe/Berlin"}"#)
+    table.add(
+      local, places: ["send_at", "time_zone"],
+      values: Self.values + [
+        "2026-12-01T09:00:00.5", "2026-12-01T09:00:00Z", "2026-12-01T09:00", "2026-12-01",
+        "2026-12-01T24:00:00", "UTC", "/UTC", "Etc/GMT+3", "a..b", "a b/c", "_/-",
+        .string(String(repeating: "a", count: 64)), .string(String(repeating: "a", count: 65)),
+      ])
     try compare("campaign", table, least: 1_000) { record in
       record.text.withUnsafeBytes {
         (try? CampaignRecord(json: $0, at: 1_795_000_000_000, by: "ann", parser: parser)) != nil

@@ -4,15 +4,19 @@
 /// far it is is written, and when it stops itself. Events and times in, actions out. Times are milliseconds since the
 /// epoch.
 ///
-/// Devices are addressed page by page, in the order of their tokens. A record says up to which token that is done: it is
-/// written after Kafka has the requests, so a kill repeats at most `mostUnsaved` pages, with the same ids.
+/// Devices are addressed page by page, in the order of their tokens; with a local time in waves, one after the other. A
+/// record says up to which token that is done: it is written after Kafka has the requests, so a kill repeats at most
+/// `mostUnsaved` pages, with the same ids.
 public struct CampaignMachine: Sendable {
   public enum Action: Equatable, Sendable {
     /// Set the pace of its requests, or remove it; ends with `paced` or `unpaced`.
     case setPace(isSet: Bool)
     /// Count the audience; ends with `counted` or `unanswered`.
     case count
-    /// Read devices of the audience with tokens after this one, in their order; ends with `read` or `unanswered`.
+    /// Find out in which waves the audience is addressed; ends with `found` or `unanswered`.
+    case findWaves
+    /// Read devices of the audience with tokens after this one, in their order; with a local time those of the progress's
+    /// wave. Ends with `read` or `unanswered`.
     case read(after: String, limit: Int)
     /// Write the requests of a page that was read; ends with `produced` or `postponed`.
     case produce(page: Int)
@@ -58,7 +62,10 @@ public struct CampaignMachine: Sendable {
   private var isDirty = false
   private var isSaving = false
   private var isAsking = false
+  /// Of the wave, if there are some.
   private var hasReadAll = false
+  /// The instants of the waves that are not over, in their order; nil before they are known.
+  private var waves: [Int64]?
   private var askNotBefore = Int64.min
   /// Whether a pace is being set (true) or removed.
   private var pacing: Bool?
@@ -87,6 +94,20 @@ public struct CampaignMachine: Sendable {
   public mutating func counted(_ total: Int) {
     isAsking = false
     progress.total = total
+    isDirty = true
+  }
+
+  /// The waves of the audience by their instants. A new owner goes on with the one that the progress has.
+  public mutating func found(waves: [Int64]) {
+    isAsking = false
+    enter(waves.sorted().drop { $0 < progress.wave ?? .min })
+  }
+
+  /// The first of these waves is the next one.
+  private mutating func enter(_ left: ArraySlice<Int64>) {
+    (waves, hasReadAll) = (Array(left), left.isEmpty)
+    guard let wave = left.first, wave != progress.wave else { return }
+    (progress.wave, progress.cursor) = (wave, "")
     isDirty = true
   }
 
@@ -215,6 +236,11 @@ public struct CampaignMachine: Sendable {
       isAsking = true
       return .count
     }
+    if plan.local != nil, waves == nil {
+      isAsking = true
+      return .findWaves
+    }
+    guard now >= progress.wave ?? .min else { return nil }
     let planned = pages.reduce(progress.addressed) { $0 + $1.count }
     let limit = min(pageSize, (trialDevices(total) ?? .max) - planned)
     guard limit > 0 else { return nil }
@@ -242,7 +268,10 @@ public struct CampaignMachine: Sendable {
   /// Everything that was read has been addressed.
   private mutating func settle(_ now: Int64) {
     guard let total = progress.total else { return }
-    if hasReadAll { return end(.done, now, nil) }
+    if hasReadAll {
+      guard let waves, waves.count > 1 else { return end(.done, now, nil) }
+      enter(waves.dropFirst())
+    }
     guard let trial = trialDevices(total), progress.addressed >= trial else { return }
     progress.trialEndedAt = now
     become(.trial)

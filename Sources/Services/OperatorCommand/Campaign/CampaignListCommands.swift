@@ -41,7 +41,7 @@ public enum CampaignListCommand: Service {
   private static func line(_ campaign: CampaignRecord, _ now: Int64) -> String {
     let isWaiting = campaign.progress.state == .scheduled
     return CampaignStatus(campaign, now: now).line(
-      start: isWaiting ? Timestamp.text(milliseconds: campaign.plan.startAt) : nil)
+      start: isWaiting ? campaign.startText : nil)
   }
 }
 

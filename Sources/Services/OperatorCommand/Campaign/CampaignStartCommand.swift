@@ -68,6 +68,7 @@ public enum CampaignStartCommand: Service {
     }
     do {
       let campaign = try result.get()
+      try campaign.checkZone()
       try campaign.checkRequest(RequestReader(types: .any, lanes: .any))
       return campaign
     } catch {
