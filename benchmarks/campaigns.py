@@ -32,6 +32,7 @@ POSTGRES = """
 def campaign(options, server):
     """--count registered devices, one of --share of them in the audience of a campaign: from its start until Kafka has the requests.
 
+    With --tokens these are the lines of a file, which the start of the campaign writes to push.audiences first.
     --kills of the scheduler (SIGKILL) come at random times meanwhile. What is on push.requests afterwards names each
     device of the audience; a kill repeats at most 10,000 devices, under the ids that they had.
     """
@@ -39,16 +40,25 @@ def campaign(options, server):
     with Rig(options) as rig:
         rig.broker(schedule=4)
         devices = server or str(rig.folder / "devices.db")
-        fill(devices, options.count, options.share)
+        fill(devices, 1 if options.tokens else options.count, options.share)
         wanted = {f"{number:064x}" for number in range(0, options.count, options.share)}
         scheduler = Scheduler(rig, devices)
         time.sleep(8)
         file = rig.folder / "campaign.json"
-        file.write_text(json.dumps({
-            "campaign": "benchmark", "request": {"app": APP, "payload": {"aps": {"alert": "Good morning"}}},
-            "audience": {"locale": "de", "app_version": "3.0", "tags_all": ["wanted"]}}))
+        plan = {"campaign": "benchmark", "request": {"app": APP, "payload": {"aps": {"alert": "Good morning"}}}}
+        beside = []
+        if options.tokens:
+            listed = rig.folder / "tokens.txt"
+            listed.write_text("".join(f"{token}\n" for token in wanted))
+            beside = ["--tokens", listed]
+        else:
+            plan["audience"] = {"locale": "de", "app_version": "3.0", "tags_all": ["wanted"]}
+        file.write_text(json.dumps(plan))
+        begun = time.monotonic()
+        call([BUILD / "martlet", "campaign", "start", file, *beside, *rig.topics()], timeout=1_200)
         before, started = scheduler.process.cpu(), time.monotonic()
-        call([BUILD / "martlet", "campaign", "start", file, *rig.topics()])
+        if options.tokens:
+            log(f"{len(wanted):,} tokens checked and written in {started - begun:.1f} s")
         kills = 0
         dice = random.Random(options.seed)
         while shown(rig, scheduler).get("state") != "done":

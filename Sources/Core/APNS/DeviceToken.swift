@@ -64,19 +64,33 @@ public enum DeviceToken {
   /// A token that somebody wrote, in its lower-case form: without white space at its ends and the decoration of an old
   /// `NSData.description`.
   public static func normalized(_ text: String) throws(Problem) -> String {
-    let bytes = Array(text.utf8)
     var digits: [UInt8] = []
-    for index in trimmed(bytes.span) {
-      let byte = bytes[index]
+    try append(text.utf8.span, to: &digits)
+    return String(decoding: digits, as: UTF8.self)
+  }
+
+  /// Appends the form of a token that `normalized` has; nothing of one that is none.
+  public static func append(_ text: Span<UInt8>, to digits: inout [UInt8]) throws(Problem) {
+    var count = 0
+    var problem: Problem?
+    for index in trimmed(text) {
+      let byte = text[index]
       if isDecoration(byte) { continue }
       guard HexDigit.value(byte) <= 15 else {
-        throw .notHexadecimal(at: index, Disguise(bytes.span))
+        problem = .notHexadecimal(at: index, Disguise(text))
+        break
       }
       // Sets the bit that makes a letter lower case; digits have it already.
       digits.append(byte | 0x20)
+      count += 1
     }
-    try validateLength(digits.count)
-    return String(decoding: digits, as: UTF8.self)
+    do throws(Problem) {
+      if let problem { throw problem }
+      try validateLength(count)
+    } catch {
+      digits.removeLast(count)
+      throw error
+    }
   }
 
   /// The part of the rule that concerns the number of digits.

@@ -2,7 +2,8 @@
 
 public import APNS
 
-/// The devices that a campaign is for: the registered, valid ones of an app whose registrations have all of these details.
+/// The devices that a campaign is for: the registered, valid ones of an app whose registrations have all of these details,
+/// or those whose tokens are on a topic.
 public struct Audience: Equatable, Sendable {
   public let app: String
   public let environment: Environment
@@ -19,15 +20,18 @@ public struct Audience: Equatable, Sendable {
   public var tagsAll: [String]
   /// Milliseconds since the epoch.
   public var registeredSince: Int64?
+  /// A topic of device tokens, in place of registrations; then there are no details.
+  public var tokenTopic: String?
 
   public init(
     app: String, environment: Environment, type: String, locale: String? = nil,
     leastVersion: String? = nil, bundle: String? = nil, tagsAny: [String] = [],
-    tagsAll: [String] = [], registeredSince: Int64? = nil
+    tagsAll: [String] = [], registeredSince: Int64? = nil, tokenTopic: String? = nil
   ) {
     (self.app, self.environment, self.type) = (app, environment, type)
     (self.locale, self.leastVersion, self.bundle) = (locale, leastVersion, bundle)
     (self.tagsAny, self.tagsAll, self.registeredSince) = (tagsAny, tagsAll, registeredSince)
+    self.tokenTopic = tokenTopic
   }
 
   /// The most words of each list of tags.

@@ -39,6 +39,8 @@ public struct TopicNames: Equatable, Sendable {
   public var deadLetters: String { prefix + "dead-letters" }
   public var controls: String { prefix + "controls" }
   public var schedule: String { prefix + "schedule" }
+  /// Device tokens of campaigns, from files.
+  public var audiences: String { prefix + "audiences" }
 
   /// The name of a consumer group. Two pipelines on one cluster differ by their prefix, and so must their
   /// groups: with another prefix than the default it goes before the group's name.
@@ -94,6 +96,7 @@ public struct TopicNames: Equatable, Sendable {
         log(deadLetters, 4, days: 14, nil),
         table(controls, 1),
         table(schedule, 12, .scheduler),
+        log(audiences, 4, days: 7, nil),
       ]
   }
 }

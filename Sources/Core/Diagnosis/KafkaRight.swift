@@ -108,7 +108,7 @@ public struct KafkaRights: Sendable {
       return ([names.receipts, names.devices, names.invalidTokens], [names.deadLetters])
     case .scheduler:
       return (
-        [names.schedule, names.receipts, names.controls],
+        [names.schedule, names.receipts, names.controls, names.audiences],
         [names.schedule, names.requests, names.deadLetters, names.controls]
       )
     case .canary: return ([names.receipts], [names.requests])

@@ -52,7 +52,7 @@ extension CampaignRecord {
     var object = JSONObject()
     for (name, text) in [
       ("locale", audience.locale), ("app_version", audience.leastVersion),
-      ("bundle", audience.bundle),
+      ("bundle", audience.bundle), ("topic", audience.tokenTopic),
     ] {
       if let text { object.append(name, .string(text)) }
     }

@@ -28,6 +28,8 @@ public struct CampaignRecord: Equatable, Sendable {
 
   /// The beginning of a campaign's key, of the ids of its requests, and of its key on `push.controls`.
   public static let prefix = "campaign:"
+  /// The header of device tokens on `push.audiences` that were written for one start of a campaign: its `at`.
+  public static let startHeader: StaticString = "campaign-at"
   /// The most bytes of a name.
   public static let longestName = 64
 
@@ -78,8 +80,10 @@ public struct CampaignRecord: Equatable, Sendable {
   /// - Parameters:
   ///   - at: when it is started, in milliseconds since the epoch; nil: the JSON says so, and how far it is.
   ///   - by: by whom.
+  ///   - tokenTopic: the topic of its device tokens, where they are given beside the JSON: that names no other audience.
   public init(
-    json: UnsafeRawBufferPointer, at: Int64?, by: String?, parser: JSONParser
+    json: UnsafeRawBufferPointer, at: Int64?, by: String?, tokenTopic: String? = nil,
+    parser: JSONParser
   ) throws(RecordError) {
     let fields = try RecordFields(json, parser: parser, record: Self.kind)
     let known = at == nil ? Self.written : Array(Self.written.prefix(8))
@@ -92,7 +96,7 @@ public struct CampaignRecord: Equatable, Sendable {
     if let at { self.at = at } else { self.at = try fields.time("at") }
     if let by { self.by = by } else { self.by = try fields.optionalText("by") ?? "" }
     request = try Self.request(fields)
-    audience = try Self.audience(fields, request)
+    audience = try Self.audience(fields, request, tokenTopic)
     pace = try Self.pace(fields)
     plan = try Self.plan(fields, at: self.at, hasPace: pace != nil)
     guard at == nil else { return }
@@ -145,7 +149,7 @@ public struct CampaignRecord: Equatable, Sendable {
   }
 
   private static func audience(
-    _ fields: RecordFields, _ request: JSONObject
+    _ fields: RecordFields, _ request: JSONObject, _ tokenTopic: String?
   ) throws(RecordError) -> Audience {
     guard let app = request["app"]?.string else { throw fields.fail("request", "has no app") }
     let environment =
@@ -154,19 +158,44 @@ public struct CampaignRecord: Equatable, Sendable {
       throw fields.fail("request", "has an environment that is not production or sandbox")
     }
     let type = request.given("type")?.string ?? "\(RequestDefaults.type(isBroadcast: false))"
+    if let tokenTopic {
+      if let given = fields.members.given("audience"), given != ["topic": .string(tokenTopic)] {
+        throw fields.fail(
+          "audience", "is not for a file of tokens: leave it out, or name the topic \(tokenTopic)")
+      }
+      return Audience(app: app, environment: environment, type: type, tokenTopic: tokenTopic)
+    }
     guard let given = fields.members["audience"] else {
       throw fields.fail("audience", "is required; {} is every device of the app")
     }
     let members = try RecordFields(given, record: "audience")
-    try refuseUnknown(
-      members.members,
-      ["locale", "app_version", "bundle", "tags_any", "tags_all", "registered_since"], members)
+    try refuseUnknown(members.members, ["topic"] + details, members)
+    if let topic = try members.optionalText("topic") {
+      guard isTopic(topic) else {
+        throw members.fail(
+          "topic", "is not 1 to 249 letters, digits, dots, hyphens and underscores")
+      }
+      if let other = details.first(where: { members.members.given($0) != nil }) {
+        throw members.fail(other, "does not go with topic: its device tokens have no details")
+      }
+      return Audience(app: app, environment: environment, type: type, tokenTopic: topic)
+    }
     return Audience(
       app: app, environment: environment, type: type, locale: try members.optionalText("locale"),
       leastVersion: try members.optionalText("app_version"),
       bundle: try members.optionalText("bundle"), tagsAny: try tags("tags_any", members),
       tagsAll: try tags("tags_all", members),
       registeredSince: try moment("registered_since", members))
+  }
+
+  /// Members of an audience of registrations.
+  private static let details = [
+    "locale", "app_version", "bundle", "tags_any", "tags_all", "registered_since",
+  ]
+
+  private static func isTopic(_ text: String) -> Bool {
+    (1...249).contains(text.utf8.count)
+      && text.utf8.allSatisfy { RequestRules.isNameCharacter($0) }
   }
 
   private static func tags(

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+public import APNS
 public import Contract
 public import Schedule
 
-/// Some devices of an audience, in the order of their tokens.
+/// Some devices of an audience.
 public struct AudiencePage: Equatable, Sendable {
   /// Their tokens as JSON strings with commas between them.
   public var tokens: [UInt8] = []
   public var count = 0
-  /// The token of the last one; empty for none.
+  /// The place of the last one, behind which the next page begins: its token, or a `TokenTopicCursor`; empty for none.
   public var last = ""
 
   public init() {}
@@ -20,6 +20,21 @@ public struct AudiencePage: Equatable, Sendable {
     tokens.append(UInt8(ascii: "\""))
     count += 1
     last = token
+  }
+
+  /// Appends a token that somebody wrote; nothing of one that is none.
+  public mutating func append(_ text: Span<UInt8>) throws(DeviceToken.Problem) {
+    let before = tokens.count
+    if count > 0 { tokens.append(UInt8(ascii: ",")) }
+    tokens.append(UInt8(ascii: "\""))
+    do throws(DeviceToken.Problem) {
+      try DeviceToken.append(text, to: &tokens)
+    } catch {
+      tokens.removeLast(tokens.count - before)
+      throw error
+    }
+    tokens.append(UInt8(ascii: "\""))
+    count += 1
   }
 }
 

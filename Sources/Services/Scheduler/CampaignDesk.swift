@@ -48,7 +48,9 @@ final class CampaignDesk {
       machine = CampaignMachine(record.plan, record.progress, pageSize: CampaignDesk.pageSize)
     }
 
-    var asker: AudienceWorker.Asker { .init(name: record.name, run: number) }
+    var asker: AudienceWorker.Asker {
+      .init(name: record.name, run: number, startedAt: record.at)
+    }
   }
 
   /// Threads and clients that only campaigns need.
@@ -84,6 +86,8 @@ final class CampaignDesk {
   private var followed: [String: CampaignReceipts.Subject] = [:]
   private var isDraining = false
   private var hasFailedQuestion = false
+  /// Campaigns whose topic of device tokens could not be read.
+  private var withoutTopic: Set<String> = []
   /// Why the service has to give up.
   private(set) var failure: ServiceFailure?
 
@@ -100,7 +104,7 @@ final class CampaignDesk {
     controlsTopic = try producer.topic(names.controls)
     openTools = {
       Tools(
-        audiences: try AudienceWorker(devices, wakeup: wakeup),
+        audiences: try AudienceWorker(devices, cluster.configuration, wakeup: wakeup),
         receipts: try CampaignReceipts.start(cluster.configuration, names.receipts, context.log),
         controls: try KafkaTable(
           cluster.configuration, topic: names.controls,
@@ -110,6 +114,7 @@ final class CampaignDesk {
   }
 
   func close() {
+    tools?.audiences.close()
     tools?.receipts.close()
     tools?.controls.close()
   }
@@ -122,6 +127,7 @@ final class CampaignDesk {
   /// Nothing is ours any more, or not yet.
   func removeAll() {
     runs = [:]
+    withoutTopic = []
     figures.show([], now: 0)
     isDraining = false
   }
@@ -241,31 +247,55 @@ final class CampaignDesk {
       guard let run = runs[asker.name], run.number == asker.run else { continue }
       switch answer {
       case .count(let count):
-        run.machine.counted(count)
-        succeeded()
+        run.machine.counted(count.tokens, start: count.start)
+        if count.others > 0 { tellOthers(count, run.record) }
+        succeeded(run.record)
       case .waves(let waves):
         run.waves = waves
         run.machine.found(waves: waves.map(\.startAt))
-        succeeded()
+        succeeded(run.record)
       case .devices(let page, let limit):
         if let number = run.machine.read(count: page.count, last: page.last, limit: limit) {
           run.pages[number] = page
         }
-        succeeded()
+        succeeded(run.record)
       case .none(let problem):
         run.machine.unanswered(now: now)
-        if !hasFailedQuestion {
-          context.log.warning(
-            "an audience cannot be looked up; campaigns wait", ["error": problem])
-        }
-        hasFailedQuestion = true
+        failed(run.record, problem)
       }
     }
   }
 
-  private func succeeded() {
-    if hasFailedQuestion { context.log.info("audiences can be looked up again") }
-    hasFailedQuestion = false
+  private func failed(_ campaign: CampaignRecord, _ problem: String) {
+    guard let topic = campaign.audience.tokenTopic else {
+      if !hasFailedQuestion {
+        context.log.warning(
+          "an audience cannot be looked up; campaigns wait", ["error": problem])
+      }
+      hasFailedQuestion = true
+      return
+    }
+    guard withoutTopic.insert(campaign.name).inserted else { return }
+    context.log.warning(
+      "a topic of device tokens cannot be read; its campaign waits",
+      ["campaign": campaign.name, "topic": topic, "error": problem])
+  }
+
+  private func succeeded(_ campaign: CampaignRecord) {
+    guard let topic = campaign.audience.tokenTopic else {
+      if hasFailedQuestion { context.log.info("audiences can be looked up again") }
+      hasFailedQuestion = false
+      return
+    }
+    guard withoutTopic.remove(campaign.name) != nil else { return }
+    context.log.info(
+      "a topic of device tokens can be read again", ["campaign": campaign.name, "topic": topic])
+  }
+
+  private func tellOthers(_ count: TokenTopicReader.Count, _ campaign: CampaignRecord) {
+    context.log.warning(
+      "a topic of device tokens has lines that are none; they are left out",
+      ["campaign": campaign.name, "lines": "\(count.others)", "first": count.example])
   }
 
   /// Has the receipts counted of campaigns that have begun.

@@ -32,9 +32,10 @@ public enum SchedulerService: Service {
   ) throws(ServiceFailure) {
     let names = TopicNames(prefix: settings.topicPrefix)
     let rights = KafkaRights(of: .scheduler, names)
-    guard var cluster = try ClusterView.wait(settings.kafka, rights, of: names, context) else {
-      return
-    }
+    guard
+      var cluster = try ClusterView.wait(
+        settings.kafka, rights, optional: [names.audiences], of: names, context)
+    else { return }
     cluster.configuration.dividePrefetch(among: cluster.partitions(of: [names.schedule]))
     guard let store = try openStore(settings, context) else { return }
     do {

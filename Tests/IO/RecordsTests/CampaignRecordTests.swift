@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Contract
 import JSON
 import Schedule
@@ -93,6 +94,37 @@ import Testing
     try revision(later)
   }
 
+  @Test func `the audience of a campaign may be a topic of device tokens`() throws {
+    let campaign = try Self.read(Self.json(audience: #"{"topic":"vips","locale":null}"#))
+    #expect(
+      campaign.audience
+        == .init(
+          app: "a.b", environment: .production, type: "alert", tokenTopic: "vips"))
+    let again = try campaign.value.withUnsafeBytes { try CampaignRecord($0, parser: JSONParser()) }
+    #expect(again == campaign)
+    #expect(campaign.summary["audience"] == ["topic": "vips"])
+  }
+
+  @Test func `a file of device tokens is given in place of an audience`() throws {
+    func read(_ audience: String) throws(RecordError) -> Audience {
+      let json =
+        #"{"campaign":"sale","request":{"app":"a.b","payload":{"aps":{"alert":"x"}}}\#(audience)}"#
+      return try Array(json.utf8).withUnsafeBytes { bytes in
+        Result { () throws(RecordError) in
+          try CampaignRecord(
+            json: bytes, at: 1_000_000_000_000, by: "ann", tokenTopic: "push.audiences",
+            parser: JSONParser())
+        }
+      }.get().audience
+    }
+    for audience in ["", #","audience":null"#, #","audience":{"topic":"push.audiences"}"#] {
+      #expect(try read(audience).tokenTopic == "push.audiences")
+    }
+    for audience in ["{}", #"{"locale":"de"}"#, #"{"topic":"vips"}"#, "1"] {
+      #expect(throws: RecordError.self) { try read(#","audience":"# + audience) }
+    }
+  }
+
   @Test func `how a campaign stands is told without its request and without a device token`() throws
   {
     var campaign = try Self.read(
@@ -141,6 +173,10 @@ import Testing
     Self.json(more: #","audiance":{}"#), Self.json(audience: #"{"langauge":"de"}"#),
     Self.json(audience: #"{"tags_any":["a b"]}"#), Self.json(audience: #"{"tags_any":[]}"#),
     Self.json(audience: #"{"registered_since":"yesterday"}"#), Self.json(audience: "[]"),
+    Self.json(audience: #"{"topic":""}"#), Self.json(audience: #"{"topic":"a b"}"#),
+    Self.json(audience: #"{"topic":1}"#), Self.json(audience: #"{"topic":"a","locale":"de"}"#),
+    Self.json(audience: #"{"topic":"a","tags_any":["b"]}"#),
+    Self.json(audience: #"{"topic":"\#(String(repeating: "a", count: 250))"}"#),
     Self.json(request: #"{"payload":{}}"#), Self.json(request: "[]"),
     Self.json(request: #"{"app":"a.b","payload":{},"token":"ab"}"#),
     Self.json(request: #"{"app":"a.b","payload":{},"user":"ann"}"#),

@@ -100,6 +100,10 @@ import Testing
         let isPaused = try JSONDocument(record.value ?? "").root["paused"]?.bool
         #expect(isPaused != nil && ControlRecord.isPaused(bytes) == isPaused, "\(words)")
       case "schedule": try checkSchedule(bytes, record, words)
+      case "audiences":
+        for line in (record.value ?? "").split(separator: "\n") {
+          #expect(try DeviceToken.normalized(String(line)) == line, "\(words)")
+        }
       case "dead-letters": checkDeadLetter(record, words)
       default: Issue.record("\(words): no reader")
       }

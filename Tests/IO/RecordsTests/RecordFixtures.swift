@@ -58,6 +58,7 @@ struct RecordFixture: Equatable {
 enum WrittenRecords {
   static let all: [RecordFixture] =
     requests + notifications + receipts + tokens + credentials + controls + schedule + deadLetters
+    + audiences
 
   private static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
   private static let id = "0c8e2c5c-5c43-5d5e-8a1e-6c1b0f0b7f6a"
@@ -270,6 +271,14 @@ enum WrittenRecords {
 
   private static let scheduled =
     #"{"app":"com.example.app","id":"order-1","token":"\#(token)","payload":{"aps":{"alert":"x"}},"send_at":1795000600}"#
+
+  private static let audiences: [RecordFixture] = ["a file of tokens", "your own"].map { name in
+    var record = RecordFixture("audiences", name, key: "spring-sale", value: "\(token)\nabcd")
+    if name != "your own" {
+      record.headers = [["\(CampaignRecord.startHeader)", "\(created)"]]
+    }
+    return record
+  }
 
   private static func pause(_ flag: String) -> String {
     #"{"paused":\#(flag),"at":\#(created),"by":"ann@ops1","reason":"wrong text"}"#

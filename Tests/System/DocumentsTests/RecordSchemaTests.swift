@@ -168,6 +168,15 @@ import Testing
         "2026-12-01T24:00:00", "UTC", "/UTC", "Etc/GMT+3", "a..b", "a b/c", "_/-",
         .string(String(repeating: "a", count: 64)), .string(String(repeating: "a", count: 65)),
       ])
+    let topic = try RecordTable.parse(
+      #"{"campaign":"sale","request":{"app":"a.b","payload":{}},"audience":{"topic":"vips"}}"#)
+    let details = ["locale", "app_version", "bundle", "tags_any", "tags_all", "registered_since"]
+    table.add(
+      topic, places: (details + ["topic", "x"]).map { "audience.\($0)" },
+      values: Self.values + [
+        ["a"], "push.audiences", "a b", "a/b", "a_B-1.c", 1_795_000_000,
+        .string(String(repeating: "a", count: 249)), .string(String(repeating: "a", count: 250)),
+      ])
     try compare("campaign", table, least: 1_000) { record in
       record.text.withUnsafeBytes {
         (try? CampaignRecord(json: $0, at: 1_795_000_000_000, by: "ann", parser: parser)) != nil

@@ -15,7 +15,7 @@ public struct CampaignMachine: Sendable {
     case count
     /// Find out in which waves the audience is addressed; ends with `found` or `unanswered`.
     case findWaves
-    /// Read devices of the audience with tokens after this one, in their order; with a local time those of the progress's
+    /// Read devices of the audience behind this place (`CampaignProgress.cursor`); with a local time those of the progress's
     /// wave. Ends with `read` or `unanswered`.
     case read(after: String, limit: Int)
     /// Write the requests of a page that was read; ends with `produced` or `postponed`.
@@ -91,9 +91,10 @@ public struct CampaignMachine: Sendable {
 
   // MARK: Events
 
-  public mutating func counted(_ total: Int) {
+  /// - Parameter start: the place before the first device.
+  public mutating func counted(_ total: Int, start: String = "") {
     isAsking = false
-    progress.total = total
+    (progress.total, progress.cursor) = (total, start)
     isDirty = true
   }
 
@@ -115,7 +116,7 @@ public struct CampaignMachine: Sendable {
   ///
   /// - Parameters:
   ///   - count: devices of the page; fewer than were asked for: there are no more.
-  ///   - last: the token of the last one.
+  ///   - last: the place of the last one.
   /// - Returns: the page's number; nil if it has no devices.
   public mutating func read(count: Int, last: String, limit: Int) -> Int? {
     isAsking = false

@@ -60,7 +60,8 @@ public struct CampaignProgress: Equatable, Sendable {
   public var total: Int?
   /// With a local time: the instant of the wave that is addressed; nil before the first.
   public var wave: Int64?
-  /// Devices up to this token were addressed, of the wave if there is one.
+  /// Devices up to this place were addressed, of the wave if there is one: a token, or how far a topic of tokens was read
+  /// (`TokenTopicCursor`).
   public var cursor = ""
   /// Devices for which Kafka has the request.
   public var addressed = 0

@@ -17,6 +17,8 @@ public enum CampaignStartCommand: Service {
     let kafka: KafkaConfiguration
     let names: TopicNames
     let database: String?
+    let tokens: String?
+    let showsProgress: Bool
     let campaign: CampaignRecord
   }
 
@@ -24,14 +26,24 @@ public enum CampaignStartCommand: Service {
   public static let summary =
     "Starts a campaign: a request to every device of an audience, which martlet-scheduler looks up. FILE is a JSON object"
     + " with the campaign's name, its request and its audience; docs/campaigns.md describes it. A name is used once:"
-    + " another campaign with it is not started until 30 days after the end of the first. With --database the command waits"
+    + " another campaign with it is not started until 30 days after the end of the first. --tokens names a file of device"
+    + " tokens, one a line, as its audience. With --database the command waits"
     + " until martlet-scheduler has the campaign, and fails if the name is in use."
   public static let reportsCounters = false
   private static let database = SettingKey<String?>.path(
     "database", use: .database,
     "The database of martlet-scheduler: a SQLite file, or a postgresql:// URL. It is only read.")
+  private static let tokens = SettingKey<String?>.path(
+    "tokens", placeholder: "FILE",
+    "A file of device tokens, one a line, in place of an audience. Each line is checked first; then they are written to"
+      + " push.audiences, and the campaign starts.")
+  private static let progress = SettingKey<Bool>.boolean(
+    "progress", default: true, "Show progress on standard error.")
   public static let table = SettingTable(
-    [CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting, database.setting],
+    [
+      CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting, database.setting,
+      tokens.setting, progress.setting,
+    ],
     kafkaProperties: true,
     operands: .init("FILE", 1...1, "The campaign; - reads it from standard input."))
 
@@ -51,19 +63,21 @@ public enum CampaignStartCommand: Service {
     guard text.count <= longest else {
       throw SettingErrors(nil, "\(file) has more than \(longest) bytes")
     }
+    let names = TopicNames(prefix: values[CommonSettings.topicPrefix])
     return Settings(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-campaign"),
-      names: TopicNames(prefix: values[CommonSettings.topicPrefix]),
-      database: values[database], campaign: try read(text, file))
+      kafka: try KafkaConfiguration(values, clientID: "martlet-campaign"), names: names,
+      database: values[database], tokens: values[tokens], showsProgress: values[progress],
+      campaign: try read(text, file, tokenTopic: values[tokens].map { _ in names.audiences }))
   }
 
   private static func read(
-    _ text: [UInt8], _ file: String
+    _ text: [UInt8], _ file: String, tokenTopic: String?
   ) throws(SettingErrors) -> CampaignRecord {
     let result = text.withUnsafeBytes { bytes in
       Result { () throws(RecordError) in
         try CampaignRecord(
-          json: bytes, at: WallClock.milliseconds(), by: Audit.actor, parser: JSONParser())
+          json: bytes, at: WallClock.milliseconds(), by: Audit.actor, tokenTopic: tokenTopic,
+          parser: JSONParser())
       }
     }
     do {
@@ -83,11 +97,27 @@ public enum CampaignStartCommand: Service {
     defer { cluster.admin.close() }
     try cluster.demand(settings.names.schedule, "martlet topics create creates it")
     let campaign = settings.campaign
+    if let file = settings.tokens { try write(file, settings, cluster, context) }
     try cluster.write(settings.names.schedule, key: Array(campaign.key.utf8), campaign.value)
     Audit.note("campaign start", campaign.name, context)
     if let database = settings.database { try awaitScheduler(database, campaign, context) }
     StandardOutput.line(
       "campaign \(campaign.name) starts; martlet campaign show tells how far it is")
+  }
+
+  /// Writes the campaign's device tokens, unless its name is known to be in use.
+  private static func write(
+    _ path: String, _ settings: Settings, _ cluster: KafkaCluster, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let topic = settings.names.audiences
+    try cluster.demand(topic, "martlet topics create creates it")
+    if let database = settings.database {
+      _ = try isKnown(settings.campaign, database)
+    }
+    let file = AudienceFile(path, showsProgress: settings.showsProgress, context)
+    try file.check()
+    let count = try file.write(topic, settings.campaign, cluster.configuration)
+    StandardOutput.line("\(count) device tokens written to \(topic)")
   }
 
   /// Waits until the scheduler has read the start; fails if its name was in use.
@@ -96,17 +126,23 @@ public enum CampaignStartCommand: Service {
   ) throws(ServiceFailure) {
     let limit = TimeLimit(milliseconds: patience)
     while limit.left > 0, !context.signals.isStopping {
-      if let known = try CampaignReading.named(campaign.name, database) {
-        guard known.at != campaign.at || known.by != campaign.by else { return }
-        let time = Timestamp.text(milliseconds: known.at)
-        throw ServiceFailure(
-          "a campaign of this name exists, started \(time) by \(TerminalText.plain(known.by)): this start changes nothing"
-        )
-      }
+      if try isKnown(campaign, database) { return }
       usleep(100_000)
     }
     throw ServiceFailure(
       "it is written, but martlet-scheduler has not read it within \(patience / 1_000)s; martlet campaign list shows when it has"
+    )
+  }
+
+  /// Looks whether the scheduler has this start; fails if it has another one of the name.
+  private static func isKnown(
+    _ campaign: CampaignRecord, _ database: String
+  ) throws(ServiceFailure) -> Bool {
+    guard let known = try CampaignReading.named(campaign.name, database) else { return false }
+    if known.at == campaign.at, known.by == campaign.by { return true }
+    let time = Timestamp.text(milliseconds: known.at)
+    throw ServiceFailure(
+      "a campaign of this name exists, started \(time) by \(TerminalText.plain(known.by)): this start changes nothing"
     )
   }
 }

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import EventLoop
+import Glibc
+import JSON
+import Kafka
+import Records
+import Schedule
+import ServiceKit
+import Store
+import TestSupport
+import Testing
+
+@testable import Scheduler
+
+/// Campaigns whose device tokens are on a topic.
+@Suite struct CampaignTopicTests {
+  private static func token(_ number: Int) -> String {
+    let digits = String(number, radix: 16)
+    return "ab" + String(repeating: "0", count: 62 - digits.count) + digits
+  }
+
+  private static func lines(_ numbers: Range<Int>) -> String {
+    numbers.map(token).joined(separator: "\n")
+  }
+
+  private static func start(
+    _ fixture: SchedulerFixture, _ name: String, _ topic: String, more: String = ""
+  ) throws -> CampaignRecord {
+    let json =
+      #"{"campaign":"\#(name)","request":{"app":"a.b","payload":{"aps":{"alert":"Sale"}}},"#
+      + #""audience":{"topic":"\#(topic)"}\#(more)}"#
+    let campaign = try Array(json.utf8).withUnsafeBytes { bytes in
+      try CampaignRecord(
+        json: bytes, at: WallClock.milliseconds(), by: "test", parser: JSONParser())
+    }
+    try fixture.produce(
+      fixture.names.schedule, key: campaign.key, String(decoding: campaign.value, as: UTF8.self))
+    return campaign
+  }
+
+  private static func progress(_ database: String, _ name: String) -> CampaignProgress? {
+    let values = (try? TokenStoreReader(database).campaigns().map(\.value)) ?? []
+    return CampaignRecord.all(in: values).first { $0.name == name }?.progress
+  }
+
+  private static func source(_ topic: String, _ name: String = "sale") -> TokenTopicReader.Source {
+    .init(topic: topic, campaign: .init(name: name, run: 1, startedAt: 1_795_000_000_000))
+  }
+
+  private static func tokens(_ page: AudiencePage) throws -> [String] {
+    let text = "[\(String(decoding: page.tokens, as: UTF8.self))]"
+    return try JSONDocument(text).root.array?.compactMap(\.string) ?? []
+  }
+
+  /// All tokens behind a place, and the place of each page.
+  private static func readAll(
+    _ reader: TokenTopicReader, _ source: TokenTopicReader.Source, after place: String,
+    limit: Int = 7
+  ) throws -> (tokens: [String], places: [String]) {
+    var (tokens, places) = ([String](), [place])
+    while true {
+      let page = try reader.page(source, after: places.last!, limit: limit)
+      let some = try Self.tokens(page)
+      #expect(some.count == page.count)
+      tokens += some
+      places.append(page.last)
+      if page.count < limit { return (tokens, places) }
+    }
+  }
+
+  @Test func `the lines of a topic are its tokens, and reading goes on from any page`() throws {
+    let fixture = try SchedulerFixture()
+    let topic = try fixture.kafka.createTopic("vips", partitions: 3)
+    for first in stride(from: 0, to: 100, by: 20) {
+      try fixture.produce(
+        topic, key: first % 40 == 0 ? "sale" : nil, Self.lines(first..<first + 20))
+    }
+    let upper = " <\(Self.token(100).uppercased())>\r"
+    try fixture.produce(topic, key: "sale", "\n\(upper)\n\nno token\n\(Self.token(101))\nab1\n")
+    try fixture.produce(topic, key: "sale", nil)
+    try fixture.produce(topic, key: "sales", Self.lines(900..<910))
+    let mark = "\(CampaignRecord.startHeader)"
+    for (time, number) in [("1795000000000", 102), ("1795000000001", 901)] {
+      try fixture.produce(
+        topic, key: "sale", Self.token(number), headers: [KafkaHeader(mark, time)])
+    }
+    let reader = TokenTopicReader(fixture.kafka.configuration) { false }
+    let source = Self.source(topic)
+    let count = try reader.count(source)
+    #expect(count.tokens == 103 && count.others == 2)
+    #expect(count.example.hasPrefix(topic) && count.example.contains(" line 4 has no hexadecimal"))
+    // What is written after it was counted does not belong to it.
+    try fixture.produce(topic, Self.lines(910..<920))
+    let all = try Self.readAll(reader, source, after: count.start)
+    #expect(Set(all.tokens) == Set((0..<103).map(Self.token)) && all.tokens.count == 103)
+    // Another process goes on from a page that was not the last.
+    var done = 0
+    for place in all.places.dropLast(2) {
+      let rest = try Self.readAll(
+        TokenTopicReader(fixture.kafka.configuration) { false }, source, after: place)
+      #expect(rest.tokens.count == 103 - done)
+      #expect(Set(rest.tokens) == Set(all.tokens.dropFirst(done)))
+      done += 7
+    }
+    let end = try reader.page(source, after: all.places.last!, limit: 7)
+    #expect(end.count == 0 && end.last == all.places.last)
+    reader.close()
+  }
+
+  @Test func `campaigns that take turns are read side by side`() throws {
+    let fixture = try SchedulerFixture()
+    let reader = TokenTopicReader(fixture.kafka.configuration) { false }
+    var places: [(source: TokenTopicReader.Source, place: String, tokens: [String])] = []
+    for number in 0..<6 {
+      let topic = try fixture.kafka.createTopic("t\(number)", partitions: 1)
+      try fixture.produce(topic, Self.lines(0..<20))
+      let source = Self.source(topic, "c\(number)")
+      places.append((source, try reader.count(source).start, []))
+    }
+    for _ in 0..<3 {
+      for index in places.indices {
+        let page = try reader.page(places[index].source, after: places[index].place, limit: 8)
+        places[index].place = page.last
+        places[index].tokens += try Self.tokens(page)
+      }
+    }
+    for place in places { #expect(place.tokens == (0..<20).map(Self.token)) }
+    reader.close()
+  }
+
+  @Test func `a campaign waits for its topic, and addresses each token of it once`() throws {
+    let fixture = try SchedulerFixture()
+    let ingest = try fixture.ingest()
+    let database = fixture.folder.file("s.db")
+    let scheduler = try fixture.scheduler(database)
+    _ = try Self.start(fixture, "sale", fixture.kafka.name("vips"))
+    #expect(
+      eventually(withinMilliseconds: 30_000) {
+        Self.progress(database, "sale")?.state == .running
+      })
+    usleep(1_500_000)
+    #expect(Self.progress(database, "sale")?.total == nil)
+    let topic = try fixture.kafka.createTopic("vips", partitions: 3)
+    for first in stride(from: 0, to: 3_000, by: 300) {
+      try fixture.produce(topic, Self.lines(first..<first + 300))
+    }
+    #expect(
+      eventually(withinMilliseconds: 30_000) { Self.progress(database, "sale")?.state == .done })
+    let later = try Self.start(fixture, "later", topic)
+    #expect(
+      eventually(withinMilliseconds: 30_000) {
+        Self.progress(database, "later")?.state == .done
+      })
+    let progress = try #require(Self.progress(database, later.name))
+    #expect(progress.total == 3_000 && progress.addressed == 3_000)
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try Set(fixture.readAll(fixture.names.notifications(.bulk)).compactMap(\.key)).count
+          == 3_000
+      })
+    #expect(scheduler.stop() == nil && ingest.stop() == nil)
+  }
+}
