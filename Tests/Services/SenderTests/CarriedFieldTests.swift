@@ -26,8 +26,9 @@ import Testing
   @Test func `go through a retry topic byte for byte, to the gateway and to the receipt`()
     throws
   {
-    // The second push to a device within a second has to wait.
-    let rig = try SenderRig(simulator: ["--token-rate", "1"])
+    // One push has to wait, however fast they come.
+    let rig = try SenderRig()
+    try rig.addFaults(#"[{"id":"too_many_requests","when":{"nth":2}}]"#)
     try rig.publishToken()
     try rig.startSender()
     for number in 1...2 {
