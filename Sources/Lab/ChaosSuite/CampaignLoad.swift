@@ -45,7 +45,7 @@ final class CampaignLoad {
       let record = DeviceRecord(
         device: DeviceKey(token: token, app: Self.app, environment: .production),
         event: .registered(at: now), details: DeviceDetails(tags: isWanted ? "wanted" : nil))
-      try write(topics.devices, record.key, record.value)
+      try producer.write(topics.devices, record.key, record.value)
     }
     let path = rig.pipeline.database
     let isThere = try rig.pump(
@@ -69,7 +69,7 @@ final class CampaignLoad {
     }
     try expect(campaign, number: campaigns.count)
     campaigns.append(name)
-    try write(topics.schedule, Array(campaign.key.utf8), campaign.value)
+    try producer.write(topics.schedule, Array(campaign.key.utf8), campaign.value)
   }
 
   /// Notes the `apns-id` of each push, as ingest derives it.
@@ -83,21 +83,6 @@ final class CampaignLoad {
     for token in tokens {
       let id = Array(token.utf8).withUnsafeBytes { naming.id($0) }
       expected[id] = number
-    }
-  }
-
-  private func write(_ topic: KafkaTopic, _ key: [UInt8], _ value: [UInt8]) throws {
-    while true {
-      let result = key.withUnsafeBytes { key in
-        value.withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
-      }
-      switch result {
-      case .queued:
-        _ = producer.drainDeliveries()
-        return
-      case .full: _ = producer.flush(timeoutMilliseconds: 1_000)
-      case .refused(let error): throw error
-      }
     }
   }
 

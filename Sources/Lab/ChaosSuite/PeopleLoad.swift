@@ -47,7 +47,7 @@ final class PeopleLoad {
         let record = DeviceRecord(
           device: DeviceKey(token: token, app: Self.app, environment: .production),
           event: .registered(at: now), details: DeviceDetails(user: "user-\(user)", tags: "people"))
-        try write(topics.devices, record.key, record.value)
+        try producer.write(topics.devices, record.key, record.value)
       }
     }
     let count = tokens.reduce(0) { $0 + $1.count }
@@ -72,7 +72,7 @@ final class PeopleLoad {
       let rest = #""app":"\#(Self.app)","id":"\#(id)","payload":{"aps":{"alert":"x"}}"#
       let devices = users.flatMap { tokens[$0] }
       expected[id] = try devices.map { try name(#"{"token":"\#($0)",\#(rest)}"#, $0) }
-      try write(
+      try producer.write(
         topics.requests, Array(id.utf8), Array(#"{"users":[\#(names)],\#(rest)\#(time)}"#.utf8))
     }
   }
@@ -83,21 +83,6 @@ final class PeopleLoad {
       naming.begin(try reader.read(bytes), topic: [], partition: 0, offset: 0)
     }
     return Array(token.utf8).withUnsafeBytes { naming.id($0) }
-  }
-
-  private func write(_ topic: KafkaTopic, _ key: [UInt8], _ value: [UInt8]) throws {
-    while true {
-      let result = key.withUnsafeBytes { key in
-        value.withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
-      }
-      switch result {
-      case .queued:
-        _ = producer.drainDeliveries()
-        return
-      case .full: _ = producer.flush(timeoutMilliseconds: 1_000)
-      case .refused(let error): throw error
-      }
-    }
   }
 
   /// Waits until every request has its pushes and its summary, and judges them.

@@ -53,10 +53,9 @@ final class ScheduledLoad {
       let json =
         #"{"app":"\#(Self.app)","id":"\#(entry.id)","apns_id":"\#(id)","token":"\#(token)","#
         + #""payload":{"aps":{"alert":"x"}},"send_at":"\#(Timestamp.text(milliseconds: due))"}"#
-      try write(requests, key: token, Array(json.utf8))
+      try producer.write(requests, Array(token.utf8), Array(json.utf8))
       if random.next() % 4 == 0 { try cancelOne() }
     }
-    _ = producer.drainDeliveries()
   }
 
   private func cancelOne() throws {
@@ -66,22 +65,8 @@ final class ScheduledLoad {
     let id = waiting.remove(at: Int(random.next() % UInt64(waiting.count)))
     entries[id]!.isCancelled = true
     let key = ScheduleKey(app: Self.app, environment: .production, id: entries[id]!.id)
-    try write(
-      schedule, key: key.description, ScheduleCancellation(at: now, by: "chaos").value)
-  }
-
-  private func write(_ topic: KafkaTopic, key: String, _ value: [UInt8]) throws {
-    let key = Array(key.utf8)
-    while true {
-      let result = key.withUnsafeBytes { key in
-        value.withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
-      }
-      switch result {
-      case .queued: return
-      case .full: _ = producer.flush(timeoutMilliseconds: 1_000)
-      case .refused(let error): throw error
-      }
-    }
+    try producer.write(
+      schedule, Array(key.description.utf8), ScheduleCancellation(at: now, by: "chaos").value)
   }
 
   private static func hex(_ number: UInt64) -> String {
