@@ -50,18 +50,22 @@ public final class KafkaTable {
 
   /// Applies what has arrived; waits up to the time for the first record. A nil value is a
   /// tombstone: forget the key. The bytes are valid during the call only.
+  ///
+  /// - Parameter forget: called where all is read again from the start, before the first record of that: what the caller
+  ///   holds is stale.
   public func poll(
-    timeoutMilliseconds: Int32,
+    timeoutMilliseconds: Int32, forget: () -> Void = {},
     _ apply: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer?) -> Void
   ) {
-    pollRecords(timeoutMilliseconds: timeoutMilliseconds) { record in
+    pollRecords(timeoutMilliseconds: timeoutMilliseconds, forget: forget) { record in
       apply(record.key, record.value.baseAddress == nil ? nil : record.value)
     }
   }
 
   /// The same with the record as a whole: for who has to say where it stands.
   public func pollRecords(
-    timeoutMilliseconds: Int32, _ apply: (_ record: KafkaRecord) -> Void
+    timeoutMilliseconds: Int32, forget: () -> Void = {},
+    _ apply: (_ record: KafkaRecord) -> Void
   ) {
     guard let reader else { return }
     if let error = reader.serveErrors() { lastError = error }
@@ -80,7 +84,10 @@ public final class KafkaTable {
         }
       }
       batch.release()
-      if mustRebuild { rebuild(reader) }
+      if mustRebuild {
+        rebuild(reader)
+        forget()
+      }
       timeout = 0
     }
   }

@@ -21,7 +21,6 @@ final class ControlsView {
 
   /// nil where the cluster has no such topic: then nothing is set.
   private let table: KafkaTable?
-  private var rebuilds = 0
   private(set) var paces: [Paces.Subject: Pace] = [:]
   private var campaigns: [String: (control: CampaignControl, at: Int64)] = [:]
 
@@ -55,17 +54,9 @@ final class ControlsView {
 
   func turn() {
     guard let table else { return }
-    table.poll(timeoutMilliseconds: 0) { key, value in
-      forgetIfRebuilt(table)
-      note(String(decoding: key, as: UTF8.self), value)
-    }
-    forgetIfRebuilt(table)
-  }
-
-  private func forgetIfRebuilt(_ table: KafkaTable) {
-    guard rebuilds != table.rebuilds else { return }
-    rebuilds = table.rebuilds
-    (paces, campaigns) = ([:], [:])
+    table.poll(
+      timeoutMilliseconds: 0, forget: { (paces, campaigns) = ([:], [:]) },
+      { key, value in note(String(decoding: key, as: UTF8.self), value) })
   }
 
   private func note(_ key: String, _ value: UnsafeRawBufferPointer?) {

@@ -12,7 +12,6 @@ final class InvalidTokens {
   private let table: KafkaTable
   private let hash = KeyHash.random()
   private var keys: KeySet
-  private var rebuilds = 0
   private var key = ByteBuffer(capacity: 1_024)
   /// `:<app>:<environment>` of the request at hand.
   private var suffix = ByteBuffer(capacity: 512)
@@ -31,19 +30,13 @@ final class InvalidTokens {
 
   /// Takes in what has been written since.
   func follow(timeoutMilliseconds: Int32 = 0) {
-    table.poll(timeoutMilliseconds: timeoutMilliseconds) { key, value in
-      forgetIfRebuilt()
-      let hashed = hash.value(key)
-      if value == nil { keys.remove(hashed) } else { keys.insert(hashed) }
-    }
-    forgetIfRebuilt()
-  }
-
-  /// After the topic was read again from its start, only what is told again holds.
-  private func forgetIfRebuilt() {
-    guard rebuilds != table.rebuilds else { return }
-    rebuilds = table.rebuilds
-    keys.removeAll()
+    // After the topic was read again from its start, only what is told again holds.
+    table.poll(
+      timeoutMilliseconds: timeoutMilliseconds, forget: { keys.removeAll() },
+      { key, value in
+        let hashed = hash.value(key)
+        if value == nil { keys.remove(hashed) } else { keys.insert(hashed) }
+      })
   }
 
   /// The tokens asked about from now on belong to this request.

@@ -79,8 +79,6 @@ final class CampaignDesk {
   private let figures = CampaignFigures()
   private var nextShown: Int64 = 0
   private var controlRecords: [String: (control: CampaignControl, at: Int64)] = [:]
-  /// Of the table of controls.
-  private var rebuilds = 0
   private var runs: [String: Run] = [:]
   private var lastRun = 0
   private var followed: [String: CampaignReceipts.Subject] = [:]
@@ -224,22 +222,15 @@ final class CampaignDesk {
   }
 
   private func readControls(_ controls: KafkaTable) {
-    controls.poll(timeoutMilliseconds: 0) { key, value in
-      forgetIfRebuilt(controls)
-      guard let name = CampaignRecord.name(ofKey: String(decoding: key, as: UTF8.self)) else {
-        return
-      }
-      let control = value.flatMap { ControlRecord.campaign($0) }
-      controlRecords[name] = control.map { ($0.control, $0.at) }
-    }
-    // A topic that was made again may be empty.
-    forgetIfRebuilt(controls)
-  }
-
-  private func forgetIfRebuilt(_ controls: KafkaTable) {
-    guard rebuilds != controls.rebuilds else { return }
-    rebuilds = controls.rebuilds
-    controlRecords = [:]
+    controls.poll(
+      timeoutMilliseconds: 0, forget: { controlRecords = [:] },
+      { key, value in
+        guard let name = CampaignRecord.name(ofKey: String(decoding: key, as: UTF8.self)) else {
+          return
+        }
+        let control = value.flatMap { ControlRecord.campaign($0) }
+        controlRecords[name] = control.map { ($0.control, $0.at) }
+      })
   }
 
   private func takeAnswers(_ audiences: AudienceWorker, _ now: Int64) {

@@ -22,7 +22,6 @@ final class PauseFeed {
   private var told: Pauses
   private var paces: Paces
   private var toldPaces: Paces
-  private var rebuilds = 0
   private var isOverdue = false
 
   /// - Parameter table: nil where the cluster has no such topic: then nothing is ever paused.
@@ -56,12 +55,9 @@ final class PauseFeed {
   /// Hands on what has come. Waits for nothing.
   func turn(_ tell: (LoopMessage) -> Void) {
     guard let table else { return }
-    table.poll(timeoutMilliseconds: 0) { key, value in
-      forgetIfRebuilt(table)
+    table.poll(timeoutMilliseconds: 0, forget: forget) { key, value in
       note(String(decoding: key, as: UTF8.self), value)
     }
-    // A topic that was made again may be empty.
-    forgetIfRebuilt(table)
     guard table.isCaughtUp else { return }
     if pauses != told {
       told = pauses
@@ -76,9 +72,7 @@ final class PauseFeed {
     }
   }
 
-  private func forgetIfRebuilt(_ table: KafkaTable) {
-    guard rebuilds != table.rebuilds else { return }
-    rebuilds = table.rebuilds
+  private func forget() {
     pauses = Pauses(lanes)
     paces = Paces(lanes)
   }
