@@ -215,11 +215,11 @@ public final class HTTP2ClientConnection {
   }
 
   private func decrypt(_ channel: SecureChannel) throws(ConnectionFailure) {
-    while true {
+    repeat {
       let plaintext = try channel.plaintext(scratch)
       guard plaintext.count > 0 else { return }
       try session.receive(plaintext)
-    }
+    } while tls.mayHaveMore
   }
 
   private func drainInput(_ channel: SecureChannel) {
