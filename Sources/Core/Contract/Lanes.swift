@@ -52,7 +52,7 @@ public struct Lanes: Sendable, Equatable {
   /// The names, by place, in a form that is compared without a call.
   private let names: InlineArray<8, LaneName>
   /// The ages, by place, for every notification.
-  private let ages: InlineArray<8, Int64>
+  @usableFromInline let ages: InlineArray<8, Int64>
 
   /// - Throws: for no lane or too many, a bad name, one that is given twice, and numbers out of their range.
   public init(_ rules: [Rule]) throws(Problem) {
@@ -112,6 +112,8 @@ public struct Lanes: Sendable, Equatable {
   public subscript(lane: Lane) -> Rule { rules[min(Int(lane.place), rules.count - 1)] }
 
   /// The age above which notifications of the lane end as `expired`, in milliseconds.
+  // Inlined, for the list would be copied as a whole.
+  @inlinable @inline(__always)
   public func maxAge(_ lane: Lane) -> Int64 { ages[Int(lane.place)] }
 
   public func name(_ lane: Lane) -> String { self[lane].name }

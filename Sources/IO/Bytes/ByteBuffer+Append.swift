@@ -133,40 +133,27 @@ extension ByteBuffer {
   /// characters are escaped, everything else is copied as it is.
   @inlinable
   public mutating func append(jsonEscaped bytes: UnsafeRawBufferPointer) {
+    guard Self.hasEscapes(bytes) else { return append(bytes) }
     var start = 0
-    while true {
-      let end = Self.nextEscape(in: bytes, from: start)
-      append(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
-      if end == bytes.count { return }
-      append(jsonEscape: bytes[end])
-      start = end + 1
+    for (index, byte) in bytes.enumerated() where Self.isEscaped(byte) {
+      append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
+      append(jsonEscape: byte)
+      start = index + 1
     }
+    append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
   }
 
-  /// The position of the next byte that a JSON string has to escape, or the end. Looks at eight bytes per step: a byte
-  /// below 0x20, `"` or `\` sets the high bit of its place (a borrow may set a higher one as well, and then the bytes
-  /// are looked at one by one).
-  @inlinable
-  static func nextEscape(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
-    let ones: UInt64 = 0x0101_0101_0101_0101
-    var index = start
-    guard let base = bytes.baseAddress else { return start }
-    while index &+ 8 <= bytes.count {
-      let word = base.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-      let quote = word ^ (ones &* 0x22)
-      let backslash = word ^ (ones &* 0x5C)
-      let hits =
-        (quote &- ones) & ~quote | (backslash &- ones) & ~backslash
-        | (word &- ones &* 0x20) & ~word
-      if hits & (ones &* 0x80) != 0 { break }
-      index &+= 8
+  @inlinable @inline(__always)
+  static func isEscaped(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x22 || byte == 0x5C }
+
+  /// Without a branch for each byte, so that the compiler looks at many at once.
+  @inlinable @inline(__always)
+  static func hasEscapes(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    var found: UInt8 = 0
+    for byte in bytes {
+      found |= (byte < 0x20 ? 1 : 0) | (byte == 0x22 ? 1 : 0) | (byte == 0x5C ? 1 : 0)
     }
-    while index < bytes.count {
-      let byte = bytes[index]
-      if byte < 0x20 || byte == 0x22 || byte == 0x5C { return index }
-      index += 1
-    }
-    return index
+    return found != 0
   }
 
   @usableFromInline

@@ -33,8 +33,10 @@ struct WaitingRequests {
     if next >= Self.mostWritten { forgetWritten() }
     var bound = 0
     let first = fields.count
-    for index in 0..<headers.count {
-      if prepared != nil, index >= 1, index <= headers.sharedCount { continue }
+    var index = 0
+    while index < headers.count {
+      if index == 1, prepared != nil { index += headers.sharedCount }
+      guard index < headers.count else { break }
       let field = headers.fields[index]
       fields.append(
         Field(
@@ -42,6 +44,7 @@ struct WaitingRequests {
           value: UnsafePointer(field.value), valueCount: field.valuelen,
           mark: headers.marks[index]))
       bound += HeaderEncoder.bound(field.namelen, field.valuelen)
+      index += 1
     }
     requests.append(
       Request(stream: stream, fieldCount: fields.count - first, prepared: prepared, bound: bound))

@@ -77,12 +77,17 @@ public enum ReceiptEncoder {
     escaped("\",\"answered_apns_id\":\"", line.answeredID, &buffer)
     escaped("\",\"apns_request_id\":\"", line.gatewayRequestID, &buffer)
     // Every text is closed by the one after it; the numbers come last.
-    if line.status != 0 {
-      number("\",\"status\":", Int64(line.status), &buffer)
-    } else {
-      buffer.append("\"")
+    switch line.status {
+    case 0: buffer.append("\"")
+    // Nearly every answer, and the first attempt.
+    case 200: buffer.append("\",\"status\":200")
+    default: number("\",\"status\":", Int64(line.status), &buffer)
     }
-    if line.attempts != 0 { number(",\"attempts\":", Int64(line.attempts), &buffer) }
+    switch line.attempts {
+    case 0: break
+    case 1: buffer.append(",\"attempts\":1")
+    default: number(",\"attempts\":", Int64(line.attempts), &buffer)
+    }
     if line.created != 0 { number(",\"created\":", line.created, &buffer) }
     number(",\"at\":", line.at, &buffer)
     if line.retryAfter != 0 { number(",\"retry_after\":", Int64(line.retryAfter), &buffer) }

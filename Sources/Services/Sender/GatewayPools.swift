@@ -162,15 +162,24 @@ final class GatewayPools {
   }
 
   /// Submits a push's request. False when the connection has no stream for it.
+  ///
+  /// The table holds the connection meanwhile, and that what it has: counting references here took six atomic steps of
+  /// each push.
   func send(_ push: UnsafeMutablePointer<Push>, on id: ConnectionID) -> Bool {
-    guard let connection = connections[Int(id.pool)][Int(id.index)] else { return false }
-    let headers = connection.pool.headers
-    headers.fill(for: push, on: connection)
-    let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
-    guard connection.http.submit(headers.list, exchange) else { return false }
-    connection.hasSent = true
-    markDirty(connection)
-    return true
+    guard let found = connections[Int(id.pool)][Int(id.index)] else { return false }
+    return Unmanaged.passUnretained(found)._withUnsafeGuaranteedRef { connection in
+      let exchange = UnsafeMutableRawPointer(push).assumingMemoryBound(to: Exchange.self)
+      let isSubmitted = Unmanaged.passUnretained(connection.pool.headers)
+        ._withUnsafeGuaranteedRef { headers in
+          headers.fill(for: push, on: connection)
+          return Unmanaged.passUnretained(connection.http)
+            ._withUnsafeGuaranteedRef { $0.submit(headers.list, exchange) }
+        }
+      guard isSubmitted else { return false }
+      connection.hasSent = true
+      markDirty(connection)
+      return true
+    }
   }
 
   /// Gives a push's stream up.

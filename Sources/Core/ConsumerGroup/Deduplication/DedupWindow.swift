@@ -5,15 +5,29 @@ public import APNS
 /// The newest `apns-id`s of one partition: says whether a notification was taken before.
 ///
 /// A ring holds the ids in the order of arrival, an open-addressing table finds them: 16 bytes per id for the ring
-/// and 8…16 for the table. Both double until the window has its size, so that a quiet partition's is small. When
+/// and 14 for the table. Both double until the window has its size, so that a quiet partition's is small. When
 /// the window is full, the oldest id leaves.
 public struct DedupWindow: Sendable {
-  /// Ring indices plus one; 0 is an empty place. Linear probing, no tombstones.
-  var table: [UInt32]
+  /// Where an id is in the ring, and its hash: whoever looks for another one need not go there, which costs a miss of the
+  /// cache each time. Linear probing, no tombstones.
+  struct Place: Sendable, Equatable {
+    private let bits: UInt64
+
+    static let empty = Place(hash: 0, index: -1)
+
+    init(hash: UInt32, index: Int) {
+      bits = UInt64(hash) << 32 | UInt64(UInt32(truncatingIfNeeded: index + 1))
+    }
+
+    var isEmpty: Bool { self == .empty }
+    var hash: UInt32 { UInt32(truncatingIfNeeded: bits >> 32) }
+    var index: Int { Int(UInt32(truncatingIfNeeded: bits)) - 1 }
+  }
+
+  var table: [Place]
   public internal(set) var ring: [NotificationID]
   /// The ring's index for the next id.
   var cursor = 0
-  var mask: Int
   /// Ids in the window.
   public internal(set) var count = 0
   /// True if an id has left because the window was full. The window then has the newest ids; before that, all of them.
@@ -28,57 +42,45 @@ public struct DedupWindow: Sendable {
     precondition(capacity >= 1 && capacity <= 1 << 30)
     self.capacity = capacity
     states = NewestStates(capacity: max(2, capacity))
-    let places = min(capacity, Self.initialPlaces)
-    let tablePlaces = Self.tablePlaces(for: places)
-    mask = tablePlaces - 1
-    table = Array(repeating: 0, count: tablePlaces)
-    ring = Array(repeating: NotificationID(high: 0, low: 0), count: places)
+    let ids = min(capacity, Self.initialIDs)
+    table = Self.table(for: ids)
+    ring = Array(repeating: NotificationID(high: 0, low: 0), count: ids)
   }
 
-  private static let initialPlaces = 256
+  private static let initialIDs = 256
 
-  private static func tablePlaces(for ids: Int) -> Int {
-    var places = 16
-    while places < ids * 2 { places *= 2 }
-    return places
+  private static func table(for ids: Int) -> [Place] {
+    Array(repeating: .empty, count: 4 + ids + ids / 4 * 3)
   }
 
   /// Doubles the ring, which is full and has not wrapped yet, and finds everything its place again.
-  mutating func grow() {
-    let places = min(capacity, ring.count * 2)
-    ring.reserveCapacity(places)
-    while ring.count < places { ring.append(NotificationID(high: 0, low: 0)) }
-    let tablePlaces = Self.tablePlaces(for: places)
-    mask = tablePlaces - 1
-    table = Array(repeating: 0, count: tablePlaces)
-    for index in 0..<count {
-      var place = home(of: ring[index])
-      while table[place] != 0 { place = (place + 1) & mask }
-      table[place] = UInt32(truncatingIfNeeded: index + 1)
-    }
+  private mutating func grow() {
+    let ids = min(capacity, ring.count * 2)
+    ring.reserveCapacity(ids)
+    while ring.count < ids { ring.append(NotificationID(high: 0, low: 0)) }
+    let old = table
+    table = Self.table(for: ids)
+    for entry in old where !entry.isEmpty { table[emptyPlace(for: entry.hash)] = entry }
     cursor = count
   }
 
   /// Bytes that the window occupies now.
-  public var memoryBytes: Int { ring.count * 16 + table.count * 4 }
+  public var memoryBytes: Int {
+    ring.count * MemoryLayout<NotificationID>.size + table.count * MemoryLayout<Place>.size
+  }
 
   /// Takes the id in.
   ///
   /// - Returns: false when it was in the window already; nothing changes then.
   public mutating func insert(_ id: NotificationID) -> Bool {
-    var place = home(of: id)
-    while table[place] != 0 {
-      if ring[Int(table[place]) - 1] == id { return false }
-      place = (place + 1) & mask
-    }
+    let hash = Self.hash(of: id)
+    guard table[place(of: id, hash)].isEmpty else { return false }
     if count == ring.count {
       if count < capacity { grow() } else { forgetOldest() }
-      // The oldest id's place may lie in this very run of places: look for the empty place again.
-      place = home(of: id)
-      while table[place] != 0 { place = (place + 1) & mask }
     }
     ring[cursor] = id
-    table[place] = UInt32(truncatingIfNeeded: cursor + 1)
+    // The oldest id's place may lie before the one that was found.
+    table[emptyPlace(for: hash)] = Place(hash: hash, index: cursor)
     cursor += 1
     if cursor == capacity { cursor = 0 }
     count += 1
@@ -87,20 +89,46 @@ public struct DedupWindow: Sendable {
 
   /// True if the id is in the window.
   public func contains(_ id: NotificationID) -> Bool {
-    var place = home(of: id)
-    while table[place] != 0 {
-      if ring[Int(table[place]) - 1] == id { return true }
-      place = (place + 1) & mask
-    }
-    return false
+    !table[place(of: id, Self.hash(of: id))].isEmpty
   }
 
-  /// The place where the search for an id begins. Derived ids are hashes already, but a caller may give
-  /// ids of its own that count up.
-  public func home(of id: NotificationID) -> Int {
+  // MARK: Places
+
+  /// Derived ids are hashes already, but a caller may give ids of its own that count up.
+  static func hash(of id: NotificationID) -> UInt32 {
     let mixed = (id.high ^ (id.low &* 0x9E37_79B9_7F4A_7C15)) &* 0xD6E8_FEB8_6659_FD93
-    return Int(truncatingIfNeeded: mixed >> 32) & mask
+    return UInt32(truncatingIfNeeded: mixed >> 32)
   }
+
+  /// The place where the search for an id begins.
+  func home(_ hash: UInt32) -> Int {
+    Int(truncatingIfNeeded: (UInt64(hash) &* UInt64(table.count)) >> 32)
+  }
+
+  private func next(_ place: Int) -> Int { place + 1 == table.count ? 0 : place + 1 }
+
+  /// Places from one to another, in the direction of the search.
+  private func distance(_ from: Int, _ to: Int) -> Int {
+    to >= from ? to - from : to - from + table.count
+  }
+
+  /// The place of an id; an empty one if it is not in the window.
+  private func place(of id: NotificationID, _ hash: UInt32) -> Int {
+    var place = home(hash)
+    while !table[place].isEmpty {
+      if table[place].hash == hash, ring[table[place].index] == id { break }
+      place = next(place)
+    }
+    return place
+  }
+
+  private func emptyPlace(for hash: UInt32) -> Int {
+    var place = home(hash)
+    while !table[place].isEmpty { place = next(place) }
+    return place
+  }
+
+  // MARK: Leaving
 
   /// Takes an id back out: what came with it was not worked on after all. The newest id takes its place in the
   /// order.
@@ -108,16 +136,14 @@ public struct DedupWindow: Sendable {
   /// - Returns: whether it was in the window.
   @discardableResult
   public mutating func remove(_ id: NotificationID) -> Bool {
-    var place = home(of: id)
-    while table[place] != 0, ring[Int(table[place]) - 1] != id { place = (place + 1) & mask }
-    guard table[place] != 0 else { return false }
-    let index = Int(table[place]) - 1
-    takeOut(index)
+    let found = place(of: id, Self.hash(of: id))
+    guard !table[found].isEmpty else { return false }
+    let index = table[found].index
+    takeOut(found)
     let newest = (cursor == 0 ? capacity : cursor) - 1
     if newest != index {
-      var place = home(of: ring[newest])
-      while table[place] != UInt32(truncatingIfNeeded: newest + 1) { place = (place + 1) & mask }
-      table[place] = UInt32(truncatingIfNeeded: index + 1)
+      let hash = Self.hash(of: ring[newest])
+      table[place(of: ring[newest], hash)] = Place(hash: hash, index: index)
       ring[index] = ring[newest]
     }
     cursor = newest
@@ -137,27 +163,27 @@ public struct DedupWindow: Sendable {
   }
 
   /// Takes the id under the cursor (the oldest, in a full window) out of the table.
-  mutating func forgetOldest() {
+  private mutating func forgetOldest() {
     hasForgotten = true
-    takeOut(cursor)
+    let oldest = Place(hash: Self.hash(of: ring[cursor]), index: cursor)
+    var place = home(oldest.hash)
+    while table[place] != oldest { place = next(place) }
+    takeOut(place)
   }
 
-  /// Takes the id at a ring's index out of the table and closes the gap.
-  mutating func takeOut(_ index: Int) {
-    let oldest = UInt32(truncatingIfNeeded: index + 1)
-    var hole = home(of: ring[index])
-    while table[hole] != oldest { hole = (hole + 1) & mask }
-    var next = (hole + 1) & mask
-    while table[next] != 0 {
-      let wanted = home(of: ring[Int(table[next]) - 1])
+  /// Empties a place and closes the gap.
+  private mutating func takeOut(_ place: Int) {
+    var hole = place
+    var place = next(hole)
+    while !table[place].isEmpty {
       // The entry may move back to the hole if the hole is not before its home.
-      if (next - wanted) & mask >= (next - hole) & mask {
-        table[hole] = table[next]
-        hole = next
+      if distance(home(table[place].hash), place) >= distance(hole, place) {
+        table[hole] = table[place]
+        hole = place
       }
-      next = (next + 1) & mask
+      place = next(place)
     }
-    table[hole] = 0
+    table[hole] = .empty
     count -= 1
   }
 }

@@ -26,6 +26,8 @@ struct Credentials: ~Copyable, Sendable {
   // MARK: Which credential serves a push
 
   /// The credential that serves a push; nil while none is known that does.
+  // Inlined, for the push would be copied as a whole.
+  @inline(__always)
   func credential(for push: borrowing PushState) -> PoolCredential? {
     let environment = push.kind.environment
     // APNs takes location pushes and some others with provider tokens only.

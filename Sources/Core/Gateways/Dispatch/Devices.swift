@@ -61,6 +61,8 @@ struct Devices: Sendable {
   }
 
   /// APNs has accepted a push: its device lives.
+  // Inlined, for the push would be copied as a whole.
+  @inline(__always)
   mutating func accepted(_ push: borrowing PushState, now: UInt64) {
     if !invalid.isEmpty(now: now) { invalid.forget(push.tokenKey, now: now) }
   }

@@ -50,6 +50,8 @@ public struct DispatchSettings: Sendable {
   public init() {}
 
   /// Which gateway a push to an environment and target goes to.
+  // Inlined, for the settings would be copied as a whole.
+  @inline(__always)
   public func gatewayKind(_ environment: Environment, _ target: PushTarget) -> GatewayKind {
     if target.isDevice { return GatewayKind(environment, ownForBroadcasts: false) }
     let own = environment == .production ? ownBroadcasts.production : ownBroadcasts.sandbox

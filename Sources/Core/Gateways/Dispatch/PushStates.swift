@@ -40,29 +40,17 @@ public struct PushState: Sendable {
     var findsOut: Bool { refusedToken != .max }
   }
 
+  // What its end asks for comes first, and side by side: of thousands in flight, few are in a core's own caches.
+
   /// The place of the push, and the number of times that it was sent.
   public private(set) var life = PushLife()
-  public private(set) var origin = Origin(partition: 0, epoch: 0, offset: 0)
-  public private(set) var takenID = NotificationID(high: 0, low: 0)
-  /// Hashes of the app's bundle id, of the device token and of the group; 0 for no group.
-  public private(set) var app: UInt64 = 0
-  private(set) var device: UInt64 = 0
-  private(set) var group: UInt64 = 0
-  private(set) var kind = GatewayKind.production
-  private(set) var pushType = PushType.alert
-  private(set) var target = PushTarget.device
-  private(set) var created: Int64 = 0
-  /// When its own expiration passes, and when it is older than its lane allows (milliseconds since the epoch).
-  private(set) var expiresAt = Int64.max
-  private(set) var agesAt = Int64.max
   /// Time of day of the last send, in milliseconds.
   public private(set) var sentAt: Int64 = 0
-  /// Monotonic milliseconds when it began to wait for a credential, as far as that is known.
-  private(set) var waitingSince: UInt64 = 0
-  /// The destination that its slot counts for, as `Fairness` numbers them; −1 for none yet.
-  private(set) var destination: Int32 = -1
+  public private(set) var origin = Origin(partition: 0, epoch: 0, offset: 0)
   /// The connection that it is open on.
   public private(set) var connection = ConnectionID.none
+  /// The destination that its slot counts for, as `Fairness` numbers them; −1 for none yet.
+  private(set) var destination: Int32 = -1
   /// It is the one push of its device that is under way, where order is kept.
   private(set) var hasTurn = false
   /// It counts for its lane's pace when it leaves.
@@ -71,10 +59,24 @@ public struct PushState: Sendable {
   private(set) var hasWaitedForPace = false
   /// Its device's pace has given it a time: `reservedAt`, in milliseconds since the epoch.
   private(set) var hasReservation = false
-  public private(set) var reservedAt: Int64 = 0
+  /// Hashes of the app's bundle id, of the device token and of the group; 0 for no group.
+  public private(set) var app: UInt64 = 0
+  private(set) var device: UInt64 = 0
+  private(set) var group: UInt64 = 0
+  private(set) var kind = GatewayKind.production
+  private(set) var pushType = PushType.alert
+  private(set) var target = PushTarget.device
   private(set) var setback = Setback()
   /// By what a newer push supersedes it.
   public private(set) var state = StateFacts.none
+  public private(set) var takenID = NotificationID(high: 0, low: 0)
+  private(set) var created: Int64 = 0
+  /// When its own expiration passes, and when it is older than its lane allows (milliseconds since the epoch).
+  private(set) var expiresAt = Int64.max
+  private(set) var agesAt = Int64.max
+  /// Monotonic milliseconds when it began to wait for a credential, as far as that is known.
+  private(set) var waitingSince: UInt64 = 0
+  public private(set) var reservedAt: Int64 = 0
 
   /// A hash of device token, app and environment.
   var tokenKey: UInt64 {

@@ -148,8 +148,7 @@ extension ClientEngine {
   private mutating func writeData(
     _ slot: Int, _ part: Span<UInt8>, to out: inout OutputSpan<UInt8>
   ) {
-    streams[slot].bodySent += part.count
-    streams[slot].sendCredit -= part.count
+    streams[slot].sends(part.count)
     sendWindow -= part.count
     let isEnd = streams[slot].bodySent == streams[slot].bodyCount
     FrameHeader(

@@ -92,13 +92,12 @@ public struct ClientEngine: ~Copyable {
   ///   are used up.
   public mutating func open(_ token: UInt, bodyCount: Int, prepared index: Int? = nil) -> UInt32? {
     guard streams.count < Int(peer.maxConcurrentStreams), !isGoingAway,
-      let slot = streams.open()
+      let id = streams.open(
+        Stream(
+          token: token, bodyCount: bodyCount, prepared: Int32(truncatingIfNeeded: index ?? -1)))
     else { return nil }
-    streams[slot].token = token
-    streams[slot].bodyCount = bodyCount
-    streams[slot].prepared = Int32(truncatingIfNeeded: index ?? -1)
     if let index { prepared[index].waiting += 1 }
-    return streams[slot].id
+    return id
   }
 
   /// Gives a request up. RST_STREAM follows if something of it was written; nil if it has ended.

@@ -24,6 +24,13 @@ struct Stream {
   var bodySent = 0
   /// The prepared fields that it waits to be written with; −1: none.
   var prepared: Int32 = -1
+
+  /// So many bytes of its body go out.
+  mutating func sends(_ count: Int) {
+    isWritten = true
+    bodySent += count
+    sendCredit -= count
+  }
 }
 
 /// Streams in slots that follow from their ids: the slot of stream 2n+1 is n modulo the capacity.
@@ -60,17 +67,19 @@ struct StreamTable {
 
   var slotCount: Int { slots.count }
 
-  /// Opens a stream; nil when the ids are used up. An id whose slot is taken by an older stream is left out.
-  mutating func open() -> Int? {
+  /// Opens a stream, which is given its id; nil when they are used up. An id whose slot is taken by an older stream is left
+  /// out.
+  mutating func open(_ stream: Stream) -> UInt32? {
     if count * 2 >= slots.count { grow() }
     while nextID <= Self.lastID {
       let id = nextID
       nextID += 2
       let place = place(id)
       guard slots[place].id == 0 else { continue }
-      slots[place] = Stream(id: id)
+      slots[place] = stream
+      slots[place].id = id
       count += 1
-      return place
+      return id
     }
     return nil
   }

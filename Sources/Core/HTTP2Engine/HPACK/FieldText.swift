@@ -55,7 +55,8 @@ public struct FieldText {
   private mutating func put(_ text: Span<UInt8>, at start: Int) {
     makeRoom(start + text.count)
     var room = bytes.mutableSpan
-    for index in text.indices { room[start + index] = text[index] }
+    var place = room._mutatingExtracting(start..<start + text.count)
+    for index in text.indices { place[index] = text[index] }
   }
 
   private mutating func makeRoom(_ count: Int) {
