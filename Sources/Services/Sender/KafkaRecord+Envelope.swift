@@ -53,11 +53,10 @@ extension PushFacts {
     _ envelope: Envelope, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
     written: Int64, pileBefore: Int64, in partition: Int32
   ) {
-    let app = UnsafeRawBufferPointer(rebasing: value[envelope.app.indices])
     let latest = written < 0 ? envelope.created : written &+ OutsideTime.skew
     self.init(
-      envelope, app: AppTable.hash(app.bindMemory(to: UInt8.self).span), device: Self.hash(key),
-      created: min(envelope.created, latest), waitedSince: Self.waitedSince(envelope, value))
+      envelope, device: Self.hash(key), created: min(envelope.created, latest),
+      waitedSince: Self.waitedSince(envelope, value))
     if envelope.hasStateKey {
       state = StateFacts(envelope, key: key, value: value, in: partition)
     } else if envelope.hasHeaders, pileBefore != .min {
@@ -143,12 +142,12 @@ extension StateFacts {
 
 extension PushFacts {
   private init(
-    _ envelope: Envelope, app: UInt64, device: UInt64, created: Int64, waitedSince: UInt64
+    _ envelope: Envelope, device: UInt64, created: Int64, waitedSince: UInt64
   ) {
     // `apns-expiration` 0 is one attempt, not the past.
     let expiresAt = envelope.expiration.map { $0 == 0 ? .max : $0 * 1_000 } ?? .max
     self.init(
-      takenID: envelope.takenID, app: app, device: device, lane: envelope.lane,
+      takenID: envelope.takenID, app: envelope.appHash, device: device, lane: envelope.lane,
       created: created, expiresAt: expiresAt)
     environment = envelope.environment
     target = envelope.target

@@ -170,6 +170,9 @@ final class SharedHeaders {
   /// The fields with these values, and those that are the same for all requests.
   let count: Int
   private let memory: UnsafeMutableRawBufferPointer
+  /// The beginning of an envelope with these values (`Envelope.beginning`), and the value of its priority.
+  @exclusivity(unchecked) private var beginning: UInt32
+  private let priorityValue: UInt8
   private let topicCount: Int
   private let pushTypeCount: Int
 
@@ -177,6 +180,8 @@ final class SharedHeaders {
     self.key = key
     self.authorization = authorization
     target = push.pointee.envelope.target
+    beginning = push.pointee.envelope.beginning
+    priorityValue = push.pointee.envelope.priority
     count = authorization == nil ? 6 : 7
     let (topic, pushType, priority) = Self.values(push)
     topicCount = topic.count
@@ -203,9 +208,18 @@ final class SharedHeaders {
     guard authorization === self.authorization,
       push.pointee.envelope.target.isDevice == target.isDevice
     else { return false }
+    let begun = push.pointee.envelope.beginning
+    // A device's topic is a part of it, and so is the push type.
+    if begun != 0, begun == beginning, target.isDevice {
+      return push.pointee.envelope.priority == priorityValue
+    }
     let (topic, pushType, priority) = Self.values(push)
-    return Self.equal(topic, self.topic) && Self.equal(pushType, self.pushType)
-      && Self.equal(priority, self.priority)
+    guard
+      Self.equal(topic, self.topic) && Self.equal(pushType, self.pushType)
+        && Self.equal(priority, self.priority)
+    else { return false }
+    beginning = begun
+    return true
   }
 
   /// Differs for most pushes that share nothing.

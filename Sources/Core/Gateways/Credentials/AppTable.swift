@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import APNS
+internal import Contract
 
 /// From an app's bundle id to a small number per environment, and to all who claim the app.
 ///
@@ -102,12 +103,6 @@ public struct AppTable: Sendable {
     places[place] = UInt32(row + 1)
   }
 
-  /// FNV-1a with a last mix, for bundle ids of some 20 bytes.
-  public static func hash(_ app: Span<UInt8>) -> UInt64 {
-    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    for index in 0..<app.count {
-      hash = (hash ^ UInt64(app[index])) &* 0x0000_0100_0000_01B3
-    }
-    return hash ^ (hash >> 29)
-  }
+  /// The hash of an app (`AppHash`).
+  public static func hash(_ app: Span<UInt8>) -> UInt64 { AppHash.of(app) }
 }

@@ -37,6 +37,10 @@ public struct Envelope: Sendable {
   /// its dead letters; one that went back from a retry topic to its lane is told from its record before. The same in this
   /// process only (`TakenScope`).
   public internal(set) var takenID = NotificationID(high: 0, low: 0)
+  /// The app's `AppHash`.
+  public internal(set) var appHash: UInt64 = 0
+  /// Envelopes that one reader gave the same number, other than 0, have the same bytes up to the push type.
+  public internal(set) var beginning: UInt32 = 0
   /// What the record's key names.
   public internal(set) var target = PushTarget.device
   /// 10, 5 or 1.
@@ -134,7 +138,9 @@ public struct Envelope: Sendable {
       throw cursor.invalid(.pushType, pushTypeText)
     }
     pushType = known
-    takenID = TakenScope.bits(app: record.extracting(app.indices), environment: self.environment)
+    let name = record.extracting(app.indices)
+    appHash = AppHash.of(name)
+    takenID = TakenScope.bits(app: name, environment: self.environment)
   }
 
   private mutating func readHeaders(

@@ -24,6 +24,7 @@ struct EnvelopeBeginnings: ~Copyable {
   /// Each is a `Beginning` with its bytes behind it, allocated when it is first used.
   private let places: UnsafeMutablePointer<UnsafeMutablePointer<Beginning>?>
   private var last: UnsafeMutablePointer<Beginning>?
+  private var serial: UInt32 = 0
 
   init() {
     places = .allocate(capacity: 2 * Self.pairs)
@@ -65,6 +66,9 @@ struct EnvelopeBeginnings: ~Copyable {
     let isFirst = places[pair] == nil || (places[pair] != last && places[pair + 1] != nil)
     let place = isFirst ? pair : pair + 1
     let kept = places[place] ?? Self.allocate()
+    var routing = routing
+    serial &+= 1
+    routing.beginning = serial
     kept.initialize(to: Beginning(count: beginning.count, routing: routing))
     Self.bytes(kept).copyMemory(from: start, byteCount: beginning.count)
     places[place] = kept
