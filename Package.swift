@@ -489,10 +489,10 @@ let package = Package(
   cxxLanguageStandard: .cxx17
 )
 
-/// `MARTLET_TEST_ONLY=TLS,Kafka` leaves these test targets and what they need, for builds that take long and are
-/// about a part (`scripts/sanitize`).
-if let only = Context.environment["MARTLET_TEST_ONLY"] {
-  var kept = Set(only.split(separator: ",").map { "\($0)Tests" })
+/// Leaves these targets and what they need.
+@MainActor
+func keepOnly(_ names: [String]) {
+  var kept = Set(names)
   var added = kept
   while !added.isEmpty {
     let needed = package.targets.filter { added.contains($0.name) }.flatMap(\.dependencies)
@@ -503,4 +503,18 @@ if let only = Context.environment["MARTLET_TEST_ONLY"] {
     kept.formUnion(added)
   }
   package.targets.removeAll { !kept.contains($0.name) }
+}
+
+/// `MARTLET_TEST_ONLY=TLS,Kafka` leaves these test targets, for builds that take long and are about a part
+/// (`scripts/sanitize`).
+if let only = Context.environment["MARTLET_TEST_ONLY"] {
+  keepOnly(only.split(separator: ",").map { "\($0)Tests" })
+}
+
+/// `MARTLET_PROGRAMS_ONLY=1` leaves the programs that a user runs: `scripts/demo` builds no others.
+if Context.environment["MARTLET_PROGRAMS_ONLY"] != nil {
+  let programs = package.targets.filter {
+    $0.type == .executable && $0.path?.hasPrefix("Sources/Executables/") == true
+  }
+  keepOnly(programs.map(\.name) + ["martlet-lab"])
 }
