@@ -46,30 +46,30 @@ struct Answers: ~Copyable {
   /// The constant 200 of the fast profile.
   mutating func acceptConstantly(
     _ request: UnsafeMutablePointer<ServerRequest>, _ pool: ServerRequestPool
-  ) -> HTTP2ServerConnection? {
+  ) {
     headers.removeAll()
     headers.append(":status", "200")
     headers.append("apns-id", constantID)
-    return HTTP2ServerConnection.respond(request, headers, body: nothing, pool: pool)
+    HTTP2ServerConnection.respond(request, headers, body: nothing, pool: pool)
   }
 
   /// 200 with the id that `prepare` has left in the scratch memory.
   mutating func accept(
     _ request: UnsafeMutablePointer<ServerRequest>, isSandbox: Bool, isChannel: Bool,
     _ pool: ServerRequestPool
-  ) -> HTTP2ServerConnection? {
+  ) {
     begin(request, "200", isChannel: isChannel, isDated: dated == .always)
     if isSandbox || isChannel {
       headers.append("apns-unique-id", id(request, Self.uniqueIDOffset), .never)
     }
-    return HTTP2ServerConnection.respond(request, headers, body: nothing, pool: pool)
+    HTTP2ServerConnection.respond(request, headers, body: nothing, pool: pool)
   }
 
   /// The status and body of a reason; with `bodyCount` > 0 the body is in the scratch memory.
   mutating func refuse(
     _ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason, bodyCount: Int,
     isChannel: Bool, _ pool: ServerRequestPool
-  ) -> HTTP2ServerConnection? {
+  ) {
     begin(
       request, Self.status(reason.rule.status), isChannel: isChannel, isDated: dated != .none)
     nameContent()
@@ -78,7 +78,7 @@ struct Answers: ~Copyable {
       ? UnsafeRawBufferPointer(
         start: request.pointee.scratch + Self.bodyOffset, count: bodyCount)
       : bodies[Int(reason.rawValue)]
-    return HTTP2ServerConnection.respond(request, headers, body: body, pool: pool)
+    HTTP2ServerConnection.respond(request, headers, body: body, pool: pool)
   }
 
   /// As `refuse`, for a request whose body is not complete.
@@ -93,7 +93,7 @@ struct Answers: ~Copyable {
   mutating func custom(
     _ request: UnsafeMutablePointer<ServerRequest>, _ answer: CustomAnswer,
     on connection: GatewayConnection, _ pool: ServerRequestPool
-  ) -> HTTP2ServerConnection? {
+  ) {
     headers.removeAll()
     headers.append(":status", connection.hold("\(answer.status)".utf8), .never)
     for field in answer.headers.prefix(HeaderList.capacity - 1) {
@@ -101,7 +101,7 @@ struct Answers: ~Copyable {
         name: connection.hold(field.name.utf8), connection.hold(field.value.utf8), .never)
     }
     let body = answer.body.isEmpty ? nothing : connection.hold(answer.body)
-    return HTTP2ServerConnection.respond(request, headers, body: body, pool: pool)
+    HTTP2ServerConnection.respond(request, headers, body: body, pool: pool)
   }
 
   private mutating func begin(

@@ -24,7 +24,7 @@ extension SimulatorLoop {
     touch(connection)
     if settings.isFast {
       shared.counters.add(.accepted)
-      _ = answers.acceptConstantly(request, pool)
+      answers.acceptConstantly(request, pool)
       return
     }
     guard answerDue(request, on: connection) else { return }
@@ -45,13 +45,13 @@ extension SimulatorLoop {
     case EncodedVerdict.accepted:
       shared.counters.add(.accepted)
       if isSettingsFirst { advise(connection, nil) }
-      _ = answers.accept(
+      answers.accept(
         request, isSandbox: connection.role.environment == .sandbox, isChannel: isChannel, pool)
       if !isSettingsFirst { advise(connection, nil) }
     case EncodedVerdict.custom:
       guard let answer = customAnswers.take(argument) else { return }
       shared.counters.add(isChannel && answer.status < 300 ? .accepted : .custom)
-      _ = answers.custom(request, answer, on: connection, pool)
+      answers.custom(request, answer, on: connection, pool)
       if isChannel, answer.status < 300 { advise(connection, nil) }
     case EncodedVerdict.reset:
       shared.counters.add(.reset)
@@ -64,7 +64,7 @@ extension SimulatorLoop {
       shared.reasons.add(reason)
       shared.counters.add(reason.rule.status == 410 ? .unregistered : .rejected)
       if isSettingsFirst { advise(connection, reason) }
-      _ = answers.refuse(
+      answers.refuse(
         request, reason, bodyCount: Int(argument), isChannel: isChannel, pool)
       if !isSettingsFirst { advise(connection, reason) }
     }

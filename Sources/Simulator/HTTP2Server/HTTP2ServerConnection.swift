@@ -122,32 +122,22 @@ public final class HTTP2ServerConnection {
 
   /// Answers a request (of any connection) and gives it back to its pool; one whose stream is gone
   /// is only given back. Header values and `body` must stay where they are until the stream closes:
-  /// constants, or memory of the request itself. Returns the connection to flush.
-  @discardableResult
+  /// constants, or memory of the request itself. The connection is to be flushed then.
   public static func respond(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
     body: UnsafeRawBufferPointer, pool: ServerRequestPool
-  ) -> HTTP2ServerConnection? {
-    guard let connection = request.pointee.connection?.takeUnretainedValue() else {
-      pool.recycle(request)
-      return nil
-    }
-    connection.session.respond(request, headers, body: body)
-    return connection
+  ) {
+    guard let connection = request.pointee.connection else { return pool.recycle(request) }
+    connection._withUnsafeGuaranteedRef { $0.session.respond(request, headers, body: body) }
   }
 
   /// Gives a request back without an answer; its stream is reset with `code` if it is still open.
-  @discardableResult
   public static func drop(
     _ request: UnsafeMutablePointer<ServerRequest>, code: UInt32, pool: ServerRequestPool
-  ) -> HTTP2ServerConnection? {
-    guard let connection = request.pointee.connection?.takeUnretainedValue() else {
-      pool.recycle(request)
-      return nil
-    }
+  ) {
+    guard let connection = request.pointee.connection else { return pool.recycle(request) }
     request.pointee.isHeld = false
-    connection.session.reset(request.pointee.streamID, code: code)
-    return connection
+    connection._withUnsafeGuaranteedRef { $0.session.reset(request.pointee.streamID, code: code) }
   }
 
   /// Leaves a request without an answer for ever: its memory comes back when its stream is gone.

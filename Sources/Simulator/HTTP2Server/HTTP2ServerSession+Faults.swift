@@ -126,27 +126,23 @@ extension HTTP2ServerConnection {
   }
 
   /// Sends the header fields of an answer and resets the stream; as `respond` otherwise.
-  @discardableResult
   public static func respondPartly(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList, code: UInt32,
     pool: ServerRequestPool
-  ) -> HTTP2ServerConnection? {
-    guard let connection = request.pointee.connection?.takeUnretainedValue() else {
-      pool.recycle(request)
-      return nil
+  ) {
+    guard let connection = request.pointee.connection else { return pool.recycle(request) }
+    connection._withUnsafeGuaranteedRef {
+      $0.faulty?.respondPartly(request, headers, code: code)
     }
-    connection.faulty?.respondPartly(request, headers, code: code)
-    return connection
   }
 
   /// Answers a request that `drainEarly` gave, before its end.
-  @discardableResult
   public static func respondEarly(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
     body: UnsafeRawBufferPointer
-  ) -> HTTP2ServerConnection? {
-    guard let connection = request.pointee.connection?.takeUnretainedValue() else { return nil }
-    connection.faulty?.respondEarly(request, headers, body: body)
-    return connection
+  ) {
+    request.pointee.connection?._withUnsafeGuaranteedRef {
+      $0.faulty?.respondEarly(request, headers, body: body)
+    }
   }
 }
