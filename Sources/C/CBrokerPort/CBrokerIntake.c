@@ -8,10 +8,14 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Kafka's protocol: every request begins with its length, its kind, its version and a number that comes back. */
 enum { header_size = 12, size_of_length = 4, last_kind_asked_for = 3, descriptors = 65536 };
+
+/* While there are other requests, those that are held are looked at after this time, in milliseconds. */
+enum { patience = 1 };
 
 /* How far a connection's request has been read. */
 struct frame {
@@ -19,6 +23,9 @@ struct frame {
   unsigned char header_read;
   /* The peer waits with a request that was not admitted. */
   bool is_held;
+  /* When it is asked for again whatever happens, in milliseconds. */
+  int64_t due;
+  struct martlet_visit visit;
   /* It has closed the connection meanwhile. */
   bool is_gone;
   /* Where the body lies, its length, and how much of it has been read. */
@@ -32,8 +39,12 @@ static struct frame frames[descriptors];
 static _Thread_local struct {
   martlet_admits admits;
   void *context;
-  /* Connections that were held when they were last looked at. */
+  /* Connections that were held when they were last looked at, and the first time at which one of them is due. */
   int held;
+  int64_t due;
+  /* Something has happened since then that may admit one of them; when that was seen, 0: not yet. */
+  bool has_changed;
+  int64_t seen;
 } watch;
 
 void martlet_watch_requests(martlet_admits admits, void *context) {
@@ -41,6 +52,14 @@ void martlet_watch_requests(martlet_admits admits, void *context) {
   if (watch.admits != NULL || prctl(PR_GET_NAME, name) != 0 || strcmp(name, "rdk:mock") != 0) return;
   watch.admits = admits;
   watch.context = context;
+}
+
+void martlet_requests_changed(void) { watch.has_changed = true; }
+
+static int64_t milliseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static struct frame *frame_of(int descriptor) {
@@ -55,9 +74,21 @@ static uint32_t big_endian(const unsigned char *bytes, int count) {
 
 static int16_t kind(const struct frame *frame) { return (int16_t)big_endian(frame->header + 4, 2); }
 
-static bool is_admitted(const struct frame *frame) {
+static bool is_admitted(struct frame *frame) {
+  int64_t now = milliseconds();
   int16_t version = (int16_t)big_endian(frame->header + 6, 2);
-  return watch.admits(watch.context, kind(frame), version, frame->body, frame->size) != 0;
+  if (frame->visit.since == 0) frame->visit.since = now;
+  frame->visit.now = now;
+  int32_t wait = watch.admits(watch.context, kind(frame), version, frame->body, frame->size, &frame->visit);
+  frame->due = now + wait;
+  return wait == 0;
+}
+
+/* Until it is admitted, its connection is held. */
+static void hold(struct frame *frame) {
+  if (watch.held == 0 || frame->due < watch.due) watch.due = frame->due;
+  if (!frame->is_held) watch.held++;
+  frame->is_held = true;
 }
 
 static ssize_t receive(int descriptor, struct msghdr *message, int flags) {
@@ -86,16 +117,16 @@ static ssize_t receive_last(int descriptor, unsigned char *place, struct frame *
   ssize_t seen = syscall(SYS_recvfrom, descriptor, place, 1, MSG_DONTWAIT | MSG_PEEK, NULL, NULL);
   if (seen != 1) return seen;
   if (is_in_one_piece && !is_admitted(frame)) {
-    if (!frame->is_held) watch.held++;
-    frame->is_held = true;
+    hold(frame);
     errno = EAGAIN;
     return -1;
   }
-  frame->is_held = false;
   /* Not to its place: the request may have been changed there. */
   unsigned char taken;
   ssize_t count = syscall(SYS_recvfrom, descriptor, &taken, 1, MSG_DONTWAIT, NULL, NULL);
-  if (count == 1) frame->header_read = 0;
+  if (count != 1) return count;
+  frame->header_read = 0;
+  frame->visit.since = 0;
   return count;
 }
 
@@ -142,27 +173,55 @@ int accept(int descriptor, struct sockaddr *restrict address, socklen_t *restric
   return accepted;
 }
 
-/* A connection that is held is not ready to be read, unless its peer has closed it. */
-int poll(struct pollfd *entries, nfds_t count, int timeout) {
-  if (watch.held == 0) return (int)syscall(SYS_poll, entries, count, timeout);
+static struct frame *held_frame(const struct pollfd *entry) {
+  struct frame *frame = frame_of(entry->fd);
+  return frame != NULL && frame->is_held ? frame : NULL;
+}
+
+static void ask_again(const struct pollfd *entries, nfds_t count) {
   watch.held = 0;
+  watch.has_changed = false;
+  watch.seen = 0;
   for (nfds_t i = 0; i < count; i++) {
-    struct frame *frame = frame_of(entries[i].fd);
-    if (frame == NULL || !frame->is_held) continue;
-    frame->is_held = !is_admitted(frame);
-    if (!frame->is_held) continue;
-    watch.held++;
-    entries[i].events = (short)((entries[i].events & ~POLLIN) | POLLRDHUP);
+    struct frame *frame = held_frame(&entries[i]);
+    if (frame == NULL) continue;
+    frame->is_held = false;
+    if (!is_admitted(frame)) hold(frame);
+  }
+}
+
+/* A connection that is held is not ready to be read, unless its peer has closed it. */
+static int poll_others(struct pollfd *entries, nfds_t count, int timeout) {
+  for (nfds_t i = 0; i < count; i++) {
+    if (held_frame(&entries[i]) != NULL) entries[i].events = (short)((entries[i].events & ~POLLIN) | POLLRDHUP);
   }
   int ready = (int)syscall(SYS_poll, entries, count, timeout);
   for (nfds_t i = 0; i < count; i++) {
-    struct frame *frame = frame_of(entries[i].fd);
-    if (frame == NULL || !frame->is_held) continue;
+    struct frame *frame = held_frame(&entries[i]);
+    if (frame == NULL) continue;
     entries[i].events = (short)((entries[i].events & ~POLLRDHUP) | POLLIN);
     if ((entries[i].revents & POLLRDHUP) == 0) continue;
     entries[i].revents = (short)((entries[i].revents & ~POLLRDHUP) | POLLIN);
     frame->is_gone = true;
     frame->is_held = false;
+    watch.held--;
   }
   return ready;
+}
+
+/* What came together is taken first, so that one answer to a Fetch request has all of it. */
+int poll(struct pollfd *entries, nfds_t count, int timeout) {
+  if (watch.held == 0) return (int)syscall(SYS_poll, entries, count, timeout);
+  int64_t now = milliseconds();
+  if (watch.has_changed && watch.seen == 0) watch.seen = now;
+  bool is_due = now >= watch.due || (watch.has_changed && now >= watch.seen + patience);
+  if (watch.has_changed && !is_due) {
+    int ready = poll_others(entries, count, 0);
+    if (ready != 0) return ready;
+    is_due = true;
+  }
+  if (is_due) ask_again(entries, count);
+  int64_t left = watch.held == 0 ? INT32_MAX : watch.due - milliseconds();
+  if (left < 0) left = 0;
+  return poll_others(entries, count, timeout < 0 || left < timeout ? (int)left : timeout);
 }

@@ -19,7 +19,8 @@ public struct Backlog: Sendable {
     var committed: Int64 = 0
     /// The offset below which all records were dropped, and have been judged.
     var start: Int64 = 0
-    /// The offset of the next record.
+    /// The offset of the newest batch, and of the next record.
+    var newest: Int64 = 0
     var end: Int64 = 0
 
     mutating func add(_ batch: Batch) {
@@ -96,6 +97,24 @@ public struct Backlog: Sendable {
     return topic.partitions[partition].end
   }
 
+  /// What a partition has for a reader.
+  enum News: Comparable {
+    case none
+    /// The newest batch, or a part of it.
+    case newest
+    /// More than that; or it is not known what.
+    case more
+  }
+
+  func news(_ name: String, _ partition: Int, after offset: Int64) -> News {
+    guard let topic = topics[name], topic.partitions.indices.contains(partition) else {
+      return .more
+    }
+    let state = topic.partitions[partition]
+    if offset == state.end { return .none }
+    return offset >= state.newest && offset < state.end ? .newest : .more
+  }
+
   /// True if a batch finds room without one being dropped that has to stay.
   func hasRoom(_ name: String, _ partition: Int, bytes: Int) -> Bool {
     guard let topic = topics[name], topic.isKept, topic.partitions.indices.contains(partition)
@@ -124,6 +143,7 @@ public struct Backlog: Sendable {
     guard let topic = topics[batch.topic], topic.partitions.indices.contains(batch.partition)
     else { return }
     let end = batch.offset + Int64(batch.records)
+    topics[batch.topic]!.partitions[batch.partition].newest = batch.offset
     topics[batch.topic]!.partitions[batch.partition].end = end
     if topic.isKept {
       topics[batch.topic]!.partitions[batch.partition].add(Batch(end: end, bytes: batch.bytes))

@@ -4,12 +4,15 @@ import CRdKafka
 import Kafka
 import Synchronization
 
-/// Holds producers back that a mock cluster has no room for, by leaving their requests unread, and makes requests ask for
-/// what it can answer.
+/// Holds producers back that a mock cluster has no room for, and readers while it has nothing for them, by leaving their
+/// requests unread, and makes requests ask for what it can answer.
 ///
 /// The cluster's thread asks before it acts on a request (`CBrokerIntake`), and says in its log what it did
 /// (`BrokerEvent`). Both happen on that thread, so the count is exact when it is asked for.
 final class BrokerIntake: Sendable {
+  /// A time-out in milliseconds where there is none: it is looked at again when something has changed.
+  private static let untilChanged: Int32 = 1_000
+
   let backlog = Mutex(Backlog())
 
   /// Watches the cluster of a client that is yet to be made.
@@ -39,21 +42,27 @@ final class BrokerIntake: Sendable {
     martlet_watch_requests(admits, context)
     guard let event = BrokerEvent(message) else { return }
     from(context).backlog.withLock { $0.note(event) }
+    martlet_requests_changed()
   }
 
-  private static let admits: martlet_admits = { context, kind, version, body, length in
-    guard let context, let body else { return 1 }
+  private static let admits: martlet_admits = { context, kind, version, body, length, visit in
+    guard let context, let body, let visit else { return 0 }
     let bytes = UnsafeMutableRawBufferPointer(start: body, count: length)
     return from(context).backlog.withLock { backlog in
       let request = RequestBody(bytes, version: version)
       switch RequestKind(rawValue: kind) {
-      case .produce: return request.isProduceAdmitted(to: &backlog) ? 1 : 0
-      case .fetch: request.adaptFetch(to: backlog)
+      case .produce: return request.isProduceAdmitted(to: &backlog) ? 0 : BrokerIntake.untilChanged
+      case .fetch:
+        let now = visit.pointee.now
+        let fetch = request.adaptFetch(
+          to: backlog, waited: now - visit.pointee.since, apart: now - visit.pointee.note)
+        if fetch.brings { visit.pointee.note = now }
+        return fetch.wait
       case .listOffsets: request.adaptListOffsets()
       case .metadata: request.adaptMetadata(to: backlog)
       case nil: break
       }
-      return 1
+      return 0
     }
   }
 }

@@ -47,17 +47,25 @@ extension RequestBody {
 // MARK: Fetch request, versions 0 to 11
 
 extension RequestBody {
-  /// The longest that a reader waits for records, in milliseconds. A mock cluster answers only when that is over,
-  /// although a record may come before.
-  private static let longestWait: Int32 = 10
+  /// The shortest time between two answers to a reader that keeps up, in milliseconds: what comes meanwhile is in one.
+  private static let pace: Int64 = 10
 
-  /// Makes it ask for what comes after the newest record of each partition that is withheld, so for nothing yet, and
-  /// bounds its wait.
-  func adaptFetch(to backlog: borrowing Backlog) {
-    var reader = BodyReader(bytes)
-    reader.skipString()  // client
-    reader.skip(4)  // replica
-    reader.bound(Self.longestWait)
+  /// How much longer it has to wait, in milliseconds: until there is something for it, and no longer than it asks for. A
+  /// mock cluster would let it wait to the end although a record comes before.
+  ///
+  /// One that need not wait is made to say so, and to ask for what comes after the newest record of each partition that
+  /// is withheld, so for nothing yet.
+  ///
+  /// - Parameters:
+  ///   - waited: how long it has waited so far, in milliseconds.
+  ///   - apart: how long ago a request of its connection brought something.
+  func adaptFetch(
+    to backlog: borrowing Backlog, waited: Int64, apart: Int64
+  ) -> (wait: Int32, brings: Bool) {
+    var news = Backlog.News.none
+    var withheld: [(offset: BodyReader, end: Int64)] = []
+    var reader = beforeFetchWait
+    let wait = Int64(reader.int32())
     reader.skip(4)  // least bytes
     if version >= 3 { reader.skip(4) }  // most bytes
     if version >= 4 { reader.skip(1) }  // isolation
@@ -68,12 +76,34 @@ extension RequestBody {
       for _ in 0..<reader.count() {
         let partition = Int(reader.int32())
         if version >= 9 { reader.skip(4) }  // epoch of the leader
-        if isWithheld, let end = backlog.end(topic, partition) { reader.replace(end) }
-        reader.skip(8)  // offset
+        let place = reader
+        let offset = reader.int64()
+        if isWithheld, let end = backlog.end(topic, partition) {
+          withheld.append((place, end))
+        } else {
+          news = max(news, backlog.news(topic, partition, after: offset))
+        }
         if version >= 5 { reader.skip(8) }  // start of the log
         reader.skip(4)  // most bytes of the partition
       }
     }
+    let until =
+      switch news {
+      case .none: wait - waited
+      case .newest: min(wait - waited, Self.pace - apart)
+      case .more: Int64(0)
+      }
+    guard until <= 0 else { return (Int32(until), false) }
+    beforeFetchWait.replace(Int32(0))
+    for (offset, end) in withheld { offset.replace(end) }
+    return (0, news > .none)
+  }
+
+  private var beforeFetchWait: BodyReader {
+    var reader = BodyReader(bytes)
+    reader.skipString()  // client
+    reader.skip(4)  // replica
+    return reader
   }
 }
 
@@ -131,6 +161,7 @@ private struct BodyReader {
   }
 
   mutating func int32() -> Int32 { integer(as: Int32.self) }
+  mutating func int64() -> Int64 { integer(as: Int64.self) }
 
   /// The length of an array; none where the request has ended.
   mutating func count() -> Int {
@@ -146,12 +177,6 @@ private struct BodyReader {
       let place = UnsafeMutableRawBufferPointer(rebasing: bytes[position...])
       withUnsafeBytes(of: value.bigEndian) { place.copyMemory(from: $0) }
     }
-  }
-
-  /// Passes over the next field, which is to be no more than that.
-  mutating func bound(_ most: Int32) {
-    replace(most) { $0 > most }
-    skip(4)
   }
 
   private mutating func integer<T: FixedWidthInteger>(as type: T.Type) -> T {
