@@ -8,5 +8,7 @@ public enum ReceiptLimits {
   /// or at this many bytes, well below the broker's usual limit of a mebibyte,
   public static let bytes = 512 << 10
   /// or when its first outcome is this old, in milliseconds.
-  public static let age: UInt64 = 5
+  public static let age: UInt64 = 10
+  /// and a loop that would sleep longer wakes for it at this age: most have another reason to before.
+  public static let longestAge: UInt64 = 15
 }

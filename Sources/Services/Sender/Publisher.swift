@@ -134,7 +134,7 @@ final class Publisher {
 
   /// When the batch of receipts has to go, in monotonic milliseconds; nil when that is not a matter of time.
   var nextDue: UInt64? {
-    receipts.isEmpty || isProducerFull ? nil : receipts.begun + ReceiptLimits.age
+    receipts.isEmpty || isProducerFull ? nil : receipts.begun + ReceiptLimits.longestAge
   }
 
   /// Whether there are receipts that were not sent yet.

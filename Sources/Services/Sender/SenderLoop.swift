@@ -4,6 +4,7 @@ import ConsumerGroup
 import Contract
 import EventLoop
 import Gateways
+import Glibc
 import HTTP2
 import JSON
 import Kafka
@@ -33,6 +34,32 @@ private struct Completed: ~Copyable {
   var sendTimes: [Int64] = []
 }
 
+/// When a loop's turns begin, and what they find ready.
+private struct Turns: ~Copyable {
+  /// Sockets that one turn hears of: the more of them do, the more pushes share each one's write.
+  private static let socketsATurn = 1_024
+
+  let poller: Poller
+  private(set) var ready: [ReadyEvent] = []
+  var pace = TurnPace()
+
+  init() throws { poller = try Poller(capacity: Self.socketsATurn) }
+
+  /// - Returns: the time (monotonic milliseconds).
+  mutating func begin(timeoutMilliseconds: Int32) -> UInt64 {
+    poller.wait(timeoutMilliseconds: timeoutMilliseconds, into: &ready)
+    let now = MonotonicClock.nanoseconds() / 1_000
+    pace.beginTurn(now: now)
+    return now / 1_000
+  }
+
+  mutating func end(isExpecting: Bool) {
+    let pause = pace.endTurn(
+      now: MonotonicClock.nanoseconds() / 1_000, isExpecting: isExpecting)
+    if pause > 0 { usleep(UInt32(pause)) }
+  }
+}
+
 /// One thread of the sender, and all that it owns: connections, Kafka queues, pushes in flight, offset
 /// ledgers, a producer. It shares nothing with other loops but mailboxes for control messages.
 ///
@@ -44,8 +71,6 @@ final class SenderLoop {
   private static let longestSleep: UInt64 = 100
   private static let wakeupToken: UInt64 = 0
   private static let queuesToken = UInt64.max
-  /// Sockets that one turn hears of: the more of them do, the more pushes share each one's write.
-  private static let socketsATurn = 1_024
   private static let allCounters = SenderCounter.allCases
 
   private let context: ServiceContext
@@ -54,7 +79,6 @@ final class SenderLoop {
   private let heartbeat: Heartbeat
   private let inbox: Mailbox<LoopMessage>
   private let reports: ControlReports
-  private let poller: Poller
   private let gateways: GatewayPools
   private let publisher: Publisher
   private let outcomes: OutcomeWriter
@@ -69,7 +93,7 @@ final class SenderLoop {
   @exclusivity(unchecked) private var reading: Reading
   @exclusivity(unchecked) private var batch = KafkaBatch(capacity: Dispatcher.takeAtOnce)
   @exclusivity(unchecked) private var completed = Completed()
-  @exclusivity(unchecked) private var ready: [ReadyEvent] = []
+  @exclusivity(unchecked) private var turns: Turns
   private var statusPace = StatusPace()
   private var hasEnded = false
 
@@ -83,7 +107,8 @@ final class SenderLoop {
     reading = Reading(settings)
     telemetry = LoopTelemetry(settings.lanes)
     reports = ControlReports(log: context.log, control: control)
-    poller = try Poller(capacity: Self.socketsATurn)
+    turns = try Turns()
+    let poller = turns.poller
     gateways = try GatewayPools(settings, context.log, access, poller, inbox.wakeup)
     publisher = try Publisher(context, names, cluster, inbox.wakeup)
     outcomes = OutcomeWriter(publisher, telemetry.recorder)
@@ -103,14 +128,15 @@ final class SenderLoop {
   /// Runs turns until the control thread says stop and everything is handed over.
   func run() {
     while !hasEnded {
-      poller.wait(timeoutMilliseconds: sleepTime(), into: &ready)
-      let (now, wall) = (MonotonicClock.milliseconds(), WallClock.milliseconds())
+      let now = turns.begin(timeoutMilliseconds: sleepTime())
+      let wall = WallClock.milliseconds()
       dispatcher.beginTurn(now: now, wall: wall)
       reading.beginTurn(wall: wall)
       publisher.beginTurn(now: now)
       outcomes.beginTurn(wall: wall)
       heartbeat.beat(now)
       turn()
+      turns.end(isExpecting: dispatcher.pushCount > 0 && !dispatcher.hasReady)
     }
     context.status.end(heartbeat)
     publisher.close()
@@ -118,7 +144,7 @@ final class SenderLoop {
   }
 
   private func turn() {
-    for event in ready {
+    for event in turns.ready {
       switch event.token {
       case Self.wakeupToken: wake()
       case Self.queuesToken: queues.signals.take { dispatcher.signalled(Int($0)) }
@@ -144,9 +170,10 @@ final class SenderLoop {
     gateways.flush()
     if processEvents() { publishCounts() }
     if publisher.hasReceipts {
-      publisher.flushReceipts(isIdle: dispatcher.pushCount == 0 && !canTake)
+      // A busy loop is idle for a moment again and again, and would write a record in each.
+      publisher.flushReceipts(isIdle: !turns.pace.isBusy && dispatcher.pushCount == 0 && !canTake)
     }
-    publisher.sendPromptly()
+    if !turns.pace.isBusy { publisher.sendPromptly() }
     if let news = dispatcher.report(), !news.isEmpty { reports.report(news, of: queues) }
     handOver()
   }
@@ -251,6 +278,7 @@ final class SenderLoop {
       let count = queues.take(from: take.partition, into: &batch, upTo: take.count)
       for index in 0..<count { self.receive(batch[index], from: take.partition) }
       batch.release()
+      turns.pace.note(count)
       dispatcher.took(count)
     }
     perform()
@@ -320,6 +348,7 @@ final class SenderLoop {
     dispatcher.touched(
       connection.id, limit: Int(connection.http.remoteMaxConcurrentStreams))
     connection.http.drainCompleted(into: &completed.exchanges)
+    turns.pace.note(completed.exchanges.count)
     completed.sendTimes.removeAll(keepingCapacity: true)
     for exchange in completed.exchanges {
       outcomes.prefetch(exchange.pointee.owner)

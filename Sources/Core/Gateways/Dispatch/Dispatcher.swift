@@ -71,6 +71,9 @@ public struct Dispatcher: ~Copyable, Sendable {
     intake.canTake(isProducerOpen: isProducerOpen, &destinations, &work)
   }
 
+  /// Records wait, if not for room then for their turn.
+  public var hasReady: Bool { work.partitions.firstReady(in: work.partitions.indices) != nil }
+
   /// A turn's intake begins.
   public mutating func beginIntake() {
     intake.begin(&destinations, &work)
