@@ -164,6 +164,8 @@ public final class EngineClientSession {
   @inline(__always)
   private func write(_ exchange: UnsafeMutablePointer<Exchange>, _ buffer: inout ByteBuffer) {
     let (bound, prepared) = waiting.skip(to: UInt32(bitPattern: exchange.pointee.streamID))
+    // A push keeps its path, its fields and its body side by side.
+    if let soon = waiting.soon { Prefetch.bytes(soon, bound + Int(exchange.pointee.bodyCount)) }
     let body = UnsafeBufferPointer(
       start: exchange.pointee.body, count: Int(exchange.pointee.bodyCount))
     let shared = prepared.map { engine.preparedBound($0) } ?? 0

@@ -59,6 +59,12 @@ struct WaitingRequests {
     return (requests[next].bound, requests[next].prepared)
   }
 
+  /// Where the first value of the request after the next one stands, which is written soon; nil without one.
+  var soon: UnsafePointer<UInt8>? {
+    let field = nextField + requests[next].fieldCount
+    return field < fields.count ? fields[field].value : nil
+  }
+
   /// Passes the next request's fields on, and forgets them.
   @inline(__always)
   mutating func take(_ body: (Field, _ isFirst: Bool) -> Void) {
