@@ -232,4 +232,21 @@ import Testing
       }
     }
   }
+
+  /// More apps than a reader keeps beginnings of.
+  @Test func `a reader reads the records of ten thousand apps as if each were the first`() throws {
+    var reader = EnvelopeReader()
+    for number in [0, 1, 0] + Array(0..<10_000) + Array(0..<100) {
+      for type in ["alert", "background"] {
+        var fields = EnvelopeTests.fields
+        fields[3] = "com.example.app\(number)"
+        fields[5] = type
+        let record = EnvelopeTests.record(fields)
+        let read = try record.withUnsafeBytes { try reader.read($0) }
+        #expect(String(decoding: record[read.app.indices], as: UTF8.self) == fields[3])
+        #expect(String(decoding: record[read.pushTypeText.indices], as: UTF8.self) == type)
+        #expect(read.takenID == (try Envelope.parse(record.span)).takenID)
+      }
+    }
+  }
 }
