@@ -77,7 +77,8 @@ struct Destinations: ~Copyable, Sendable {
   mutating func tell<Result>(
     _ pool: Int32, _ work: inout Workload, _ event: (inout Pool, inout Workload) -> Result
   ) -> Result {
-    pools.tell(pool, &work, event)
+    pools.activate(pool)
+    return pools.tell(pool, &work, event)
   }
 
   // MARK: A push on a stream
