@@ -26,42 +26,62 @@ public struct TokenAnswer: Sendable, Equatable {
 /// The marks that a batch of answers comes to: the last one of each device, in the order in which the devices first
 /// came up. An answer is judged by what the topics say of its device and by the answers before it in the batch.
 public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
-  private var states: [Device: DeviceState] = [:]
-  private var order: [Device] = []
-  private let clockSkew: Int64
+  // Inlined into other modules: only there it is known what a device is.
+  @usableFromInline var places: [Device: Int] = [:]
+  @usableFromInline var states: [(device: Device, state: DeviceState)] = []
+  @usableFromInline let clockSkew: Int64
 
   /// - Parameter clockSkew: by how many milliseconds APNs' clock may be behind ours.
+  @inlinable
   public init(clockSkew: Int64) { self.clockSkew = clockSkew }
 
   /// The state of a device after the facts of the batch so far; nil if the batch has none about it.
-  public func state(_ device: Device) -> DeviceState? { states[device] }
+  @inlinable
+  public func state(_ device: Device) -> DeviceState? {
+    places[device].map { states[$0].state }
+  }
 
   /// Judges an answer about a device.
   ///
   /// - Parameter state: what the topics say of the device.
+  @inlinable
   public mutating func judge(
     _ answer: TokenAnswer, _ device: Device, _ state: DeviceState
   ) -> TokenInvalidation.Verdict {
-    let verdict = TokenInvalidation.verdict(
-      status: answer.status, reason: answer.isJudged ? nil : Reason(answer.reason),
-      timestamp: answer.timestamp,
-      sentAt: answer.sentAt, registeredAt: state.registeredAt, skew: clockSkew)
-    guard case .invalidate(let since) = verdict else { return verdict }
-    let mark = DeviceState.Mark(
-      since: since,
-      aliveFrom: TokenInvalidation.earliestRevival(
-        timestamp: answer.timestamp, sentAt: answer.sentAt, skew: clockSkew),
-      reason: answer.reason, recordedAt: answer.at)
-    var invalid = states[device] ?? state
-    guard invalid.needs(mark) else { return verdict }
-    if states[device] == nil { order.append(device) }
-    invalid.apply(mark)
-    states[device] = invalid
+    let (verdict, mark) = answer.verdict(registeredAt: state.registeredAt, clockSkew: clockSkew)
+    guard let mark else { return verdict }
+    if let place = places[device] {
+      if states[place].state.needs(mark) { states[place].state.apply(mark) }
+    } else if state.needs(mark) {
+      var invalid = state
+      invalid.apply(mark)
+      places[device] = states.count
+      states.append((device, invalid))
+    }
     return verdict
   }
 
   /// The marks to publish.
+  @inlinable
   public var marks: [(device: Device, mark: DeviceState.Mark)] {
-    order.compactMap { device in states[device]?.mark.map { (device, $0) } }
+    states.compactMap { entry in entry.state.mark.map { (entry.device, $0) } }
+  }
+}
+
+extension TokenAnswer {
+  /// The consequence of the answer, and the mark of a token that it calls invalid.
+  public func verdict(
+    registeredAt: Int64?, clockSkew: Int64
+  ) -> (verdict: TokenInvalidation.Verdict, mark: DeviceState.Mark?) {
+    let verdict = TokenInvalidation.verdict(
+      status: status, reason: isJudged ? nil : Reason(reason), timestamp: timestamp,
+      sentAt: sentAt, registeredAt: registeredAt, skew: clockSkew)
+    guard case .invalidate(let since) = verdict else { return (verdict, nil) }
+    let mark = DeviceState.Mark(
+      since: since,
+      aliveFrom: TokenInvalidation.earliestRevival(
+        timestamp: timestamp, sentAt: sentAt, skew: clockSkew),
+      reason: reason, recordedAt: at)
+    return (verdict, mark)
   }
 }

@@ -54,22 +54,67 @@ public struct DeviceState: Equatable, Sendable {
   public private(set) var presence: Presence?
   /// nil: not marked, or the mark was taken back.
   public private(set) var mark: Mark?
-  /// Of the newest registration.
-  public private(set) var details: DeviceDetails
-  /// Since the row is there; it has always what is in `presence` and `mark`.
-  public private(set) var history = DeviceHistory()
+  /// nil: none. Most devices have none, and a state is copied often.
+  private var described: Described?
+  /// nil: no more than `presence` and `mark`.
+  private var earlier: DeviceHistory?
 
-  /// - Parameter history: earlier facts.
+  /// - Parameter history: earlier facts; nil for none.
   public init(
     presence: Presence? = nil, mark: Mark? = nil, details: DeviceDetails = .none,
-    history: DeviceHistory = DeviceHistory()
+    history: DeviceHistory? = nil
   ) {
     self.presence = presence
     self.mark = mark
     self.details = details
-    self.history = history
-    if let presence { self.history.note(presence) }
-    if let mark { self.history.note(mark) }
+    guard var history else { return }
+    if let presence { history.note(presence) }
+    if let mark { history.note(mark) }
+    earlier = history
+  }
+
+  private final class Described: Sendable {
+    let details: DeviceDetails
+
+    init(_ details: DeviceDetails) { self.details = details }
+  }
+
+  /// Of the newest registration.
+  public private(set) var details: DeviceDetails {
+    get { described?.details ?? .none }
+    set { described = newValue == .none ? nil : Described(newValue) }
+  }
+
+  /// Since the row is there; it has always what is in `presence` and `mark`.
+  public private(set) var history: DeviceHistory {
+    get {
+      if let earlier { return earlier }
+      var history = DeviceHistory()
+      if let presence { history.note(presence) }
+      if let mark { history.note(mark) }
+      return history
+    }
+    set { earlier = newValue }
+  }
+
+  /// The history; nil if it has no more than `presence` and `mark`.
+  public var earlierHistory: DeviceHistory? {
+    guard let earlier, earlier.facts.count != (presence == nil ? 0 : 1) + (mark == nil ? 0 : 1)
+    else { return nil }
+    return earlier
+  }
+
+  /// True if nothing but the mark is another one than in `other`, and no history has to be kept of either.
+  public func differsInMark(from other: DeviceState) -> Bool {
+    mark != nil && presence == other.presence && earlierHistory == nil
+      && other.earlierHistory == nil
+      && (described === other.described || details == other.details)
+  }
+
+  public static func == (one: DeviceState, other: DeviceState) -> Bool {
+    one.presence == other.presence && one.mark == other.mark
+      && (one.described === other.described || one.details == other.details)
+      && ((one.earlier == nil && other.earlier == nil) || one.history == other.history)
   }
 
   /// The state of a device, in one word.
@@ -107,11 +152,13 @@ public struct DeviceState: Equatable, Sendable {
   /// - Parameter details: what a registration says besides.
   public mutating func apply(_ fact: Presence?, _ details: DeviceDetails = .none) {
     guard let fact else {
+      if presence != nil { earlier = history }
       presence = nil
       self.details = .none
       return forgetIfEmpty()
     }
-    history.note(fact)
+    // The first one is in `presence`.
+    if presence != nil || earlier != nil { history.note(fact) }
     if let known = presence, fact.time < known.time { return }
     presence = fact
     self.details = if case .registered = fact { details } else { .none }
@@ -119,13 +166,16 @@ public struct DeviceState: Equatable, Sendable {
 
   /// A record of `push.invalid-tokens`: the last one counts. nil: a tombstone.
   public mutating func apply(_ mark: Mark?) {
+    if self.mark != nil, self.mark != mark { earlier = history }
     self.mark = mark
-    if let mark { history.note(mark) } else { forgetIfEmpty() }
+    guard let mark else { return forgetIfEmpty() }
+    // The first one is in `mark`.
+    if earlier != nil { history.note(mark) }
   }
 
   /// With the row goes its history.
   private mutating func forgetIfEmpty() {
-    if isEmpty { history = DeviceHistory() }
+    if isEmpty { earlier = nil }
   }
 
   /// True if this mark has to be published: the topic has none, or one that an earlier registration refutes.

@@ -46,7 +46,7 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
     public var confirming = PagedRound<Row>()
   }
 
-  private enum Phase: Equatable {
+  @usableFromInline enum Phase: Equatable, Sendable {
     case idle, verifying, judging
     /// `next` of the records that follow are handed over.
     case publishing(next: Int, of: Int)
@@ -55,22 +55,23 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   /// How often all marks and suspicions are looked at, besides when something has changed; in milliseconds.
   private static var roundInterval: UInt64 { 60_000 }
   /// Lines in one database transaction, besides those of the last step.
-  private static var mostLines: Int { 4_000 }
+  @usableFromInline static var mostLines: Int { 4_000 }
   /// Bytes of records in a batch, besides those of the last step: what follows from them is no more.
-  private static var mostBytes: Int { 1 << 20 }
+  @usableFromInline static var mostBytes: Int { 8 << 20 }
 
-  private let records: Int
-  private let atOnce: Int
-  private var phase = Phase.idle
-  private var isDraining = false
+  // What is called for each record is inlined into other modules.
+  @usableFromInline let records: Int
+  @usableFromInline let atOnce: Int
+  @usableFromInline var phase = Phase.idle
+  @usableFromInline var isDraining = false
   // What was taken.
-  private var count = 0
-  private var lines = 0
-  private var bytes = 0
-  private var oldest = Int64.max
+  @usableFromInline var count = 0
+  @usableFromInline var lines = 0
+  @usableFromInline var bytes = 0
+  @usableFromInline var oldest = Int64.max
   /// The partitions of answers that are ours, and those of them that have been read to their end.
   private var owned: Set<Int32> = []
-  private var ended: Set<Int32> = []
+  @usableFromInline var ended: Set<Int32> = []
   private var hasRefutedMarks = false
   private var nextRound: UInt64 = 0
   /// The walks over all devices.
@@ -85,7 +86,11 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   }
 
   /// Whether no batch is under way.
+  @inlinable
   public var isIdle: Bool { phase == .idle }
+
+  /// Whether a batch is judged, and Kafka has not yet all that follows from it.
+  public var isPublishing: Bool { if case .publishing = phase { true } else { false } }
 
   /// Milliseconds since the oldest record of the batch was written; 0 without one.
   ///
@@ -127,6 +132,7 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   // MARK: Records
 
   /// Whether further records are to be taken.
+  @inlinable
   public var hasRoom: Bool {
     guard isIdle, !isDraining else { return false }
     return count == 0
@@ -138,6 +144,7 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   /// - Parameters:
   ///   - timestamp: in milliseconds since the epoch; below 0 for none.
   ///   - lines: that it makes in the database.
+  @inlinable
   public mutating func took(timestamp: Int64, bytes: Int, lines: Int) {
     count += 1
     self.bytes += bytes
@@ -146,6 +153,7 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   }
 
   /// A record of a partition of answers came: there may be more.
+  @inlinable
   public mutating func reads(_ partition: Int32) { ended.remove(partition) }
 
   /// A partition of answers was read to its end.

@@ -2,6 +2,7 @@
 internal import CLinux
 internal import CRdKafka
 internal import Contract
+internal import Glibc
 
 /// One header of a record.
 public struct KafkaHeader: Sendable, Hashable {
@@ -75,6 +76,11 @@ public struct KafkaRecord {
 
   /// The topic's name. Makes a string: not for hot paths.
   public var topic: String { String(cString: rd_kafka_topic_name(topicIdentity)) }
+
+  /// True if it is of the topic with this name.
+  public func isOf(_ topic: String) -> Bool {
+    topic.withCString { strcmp($0, rd_kafka_topic_name(topicIdentity)) == 0 }
+  }
 
   /// The error of the partition, for a message that is no record.
   public var error: KafkaError? {

@@ -1,44 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import APNS
+public import Bytes
 public import Contract
+internal import Glibc
 public import JSON
 
-/// Which device of which app in which environment a record is about: the key that `push.feedback`,
-/// `push.devices` and `push.invalid-tokens` share, `<token>:<app>:<environment>`.
-public struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
-  /// Lower-case hexadecimal digits.
-  public let token: String
-  public let app: String
-  public let environment: Environment
-
-  public init(token: String, app: String, environment: Environment) {
-    self.token = token
-    self.app = app
-    self.environment = environment
-  }
-
-  /// The Kafka key.
-  public var bytes: [UInt8] { Array(description.utf8) }
-
-  public var description: String { "\(token):\(app):\(environment)" }
-
-  /// Reads a Kafka key; nil for what is none of ours. Only an app may hold colons.
-  public init?(key: some Collection<UInt8>) {
-    guard let text = String(validating: key, as: UTF8.self), let first = text.firstIndex(of: ":"),
-      let last = text.lastIndex(of: ":"), first < last,
-      let environment = Environment(String(text[text.index(after: last)...]))
-    else { return nil }
-    token = String(text[..<first])
-    app = String(text[text.index(after: first)..<last])
-    self.environment = environment
-    guard !token.isEmpty, !app.isEmpty else { return nil }
-  }
-
+extension DeviceKey {
   init(_ fields: RecordFields) throws(RecordError) {
-    token = try fields.token()
-    app = try fields.text("app")
-    environment = try fields.environment()
+    self.init(
+      token: try fields.token(), app: try fields.text("app"),
+      environment: try fields.environment())
   }
 
   var members: JSONObject {
@@ -47,6 +19,29 @@ public struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
     object.append("app", .string(app))
     object.append("environment", .string(environment.description))
     return object
+  }
+
+  /// True if it is the key of a record.
+  public func isKey(_ key: UnsafeRawBufferPointer) -> Bool {
+    var text = description
+    return text.withUTF8 { bytes in
+      bytes.count == key.count && memcmp(bytes.baseAddress!, key.baseAddress!, key.count) == 0
+    }
+  }
+
+  /// Appends the members with which a record begins.
+  func writeMembers(into buffer: inout ByteBuffer) {
+    var text = description
+    text.withUTF8 { bytes in
+      let bytes = UnsafeRawBufferPointer(bytes)
+      buffer.append(#"{"token":""#)
+      buffer.append(jsonEscaped: UnsafeRawBufferPointer(rebasing: bytes[..<tokenBytes]))
+      buffer.append(#"","app":""#)
+      buffer.append(jsonEscaped: UnsafeRawBufferPointer(rebasing: bytes[appBytes]))
+    }
+    buffer.append(#"","environment":""#)
+    buffer.append(environment.name)
+    buffer.append("\"")
   }
 }
 
@@ -84,6 +79,10 @@ public struct FeedbackRecord: Equatable, Sendable {
   public init(
     _ bytes: UnsafeRawBufferPointer, parser: JSONParser
   ) throws(RecordError) {
+    if let written = Self(written: bytes) {
+      self = written
+      return
+    }
     let fields = try RecordFields(bytes, parser: parser, record: "feedback")
     device = try DeviceKey(fields)
     topic = try fields.text("topic")
@@ -99,19 +98,48 @@ public struct FeedbackRecord: Equatable, Sendable {
     isImported = try fields.flag("imported")
   }
 
+  /// A record as `value` has it; nil for one in another form.
+  init?(written bytes: UnsafeRawBufferPointer) {
+    var record = WrittenRecord(bytes)
+    guard let device = record.device(), record.takes(#"","topic":""#),
+      let topic = record.filledText(), record.takes(#"","status":"#),
+      let status = record.number(upTo: 599), status >= 100, record.takes(#","reason":""#),
+      let reason = record.text(), record.takes("\""),
+      let timestamp = record.time(after: #","timestamp":"#), record.takes(#","apns_id":""#),
+      let apnsID = record.text(), record.takes(#"","sent_at":"#), let sentAt = record.time(),
+      record.takes(#","at":"#), let at = record.time()
+    else { return nil }
+    let isImported = record.takes(#","imported":true"#)
+    guard record.takes("}"), record.isAtEnd else { return nil }
+    self.init(
+      device: device.key, topic: topic.asciiText, status: UInt16(status),
+      reason: reason.asciiText, timestamp: timestamp, apnsID: apnsID.asciiText, sentAt: sentAt,
+      at: at, isImported: isImported)
+  }
+
   public var key: [UInt8] { device.bytes }
 
   public var value: [UInt8] {
-    var object = device.members
-    object.append("topic", .string(topic))
-    object.append("status", .integer(Int64(status)))
-    object.append("reason", .string(reason))
-    if let timestamp { object.append("timestamp", .integer(timestamp)) }
-    object.append("apns_id", .string(apnsID))
-    object.append("sent_at", .integer(sentAt))
-    object.append("at", .integer(at))
-    if isImported { object.append("imported", .bool(true)) }
-    return JSONValue.object(object).text
+    var buffer = ByteBuffer(capacity: 384)
+    device.writeMembers(into: &buffer)
+    buffer.append(#","topic":"#)
+    buffer.append(jsonString: topic)
+    buffer.append(#","status":"#)
+    buffer.append(decimal: Int64(status))
+    buffer.append(#","reason":"#)
+    buffer.append(jsonString: reason)
+    if let timestamp {
+      buffer.append(#","timestamp":"#)
+      buffer.append(decimal: timestamp)
+    }
+    buffer.append(#","apns_id":"#)
+    buffer.append(jsonString: apnsID)
+    buffer.append(#","sent_at":"#)
+    buffer.append(decimal: sentAt)
+    buffer.append(#","at":"#)
+    buffer.append(decimal: at)
+    buffer.append(isImported ? #","imported":true}"# as StaticString : "}")
+    return Array(buffer.bytes)
   }
 }
 
@@ -247,14 +275,50 @@ public struct InvalidTokenRecord: Equatable, Sendable {
     aliveFrom = try fields.optionalTime("alive_from") ?? invalidSince + 1
   }
 
+  /// The record of a device whose key it has; nil for one that says nothing usable, or is about another device.
+  public init?(of device: DeviceKey, _ bytes: UnsafeRawBufferPointer, parser: JSONParser) {
+    if let written = Self(of: device, written: bytes) {
+      self = written
+      return
+    }
+    guard let record = try? Self(bytes, parser: parser), record.device == device else {
+      return nil
+    }
+    self = record
+  }
+
+  /// A record as `write` has it, of this device; nil for others.
+  init?(of device: DeviceKey, written bytes: UnsafeRawBufferPointer) {
+    var record = WrittenRecord(bytes)
+    guard let written = record.device(), written.isDevice(device),
+      record.takes(#"","invalid_since":"#), let since = record.time(),
+      record.takes(#","reason":""#), let reason = record.text(), record.takes(#"","at":"#),
+      let at = record.time(), record.takes(#","alive_from":"#), let aliveFrom = record.time(),
+      record.takes("}"), record.isAtEnd
+    else { return nil }
+    self.init(
+      device: device, invalidSince: since, reason: reason.asciiText, at: at, aliveFrom: aliveFrom)
+  }
+
   public var key: [UInt8] { device.bytes }
 
   public var value: [UInt8] {
-    var object = device.members
-    object.append("invalid_since", .integer(invalidSince))
-    object.append("reason", .string(reason))
-    object.append("at", .integer(at))
-    object.append("alive_from", .integer(aliveFrom))
-    return JSONValue.object(object).text
+    var buffer = ByteBuffer(capacity: 256)
+    write(into: &buffer)
+    return Array(buffer.bytes)
+  }
+
+  /// Appends the record's value.
+  public func write(into buffer: inout ByteBuffer) {
+    device.writeMembers(into: &buffer)
+    buffer.append(#","invalid_since":"#)
+    buffer.append(decimal: invalidSince)
+    buffer.append(#","reason":"#)
+    buffer.append(jsonString: reason)
+    buffer.append(#","at":"#)
+    buffer.append(decimal: at)
+    buffer.append(#","alive_from":"#)
+    buffer.append(decimal: aliveFrom)
+    buffer.append("}")
   }
 }

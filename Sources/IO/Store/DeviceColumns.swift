@@ -9,9 +9,7 @@ extension DeviceState {
   }
 
   /// The history as its column has it: nil if it is no more than the row itself.
-  var earlierFacts: String? {
-    history.facts.count == (presence == nil ? 0 : 1) + (mark == nil ? 0 : 1) ? nil : history.text
-  }
+  var earlierFacts: String? { earlierHistory?.text }
 }
 
 extension Statement {
@@ -33,7 +31,7 @@ extension Statement {
         since: since, aliveFrom: time(column + 5) ?? since + 1, reason: text(column + 3),
         recordedAt: time(column + 4) ?? since)
     }
-    let history = optionalText(column + 15).map { DeviceHistory(text: $0) } ?? DeviceHistory()
+    let history = optionalText(column + 15).map { DeviceHistory(text: $0) }
     return DeviceState(
       presence: presence, mark: mark, details: details(from: column + 6), history: history)
   }
@@ -49,14 +47,18 @@ extension Statement {
   }
 
   /// Binds a device to ?1, ?2, ?3.
-  func bind(_ identity: DeviceIdentity) {
-    bind(1, identity.token)
-    bind(2, identity.app)
-    bind(3, identity.environment.description)
+  func bind(_ device: DeviceKey) {
+    switch self {
+    case .sqlite(let statement): statement.bind(device)
+    case .postgres:
+      bind(1, device.token)
+      bind(2, device.app)
+      bind(3, device.environment.description)
+    }
   }
 
   /// Binds a place in the order of devices to ?1, ?2, ?3; nil: before the first.
-  func bind(after identity: DeviceIdentity?) {
+  func bind(after identity: DeviceKey?) {
     // No token is empty.
     bind(1, identity?.token ?? "")
     bind(2, identity?.app ?? "")
@@ -69,8 +71,8 @@ extension Statement {
   }
 
   /// The device in the first three columns.
-  var identity: DeviceIdentity? {
+  var identity: DeviceKey? {
     guard let environment = Environment(text(2)) else { return nil }
-    return DeviceIdentity(token: text(0), app: text(1), environment: environment)
+    return DeviceKey(token: text(0), app: text(1), environment: environment)
   }
 }

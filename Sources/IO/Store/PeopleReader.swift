@@ -25,13 +25,13 @@ public struct PersonQuestion: Equatable, Sendable {
 
 /// A token that updates an activity.
 public struct ActivityToken: Hashable, Sendable {
-  public let device: DeviceIdentity
+  public let device: DeviceKey
   public let user: String
   public let activity: String
   /// Milliseconds since the epoch.
   public let registeredAt: Int64
 
-  public init(device: DeviceIdentity, user: String, activity: String, registeredAt: Int64) {
+  public init(device: DeviceKey, user: String, activity: String, registeredAt: Int64) {
     (self.device, self.user) = (device, user)
     (self.activity, self.registeredAt) = (activity, registeredAt)
   }

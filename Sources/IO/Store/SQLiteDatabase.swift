@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import CSQLite
 import Glibc
 
@@ -81,10 +82,27 @@ final class SQLiteStatement {
 
   func bind(_ index: Int32, _ text: String) {
     var text = text
-    _ = text.withUTF8 { bytes in
-      bytes.withMemoryRebound(to: CChar.self) {
-        martlet_sqlite_bind_text(raw, index, $0.baseAddress, Int32($0.count))
-      }
+    text.withUTF8 { bind(index, $0) }
+  }
+
+  /// Binds a copy of these bytes.
+  private func bind(_ index: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+    _ = bytes.withMemoryRebound(to: CChar.self) {
+      martlet_sqlite_bind_text(raw, index, $0.baseAddress, Int32($0.count))
+    }
+  }
+
+  /// Binds a device to ?1, ?2, ?3.
+  func bind(_ device: DeviceKey) {
+    var text = device.description
+    text.withUTF8 { bytes in
+      bind(1, UnsafeBufferPointer(rebasing: bytes[..<device.tokenBytes]))
+      bind(2, UnsafeBufferPointer(rebasing: bytes[device.appBytes]))
+    }
+    // Its text lives as long as the program.
+    let name = device.environment.name
+    _ = name.utf8Start.withMemoryRebound(to: CChar.self, capacity: name.utf8CodeUnitCount) {
+      sqlite3_bind_text(raw, 3, $0, Int32(name.utf8CodeUnitCount), nil)
     }
   }
 

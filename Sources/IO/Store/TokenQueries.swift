@@ -5,7 +5,7 @@ public import DeviceTokens
 
 /// An invalid token as `TokenQueries` lists it.
 public struct ListedToken: Equatable, Sendable {
-  public let device: DeviceIdentity
+  public let device: DeviceKey
   /// Invalid since, by APNs' clock, in milliseconds since the epoch.
   public let since: Int64
   public let reason: String
@@ -116,7 +116,7 @@ public final class TokenQueries {
   }
 
   /// The state of a device.
-  public func state(_ identity: DeviceIdentity) throws(StoreError) -> DeviceState {
+  public func state(_ identity: DeviceKey) throws(StoreError) -> DeviceState {
     device.bind(identity)
     guard try device.next() else { return DeviceState() }
     defer { device.reset() }

@@ -1,63 +1,161 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+public import APNS
 import Contract
 public import DeviceTokens
 
 /// The states of some devices, taken from the database at once, changed in memory, and written back at once.
 public struct DeviceRows {
-  private var places: [DeviceIdentity: Int] = [:]
-  private var rows: [Row] = []
+  private var places: [DeviceKey: Int] = [:]
+  fileprivate private(set) var rows: [Row] = []
+  /// The places of the devices that were asked for, one for each time that they were.
+  public private(set) var asked: [Int] = []
+  /// Places in the order of the table: each page is then looked for once, when it is read and when it is written.
+  fileprivate private(set) var order: [Int] = []
   /// By how much the changes alter how many devices are in each state.
   fileprivate private(set) var counts = DeviceCounts()
 
   fileprivate struct Row {
-    let device: DeviceIdentity
-    var state: DeviceState
-    /// True if it is not as the database has it.
-    var isChanged = false
+    let device: DeviceKey
+    var state = DeviceState()
+    /// In what it is not as the database has it.
+    var change = Change.none
   }
 
-  fileprivate init(capacity: Int) {
-    places.reserveCapacity(capacity)
-    rows.reserveCapacity(capacity)
+  enum Change {
+    case none, mark, all
   }
 
-  /// Takes in what the database has of a device, once.
-  fileprivate mutating func append(_ device: DeviceIdentity, _ state: DeviceState) {
-    places[device] = rows.count
-    rows.append(Row(device: device, state: state))
+  fileprivate init(of devices: some Sequence<DeviceKey>) {
+    let count = devices.underestimatedCount
+    places.reserveCapacity(count)
+    rows.reserveCapacity(count)
+    asked.reserveCapacity(count)
+    for device in devices { asked.append(takeIn(device)) }
+    var sorted = rows.indices.map { (start: rows[$0].device.start, place: $0) }
+    sorted.sort { $0.start < $1.start }
+    order = sorted.map(\.place)
   }
 
-  /// Those that are not as the database has them, each once.
-  fileprivate var changed: [Row] { rows.filter(\.isChanged) }
+  private mutating func takeIn(_ device: DeviceKey) -> Int {
+    func value(_ place: inout Int) -> Int { place }
+    // Inserts it if it is not there.
+    let place = value(&places[device, default: rows.count])
+    if place == rows.count { rows.append(Row(device: device)) }
+    return place
+  }
 
-  /// The state of a device that was asked for.
-  public subscript(device: DeviceIdentity) -> DeviceState {
-    get { places[device].map { rows[$0].state } ?? DeviceState() }
+  /// The place of a device that was asked for.
+  func place(of device: DeviceKey) -> Int? { places[device] }
+
+  /// Takes in what the database has of a device.
+  fileprivate mutating func found(_ state: DeviceState, at place: Int) { rows[place].state = state }
+
+  /// Those that are not as the database has them, each once, in the order of the table.
+  fileprivate var changed: [Int] { order.filter { rows[$0].change != .none } }
+
+  /// In what the device at a place is not as the database has it.
+  func change(_ place: Int) -> Change { rows[place].change }
+
+  /// The device at a place.
+  public func device(_ place: Int) -> DeviceKey { rows[place].device }
+
+  /// The state of the device at a place.
+  public subscript(place: Int) -> DeviceState {
+    get { rows[place].state }
     set {
-      if places[device] == nil { append(device, DeviceState()) }
-      let place = places[device]!
       let old = rows[place].state
       guard newValue != old else { return }
       counts.move(from: old.word, to: newValue.word)
+      let isOnlyMark = rows[place].change != .all && newValue.differsInMark(from: old)
+      rows[place].change = isOnlyMark ? .mark : .all
       rows[place].state = newValue
-      rows[place].isChanged = true
+    }
+  }
+
+  /// The state of a device that was asked for.
+  public subscript(device: DeviceKey) -> DeviceState {
+    get { places[device].map { rows[$0].state } ?? DeviceState() }
+    set {
+      let place = takeIn(device)
+      if place == order.count { order.append(place) }
+      self[place] = newValue
     }
   }
 }
 
+extension DeviceKey {
+  /// The first eight bytes, by which keys are in the order of their tokens but for very few.
+  fileprivate var start: UInt64 {
+    let bytes = description.utf8.span
+    var start: UInt64 = 0
+    for index in 0..<8 { start = start << 8 | (index < bytes.count ? UInt64(bytes[index]) : 0) }
+    return start
+  }
+}
+
+/// Rows that were looked at a moment ago, as the database still has them: what is judged is soon applied, and need not be
+/// read again. Of SQLite only, which says when another connection has written (`PRAGMA data_version`).
+struct KnownRows {
+  private let dataVersion: Statement
+  private var rows: DeviceRows?
+  private var version: Int64?
+
+  /// nil: there is no way to know whether they are still true.
+  init?(_ database: Database) throws(StoreError) {
+    guard case .sqlite = database else { return nil }
+    dataVersion = try database.prepare("PRAGMA data_version")
+  }
+
+  /// Drops the rows if another connection has written since; to be called in the transaction that uses them.
+  mutating func check() throws(StoreError) {
+    defer { dataVersion.reset() }
+    let version = try dataVersion.next() ? dataVersion.integer(0) : nil
+    if version != self.version || version == nil { rows = nil }
+    self.version = version
+  }
+
+  /// What the database has of a device; nil if that has to be read.
+  func state(_ device: DeviceKey) -> DeviceState? {
+    guard let rows, let place = rows.place(of: device) else { return nil }
+    return rows.rows[place].state
+  }
+
+  mutating func remember(_ rows: DeviceRows) { self.rows = rows }
+
+  /// These rows were written, in a transaction that may yet fail.
+  mutating func wrote(_ written: DeviceRows, _ places: [Int]) {
+    guard rows != nil else { return }
+    for place in places {
+      let row = written.rows[place]
+      if let known = rows!.place(of: row.device) { rows!.found(row.state, at: known) }
+    }
+  }
+
+  mutating func forget() { rows = nil }
+}
+
 extension TokenStore {
   /// The rows of these devices.
-  public func rows(of devices: Set<DeviceIdentity>) throws(StoreError) -> DeviceRows {
-    var rows = DeviceRows(capacity: devices.count)
-    // In the order of the table: each page is then looked for once, when it is read and when it is written.
-    let sorted = devices.sorted { $0.token < $1.token }
+  ///
+  /// - Parameter remembering: the same devices will soon be asked for again.
+  public func rows(
+    of devices: some Sequence<DeviceKey>, remembering: Bool = false
+  ) throws(StoreError) -> DeviceRows {
+    var rows = DeviceRows(of: devices)
     if let many {
-      let states = devices.isEmpty ? [:] : try many.states(of: sorted)
-      for device in sorted { rows.append(device, states[device] ?? DeviceState()) }
-    } else {
-      for device in sorted { rows.append(device, try self.device(device)) }
+      if !rows.order.isEmpty { try many.read(&rows) }
+      return rows
     }
+    try known?.check()
+    for place in rows.order {
+      let device = rows.device(place)
+      if let state = known?.state(device) {
+        rows.found(state, at: place)
+      } else {
+        rows.found(try self.device(device), at: place)
+      }
+    }
+    if remembering { known?.remember(rows) }
     return rows
   }
 
@@ -65,14 +163,21 @@ extension TokenStore {
   public func write(_ rows: DeviceRows) throws(StoreError) {
     try counts.add(rows.counts)
     let changed = rows.changed
+    known?.wrote(rows, changed)
     guard let many else {
-      for row in changed { try replace(row.device, row.state) }
+      for place in changed {
+        if rows.change(place) == .mark, let mark = rows[place].mark {
+          try note(mark, of: rows.device(place))
+        } else {
+          try replace(rows.device(place), rows[place])
+        }
+      }
       return
     }
-    let gone = changed.filter { $0.state.isEmpty }.map(\.device)
+    let gone = changed.filter { rows[$0].isEmpty }.map { rows.device($0) }
     if !gone.isEmpty { try many.delete(gone) }
     if gone.count < changed.count {
-      try many.put(changed.filter { !$0.state.isEmpty }.map { ($0.device, $0.state) })
+      try many.put(changed.filter { !rows[$0].isEmpty }.map { (rows.device($0), rows[$0]) })
     }
   }
 }
@@ -106,23 +211,21 @@ struct ManyDevices {
       """)
   }
 
-  func states(of devices: [DeviceIdentity]) throws(StoreError) -> [DeviceIdentity: DeviceState] {
-    bind(select, devices)
-    var states: [DeviceIdentity: DeviceState] = [:]
-    states.reserveCapacity(devices.count)
-    let rows = Statement.postgres(select)
-    while try rows.next() {
-      if let identity = rows.identity { states[identity] = rows.deviceState(from: 3) }
+  fileprivate func read(_ rows: inout DeviceRows) throws(StoreError) {
+    bind(select, rows.order.map { rows.device($0) })
+    let found = Statement.postgres(select)
+    while try found.next() {
+      guard let device = found.identity, let place = rows.place(of: device) else { continue }
+      rows.found(found.deviceState(from: 3), at: place)
     }
-    return states
   }
 
-  func delete(_ devices: [DeviceIdentity]) throws(StoreError) {
+  func delete(_ devices: [DeviceKey]) throws(StoreError) {
     bind(delete, devices)
     try Statement.postgres(delete).run()
   }
 
-  func put(_ rows: [(device: DeviceIdentity, state: DeviceState)]) throws(StoreError) {
+  func put(_ rows: [(device: DeviceKey, state: DeviceState)]) throws(StoreError) {
     bind(upsert, rows.map(\.device))
     var times = [PostgresArray](repeating: PostgresArray(), count: 5)
     // The reason, details, the history, further details.
@@ -154,7 +257,7 @@ struct ManyDevices {
     try Statement.postgres(upsert).run()
   }
 
-  private func bind(_ statement: PostgresStatement, _ devices: [DeviceIdentity]) {
+  private func bind(_ statement: PostgresStatement, _ devices: [DeviceKey]) {
     var columns = [PostgresArray](repeating: PostgresArray(), count: 3)
     for device in devices {
       columns[0].append(device.token)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import APNS
 
 /// A place in the order of the receipts: that of their times.
 public struct ReceiptPlace: Equatable, Sendable {
@@ -13,7 +14,7 @@ extension TokenStore {
   /// transaction.
   ///
   /// - Parameter now: milliseconds since the epoch.
-  public func forget(_ device: DeviceIdentity, at now: Int64) throws(StoreError) {
+  public func forget(_ device: DeviceKey, at now: Int64) throws(StoreError) {
     let suspicion = try database.prepare(
       "DELETE FROM suspicions WHERE token = ?1 AND app = ?2 AND environment = ?3")
     suspicion.bind(device)

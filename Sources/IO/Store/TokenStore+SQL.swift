@@ -20,6 +20,15 @@ extension TokenStore {
       \(replacesDevice)
       """
 
+    static let upsertMark = """
+      INSERT INTO devices
+        (token, app, environment, invalid_since, invalid_reason, recorded_at, alive_from)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+      ON CONFLICT (token, app, environment) DO UPDATE SET invalid_since = excluded.invalid_since,
+        invalid_reason = excluded.invalid_reason, recorded_at = excluded.recorded_at,
+        alive_from = excluded.alive_from
+      """
+
     /// The clause by which an inserted device takes the place of the row that there is.
     static let replacesDevice = """
       ON CONFLICT (token, app, environment) DO UPDATE SET registered_at = excluded.registered_at,

@@ -5,7 +5,7 @@ public import DeviceTokens
 
 /// Answers that may be our own mistake. They are on no topic: each process keeps those that it heard.
 extension TokenStore {
-  public func suspicion(_ identity: DeviceIdentity) throws(StoreError) -> Suspicion? {
+  public func suspicion(_ identity: DeviceKey) throws(StoreError) -> Suspicion? {
     let select = suspicions.select
     select.bind(identity)
     guard try select.next() else { return nil }
@@ -13,7 +13,7 @@ extension TokenStore {
     return select.suspicion(from: 0)
   }
 
-  public func put(_ identity: DeviceIdentity, _ suspicion: Suspicion) throws(StoreError) {
+  public func put(_ identity: DeviceKey, _ suspicion: Suspicion) throws(StoreError) {
     let upsert = suspicions.upsert
     upsert.bind(identity)
     upsert.bind(4, suspicion.firstAt)
@@ -28,12 +28,12 @@ extension TokenStore {
   /// Devices that were called bad more than once, at most `limit`, in the order of token, app and environment: the
   /// first ones, or those that follow `device`.
   public func repeatedSuspicions(
-    after device: DeviceIdentity?, limit: Int
-  ) throws(StoreError) -> [(device: DeviceIdentity, suspicion: Suspicion)] {
+    after device: DeviceKey?, limit: Int
+  ) throws(StoreError) -> [(device: DeviceKey, suspicion: Suspicion)] {
     let select = suspicions.repeated
     select.bind(after: device)
     select.bind(4, Int64(limit))
-    var found: [(device: DeviceIdentity, suspicion: Suspicion)] = []
+    var found: [(device: DeviceKey, suspicion: Suspicion)] = []
     while try select.next() {
       if let identity = select.identity { found.append((identity, select.suspicion(from: 3))) }
     }

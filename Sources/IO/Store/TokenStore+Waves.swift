@@ -104,11 +104,11 @@ extension TokenStore {
   /// and have not registered since.
   public func releasedDevices(
     after time: Int64, limit: Int
-  ) throws(StoreError) -> [(device: DeviceIdentity, suspicion: Suspicion)] {
+  ) throws(StoreError) -> [(device: DeviceKey, suspicion: Suspicion)] {
     let select = waves.released
     select.bind(1, time)
     select.bind(2, Int64(limit))
-    var found: [(device: DeviceIdentity, suspicion: Suspicion)] = []
+    var found: [(device: DeviceKey, suspicion: Suspicion)] = []
     while try select.next() {
       if let identity = select.identity { found.append((identity, select.suspicion(from: 3))) }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+public import APNS
 import CSQLite
 import Contract
 public import DeviceTokens
@@ -14,6 +14,7 @@ public final class TokenStore {
   let database: Database
   private let select: Statement
   private let upsert: Statement
+  private let upsertMark: Statement
   private let delete: Statement
   private let refuted: Statement
   private let selectPositions: Statement
@@ -25,6 +26,8 @@ public final class TokenStore {
   let receipts: ReceiptStatements
   /// With PostgreSQL: what is done for many devices at once.
   let many: ManyDevices?
+  /// With SQLite: rows that need not be read again.
+  var known: KnownRows?
 
   /// Opens the database, makes it if it is not there, and brings its schema up to date. Refuses a file that another
   /// program or a newer version has made.
@@ -56,6 +59,7 @@ public final class TokenStore {
     }
     select = try database.prepare(SQL.select)
     upsert = try database.prepare(SQL.upsert)
+    upsertMark = try database.prepare(SQL.upsertMark)
     delete = try database.prepare(SQL.delete)
     refuted = try database.prepare(SQL.refuted)
     selectPositions = try database.prepare(
@@ -66,6 +70,7 @@ public final class TokenStore {
     waves = try WaveStatements(database)
     counts = try CountStatements(database)
     receipts = try ReceiptStatements(database)
+    known = try KnownRows(database)
     self.database = database
   }
 
@@ -115,13 +120,18 @@ public final class TokenStore {
 
   /// Runs the operations of `body` in one transaction: all of them happen or none.
   public func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
-    try database.transaction(body)
+    do throws(StoreError) {
+      return try database.transaction(body)
+    } catch {
+      known?.forget()
+      throw error
+    }
   }
 
   // MARK: Devices
 
   /// The state of a device.
-  public func device(_ identity: DeviceIdentity) throws(StoreError) -> DeviceState {
+  public func device(_ identity: DeviceKey) throws(StoreError) -> DeviceState {
     select.bind(identity)
     guard try select.next() else { return DeviceState() }
     defer { select.reset() }
@@ -129,14 +139,14 @@ public final class TokenStore {
   }
 
   /// Replaces what is known of a device.
-  public func put(_ identity: DeviceIdentity, _ state: DeviceState) throws(StoreError) {
+  public func put(_ identity: DeviceKey, _ state: DeviceState) throws(StoreError) {
     var rows = try rows(of: [identity])
     rows[identity] = state
     try write(rows)
   }
 
   /// Replaces the row of a device.
-  func replace(_ identity: DeviceIdentity, _ state: DeviceState) throws(StoreError) {
+  func replace(_ identity: DeviceKey, _ state: DeviceState) throws(StoreError) {
     guard !state.isEmpty else {
       delete.bind(identity)
       return try delete.run()
@@ -161,14 +171,24 @@ public final class TokenStore {
     try upsert.run()
   }
 
+  /// Replaces the mark in the row of a device, or makes a row of nothing but a mark. Costs half of `replace`.
+  func note(_ mark: DeviceState.Mark, of device: DeviceKey) throws(StoreError) {
+    upsertMark.bind(device)
+    upsertMark.bind(4, mark.since)
+    upsertMark.bind(5, mark.reason)
+    upsertMark.bind(6, mark.recordedAt)
+    upsertMark.bind(7, mark.aliveFrom)
+    try upsertMark.run()
+  }
+
   /// Devices whose mark a registration refutes, at most `limit`, in the order of token, app and environment: the
   /// first ones, or those that follow `device`.
   public func refutedMarks(
-    after device: DeviceIdentity?, limit: Int
-  ) throws(StoreError) -> [DeviceIdentity] {
+    after device: DeviceKey?, limit: Int
+  ) throws(StoreError) -> [DeviceKey] {
     refuted.bind(after: device)
     refuted.bind(4, Int64(limit))
-    var devices: [DeviceIdentity] = []
+    var devices: [DeviceKey] = []
     while try refuted.next() {
       if let identity = refuted.identity { devices.append(identity) }
     }
@@ -218,6 +238,7 @@ public final class TokenStore {
   /// Forgets all devices and positions: they are read from the topics again, from this time on. Suspicions stay: they
   /// are on no topic.
   public func startOver(at time: Int64) throws(StoreError) {
+    known?.forget()
     try transaction { () throws(StoreError) in
       switch database {
       case .sqlite: try database.execute("DELETE FROM devices; DELETE FROM changelog")

@@ -4,10 +4,10 @@ public import DeviceTokens
 
 /// A device with what is known of it.
 public struct KnownDevice: Equatable, Sendable {
-  public let device: DeviceIdentity
+  public let device: DeviceKey
   public let state: DeviceState
 
-  public init(device: DeviceIdentity, state: DeviceState) {
+  public init(device: DeviceKey, state: DeviceState) {
     self.device = device
     self.state = state
   }
@@ -76,7 +76,7 @@ extension TokenStoreReader {
         AND (environment = ?5 OR ?5 = '')
       ORDER BY token, app, environment LIMIT ?6
       """)
-    var last: DeviceIdentity?
+    var last: DeviceKey?
     while true {
       statement.bind(after: last)
       statement.bind(4, filter.app ?? "")

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+public import APNS
 
 /// An invalid token.
 public struct InvalidDevice: Hashable, Sendable {
-  public let device: DeviceIdentity
+  public let device: DeviceKey
   /// Milliseconds since the epoch.
   public let since: Int64
   public let reason: String
@@ -30,7 +31,7 @@ public final class TokenStoreReader {
   /// Invalid tokens, at most `limit`, by token, app and environment: the first ones, or those that follow
   /// `device` in that order.
   public func invalidDevices(
-    after device: DeviceIdentity? = nil, limit: Int = .max
+    after device: DeviceKey? = nil, limit: Int = .max
   ) throws(StoreError) -> [InvalidDevice] {
     let statement = try database.prepare(
       """

@@ -24,11 +24,16 @@ enum LoadCommand: Service {
     @Declared(
       .choice(
         "kind",
-        of: ["notifications", "bulk", "requests", "feedback", "provider-tokens", "invalid-tokens"],
+        of: [
+          "notifications", "bulk", "requests", "feedback", "receipts", "provider-tokens",
+          "invalid-tokens",
+        ],
         default: "notifications",
         "Which topic is written: push.notifications, push.notifications.bulk, push.requests,"
-          + " push.feedback with an answer 410 for each record, push.provider-tokens with one"
-          + " credential for each app, or push.invalid-tokens.")) var kind: String
+          + " push.feedback with an answer 410 for each record, push.receipts with 100 lines in each"
+          + " record, push.provider-tokens with one credential for each app, or push.invalid-tokens."
+      )
+    ) var kind: String
 
     @Declared(
       .integer("count", default: 100_000, in: 1...1_000_000_000, "Records to produce."))
@@ -108,6 +113,7 @@ private final class Producing {
   private var ends: [Int32: Int64] = [:]
   private var key = ByteBuffer(capacity: 128)
   private var value = ByteBuffer(capacity: 8_192)
+  private var id = ByteBuffer(capacity: 64)
   private var random: SeededGenerator
   /// Tells the ids of this run from those of another.
   private let run16: UInt16
@@ -119,6 +125,7 @@ private final class Producing {
     switch load.kind {
     case "requests": (topicName, group) = (load.names.requests, load.names.group(.ingest))
     case "feedback": (topicName, group) = (load.names.feedback, load.names.group(.feedback))
+    case "receipts": (topicName, group) = (load.names.receipts, load.names.group(.feedback))
     case "bulk": (topicName, group) = (load.names.notifications(.bulk), load.names.group(.sender))
     case "provider-tokens":
       (topicName, group) = (load.names.providerTokens, load.names.group(.sender))
@@ -197,6 +204,7 @@ private final class Producing {
     switch load.kind {
     case "requests": fillRequest(number)
     case "feedback": fillFeedback(number)
+    case "receipts": fillReceipts()
     case "invalid-tokens": fillInvalidToken(number)
     default: fillNotification(number)
     }
@@ -239,6 +247,27 @@ private final class Producing {
     key.append(":")
     appendApp(number, to: &key)
     key.append(":production")
+  }
+
+  /// Lines as a sender writes them, of pushes that all were accepted.
+  private func fillReceipts() {
+    let now = WallClock.milliseconds()
+    for _ in 0..<100 {
+      id.removeAll()
+      let bits = NotificationID(version4: random.next(), random.next())
+      id.append("\(bits)")
+      var line = ReceiptLine(.delivered, at: now)
+      line.apnsID = id.bytes
+      line.escapedID = id.bytes
+      line.app = UnsafeRawBufferPointer("com.example.app" as StaticString)
+      line.environment = .production
+      line.token = key.bytes
+      line.lane = UnsafeRawBufferPointer("transactional" as StaticString)
+      line.status = 200
+      line.attempts = 1
+      line.created = now
+      ReceiptEncoder.append(line, into: &value)
+    }
   }
 
   private func appendApp(_ number: Int) { appendApp(number, to: &value) }

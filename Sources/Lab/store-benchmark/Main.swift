@@ -48,7 +48,7 @@ private struct Run {
 
   func measure() throws(StoreError) {
     var random = SeededGenerator(seed: 1)
-    var known: [DeviceIdentity] = []
+    var known: [DeviceKey] = []
     let changes = (0..<devices).map { number in change(number, &known, &random) }
     let (start, cpu) = (MonotonicClock.milliseconds(), clock())
     var applied = 0
@@ -60,17 +60,17 @@ private struct Run {
     report(applied, since: start, cpu: cpu)
   }
 
-  private typealias Change = (device: DeviceIdentity, mark: Bool)
+  private typealias Change = (device: DeviceKey, mark: Bool)
 
   private func change(
-    _ number: Int, _ known: inout [DeviceIdentity], _ random: inout SeededGenerator
+    _ number: Int, _ known: inout [DeviceKey], _ random: inout SeededGenerator
   ) -> Change {
     if number % 2 == 0 || known.isEmpty {
       let digits = (0..<4).map { _ in
         let text = String(random.next(), radix: 16)
         return String(repeating: "0", count: 16 - text.count) + text
       }
-      let device = DeviceIdentity(
+      let device = DeviceKey(
         token: digits.joined(), app: "com.example.app", environment: .production)
       known.append(device)
       return (device, false)

@@ -9,7 +9,7 @@ import Store
 
 /// The database's answers, as JSON.
 enum DeviceAnswers {
-  static func device(_ identity: DeviceIdentity, _ state: DeviceState) -> HTTPResponse {
+  static func device(_ identity: DeviceKey, _ state: DeviceState) -> HTTPResponse {
     guard !state.isEmpty else {
       return Problem(
         status: 404, title: "Not found",
@@ -43,7 +43,7 @@ enum DeviceAnswers {
       status: 202, contentType: "application/json", body: .bytes(JSONValue.object(answer).text))
   }
 
-  private static func object(_ identity: DeviceIdentity, _ state: DeviceState) -> JSONObject {
+  private static func object(_ identity: DeviceKey, _ state: DeviceState) -> JSONObject {
     var object = JSONObject()
     object.append("token", .string(identity.token))
     object.append("app", .string(identity.app))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Access
 import Bytes
 import Contract
@@ -73,8 +74,7 @@ final class DevicesAPI: APIPart {
       try demandRead(device.app, key)
       return .ask(
         .device(
-          DeviceIdentity(
-            token: device.token, app: device.app, environment: device.environment)))
+device))
     case (.user(let user), let method):
       let user = try DeviceArguments.user(user, app: exchange.argument("app"))
       if let app = user.app, method == "GET" { try demandRead(app, key) }
@@ -188,7 +188,7 @@ final class DevicesAPI: APIPart {
   }
 
   /// Forgets the devices of a user: their records on the topic are deleted.
-  private func forget(_ found: [DeviceIdentity], _ device: DeviceExchange) {
+  private func forget(_ found: [DeviceKey], _ device: DeviceExchange) {
     let devices = found.prefix(DeviceAnswers.userLimit)
     device.success = DeviceAnswers.forgotten(
       devices.count, hasMore: found.count > DeviceAnswers.userLimit)
@@ -197,11 +197,7 @@ final class DevicesAPI: APIPart {
     do throws(Admission.Failure) {
       try produce(
         topic,
-        devices.map { identity in
-          let key = DeviceKey(
-            token: identity.token, app: identity.app, environment: identity.environment)
-          return (key.bytes, nil)
-        }, device)
+        devices.map { ($0.bytes, nil) }, device)
     } catch {
       answer(device, error.problem.response)
     }

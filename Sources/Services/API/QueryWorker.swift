@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Access
 import Bytes
 import EventLoop
@@ -10,7 +11,7 @@ import Store
 /// Asks the database on a thread of its own: one that does not answer holds up nothing but questions.
 final class QueryWorker {
   enum Question: Sendable {
-    case device(DeviceIdentity)
+    case device(DeviceKey)
     case invalidTokens(InvalidTokenPage)
     /// The outcomes of a request or a notification, as far as the key may read them; where there is none, what the
     /// schedule has of the request.
@@ -29,7 +30,7 @@ final class QueryWorker {
   struct Answer: Sendable {
     enum Content: Sendable {
       case response(HTTPResponse)
-      case devices([DeviceIdentity])
+      case devices([DeviceKey])
       case campaigns([CampaignRecord])
     }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Contract
 import DeviceTokens
 import EventLoop
@@ -20,8 +21,10 @@ final class DeviceTables {
     let changelog: KafkaChangelog
     /// Read, and not yet in the database. The more records a transaction has, the more of them share a page that is
     /// written.
-    var batch = KafkaBatch(capacity: 8_000)
+    var batch = KafkaBatch(capacity: 16_000)
     /// The last record of each partition that is in the database.
+    /// When the first of them was read, in monotonic milliseconds.
+    var readAt: UInt64 = 0
     var positions: [ChangelogPosition] = []
     var checks: [AnchorCheck] = []
 
@@ -32,6 +35,8 @@ final class DeviceTables {
   /// know; in milliseconds.
   private static let notePeriod: Int64 = 60_000
   private static let idlePeriod: Int64 = 600_000
+  /// In milliseconds.
+  private static let gatheringTime: UInt64 = 200
 
   private let log: Logger
   private let store: TokenStore
@@ -124,13 +129,14 @@ final class DeviceTables {
 
   // MARK: Turn
 
+  /// - Parameter isPublishing: more is on its way, and nothing is judged before it is there.
   /// - Returns: true when there is more to read at once.
-  func turn() throws -> Bool {
+  func turn(isPublishing: Bool) throws -> Bool {
     guard patience.isOver else { return false }
     var hasMore = false
     do throws(StoreError) {
       if !isOpen { try open() }
-      for table in tables where try follow(table) { hasMore = true }
+      for table in tables where try follow(table, isPublishing) { hasMore = true }
       try ask()
       try noteCompleteness()
     } catch {
@@ -214,19 +220,25 @@ final class DeviceTables {
     log.warning("cannot read a topic; retrying", ["error": "\(error)", "left_out": "\(more)"])
   }
 
-  /// Reads on in one topic.
+  /// Reads on in one topic. While there is time, records gather for one transaction.
   ///
-  /// - Returns: whether there were records.
-  private func follow(_ table: Table) throws(StoreError) -> Bool {
+  /// - Returns: whether records were applied.
+  private func follow(_ table: Table, _ mayGather: Bool) throws(StoreError) -> Bool {
     guard isOpen else { return false }
     let changelog = table.changelog
-    if table.batch.count == 0 { changelog.poll(into: &table.batch) }
+    if table.batch.count == 0 { table.readAt = MonotonicClock.milliseconds() }
+    if table.batch.count < table.batch.capacity { changelog.poll(into: &table.batch) }
     if let error = changelog.drainError() { tell(error) }
     if let partition = changelog.lost {
       try restore(.otherLog(topic: changelog.topic, partition: partition))
       return true
     }
     guard table.batch.count > 0 else { return false }
+    if mayGather, table.batch.count < table.batch.capacity,
+      MonotonicClock.milliseconds() - table.readAt < Self.gatheringTime
+    {
+      return false
+    }
     guard let applied = try apply(table) else { return true }
     applied.merge(into: &table.positions)
     caughtUp += applied.count
@@ -243,36 +255,43 @@ final class DeviceTables {
     var other: Int32?
     let applied = try store.transaction { () throws(StoreError) -> Applied? in
       var applied = Applied()
+      var last = [Int](repeating: -1, count: table.positions.count)
       let stored = try store.positions()[topic] ?? [:]
+      // Another process that shares the file may be ahead.
+      let next = table.positions.indices.map { stored[Int32($0)]?.next ?? 0 }
       for (partition, position) in table.positions.enumerated()
-      where (stored[Int32(partition)]?.next ?? 0) < position.next { return nil }
-      let devices = devices(of: table, after: stored)
-      var rows = try store.rows(of: Set(devices.lazy.compactMap { $0?.identity }))
+      where next[partition] < position.next { return nil }
+      let devices = devices(of: table, after: next)
+      var rows = try store.rows(of: devices.lazy.compactMap { $0 })
+      var places = rows.asked.makeIterator()
+      let now = WallClock.milliseconds()
       for entry in 0..<table.batch.count {
         let record = table.batch[entry]
         let partition = Int(record.partition)
-        if record.isEndOfPartition {
-          if !checks[partition].mayEnd() { other = record.partition }
-          continue
-        }
-        let anchor = Anchor(
-          offset: record.offset, timestamp: record.timestamp,
-          keyHash: Anchor.hash(record.key))
-        if let isAnchor = checks[partition].isAnchor(anchor) {
+        let place = devices[entry] == nil ? nil : places.next()
+        if !checks[partition].mayEnd() {
+          // The first record of the partition.
+          let isAnchor = !record.isEndOfPartition && checks[partition].isAnchor(anchor(record))!
           if !isAnchor { other = record.partition }
           continue
         }
-        applied.last[record.partition] = anchor
-        // Another process that shares the file may be ahead.
-        guard record.offset >= stored[record.partition]?.next ?? 0, other == nil else { continue }
+        if record.isEndOfPartition { continue }
+        last[partition] = entry
+        guard record.offset >= next[partition], other == nil else { continue }
         applied.count += 1
-        guard let device = devices[entry] else { continue }
-        if invalidator.follow(topic, device, record, &rows) { applied.refutes = true }
+        guard let place else { continue }
+        let refutes = invalidator.follow(
+          topic, at: place, key: record.key, value: record.value, timestamp: record.timestamp,
+          now: now, &rows)
+        if refutes { applied.refutes = true }
       }
-      if other == nil { try store.write(rows) }
-      for (partition, anchor) in applied.last
-      where other == nil && anchor.offset >= stored[partition]?.next ?? 0 {
-        try store.setPosition(topic, partition, ChangelogPosition(anchor: anchor))
+      guard other == nil else { return nil }
+      try store.write(rows)
+      for (partition, entry) in last.enumerated() where entry >= 0 {
+        let anchor = anchor(table.batch[entry])
+        applied.last[Int32(partition)] = anchor
+        guard anchor.offset >= next[partition] else { continue }
+        try store.setPosition(topic, Int32(partition), ChangelogPosition(anchor: anchor))
       }
       return applied
     }
@@ -289,13 +308,18 @@ final class DeviceTables {
     return applied
   }
 
+  private func anchor(_ record: KafkaRecord) -> Anchor {
+    Anchor(
+      offset: record.offset, timestamp: record.timestamp, keyHash: Anchor.hash(record.key))
+  }
+
   /// The device that each record is about which the database does not have yet; nil for the others.
-  private func devices(
-    of table: Table, after stored: [Int32: ChangelogPosition]
-  ) -> [DeviceKey?] {
+  ///
+  /// - Parameter next: the first offset of each partition that the database does not have.
+  private func devices(of table: Table, after next: [Int64]) -> [DeviceKey?] {
     (0..<table.batch.count).map { entry in
       let record = table.batch[entry]
-      guard !record.isEndOfPartition, record.offset >= stored[record.partition]?.next ?? 0
+      guard !record.isEndOfPartition, record.offset >= next[Int(record.partition)]
       else { return nil }
       return DeviceKey(key: record.key)
     }
@@ -305,6 +329,7 @@ final class DeviceTables {
   private struct Applied {
     var count = 0
     var refutes = false
+    /// The last record of each partition.
     var last: [Int32: Anchor] = [:]
 
     func merge(into positions: inout [ChangelogPosition]) {

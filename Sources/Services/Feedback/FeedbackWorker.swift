@@ -32,11 +32,11 @@ final class FeedbackWorker {
   private let invalidator: TokenInvalidator
   private let tables: DeviceTables
   private let feedbackPartitions: Int
-  private var machine: FeedbackMachine<DeviceIdentity>
+  private var machine: FeedbackMachine<DeviceKey>
   private var records: KafkaBatch
   // The batch that the machine speaks of, and what follows from it.
   private var jobs: [Job] = []
-  private var outgoing: [OutgoingRecord] = []
+  private var outgoing = OutgoingRecords()
   private var patience: DatabaseRetry
   private var upkeep: DatabaseUpkeep
 
@@ -62,7 +62,7 @@ final class FeedbackWorker {
     records = KafkaBatch(capacity: atOnce)
     machine = FeedbackMachine(records: settings.batchSize, atOnce: atOnce)
     output = try FeedbackOutput(
-      TaggedProducer(kafka, wakeup: wakeup, watch: ProducerWatch(context)), names,
+      KafkaProducer(kafka, wakeup: wakeup), ProducerWatch(context), names,
       pusher: settings.pusherTopics)
     member = try GroupMember(Self.plan(settings, names), kafka, context, wakeup: wakeup)
     context.counters.add(counters)
@@ -89,7 +89,7 @@ final class FeedbackWorker {
     while !member.hasLeft {
       hasMore = try turn(now: loop.wait(hasMore ? 0 : Self.turnMilliseconds))
     }
-    output.producer.close()
+    output.close()
     tables.close()
     if let failure = member.failure { throw failure }
   }
@@ -99,15 +99,15 @@ final class FeedbackWorker {
     try drainAnswers()
     followGroup(now)
     if member.hasLeft { return false }
-    let isReading = try tables.turn()
+    let isReading = try tables.turn(isPublishing: machine.isPublishing)
     let hasTaken = readRecords()
     while let action = machine.next(
-      now: now, isVerified: tables.isComplete, outstanding: output.producer.outstanding)
+      now: now, isVerified: tables.isComplete, outstanding: output.outstanding)
     {
       guard try perform(action) else { break }
     }
     let isRemoving = try upkeep.turn(now: MonotonicClock.milliseconds())
-    output.producer.lookAfter(now: MonotonicClock.milliseconds())
+    output.lookAfter(now: MonotonicClock.milliseconds())
     counters.set(.backlogMilliseconds, machine.age(now: WallClock.milliseconds()))
     // What became idle in this turn need not wait for the next event.
     return hasTaken || isReading || isRemoving || (member.isDraining && machine.isIdle)
@@ -137,7 +137,7 @@ final class FeedbackWorker {
   /// Drops the batch; the partitions' next owner reads its records again. What of it Kafka has not
   /// acknowledged must not reach the topic behind the next owner's records.
   private func drop() {
-    let count = output.producer.abandon().count
+    let count = output.abandon()
     if count > 0 {
       context.log.info(
         "unacknowledged records withdrawn from the producer", ["count": "\(count)"])
@@ -148,7 +148,7 @@ final class FeedbackWorker {
 
   private func forget() {
     jobs.removeAll(keepingCapacity: true)
-    outgoing.removeAll(keepingCapacity: true)
+    outgoing = OutgoingRecords()
   }
 
   // MARK: Records
@@ -180,7 +180,8 @@ final class FeedbackWorker {
     let admission = member.admit(source, record)
     guard admission != .known else { return }
     let topic = member.topic(source)
-    let job = admission == .new ? reader.job(record, topic) : reader.job(ofDeadly: record, topic)
+    var job = admission == .new ? reader.job(record, topic) : reader.job(ofDeadly: record, topic)
+    job.source = source
     var lines = 0
     if case .receipts(let receipts, _) = job.content { lines = receipts.count }
     machine.took(
@@ -191,7 +192,7 @@ final class FeedbackWorker {
   // MARK: Steps of a batch
 
   /// - Returns: whether a further step may follow in this turn.
-  private func perform(_ action: FeedbackMachine<DeviceIdentity>.Action) throws -> Bool {
+  private func perform(_ action: FeedbackMachine<DeviceKey>.Action) throws -> Bool {
     switch action {
     case .verify:
       tables.want()
@@ -199,9 +200,7 @@ final class FeedbackWorker {
     case .judge: return try patience.isOver && judge()
     case .publish(let first): return try publish(from: first)
     case .complete:
-      for job in jobs {
-        member.completed(member.source(job.partition), epoch: member.epoch, job.offset)
-      }
+      for job in jobs { member.completed(job.source, epoch: member.epoch, job.offset) }
       forget()
       return false
     }
@@ -285,14 +284,9 @@ final class FeedbackWorker {
   /// - Returns: false when Kafka's client has no room for all.
   private func publish(from first: Int) throws -> Bool {
     do throws(KafkaError) {
-      for (index, record) in outgoing.enumerated().dropFirst(first) {
-        let isTaken = try output.producer.produce(
-          record.topic, key: record.key, value: record.value, headers: record.headers,
-          as: record.kind)
-        guard isTaken else { return false }
-        machine.handedOver(below: index + 1)
-      }
-      return true
+      let end = try output.produce(outgoing, from: first)
+      machine.handedOver(below: end)
+      return end == outgoing.count
     } catch {
       throw ServiceFailure("\(error)")
     }
@@ -301,9 +295,8 @@ final class FeedbackWorker {
   /// What Kafka will never take (no such topic, not authorised) ends the process: the records are read again
   /// when that is mended.
   private func drainAnswers() throws {
-    for answer in output.producer.drainAnswers() {
-      if let problem = answer.problem { throw ServiceFailure(problem) }
-      if answer.tag == .invalidToken { counters.add(.published) }
-    }
+    let answers = output.drainAnswers()
+    if let problem = answers.problem { throw ServiceFailure(problem) }
+    counters.add(.published, answers.published)
   }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Bytes
+import ConsumerGroup
 import Contract
 import DeviceTokens
 import EventLoop
@@ -23,6 +25,8 @@ struct Job {
   }
 
   let partition: TopicPartition
+  /// The same in the group's numbers.
+  var source = Source(topic: 0, partition: 0)
   let offset: Int64
   /// The record's timestamp as it was written.
   var writtenAt: Int64 = -1
@@ -92,7 +96,7 @@ struct JobReader {
     _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ received: Int64
   ) throws(RecordError) -> Job.Content {
     var device = try DeviceRecord(value, parser: parser)
-    try check(key, device.key, "device")
+    try check(key, device.device, "device")
     let (time, field) =
       switch device.event {
       case .registered(let time): (time, "registered_at")
@@ -116,7 +120,7 @@ struct JobReader {
     _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ received: Int64
   ) throws(RecordError) -> Job.Content {
     var feedback = try FeedbackRecord(value, parser: parser)
-    try check(key, feedback.key, "feedback")
+    try check(key, feedback.device, "feedback")
     // The sender writes it when the answer comes, or as soon as Kafka takes it: waves are counted by this time. So an
     // import is as old as its record: anybody who may write the topic could say that it is one.
     feedback.at = max(
@@ -128,9 +132,9 @@ struct JobReader {
 
   /// The key chooses the partition, and so who hears of a token and in which order.
   private func check(
-    _ key: UnsafeRawBufferPointer, _ expected: [UInt8], _ kind: String
+    _ key: UnsafeRawBufferPointer, _ device: DeviceKey, _ kind: String
   ) throws(RecordError) {
-    guard !key.elementsEqual(expected) else { return }
+    guard !device.isKey(key) else { return }
     throw RecordError(
       record: kind, field: nil,
       problem: "has not the key <token>:<app>:<environment> of its value, token in lower case")
@@ -146,7 +150,7 @@ struct JobReader {
     var (kept, line, unusable): ([KeptReceipt], Int, Int) = ([], 0, 0)
     Receipt.forEachLine(in: value) { bytes in
       line += 1
-      guard let receipt = try? Receipt(bytes, parser: parser),
+      guard let receipt = try? ReceiptKeys(bytes, parser: parser),
         let text = String(validating: bytes, as: UTF8.self)
       else {
         unusable += 1
@@ -157,7 +161,7 @@ struct JobReader {
       kept.append(
         KeptReceipt(
           place: .init(partition: partition, offset: offset, line: line), at: receipt.at, app: app,
-          requestID: receipt.id, apnsID: receipt.apnsID.map { "\($0)" }, receipt: text))
+          requestID: receipt.id, apnsID: receipt.apnsID, receipt: text))
     }
     return .receipts(kept, unusable: unusable)
   }

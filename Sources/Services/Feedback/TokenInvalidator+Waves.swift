@@ -13,9 +13,10 @@ extension TokenInvalidator {
 
   /// Holds the marks of a wave back: each is a suspicion until the wave is decided, or an answer in a quiet hour
   /// decides about its token.
-  func hold(_ tally: inout Tally, _ alarms: inout [BadTokenAlarm]) throws(StoreError) {
-    let origins = Dictionary(grouping: tally.marks.marks) { AppOrigin($0.device) }
-    for (origin, marks) in origins {
+  func hold(
+    _ rows: DeviceRows, _ tally: inout Tally, _ alarms: inout [BadTokenAlarm]
+  ) throws(StoreError) {
+    for (origin, marks) in byOrigin(tally.marks.marks, rows) {
       let times = marks.map(\.mark.recordedAt)
       for span in [BadTokenWave.window, BadTokenWave.day] {
         if let alarm = try watch(origin, invalidations: times, within: span) {
@@ -23,14 +24,27 @@ extension TokenInvalidator {
         }
       }
       let waves = try store.waves(origin.app, origin.environment)
-      for (device, mark) in marks where waves.contains(where: { $0.holds(mark.recordedAt) }) {
-        tally.held.insert(device)
-        let known = try store.suspicion(device.identity)
+      guard !waves.isEmpty else { continue }
+      for (place, mark) in marks where waves.contains(where: { $0.holds(mark.recordedAt) }) {
+        tally.held.insert(place)
+        let device = rows.device(place)
+        let known = try store.suspicion(device)
         guard let suspicion = Suspicion.held(mark, known: known) else { continue }
-        try store.put(device.identity, suspicion)
+        try store.put(device, suspicion)
         tally.add(.held)
       }
     }
+  }
+
+  private func byOrigin(
+    _ marks: [(device: Int, mark: DeviceState.Mark)], _ rows: DeviceRows
+  ) -> [AppOrigin: [(device: Int, mark: DeviceState.Mark)]] {
+    guard let first = marks.first.map({ rows.device($0.device) }) else { return [:] }
+    // Most batches are about one app.
+    if marks.allSatisfy({ rows.device($0.device).isOfSameApp(as: first) }) {
+      return [AppOrigin(first): marks]
+    }
+    return Dictionary(grouping: marks) { AppOrigin(rows.device($0.device)) }
   }
 
   /// Looks whether an abnormal number of an app's tokens is called invalid.
@@ -100,14 +114,14 @@ extension TokenInvalidator {
     // Answers that came late, and imports, are as old as an hour: their wave may be over when it begins.
     let invalid = try store.invalidationsInWaves(
       endedAfter: now - BadTokenWave.day, limit: Self.atOnce)
-    for token in invalid where isMine(token.device.key) && !said.contains(token.device.key) {
+    for token in invalid where isMine(token.device) && !said.contains(token.device) {
       let mark = DeviceState.Mark(
         since: token.since, aliveFrom: token.since, reason: token.reason,
         recordedAt: token.recordedAt)
       if let held = Suspicion.held(mark, known: try store.suspicion(token.device)) {
         try store.put(token.device, held)
       }
-      outcome.publications.append(Publication(device: token.device.key, record: nil))
+      outcome.publications.append(Publication(device: token.device, record: nil))
       outcome.counts.append((.withdrawn, 1))
     }
   }
@@ -120,9 +134,9 @@ extension TokenInvalidator {
     let said = Set(outcome.publications.map(\.device))
     let released = try store.releasedDevices(after: now - BadTokenWave.day, limit: Self.atOnce)
     for (identity, suspicion) in released
-    where isMine(identity.key) && !said.contains(identity.key) {
+    where isMine(identity) && !said.contains(identity) {
       outcome.publications.append(
-        Publication(device: identity.key, record: InvalidTokenRecord(identity.key, suspicion.mark)))
+        Publication(device: identity, record: InvalidTokenRecord(identity, suspicion.mark)))
       outcome.counts.append((.released, 1))
     }
   }

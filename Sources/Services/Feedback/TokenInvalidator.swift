@@ -39,14 +39,13 @@ struct TokenInvalidator {
   let norms = UnregisteredNorms()
   let invalidationCounts = InvalidationCounts()
   let waveClock = WaveClock()
-  /// By topic: what a crash in a judgement blames.
-  private let hands: [String: RecordInHand]
+  /// What a crash in a judgement blames.
+  private let hands: RecordsInHand
 
   init(_ store: TokenStore, _ names: TopicNames, clockSkew: Int64, badTokenLimit: Int) {
     self.store = store
     devices = names.devices
-    let topics = [names.feedback, names.devices, names.receipts]
-    hands = Dictionary(uniqueKeysWithValues: topics.map { ($0, RecordInHand(topic: $0)) })
+    hands = RecordsInHand(names)
     reader = JobReader(names)
     self.clockSkew = clockSkew
     self.badTokenLimit = badTokenLimit
@@ -57,22 +56,16 @@ struct TokenInvalidator {
   /// Applies a record of `devices` or `invalid-tokens` to the row of its device. One that says nothing usable changes
   /// nothing: on `devices` its partition's owner makes a dead letter of it.
   ///
-  /// - Parameter device: what the record's key names.
+  /// - Parameters:
+  ///   - place: that of the device that the record's key names.
+  ///   - timestamp: the record's, milliseconds since the epoch; −1 for none.
+  ///   - now: milliseconds since the epoch.
   /// - Returns: whether the topic now has a mark that a registration refutes.
   func follow(
-    _ topic: String, _ device: DeviceKey, _ record: KafkaRecord, _ rows: inout DeviceRows
+    _ topic: String, at place: Int, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
+    timestamp: Int64, now: Int64, _ rows: inout DeviceRows
   ) -> Bool {
-    follow(
-      topic, device, key: record.key, value: record.value, timestamp: record.timestamp, &rows)
-  }
-
-  func follow(
-    _ topic: String, _ device: DeviceKey, key: UnsafeRawBufferPointer,
-    value: UnsafeRawBufferPointer, timestamp: Int64, _ rows: inout DeviceRows
-  ) -> Bool {
-    let now = WallClock.milliseconds()
-    let identity = device.identity
-    var state = rows[identity]
+    var state = rows[place]
     if topic == devices {
       switch reader.content(topic, key: key, value: value, timestamp: timestamp, now: now) {
       case .device(let record): state.apply(record.presence, record.details)
@@ -82,12 +75,13 @@ struct TokenInvalidator {
     } else if value.baseAddress == nil {
       state.apply(DeviceState.Mark?.none)
     } else {
-      guard let record = try? InvalidTokenRecord(value, parser: parser), record.device == device
-      else { return false }
+      guard let record = InvalidTokenRecord(of: rows.device(place), value, parser: parser) else {
+        return false
+      }
       state.apply(
         record.mark.bounded(by: OutsideTime.received(recordTime: timestamp, now: now)))
     }
-    rows[identity] = state
+    rows[place] = state
     return state.isMarkObsolete
   }
 
@@ -96,17 +90,20 @@ struct TokenInvalidator {
   /// Judges a batch by the database, which has to be complete, in the caller's transaction.
   func judge(_ jobs: [Job]) throws(StoreError) -> Outcome {
     var tally = Tally(clockSkew: clockSkew)
-    let rows = try store.rows(of: Set(jobs.compactMap(\.judged)))
+    // What is published about them comes back.
+    let rows = try store.rows(of: jobs.compactMap(\.judged), remembering: true)
+    var places = rows.asked.makeIterator()
     defer { RecordInHand.drop() }
     for job in jobs {
-      hands[job.partition.topic]?.take(
-        partition: job.partition.partition, offset: job.offset, timestamp: job.writtenAt)
+      hands.take(job)
       switch job.content {
-      case .feedback(let record): try judge(record, rows, &tally)
+      case .feedback(let record): try judge(record, at: places.next()!, rows, &tally)
       case .device: tally.add(.devices)
       case .forgotten(let device):
         tally.add(.forgotten)
-        if let device { try forget(device, rows[device.identity], asOf: job.writtenAt, &tally) }
+        if let device {
+          try forget(device, at: places.next()!, rows, asOf: job.writtenAt, &tally)
+        }
       case .deadLetter: tally.add(.deadLettered)
       case .receipts(let receipts, let unusable):
         try store.keep(receipts)
@@ -118,23 +115,22 @@ struct TokenInvalidator {
     for (origin, time) in tally.suspects {
       if let alarm = try watch(origin, at: time) { alarms.append(alarm) }
     }
-    try hold(&tally, &alarms)
-    var outcome = tally.outcome
+    try hold(rows, &tally, &alarms)
+    var outcome = tally.outcome(rows)
     outcome.alarms = alarms
     return outcome
   }
 
   private func judge(
-    _ record: FeedbackRecord, _ rows: DeviceRows, _ tally: inout Tally
+    _ record: FeedbackRecord, at place: Int, _ rows: DeviceRows, _ tally: inout Tally
   ) throws(StoreError) {
     tally.add(.feedback)
-    let device = record.device
-    let state = tally.marks.state(device) ?? rows[device.identity]
+    let state = tally.marks.state(place) ?? rows[place]
     var answer = TokenAnswer(
       status: record.status, reason: record.reason, timestamp: record.timestamp,
       sentAt: record.sentAt, at: record.at)
     answer.isJudged = record.isImported
-    switch tally.marks.judge(answer, device, state) {
+    switch tally.marks.judge(answer, place, state) {
     case .invalidate:
       tally.add(.invalidated)
     case .keep:
@@ -147,24 +143,25 @@ struct TokenInvalidator {
 
   /// What APNs said of the device goes with its registration, but for what it said since: the tombstone may be read again.
   private func forget(
-    _ device: DeviceKey, _ state: DeviceState, asOf written: Int64, _ tally: inout Tally
+    _ device: DeviceKey, at place: Int, _ rows: DeviceRows, asOf written: Int64,
+    _ tally: inout Tally
   ) throws(StoreError) {
-    try store.forget(device.identity, at: WallClock.milliseconds())
-    guard let mark = tally.marks.state(device)?.mark ?? state.mark else { return }
-    if written < 0 || mark.recordedAt <= written { tally.forgotten.insert(device) }
+    try store.forget(device, at: WallClock.milliseconds())
+    guard let mark = tally.marks.state(place)?.mark ?? rows[place].mark else { return }
+    if written < 0 || mark.recordedAt <= written { tally.forgotten.insert(place) }
   }
 
   private func suspect(
     _ record: FeedbackRecord, _ state: DeviceState, _ tally: inout Tally
   ) throws(StoreError) {
-    let identity = record.device.identity
+    let device = record.device
     let suspicion = Suspicion.cast(
       at: record.at, sentAt: record.sentAt, reason: record.reason,
-      known: try store.suspicion(identity), registeredAt: state.registeredAt,
-      waves: try store.waves(identity.app, identity.environment))
+      known: try store.suspicion(device), registeredAt: state.registeredAt,
+      waves: try store.waves(device.app, device.environment))
     guard let suspicion else { return }
-    try store.put(identity, suspicion)
-    let origin = AppOrigin(record.device)
+    try store.put(device, suspicion)
+    let origin = AppOrigin(device)
     tally.suspects[origin] = max(tally.suspects[origin] ?? .min, record.at)
   }
 
@@ -172,12 +169,12 @@ struct TokenInvalidator {
   ///
   /// - Parameter isMine: whether this process speaks for the device.
   func refute(
-    after device: DeviceIdentity?, limit: Int, _ outcome: inout Outcome,
+    after device: DeviceKey?, limit: Int, _ outcome: inout Outcome,
     isMine: (DeviceKey) -> Bool
-  ) throws(StoreError) -> DeviceIdentity? {
+  ) throws(StoreError) -> DeviceKey? {
     let page = try store.refutedMarks(after: device, limit: limit)
     let said = Set(outcome.publications.map(\.device))
-    for device in page.map(\.key) where isMine(device) && !said.contains(device) {
+    for device in page where isMine(device) && !said.contains(device) {
       outcome.publications.append(Publication(device: device, record: nil))
       outcome.counts.append((.revived, 1))
     }
@@ -190,12 +187,12 @@ struct TokenInvalidator {
   ///   - now: all answers until then are judged, milliseconds since the epoch.
   ///   - isMine: whether this process speaks for the device.
   func confirm(
-    after device: DeviceIdentity?, limit: Int, now: Int64, _ outcome: inout Outcome,
+    after device: DeviceKey?, limit: Int, now: Int64, _ outcome: inout Outcome,
     isMine: (DeviceKey) -> Bool
-  ) throws(StoreError) -> DeviceIdentity? {
+  ) throws(StoreError) -> DeviceKey? {
     let page = try store.repeatedSuspicions(after: device, limit: limit)
     let said = Set(outcome.publications.map(\.device))
-    for (identity, suspicion) in page where isMine(identity.key) && !said.contains(identity.key) {
+    for (identity, suspicion) in page where isMine(identity) && !said.contains(identity) {
       let state = try store.device(identity)
       let isConfirmed = suspicion.isConfirmed(
         now: now, registeredAt: state.registeredAt,
@@ -203,22 +200,22 @@ struct TokenInvalidator {
       let mark = suspicion.mark
       guard isConfirmed, state.needs(mark) else { continue }
       outcome.publications.append(
-        Publication(device: identity.key, record: InvalidTokenRecord(identity.key, mark)))
+        Publication(device: identity, record: InvalidTokenRecord(identity, mark)))
       outcome.counts.append((.confirmed, 1))
     }
     return page.count == limit ? page.last?.device : nil
   }
 }
 
-/// What a batch comes to.
+/// What a batch comes to. Devices are places of its rows.
 struct Tally {
   private var counts = Array(repeating: 0, count: FeedbackCounter.allCases.count)
   /// Devices that this batch declares invalid.
-  var marks: DeviceMarks<DeviceKey>
+  var marks: DeviceMarks<Int>
   /// Those of them that a wave holds back.
-  var held: Set<DeviceKey> = []
+  var held: Set<Int> = []
   /// Devices whose marks are to be taken back because they are forgotten.
-  var forgotten: Set<DeviceKey> = []
+  var forgotten: Set<Int> = []
   /// The newest answer that casts a suspicion, of each app.
   var suspects: [AppOrigin: Int64] = [:]
 
@@ -228,13 +225,18 @@ struct Tally {
     counts[counter.rawValue] += count
   }
 
-  var outcome: TokenInvalidator.Outcome {
-    TokenInvalidator.Outcome(
-      publications: marks.marks.filter {
-        !held.contains($0.device) && !forgotten.contains($0.device)
-      }.map { device, mark in .init(device: device, record: InvalidTokenRecord(device, mark)) }
-        + forgotten.map { .init(device: $0, record: nil) },
+  func outcome(_ rows: DeviceRows) -> TokenInvalidator.Outcome {
+    var outcome = TokenInvalidator.Outcome(
       counts: FeedbackCounter.allCases.map { ($0, counts[$0.rawValue]) })
+    outcome.publications.reserveCapacity(marks.marks.count + forgotten.count)
+    for (place, mark) in marks.marks where !held.contains(place) && !forgotten.contains(place) {
+      let device = rows.device(place)
+      outcome.publications.append(.init(device: device, record: .init(device, mark)))
+    }
+    for place in forgotten {
+      outcome.publications.append(.init(device: rows.device(place), record: nil))
+    }
+    return outcome
   }
 }
 
@@ -262,23 +264,37 @@ extension DeviceRecord {
 
 extension Job {
   /// The device that it answers for.
-  fileprivate var judged: DeviceIdentity? {
+  fileprivate var judged: DeviceKey? {
     switch content {
-    case .feedback(let record): record.device.identity
-    case .forgotten(let device): device?.identity
+    case .feedback(let record): record.device
+    case .forgotten(let device): device
     case .device, .deadLetter, .receipts: nil
     }
   }
 }
 
-extension DeviceKey {
-  /// The device as the database names it.
-  var identity: DeviceIdentity {
-    DeviceIdentity(token: token, app: app, environment: environment)
-  }
-}
+/// What a crash in a judgement blames, by topic.
+private struct RecordsInHand {
+  private let answers: RecordInHand
+  private let devices: RecordInHand
+  private let receipts: RecordInHand
+  private let answersTopic: String
 
-extension DeviceIdentity {
-  /// The device as the topics name it.
-  var key: DeviceKey { DeviceKey(token: token, app: app, environment: environment) }
+  init(_ names: TopicNames) {
+    answers = RecordInHand(topic: names.feedback)
+    devices = RecordInHand(topic: names.devices)
+    receipts = RecordInHand(topic: names.receipts)
+    answersTopic = names.feedback
+  }
+
+  func take(_ job: Job) {
+    let hand =
+      switch job.content {
+      case .feedback: answers
+      case .device, .forgotten: devices
+      case .receipts: receipts
+      case .deadLetter: job.partition.topic == answersTopic ? answers : devices
+      }
+    hand.take(partition: job.partition.partition, offset: job.offset, timestamp: job.writtenAt)
+  }
 }

@@ -147,7 +147,7 @@ public struct GroupMember: ~Copyable {
   /// The place of a record: what `completed` is called with.
   public func source(_ record: KafkaRecord) -> Source {
     let topic =
-      plan.topics.count == 1 ? 0 : plan.topics.firstIndex(of: record.topic) ?? 0
+      plan.topics.count == 1 ? 0 : plan.topics.firstIndex { record.isOf($0) } ?? 0
     return Source(topic: topic, partition: record.partition)
   }
 

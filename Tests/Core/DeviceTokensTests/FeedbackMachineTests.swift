@@ -66,7 +66,7 @@ import Testing
     many.took(timestamp: -1, bytes: 0, lines: 4_000)
     #expect(!many.hasRoom && many.age(now: 100) == 0)
     var large = settled()
-    large.took(timestamp: 1, bytes: 1 << 20, lines: 0)
+    large.took(timestamp: 1, bytes: 8 << 20, lines: 0)
     #expect(!large.hasRoom)
   }
 

@@ -14,9 +14,9 @@ import Testing
   /// A device by its number, with what is said of it.
   private static func device(
     _ number: Int, app: String = app, environment: Environment = .production, at time: Int64 = 1_000
-  ) -> DeviceIdentity {
+  ) -> DeviceKey {
     let digits = String(number)
-    return DeviceIdentity(
+    return DeviceKey(
       token: String(repeating: "a", count: 64 - digits.count) + digits, app: app,
       environment: environment)
   }

@@ -11,8 +11,8 @@ import Testing
 @Suite struct DeviceFactsTests {
   private let folder = TemporaryFolder()
 
-  private func device(_ number: Int, app: String = "a") -> DeviceIdentity {
-    DeviceIdentity(
+  private func device(_ number: Int, app: String = "a") -> DeviceKey {
+    DeviceKey(
       token: String(number + 0x1000, radix: 16), app: app,
       environment: number % 2 == 0 ? .sandbox : .production)
   }
@@ -100,7 +100,7 @@ import Testing
       both.map(\.device.app) == ["a", "b"] && both.map(\.state.word) == [.registered, .removed])
     #expect(try reader.devices(token: "none").isEmpty)
     for pageSize in [1, 4, 100] {
-      var seen: [DeviceIdentity] = []
+      var seen: [DeviceKey] = []
       let filter = DeviceFilter(app: "b", environment: .sandbox, word: .invalid)
       try reader.forEachDevice(filter, pageSize: pageSize) { known in
         seen.append(known.device)
@@ -152,7 +152,7 @@ import Testing
     #expect(
       try store.deviceCounts() == DeviceCounts(registered: 2, removed: 1, invalid: 2))
     let revived = try store.device(
-      DeviceIdentity(token: "ee", app: "a", environment: .sandbox))
+      DeviceKey(token: "ee", app: "a", environment: .sandbox))
     #expect(revived.history.changes.map(\.change) == [.invalid, .revived])
     #expect(try TokenStoreReader(location).invalidCount() == 2)
   }

@@ -9,8 +9,8 @@ import Testing
 @Suite struct DeviceRowsTests {
   private let folder = TemporaryFolder()
 
-  private func device(_ number: Int) -> DeviceIdentity {
-    DeviceIdentity(
+  private func device(_ number: Int) -> DeviceKey {
+    DeviceKey(
       token: String(number + 0x1000, radix: 16), app: number % 3 == 0 ? "a" : "b",
       environment: number % 2 == 0 ? .sandbox : .production)
   }

@@ -21,8 +21,8 @@ import Testing
     kind: DatabaseKind
   ) throws {
     let store = try TokenStore(try kind.location(in: folder), now: 1)
-    let gone = DeviceIdentity(token: "aa", app: "a", environment: .production)
-    let later = DeviceIdentity(token: "dd", app: "a", environment: .production)
+    let gone = DeviceKey(token: "aa", app: "a", environment: .production)
+    let later = DeviceKey(token: "dd", app: "a", environment: .production)
     // Without receipts there is nothing to look for.
     try store.forget(gone, at: 100)
     #expect(try store.firstForgotten() == nil)
@@ -57,7 +57,7 @@ import Testing
   func `a suspicion goes with its device`(kind: DatabaseKind) throws {
     let store = try TokenStore(try kind.location(in: folder), now: 1)
     let devices = ["aa", "bb"].map {
-      DeviceIdentity(token: $0, app: "a", environment: .production)
+      DeviceKey(token: $0, app: "a", environment: .production)
     }
     for device in devices {
       try store.put(

@@ -17,7 +17,7 @@ import Testing
   ) throws {
     try store.transaction { () throws(StoreError) in
       try store.put(
-        DeviceIdentity(token: token, app: app, environment: environment),
+        DeviceKey(token: token, app: app, environment: environment),
         DeviceState(presence: .registered(at: at), mark: mark, details: details))
     }
   }
@@ -48,7 +48,7 @@ import Testing
     try Self.put(store, "a9", at: 70, DeviceDetails(user: "annette"))
     try store.transaction { () throws(StoreError) in
       try store.put(
-        DeviceIdentity(token: "aa", app: Self.app, environment: .production),
+        DeviceKey(token: "aa", app: Self.app, environment: .production),
         DeviceState(presence: .removed(at: 80)))
     }
     let reader = try PeopleReader(location)

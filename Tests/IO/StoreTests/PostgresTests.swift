@@ -8,8 +8,8 @@ import Testing
 
 /// What only a server has: connections that break, failures of its own, other programs in the same database.
 @Suite(.serialized) struct PostgresTests {
-  private func device(_ number: Int) -> DeviceIdentity {
-    DeviceIdentity(token: String(number + 0x1000, radix: 16), app: "a", environment: .sandbox)
+  private func device(_ number: Int) -> DeviceKey {
+    DeviceKey(token: String(number + 0x1000, radix: 16), app: "a", environment: .sandbox)
   }
 
   private func position(_ offset: Int64) -> ChangelogPosition {
@@ -105,7 +105,7 @@ import Testing
   {
     let store = try TokenStore(try PostgresServer.database("texts"), now: 1)
     let apps = ["a\"b", "a\\b", "{a,b}", "NULL", "", "é\u{1F600}", "a'b", "a\nb", "a\u{0}b"]
-    let devices = apps.map { DeviceIdentity(token: "ab", app: $0, environment: .production) }
+    let devices = apps.map { DeviceKey(token: "ab", app: $0, environment: .production) }
     var rows = try store.rows(of: Set(devices))
     for device in devices { rows[device] = DeviceState(presence: .removed(at: 7)) }
     try store.write(rows)
@@ -114,7 +114,7 @@ import Testing
       #expect(back[device] == DeviceState(presence: .removed(at: 7)), "\(device.app)")
       #expect(try store.device(device) == DeviceState(presence: .removed(at: 7)), "\(device.app)")
     }
-    let clean = DeviceIdentity(token: "ab", app: "a\u{FFFD}b", environment: .production)
+    let clean = DeviceKey(token: "ab", app: "a\u{FFFD}b", environment: .production)
     #expect(try store.device(clean) == DeviceState(presence: .removed(at: 7)))
   }
 }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct TokenStoreTests {
   private let folder = TemporaryFolder()
-  private let device = DeviceIdentity(
+  private let device = DeviceKey(
     token: "00ff", app: "com.example.app", environment: .production)
 
   private func open(_ location: String? = nil) throws -> TokenStore {
@@ -17,7 +17,7 @@ import Testing
   }
 
   private func put(
-    _ store: TokenStore, _ identity: DeviceIdentity? = nil, registered: Int64? = nil,
+    _ store: TokenStore, _ identity: DeviceKey? = nil, registered: Int64? = nil,
     invalidSince: Int64? = nil
   ) throws(StoreError) {
     try store.put(
@@ -85,8 +85,8 @@ import Testing
     let store = try open(location)
     let none = TokenStoreReader.StateCounts(valid: 0, removed: 0, invalid: 0, suspected: 0)
     #expect(try TokenStoreReader(location).stateCounts() == none)
-    func identity(_ number: Int) -> DeviceIdentity {
-      DeviceIdentity(token: "0\(number)", app: "com.example.app", environment: .sandbox)
+    func identity(_ number: Int) -> DeviceKey {
+      DeviceKey(token: "0\(number)", app: "com.example.app", environment: .sandbox)
     }
     let mark = DeviceState.Mark(since: 5, aliveFrom: 6, reason: "Unregistered", recordedAt: 7)
     try put(store, identity(1), registered: 5)
@@ -184,7 +184,7 @@ import Testing
     let location = try kind.location(in: folder)
     let store = try open(location)
     try put(store, invalidSince: 5)
-    let other = DeviceIdentity(token: "00ff", app: "com.example.app", environment: .sandbox)
+    let other = DeviceKey(token: "00ff", app: "com.example.app", environment: .sandbox)
     #expect(try store.device(other).isEmpty)
   }
 
@@ -244,7 +244,7 @@ import Testing
         for number in 0..<5_000 {
           let token = String(number, radix: 16)
           try put(
-            store, DeviceIdentity(token: token, app: "a", environment: .sandbox), registered: 1)
+            store, DeviceKey(token: token, app: "a", environment: .sandbox), registered: 1)
         }
       }
     }
@@ -260,7 +260,7 @@ import Testing
     let reader = try TokenStoreReader(location)
     #expect(try reader.deviceCount() == 0)
     try put(store, registered: 1)
-    let invalid = DeviceIdentity(token: "aa", app: "com.example.app", environment: .sandbox)
+    let invalid = DeviceKey(token: "aa", app: "com.example.app", environment: .sandbox)
     try put(store, invalid, invalidSince: 5)
     #expect(try reader.deviceCount() == 2)
     #expect(try reader.invalidCount() == 1)
@@ -279,9 +279,9 @@ import Testing
     let location = try kind.location(in: folder)
     let store = try open(location)
     let reader = try TokenStoreReader(location)
-    func identity(_ number: Int) -> DeviceIdentity {
+    func identity(_ number: Int) -> DeviceKey {
       let digits = String(number, radix: 16)
-      return DeviceIdentity(
+      return DeviceKey(
         token: String(repeating: "0", count: 4 - digits.count) + digits, app: "a",
         environment: number % 2 == 0 ? .production : .sandbox)
     }

@@ -113,9 +113,9 @@ private let lower = token.lowercased()
 @Suite(.onOwnThread) struct DeviceQueriesTests {
   private static func device(
     _ number: Int, _ environment: Environment = .production, app: String = "com.example.shop"
-  ) -> DeviceIdentity {
+  ) -> DeviceKey {
     let digits = String(number, radix: 16)
-    return DeviceIdentity(
+    return DeviceKey(
       token: String(repeating: "0", count: 64 - digits.count) + digits, app: app,
       environment: environment)
   }
@@ -125,7 +125,7 @@ private let lower = token.lowercased()
       mark: .init(since: time - 5, aliveFrom: time - 4, reason: "Unregistered", recordedAt: time))
   }
 
-  private static func put(_ store: TokenStore, _ states: [DeviceIdentity: DeviceState]) throws {
+  private static func put(_ store: TokenStore, _ states: [DeviceKey: DeviceState]) throws {
     try store.transaction { () throws(StoreError) in
       var rows = try store.rows(of: Set(states.keys))
       for (device, state) in states { rows[device] = state }
@@ -152,7 +152,7 @@ private let lower = token.lowercased()
         Self.device(4, .sandbox): DeviceState(presence: .removed(at: 9)),
       ])
     let fixture = try APIFixture(["--database", location])
-    func get(_ device: DeviceIdentity, key: String = "shop") throws -> (Int, JSONValue) {
+    func get(_ device: DeviceKey, key: String = "shop") throws -> (Int, JSONValue) {
       let answer = try fixture.send(
         "GET", "devices/\(device.token)?app=\(device.app)&environment=\(device.environment)",
         key: key)
@@ -178,7 +178,7 @@ private let lower = token.lowercased()
     let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
-    var states: [DeviceIdentity: DeviceState] = [:]
+    var states: [DeviceKey: DeviceState] = [:]
     for number in 0..<500 {
       states[Self.device(number, number % 2 == 0 ? .sandbox : .production)] =
         Self.invalid(1_000 + Int64(number / 10))

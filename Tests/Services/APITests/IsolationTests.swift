@@ -90,7 +90,7 @@ import Testing
     for app in Self.apps {
       for environment in [Environment.production, .sandbox] {
         try store.put(
-          DeviceIdentity(token: Self.known, app: app, environment: environment),
+          DeviceKey(token: Self.known, app: app, environment: environment),
           DeviceState(
             mark: .init(since: 95, aliveFrom: 96, reason: "Unregistered", recordedAt: 100)))
       }

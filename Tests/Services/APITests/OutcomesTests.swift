@@ -112,7 +112,7 @@ import Testing
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
     let token = String(repeating: "cd", count: 32)
-    let device = DeviceIdentity(token: token, app: "com.example.shop", environment: .production)
+    let device = DeviceKey(token: token, app: "com.example.shop", environment: .production)
     var state = DeviceState()
     state.apply(.registered(at: 100))
     state.apply(

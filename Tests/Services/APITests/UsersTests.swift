@@ -16,14 +16,14 @@ import Testing
 @Suite(.onOwnThread) struct UsersTests {
   private static let shop = "com.example.shop"
 
-  private static func device(_ number: Int, app: String = shop) -> DeviceIdentity {
+  private static func device(_ number: Int, app: String = shop) -> DeviceKey {
     let digits = String(number, radix: 16)
-    return DeviceIdentity(
+    return DeviceKey(
       token: String(repeating: "0", count: 64 - digits.count) + digits, app: app,
       environment: .production)
   }
 
-  private static func put(_ store: TokenStore, _ devices: [(DeviceIdentity, user: String)]) throws {
+  private static func put(_ store: TokenStore, _ devices: [(DeviceKey, user: String)]) throws {
     try store.transaction { () throws(StoreError) in
       var rows = try store.rows(of: Set(devices.map(\.0)))
       for (device, user) in devices {

@@ -26,8 +26,8 @@ import Testing
       return Dictionary(uniqueKeysWithValues: own.map { ($0.labels[0], $0.value) })
     }
     #expect(eventually { counts()["valid"] == .integer(0) })
-    try store.put(FeedbackFixture.device(1).identity, DeviceState(presence: .registered(at: 3)))
-    try store.put(FeedbackFixture.device(2).identity, DeviceState(presence: .removed(at: 3)))
+    try store.put(FeedbackFixture.device(1), DeviceState(presence: .registered(at: 3)))
+    try store.put(FeedbackFixture.device(2), DeviceState(presence: .removed(at: 3)))
     let expected: [String: MetricValue] = [
       "valid": .integer(1), "removed": .integer(1), "invalid": .integer(0),
       "suspected": .integer(0),

@@ -2,6 +2,7 @@
 import APNS
 import Contract
 import DeviceTokens
+import EventLoop
 import Glibc
 import JSON
 import Kafka
@@ -106,10 +107,10 @@ private struct ModelLog {
 
 /// What a database should have: all that was read into it, applied record by record.
 private final class ModelMemory {
-  var states: [DeviceIdentity: DeviceState] = [:]
+  var states: [DeviceKey: DeviceState] = [:]
 
   func apply(_ names: TopicNames, _ topic: String, _ record: LogRecord) {
-    guard let device = DeviceKey(key: record.key)?.identity else { return }
+    guard let device = DeviceKey(key: record.key) else { return }
     var state = states[device] ?? DeviceState()
     if topic == names.devices {
       let fact = record.value.flatMap { value in
@@ -152,7 +153,7 @@ private final class ModelHost {
       let records = model.log(topic).records.filter { $0.offset >= next }.prefix(limit)
       guard let last = records.last else { continue }
       try store.transaction { () throws(StoreError) in
-        let devices = records.compactMap { DeviceKey(key: $0.key)?.identity }
+        let devices = records.compactMap { DeviceKey(key: $0.key) }
         var rows = try store.rows(of: Set(devices))
         for record in records { apply(topic, record, &rows) }
         try store.write(rows)
@@ -167,8 +168,10 @@ private final class ModelHost {
     record.key.withUnsafeBytes { key in
       (record.value ?? [0]).withUnsafeBytes { value in
         let value = record.value == nil ? UnsafeRawBufferPointer(start: nil, count: 0) : value
-        guard let device = DeviceKey(key: key) else { return }
-        _ = invalidator.follow(topic, device, key: key, value: value, timestamp: -1, &rows)
+        guard let device = DeviceKey(key: key), let place = rows.place(of: device) else { return }
+        _ = invalidator.follow(
+          topic, at: place, key: key, value: value, timestamp: -1,
+          now: WallClock.milliseconds(), &rows)
       }
     }
   }
@@ -193,8 +196,8 @@ private final class ModelHost {
     return rows
   }
 
-  func states() throws -> [DeviceIdentity: DeviceState] {
-    var states: [DeviceIdentity: DeviceState] = [:]
+  func states() throws -> [DeviceKey: DeviceState] {
+    var states: [DeviceKey: DeviceState] = [:]
     try TokenStoreReader(path).forEachDevice(DeviceFilter(), pageSize: 2) { known in
       states[known.device] = known.state
       return true
@@ -220,8 +223,8 @@ private final class FeedbackModel {
   private let isShared: Bool
   private let isStrict: Bool
   /// What the times dictate, without removals.
-  private var registeredAt: [DeviceIdentity: Int64] = [:]
-  private var aliveFrom: [DeviceIdentity: Int64] = [:]
+  private var registeredAt: [DeviceKey: Int64] = [:]
+  private var aliveFrom: [DeviceKey: Int64] = [:]
 
   init(seed: UInt64, _ kind: DatabaseKind, isShared: Bool, isStrict: Bool) throws {
     self.kind = kind
@@ -233,7 +236,7 @@ private final class FeedbackModel {
   }
 
   /// Tokens that APNs called invalid and that were not registered since.
-  var expectedInvalid: Set<DeviceIdentity> {
+  var expectedInvalid: Set<DeviceKey> {
     Set(aliveFrom.filter { $0.value > registeredAt[$0.key] ?? .min }.keys)
   }
 
@@ -289,7 +292,7 @@ private final class FeedbackModel {
       case 1: DeviceRecord(device: device, event: .removed(at: time))
       default: registration
       }
-    if record == registration { registeredAt[device.identity] = time }
+    if record == registration { registeredAt[device] = time }
     logs[names.devices]?.append(device.bytes, record?.value)
   }
 
@@ -301,7 +304,7 @@ private final class FeedbackModel {
     feedback.append(record)
     let valid = TokenInvalidation.earliestRevival(
       timestamp: record.timestamp, sentAt: record.sentAt)
-    let device = record.device.identity
+    let device = record.device
     aliveFrom[device] = max(aliveFrom[device] ?? .min, valid)
   }
 

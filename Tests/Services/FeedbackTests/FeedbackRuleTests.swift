@@ -95,9 +95,9 @@ import Testing
         }
       }
       _ = try judge(invalidator, [])
-      let once = try invalidator.store.device(device.identity)
+      let once = try invalidator.store.device(device)
       #expect(try judge(invalidator, answers).publications.isEmpty, "skew \(skew), order \(order)")
-      #expect(try invalidator.store.device(device.identity) == once)
+      #expect(try invalidator.store.device(device) == once)
       ends.append(once.isInvalid)
     }
     #expect(Set(ends).count == 1, "invalid in every order or in none")
@@ -110,7 +110,7 @@ import Testing
       if isFirst { try register(invalidator, device, at: 50) }
       _ = try judge(invalidator, [answer])
       if !isFirst { try register(invalidator, device, at: 50) }
-      #expect(try invalidator.store.device(device.identity).isInvalid == false)
+      #expect(try invalidator.store.device(device).isInvalid == false)
     }
   }
 
@@ -217,7 +217,7 @@ import Testing
   }
 
   private func isInvalid(_ invalidator: TokenInvalidator, _ number: Int) throws -> Bool {
-    try invalidator.store.device(Fixture.device(number).identity).isInvalid
+    try invalidator.store.device(Fixture.device(number)).isInvalid
   }
 
   /// 300 valid tokens, and a 410 for each: by a proxy, a gateway gone wrong, or whoever writes to the topic.
@@ -293,10 +293,10 @@ import Testing
     try record.key.withUnsafeBytes { key in
       try record.value.withUnsafeBytes { try invalidator.apply(names.invalidTokens, key, $0) }
     }
-    #expect(try invalidator.store.device(device.identity).isInvalid)
+    #expect(try invalidator.store.device(device).isInvalid)
     let later = WallClock.milliseconds() + OutsideTime.skew
     try register(invalidator, device, at: later)
-    #expect(try !invalidator.store.device(device.identity).isInvalid)
+    #expect(try !invalidator.store.device(device).isInvalid)
   }
 
   @Test func `a registration in seconds or far in the future is refused with what is expected`() {
@@ -352,8 +352,10 @@ extension TokenInvalidator {
     _ topic: String, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
   ) throws(StoreError) {
     guard let device = DeviceKey(key: key) else { return }
-    var rows = try store.rows(of: [device.identity])
-    _ = follow(topic, device, key: key, value: value, timestamp: -1, &rows)
+    var rows = try store.rows(of: [device])
+    _ = follow(
+      topic, at: rows.asked[0], key: key, value: value, timestamp: -1,
+      now: WallClock.milliseconds(), &rows)
     try store.write(rows)
   }
 }

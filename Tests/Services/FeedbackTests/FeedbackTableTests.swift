@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Contract
 import DeviceTokens
 import EmbeddedKafka
@@ -24,7 +25,7 @@ import Testing
   ) throws {
     let store = try TokenStore(fixture.database, now: 1)
     try store.put(
-      ghost.identity,
+      ghost,
       DeviceState(mark: .init(since: 1, aliveFrom: 2, reason: "Unregistered", recordedAt: 1)))
     try store.setComplete(at: completeAt)
     if let anchor {
@@ -82,7 +83,7 @@ import Testing
         eventually(withinMilliseconds: 20_000) {
           let devices = (try? TokenStoreReader(fixture.database).invalidDevices()) ?? []
           return service.count("restores") > 0 && devices.count == 2
-            && !devices.contains { $0.device == ghost.identity }
+            && !devices.contains { $0.device == ghost }
         }, "\(name)")
       #expect(service.count("restores") == 1, "\(name)")
       service.stop()

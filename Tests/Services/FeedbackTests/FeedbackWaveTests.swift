@@ -33,7 +33,7 @@ import Testing
   ) throws {
     var rows = try invalidator.store.rows(of: [])
     for number in numbers {
-      let identity = Fixture.device(number).identity
+      let identity = Fixture.device(number)
       var state = try invalidator.store.device(identity)
       state.apply(.registered(at: time))
       rows[identity] = state
@@ -66,9 +66,9 @@ import Testing
       try invalidator.release(now: now, &outcome, isMine: { _ in true })
       return outcome
     }
-    var rows = try invalidator.store.rows(of: Set(outcome.publications.map(\.device.identity)))
+    var rows = try invalidator.store.rows(of: Set(outcome.publications.map(\.device)))
     for publication in outcome.publications {
-      rows[publication.device.identity].apply(publication.record?.mark)
+      rows[publication.device].apply(publication.record?.mark)
     }
     let changed = rows
     try invalidator.store.transaction { () throws(StoreError) in
@@ -80,7 +80,7 @@ import Testing
   private func deadCount(_ invalidator: TokenInvalidator, _ numbers: ClosedRange<Int>) throws
     -> Int
   {
-    try numbers.count { try invalidator.store.device(Fixture.device($0).identity).isInvalid }
+    try numbers.count { try invalidator.store.device(Fixture.device($0)).isInvalid }
   }
 
   /// 300 forged answers in an app that loses five devices a day, which a share of its devices would let pass.

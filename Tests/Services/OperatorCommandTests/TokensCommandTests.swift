@@ -137,9 +137,9 @@ import Testing
 }
 
 @Suite struct TokensExportTests {
-  private static func device(_ number: Int) -> DeviceIdentity {
+  private static func device(_ number: Int) -> DeviceKey {
     let digits = String(number + 0x1000, radix: 16)
-    return DeviceIdentity(
+    return DeviceKey(
       token: String(repeating: "0", count: 64 - digits.count) + digits, app: "a.b",
       environment: number % 2 == 0 ? .sandbox : .production)
   }

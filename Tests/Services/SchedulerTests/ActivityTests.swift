@@ -22,7 +22,7 @@ import Testing
   ) throws {
     try store.transaction { () throws(StoreError) in
       try store.put(
-        DeviceIdentity(token: token(number), app: app, environment: .production),
+        DeviceKey(token: token(number), app: app, environment: .production),
         DeviceState(
           presence: .registered(at: at),
           details: DeviceDetails(pushType: "liveactivity", user: "ann", activity: activity)))

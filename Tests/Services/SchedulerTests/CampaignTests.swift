@@ -35,7 +35,7 @@ import Testing
     try store.transaction { () throws(StoreError) in
       for number in 0..<devices {
         try store.put(
-          DeviceIdentity(token: token(number), app: app, environment: .production),
+          DeviceKey(token: token(number), app: app, environment: .production),
           DeviceState(
             presence: .registered(at: 1_000), mark: nil,
             details: DeviceDetails(

@@ -9,7 +9,7 @@ import Testing
 @Suite struct NewTokensTests {
   private static func token(_ number: Int, at: Int64) -> ActivityToken {
     ActivityToken(
-      device: DeviceIdentity(token: "\(number)", app: "a.b", environment: .production),
+      device: DeviceKey(token: "\(number)", app: "a.b", environment: .production),
       user: "ann", activity: "order-1", registeredAt: at)
   }
 

@@ -22,7 +22,7 @@ import Testing
     _ store: TokenStore, _ number: Int, at: Int64, _ details: DeviceDetails
   ) throws {
     try store.transaction { () throws(StoreError) in
-      let device = DeviceIdentity(token: token(number), app: app, environment: .production)
+      let device = DeviceKey(token: token(number), app: app, environment: .production)
       try store.put(device, DeviceState(presence: .registered(at: at), details: details))
     }
   }

@@ -12,8 +12,8 @@ import Testing
 @Suite struct BackupTests {
   private let folder = TemporaryFolder()
 
-  private func device(_ number: Int) -> DeviceIdentity {
-    DeviceIdentity(
+  private func device(_ number: Int) -> DeviceKey {
+    DeviceKey(
       token: String(repeating: "0", count: 60) + "\(1_000 + number)", app: "com.example.app",
       environment: number % 2 == 0 ? .production : .sandbox)
   }
