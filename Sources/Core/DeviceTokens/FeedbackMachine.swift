@@ -54,8 +54,12 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
 
   /// How often all marks and suspicions are looked at, besides when something has changed; in milliseconds.
   private static var roundInterval: UInt64 { 60_000 }
+  /// Records of a batch that is large.
+  private static var largeBatch: Int { 1_000 }
+  /// In milliseconds.
+  private static var growingTime: UInt64 { 250 }
   /// Lines in one database transaction, besides those of the last step.
-  @usableFromInline static var mostLines: Int { 4_000 }
+  @usableFromInline static var mostLines: Int { 16_000 }
   /// Bytes of records in a batch, besides those of the last step: what follows from them is no more.
   @usableFromInline static var mostBytes: Int { 8 << 20 }
 
@@ -73,6 +77,9 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   private var owned: Set<Int32> = []
   @usableFromInline var ended: Set<Int32> = []
   private var hasRefutedMarks = false
+  /// Records of the batch before, and until when the next one grows; monotonic milliseconds.
+  private var countBefore = 0
+  private var growsUntil: UInt64?
   private var nextRound: UInt64 = 0
   /// The walks over all devices.
   public var rounds = Rounds()
@@ -125,7 +132,9 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
 
   /// The batch is given up; the next owner of its partitions reads it again.
   public mutating func drop() {
+    countBefore = count
     (count, lines, bytes, oldest) = (0, 0, 0, .max)
+    growsUntil = nil
     phase = .idle
   }
 
@@ -190,6 +199,7 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
       guard !isDraining else { return nil }
       startRoundsIfDue(now)
       guard count > 0 || rounds.refuting.isDue || isConfirming else { return nil }
+      if isGrowing(now) { return nil }
       phase = .verifying
       return .verify
     case .verifying:
@@ -203,6 +213,14 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
       drop()
       return .complete
     }
+  }
+
+  /// Whether the batch waits for more records: after a large one more will come, and share one write of the database's pages.
+  private mutating func isGrowing(_ now: UInt64) -> Bool {
+    guard countBefore >= Self.largeBatch, count > 0, hasRoom else { return false }
+    let end = growsUntil ?? now + Self.growingTime
+    growsUntil = end
+    return now < end
   }
 
   /// The batch is judged, with the pages of `rounds`; so many records follow from it.

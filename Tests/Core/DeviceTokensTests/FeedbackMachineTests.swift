@@ -5,6 +5,31 @@ import Testing
 @Suite struct FeedbackMachineTests {
   private typealias Machine = FeedbackMachine<Int>
 
+  @Test func `after a large batch the next one grows for a while`() {
+    var machine = Machine(records: 2_000, atOnce: 1)
+    machine.begin([], now: 0)
+    func judge(at now: UInt64, records: Int) -> Machine.Action? {
+      for _ in 0..<records { machine.took(timestamp: -1, bytes: 0, lines: 0) }
+      return machine.next(now: now, isVerified: true, outstanding: 0)
+    }
+    func finish() {
+      _ = machine.next(now: 0, isVerified: true, outstanding: 0)
+      machine.judged(following: 0)
+      #expect(machine.next(now: 0, isVerified: true, outstanding: 0) == .complete)
+      machine.rounds.refuting.read(to: nil)
+    }
+    #expect(judge(at: 1, records: 1_000) == .verify, "the first one does not wait")
+    finish()
+    #expect(judge(at: 10, records: 1) == nil && judge(at: 259, records: 1) == nil)
+    #expect(judge(at: 260, records: 0) == .verify)
+    finish()
+    #expect(judge(at: 270, records: 1) == .verify, "the one before was small")
+    finish()
+    #expect(judge(at: 280, records: 1_500) == .verify)
+    finish()
+    #expect(judge(at: 290, records: 2_000) == .verify, "there is no more room")
+  }
+
   /// A machine that owns a partition and has looked at all devices.
   private func settled() -> Machine {
     var machine = Machine(records: 100, atOnce: 10)
@@ -63,7 +88,7 @@ import Testing
     take(1, &machine)
     #expect(!machine.hasRoom, "ten more could be too many")
     var many = settled()
-    many.took(timestamp: -1, bytes: 0, lines: 4_000)
+    many.took(timestamp: -1, bytes: 0, lines: 16_000)
     #expect(!many.hasRoom && many.age(now: 100) == 0)
     var large = settled()
     large.took(timestamp: 1, bytes: 8 << 20, lines: 0)
