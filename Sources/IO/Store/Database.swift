@@ -51,6 +51,14 @@ enum Database {
     }
   }
 
+  /// Whether a transaction is on the disk when it returns. One that is has those before it there, too.
+  func setDurable(_ isDurable: Bool) throws(StoreError) {
+    switch self {
+    case .sqlite: try execute("PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL")")
+    case .postgres(let database): database.isDurable = isDurable
+    }
+  }
+
   /// The first column of the first row.
   func integer(_ sql: String) throws(StoreError) -> Int64? {
     let statement = try prepare(sql)

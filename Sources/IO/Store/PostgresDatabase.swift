@@ -18,6 +18,8 @@ final class PostgresDatabase {
   private(set) var generation = 0
   private var statementCount = 0
   private var isInTransaction = false
+  /// False: a transaction may return before it is on the server's disk.
+  var isDurable = true
 
   /// - Parameters:
   ///   - isReadOnly: never writes; also a standby will do.
@@ -145,7 +147,7 @@ final class PostgresDatabase {
   /// Runs `body` in one transaction that no other writer of ours is beside: all of it happens or nothing.
   func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
     try restore()
-    try send("BEGIN")
+    try send(isDurable ? "BEGIN" : "BEGIN; SET LOCAL synchronous_commit = off")
     isInTransaction = true
     defer { isInTransaction = false }
     do throws(StoreError) {

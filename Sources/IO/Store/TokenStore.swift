@@ -8,8 +8,8 @@ import Glibc
 /// The database of device tokens, as its writer sees it: SQLite with a write-ahead log, or PostgreSQL.
 ///
 /// It is a view of `push.devices` and `push.invalid-tokens` together with how far it reflects them: rows and
-/// positions change in one transaction, so neither is ever ahead of the other. A transaction is on the disk when it
-/// returns. Owned by one thread; several processes may share the database, one writes at a time.
+/// positions change in one transaction, so neither is ever ahead of the other. Owned by one thread; several processes
+/// may share the database, one writes at a time.
 public final class TokenStore {
   let database: Database
   private let select: Statement
@@ -26,6 +26,7 @@ public final class TokenStore {
   let receipts: ReceiptStatements
   /// With PostgreSQL: what is done for many devices at once.
   let many: ManyDevices?
+  private var isCopying = false
   /// With SQLite: rows that need not be read again.
   var known: KnownRows?
 
@@ -119,8 +120,18 @@ public final class TokenStore {
   }
 
   /// Runs the operations of `body` in one transaction: all of them happen or none.
-  public func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+  ///
+  /// - Parameter isCopy: it writes nothing but what can be read again from where its own positions stand. It need not be
+  ///   on the disk when it returns: a machine that loses power may lose it, with all transactions of that kind that
+  ///   followed.
+  public func transaction<R>(
+    isCopy: Bool = false, _ body: () throws(StoreError) -> R
+  ) throws(StoreError) -> R {
     do throws(StoreError) {
+      if isCopy != isCopying {
+        try database.setDurable(!isCopy)
+        isCopying = isCopy
+      }
       return try database.transaction(body)
     } catch {
       known?.forget()

@@ -22,9 +22,9 @@ final class DeviceTables {
     /// Read, and not yet in the database. The more records a transaction has, the more of them share a page that is
     /// written.
     var batch = KafkaBatch(capacity: 16_000)
-    /// The last record of each partition that is in the database.
     /// When the first of them was read, in monotonic milliseconds.
     var readAt: UInt64 = 0
+    /// The last record of each partition that is in the database.
     var positions: [ChangelogPosition] = []
     var checks: [AnchorCheck] = []
 
@@ -253,7 +253,7 @@ final class DeviceTables {
     let topic = table.changelog.topic
     var checks = table.checks
     var other: Int32?
-    let applied = try store.transaction { () throws(StoreError) -> Applied? in
+    let applied = try store.transaction(isCopy: true) { () throws(StoreError) -> Applied? in
       var applied = Applied()
       var last = [Int](repeating: -1, count: table.positions.count)
       let stored = try store.positions()[topic] ?? [:]
@@ -262,7 +262,7 @@ final class DeviceTables {
       for (partition, position) in table.positions.enumerated()
       where next[partition] < position.next { return nil }
       let devices = devices(of: table, after: next)
-      var rows = try store.rows(of: devices.lazy.compactMap { $0 })
+      var rows = try store.rows(of: devices.compactMap(\.self))
       var places = rows.asked.makeIterator()
       let now = WallClock.milliseconds()
       for entry in 0..<table.batch.count {
