@@ -59,6 +59,9 @@ public struct DeviceState: Equatable, Sendable {
   /// nil: no more than `presence` and `mark`.
   private var earlier: DeviceHistory?
 
+  /// Nothing is known.
+  public init() {}
+
   /// - Parameter history: earlier facts; nil for none.
   public init(
     presence: Presence? = nil, mark: Mark? = nil, details: DeviceDetails = .none,
@@ -108,12 +111,16 @@ public struct DeviceState: Equatable, Sendable {
   public func differsInMark(from other: DeviceState) -> Bool {
     mark != nil && presence == other.presence && earlierHistory == nil
       && other.earlierHistory == nil
-      && (described === other.described || details == other.details)
+      && isDescribed(as: other)
+  }
+
+  private func isDescribed(as other: DeviceState) -> Bool {
+    described === other.described || details == other.details
   }
 
   public static func == (one: DeviceState, other: DeviceState) -> Bool {
     one.presence == other.presence && one.mark == other.mark
-      && (one.described === other.described || one.details == other.details)
+      && one.isDescribed(as: other)
       && ((one.earlier == nil && other.earlier == nil) || one.history == other.history)
   }
 

@@ -81,8 +81,12 @@ public struct FeedbackRecord: Equatable, Sendable {
   ) throws(RecordError) {
     if let written = Self(written: bytes) {
       self = written
-      return
+    } else {
+      try self.init(parsing: bytes, parser)
     }
+  }
+
+  init(parsing bytes: UnsafeRawBufferPointer, _ parser: JSONParser) throws(RecordError) {
     let fields = try RecordFields(bytes, parser: parser, record: "feedback")
     device = try DeviceKey(fields)
     topic = try fields.text("topic")

@@ -11,6 +11,7 @@ final class SQLiteDatabase {
   /// - Parameter isReadOnly: opens an existing database without ever writing to it.
   init(path: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
     var handle: OpaquePointer?
+    _ = Self.configuration
     if !isReadOnly { Self.create(path) }
     // One thread uses the connection, so SQLite's own mutexes are left out.
     let flags =
@@ -29,6 +30,9 @@ final class SQLiteDatabase {
   }
 
   deinit { sqlite3_close_v2(raw) }
+
+  /// Once in a process.
+  private static let configuration = martlet_sqlite_configure()
 
   /// Makes a new database's file its owner's alone, whatever the umask: SQLite gives its log and journal the same mode.
   /// What goes wrong here SQLite says.
@@ -72,13 +76,19 @@ final class SQLiteDatabase {
 final class SQLiteStatement {
   private let raw: OpaquePointer
   private let database: SQLiteDatabase
+  /// The device that is bound; SQLite reads it here.
+  private var device: UnsafeMutableRawPointer?
+  private static let deviceBytes = 1_024
 
   init(owning raw: OpaquePointer, of database: SQLiteDatabase) {
     self.raw = raw
     self.database = database
   }
 
-  deinit { sqlite3_finalize(raw) }
+  deinit {
+    sqlite3_finalize(raw)
+    device?.deallocate()
+  }
 
   func bind(_ index: Int32, _ text: String) {
     var text = text
@@ -95,15 +105,27 @@ final class SQLiteStatement {
   /// Binds a device to ?1, ?2, ?3.
   func bind(_ device: DeviceKey) {
     var text = device.description
+    let app = device.appBytes
     text.withUTF8 { bytes in
-      bind(1, UnsafeBufferPointer(rebasing: bytes[..<device.tokenBytes]))
-      bind(2, UnsafeBufferPointer(rebasing: bytes[device.appBytes]))
+      guard bytes.count <= Self.deviceBytes else {
+        bind(1, UnsafeBufferPointer(rebasing: bytes[..<device.tokenBytes]))
+        bind(2, UnsafeBufferPointer(rebasing: bytes[app]))
+        bind(3, UnsafeBufferPointer(rebasing: bytes[(app.upperBound + 1)...]))
+        return
+      }
+      let copy = self.device ?? .allocate(byteCount: Self.deviceBytes, alignment: 8)
+      self.device = copy
+      copy.copyMemory(from: bytes.baseAddress!, byteCount: bytes.count)
+      bind(1, copy, 0..<device.tokenBytes)
+      bind(2, copy, app)
+      bind(3, copy, app.upperBound + 1..<bytes.count)
     }
-    // Its text lives as long as the program.
-    let name = device.environment.name
-    _ = name.utf8Start.withMemoryRebound(to: CChar.self, capacity: name.utf8CodeUnitCount) {
-      sqlite3_bind_text(raw, 3, $0, Int32(name.utf8CodeUnitCount), nil)
-    }
+  }
+
+  /// Binds bytes that stay where they are.
+  private func bind(_ index: Int32, _ bytes: UnsafeMutableRawPointer, _ range: Range<Int>) {
+    let start = (bytes + range.lowerBound).assumingMemoryBound(to: CChar.self)
+    sqlite3_bind_text(raw, index, start, Int32(range.count), nil)
   }
 
   func bind(_ index: Int32, _ number: Int64?) {

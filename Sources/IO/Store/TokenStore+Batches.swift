@@ -5,7 +5,13 @@ public import DeviceTokens
 
 /// The states of some devices, taken from the database at once, changed in memory, and written back at once.
 public struct DeviceRows {
-  private var places: [DeviceKey: Int] = [:]
+  /// Rows that were known, and where each of them is here; −1: it is not.
+  private let known: KnownRows.Places
+  private var taken: [Int]
+  /// Which known rows these are.
+  fileprivate let generation: Int
+  /// The places of all others.
+  fileprivate private(set) var places: [DeviceKey: Int] = [:]
   fileprivate private(set) var rows: [Row] = []
   /// The places of the devices that were asked for, one for each time that they were.
   public private(set) var asked: [Int] = []
@@ -19,17 +25,21 @@ public struct DeviceRows {
     var state = DeviceState()
     /// In what it is not as the database has it.
     var change = Change.none
+    /// Its place among the known rows; −1: it was not known.
+    var known = -1
   }
 
   enum Change {
     case none, mark, all
   }
 
-  fileprivate init(of devices: some Sequence<DeviceKey>) {
-    let count = devices.underestimatedCount
-    places.reserveCapacity(count)
-    rows.reserveCapacity(count)
-    asked.reserveCapacity(count)
+  fileprivate init(of devices: [DeviceKey], _ knownRows: KnownRows?) {
+    known = knownRows?.places ?? [:]
+    generation = knownRows?.generation ?? 0
+    taken = Array(repeating: -1, count: known.count)
+    if known.isEmpty { places.reserveCapacity(devices.count) }
+    rows.reserveCapacity(devices.count)
+    asked.reserveCapacity(devices.count)
     for device in devices { asked.append(takeIn(device)) }
     var sorted = rows.indices.map { (start: rows[$0].device.start, place: $0) }
     sorted.sort { $0.start < $1.start }
@@ -37,6 +47,13 @@ public struct DeviceRows {
   }
 
   private mutating func takeIn(_ device: DeviceKey) -> Int {
+    if let place = known[device] {
+      if taken[place] < 0 {
+        taken[place] = rows.count
+        rows.append(Row(device: device, known: place))
+      }
+      return taken[place]
+    }
     func value(_ place: inout Int) -> Int { place }
     // Inserts it if it is not there.
     let place = value(&places[device, default: rows.count])
@@ -45,7 +62,10 @@ public struct DeviceRows {
   }
 
   /// The place of a device that was asked for.
-  func place(of device: DeviceKey) -> Int? { places[device] }
+  func place(of device: DeviceKey) -> Int? {
+    if let place = known[device], taken[place] >= 0 { return taken[place] }
+    return places[device]
+  }
 
   /// Takes in what the database has of a device.
   fileprivate mutating func found(_ state: DeviceState, at place: Int) { rows[place].state = state }
@@ -63,10 +83,10 @@ public struct DeviceRows {
   public subscript(place: Int) -> DeviceState {
     get { rows[place].state }
     set {
-      let old = rows[place].state
-      guard newValue != old else { return }
-      counts.move(from: old.word, to: newValue.word)
-      let isOnlyMark = rows[place].change != .all && newValue.differsInMark(from: old)
+      guard newValue != rows[place].state else { return }
+      counts.move(from: rows[place].state.word, to: newValue.word)
+      let isOnlyMark =
+        rows[place].change != .all && newValue.differsInMark(from: rows[place].state)
       rows[place].change = isOnlyMark ? .mark : .all
       rows[place].state = newValue
     }
@@ -74,7 +94,7 @@ public struct DeviceRows {
 
   /// The state of a device that was asked for.
   public subscript(device: DeviceKey) -> DeviceState {
-    get { places[device].map { rows[$0].state } ?? DeviceState() }
+    get { place(of: device).map { rows[$0].state } ?? DeviceState() }
     set {
       let place = takeIn(device)
       if place == order.count { order.append(place) }
@@ -96,9 +116,14 @@ extension DeviceKey {
 /// Rows that were looked at a moment ago, as the database still has them: what is judged is soon applied, and need not be
 /// read again. Of SQLite only, which says when another connection has written (`PRAGMA data_version`).
 struct KnownRows {
+  typealias Places = [DeviceKey: Int]
+
   private let dataVersion: Statement
-  private var rows: DeviceRows?
+  fileprivate private(set) var places: Places = [:]
+  private var states: [DeviceState] = []
   private var version: Int64?
+  /// Counts how often they became others.
+  fileprivate private(set) var generation = 0
 
   /// nil: there is no way to know whether they are still true.
   init?(_ database: Database) throws(StoreError) {
@@ -110,28 +135,34 @@ struct KnownRows {
   mutating func check() throws(StoreError) {
     defer { dataVersion.reset() }
     let version = try dataVersion.next() ? dataVersion.integer(0) : nil
-    if version != self.version || version == nil { rows = nil }
+    if version != self.version || version == nil { forget() }
     self.version = version
   }
 
-  /// What the database has of a device; nil if that has to be read.
-  func state(_ device: DeviceKey) -> DeviceState? {
-    guard let rows, let place = rows.place(of: device) else { return nil }
-    return rows.rows[place].state
+  fileprivate func state(_ row: DeviceRows.Row) -> DeviceState? {
+    row.known < 0 ? nil : states[row.known]
   }
 
-  mutating func remember(_ rows: DeviceRows) { self.rows = rows }
+  /// These rows, none of which was known, are as the database has them.
+  fileprivate mutating func remember(_ rows: DeviceRows) {
+    places = rows.places
+    states = rows.rows.map(\.state)
+    generation += 1
+  }
 
   /// These rows were written, in a transaction that may yet fail.
-  mutating func wrote(_ written: DeviceRows, _ places: [Int]) {
-    guard rows != nil else { return }
-    for place in places {
-      let row = written.rows[place]
-      if let known = rows!.place(of: row.device) { rows!.found(row.state, at: known) }
+  fileprivate mutating func wrote(_ written: DeviceRows, _ changed: [Int]) {
+    guard written.generation == generation else { return forget() }
+    for place in changed where written.rows[place].known >= 0 {
+      states[written.rows[place].known] = written.rows[place].state
     }
   }
 
-  mutating func forget() { rows = nil }
+  mutating func forget() {
+    places = [:]
+    states = []
+    generation += 1
+  }
 }
 
 extension TokenStore {
@@ -139,20 +170,20 @@ extension TokenStore {
   ///
   /// - Parameter remembering: the same devices will soon be asked for again.
   public func rows(
-    of devices: some Sequence<DeviceKey>, remembering: Bool = false
+    of devices: [DeviceKey], remembering: Bool = false
   ) throws(StoreError) -> DeviceRows {
-    var rows = DeviceRows(of: devices)
+    if remembering { known?.forget() }
+    try known?.check()
+    var rows = DeviceRows(of: devices, known)
     if let many {
       if !rows.order.isEmpty { try many.read(&rows) }
       return rows
     }
-    try known?.check()
     for place in rows.order {
-      let device = rows.device(place)
-      if let state = known?.state(device) {
+      if let state = known?.state(rows.rows[place]) {
         rows.found(state, at: place)
       } else {
-        rows.found(try self.device(device), at: place)
+        rows.found(try device(rows.device(place)), at: place)
       }
     }
     if remembering { known?.remember(rows) }

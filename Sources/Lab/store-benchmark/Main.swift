@@ -80,7 +80,7 @@ private struct Run {
 
   private func apply(_ changes: ArraySlice<Change>, upTo offset: Int64) throws(StoreError) {
     try store.transaction { () throws(StoreError) in
-      var rows = try store.rows(of: Set(changes.map(\.device)))
+      var rows = try store.rows(of: changes.map(\.device))
       for (device, mark) in changes {
         var state = rows[device]
         if mark {

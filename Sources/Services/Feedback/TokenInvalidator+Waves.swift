@@ -58,7 +58,13 @@ extension TokenInvalidator {
       origin: origin, span: span, hour: peak.at / BadTokenWave.window)
     guard invalidationCounts.isDue(place, adding: times.count) else { return nil }
     func devices(upTo limit: Int) throws(StoreError) -> Int {
-      try peak.count
+      // No count is needed where even the bound is below.
+      let bound =
+        try peak.count
+        + store.markCount(
+          origin.app, origin.environment, after: peak.at - span, until: peak.at, limit: limit)
+      if bound < limit { return bound }
+      return try peak.count
         + store.deathCount(
           origin.app, origin.environment, after: peak.at - span, until: peak.at, limit: limit)
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import DeviceTokens
 import Random
 import Testing
@@ -37,6 +38,52 @@ import Testing
     state.apply(mark(5))
     #expect(!state.needs(mark(5)) && !state.needs(mark(4)))
     #expect(state.needs(mark(6)))
+  }
+
+  /// The history is made only where there is more than the state says: that shows nowhere.
+  @Test(arguments: 0..<50 as Range<UInt64>)
+  func `the history has all facts since the row is there`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var (state, history) = (DeviceState(), DeviceHistory())
+    for _ in 0..<30 {
+      let time = Int64(random.below(12))
+      switch random.below(7) {
+      case 0: state.apply(DeviceState.Presence?.none)
+      case 1: state.apply(DeviceState.Mark?.none)
+      case 2, 3:
+        state.apply(mark(time))
+        history.note(mark(time))
+      case 4:
+        state.apply(.removed(at: time))
+        history.note(.removed(at: time))
+      default:
+        state.apply(.registered(at: time))
+        history.note(.registered(at: time))
+      }
+      if state.isEmpty { history = DeviceHistory() }
+      #expect(state.history == history)
+      let isMore =
+        history.facts.count > (state.presence == nil ? 0 : 1) + (state.mark == nil ? 0 : 1)
+      #expect(state.earlierHistory == (isMore ? history : nil))
+      let read = DeviceState(presence: state.presence, mark: state.mark, history: history)
+      #expect(state == read && read == state)
+    }
+  }
+
+  @Test func `a change of the mark alone is told from others`() {
+    let registered = DeviceState(presence: .registered(at: 9), details: DeviceDetails(user: "u"))
+    var marked = registered
+    marked.apply(mark(12))
+    #expect(marked.differsInMark(from: registered))
+    #expect(DeviceState(mark: mark(1)).differsInMark(from: DeviceState()))
+    #expect(!registered.differsInMark(from: marked), "no mark")
+    var other = marked
+    other.apply(mark(14))
+    #expect(!other.differsInMark(from: marked), "a history is to be kept")
+    other = DeviceState(presence: .registered(at: 9), mark: mark(12))
+    #expect(!other.differsInMark(from: registered), "other details")
+    other = DeviceState(presence: .removed(at: 9), mark: mark(12))
+    #expect(!other.differsInMark(from: registered))
   }
 
   /// What compaction keeps, the last record of a key, says all that the whole log says.

@@ -60,7 +60,7 @@ import Testing
     }
     for round in 0..<6 {
       try store.transaction { () throws(StoreError) in
-        var rows = try store.rows(of: Set((0..<20).map { device($0) }))
+        var rows = try store.rows(of: (0..<20).map { device($0) })
         for number in 0..<20 where (number + round) % 3 > 0 {
           var state = rows[device(number)]
           switch (number * 7 + round) % 5 {

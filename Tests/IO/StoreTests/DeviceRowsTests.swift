@@ -20,7 +20,7 @@ import Testing
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
     let mark = DeviceState.Mark(since: 5, aliveFrom: 9, reason: "Unregistered", recordedAt: 7)
-    let all = Set((0..<1_000).map(device))
+    let all = (0..<1_000).map(device)
     try store.transaction { () throws(StoreError) in
       var rows = try store.rows(of: all)
       for number in 0..<900 {

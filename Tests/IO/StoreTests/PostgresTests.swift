@@ -19,7 +19,7 @@ import Testing
   /// Applies devices as of a log up to an offset.
   private func apply(_ store: TokenStore, _ numbers: Range<Int>) throws(StoreError) {
     try store.transaction { () throws(StoreError) in
-      var rows = try store.rows(of: Set(numbers.map(device)))
+      var rows = try store.rows(of: numbers.map(device))
       for number in numbers { rows[device(number)] = DeviceState(presence: .registered(at: 5)) }
       try store.write(rows)
       try store.setPosition("push.devices", 0, position(Int64(numbers.upperBound) - 1))
@@ -37,7 +37,7 @@ import Testing
     try apply(store, 0..<500)
     let error = #expect(throws: StoreError.self) {
       try store.transaction { () throws(StoreError) in
-        var rows = try store.rows(of: Set((500..<900).map(device)))
+        var rows = try store.rows(of: (500..<900).map(device))
         for number in 500..<900 { rows[device(number)] = DeviceState(presence: .registered(at: 6)) }
         try store.write(rows)
         #expect((try? server.kill()) != nil)
@@ -106,10 +106,10 @@ import Testing
     let store = try TokenStore(try PostgresServer.database("texts"), now: 1)
     let apps = ["a\"b", "a\\b", "{a,b}", "NULL", "", "é\u{1F600}", "a'b", "a\nb", "a\u{0}b"]
     let devices = apps.map { DeviceKey(token: "ab", app: $0, environment: .production) }
-    var rows = try store.rows(of: Set(devices))
+    var rows = try store.rows(of: devices)
     for device in devices { rows[device] = DeviceState(presence: .removed(at: 7)) }
     try store.write(rows)
-    let back = try store.rows(of: Set(devices))
+    let back = try store.rows(of: devices)
     for device in devices where !device.app.utf8.contains(0) {
       #expect(back[device] == DeviceState(presence: .removed(at: 7)), "\(device.app)")
       #expect(try store.device(device) == DeviceState(presence: .removed(at: 7)), "\(device.app)")

@@ -127,7 +127,7 @@ private let lower = token.lowercased()
 
   private static func put(_ store: TokenStore, _ states: [DeviceKey: DeviceState]) throws {
     try store.transaction { () throws(StoreError) in
-      var rows = try store.rows(of: Set(states.keys))
+      var rows = try store.rows(of: Array(states.keys))
       for (device, state) in states { rows[device] = state }
       try store.write(rows)
     }

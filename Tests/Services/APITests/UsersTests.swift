@@ -25,7 +25,7 @@ import Testing
 
   private static func put(_ store: TokenStore, _ devices: [(DeviceKey, user: String)]) throws {
     try store.transaction { () throws(StoreError) in
-      var rows = try store.rows(of: Set(devices.map(\.0)))
+      var rows = try store.rows(of: devices.map(\.0))
       for (device, user) in devices {
         rows[device] = DeviceState(
           presence: .registered(at: 7), details: DeviceDetails(user: user))

@@ -154,7 +154,7 @@ private final class ModelHost {
       guard let last = records.last else { continue }
       try store.transaction { () throws(StoreError) in
         let devices = records.compactMap { DeviceKey(key: $0.key) }
-        var rows = try store.rows(of: Set(devices))
+        var rows = try store.rows(of: devices)
         for record in records { apply(topic, record, &rows) }
         try store.write(rows)
         let anchor = ChangelogPosition.Anchor(offset: last.offset, timestamp: -1, keyHash: 0)

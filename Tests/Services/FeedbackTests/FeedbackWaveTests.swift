@@ -66,7 +66,7 @@ import Testing
       try invalidator.release(now: now, &outcome, isMine: { _ in true })
       return outcome
     }
-    var rows = try invalidator.store.rows(of: Set(outcome.publications.map(\.device)))
+    var rows = try invalidator.store.rows(of: outcome.publications.map(\.device))
     for publication in outcome.publications {
       rows[publication.device].apply(publication.record?.mark)
     }
