@@ -191,9 +191,11 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   ///
   /// - Parameters:
   ///   - now: monotonic milliseconds.
-  ///   - isVerified: the database has all that the last `verify` asked for.
+  ///   - isVerified: the database has all that the last `verify` asked for; looked up only where it matters.
   ///   - outstanding: records that Kafka has not acknowledged.
-  public mutating func next(now: UInt64, isVerified: Bool, outstanding: Int) -> Action? {
+  public mutating func next(
+    now: UInt64, isVerified: @autoclosure () -> Bool, outstanding: Int
+  ) -> Action? {
     switch phase {
     case .idle:
       guard !isDraining else { return nil }
@@ -203,7 +205,7 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
       phase = .verifying
       return .verify
     case .verifying:
-      guard isVerified else { return nil }
+      guard isVerified() else { return nil }
       phase = .judging
       return .judge
     case .judging: return .judge

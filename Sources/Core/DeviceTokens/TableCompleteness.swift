@@ -5,7 +5,7 @@
 ///
 /// One question at a time, about all partitions. If an end cannot be read, the tables stay incomplete.
 public struct TableCompleteness<Partition: Hashable & Sendable>: Sendable {
-  private enum Phase {
+  @usableFromInline enum Phase: Sendable {
     case idle
     /// To be asked.
     case wanted
@@ -16,7 +16,7 @@ public struct TableCompleteness<Partition: Hashable & Sendable>: Sendable {
   }
 
   private let partitions: [Partition]
-  private var phase = Phase.idle
+  @usableFromInline var phase = Phase.idle
 
   public init(_ partitions: [Partition]) { self.partitions = partitions }
 
@@ -57,8 +57,12 @@ public struct TableCompleteness<Partition: Hashable & Sendable>: Sendable {
   /// True if all that was asked for has been read.
   ///
   /// - Parameter position: as for `question`.
+  @inlinable
   public func isComplete(_ position: (Partition) -> Int64?) -> Bool {
     guard case .known(let ends) = phase else { return false }
-    return ends.allSatisfy { end in position(end.key).map { $0 >= end.value } ?? false }
+    for (partition, end) in ends {
+      guard let next = position(partition), next >= end else { return false }
+    }
+    return true
   }
 }

@@ -345,9 +345,8 @@ final class DeviceTables {
   private func noteCompleteness() throws(StoreError) {
     let now = WallClock.milliseconds()
     if now - askedAt >= Self.idlePeriod, completeness.isAnswered { completeness.want() }
-    guard isComplete else { return }
     let isRecent = askedAt >= notedAt && askedAt - notedAt < Self.notePeriod
-    if !isCatchingUp && isRecent { return }
+    guard isCatchingUp || !isRecent, isComplete else { return }
     let reason = rule.reason(
       completeAt: try store.completeAt(), now: now, topics: [], wanted: [])
     // Reading stood still for so long that tombstones may be gone.

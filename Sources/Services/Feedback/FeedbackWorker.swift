@@ -153,16 +153,18 @@ final class FeedbackWorker {
 
   // MARK: Records
 
-  /// - Returns: true when the batch has records.
+  /// - Returns: true when there were records. A batch that has some and grows waits for the next ones.
   private func readRecords() -> Bool {
     guard machine.isIdle else { return false }
     if tables.hasRefutedMarks { machine.marksAreRefuted() }
     tables.hasRefutedMarks = false
+    var hasTaken = false
     while machine.hasRoom, member.take(into: &records, upTo: records.capacity) > 0 {
       for index in 0..<records.count { receive(records[index]) }
       records.release()
+      hasTaken = true
     }
-    return !jobs.isEmpty
+    return hasTaken
   }
 
   private func receive(_ record: KafkaRecord) {
