@@ -88,7 +88,7 @@ public final class TokenStore {
     PostgresLocation.isURL(location) || access(location, F_OK) == 0
   }
 
-  private static let cacheKilobytes = 65_536
+  private static let cacheKilobytes = 24_576
   private static let checkpointPages = 8_000
 
   /// Switches to a write-ahead log, which the file remembers.

@@ -46,7 +46,7 @@ public struct FeedbackSettings: DeclaredSettings, Sendable {
 
   /// Most records that are judged together. Each batch waits for the tables, for the disk and for Kafka: the more
   /// there is to do, the more of it shares these waits.
-  public var batchSize = 16_000
+  public var batchSize = 12_000
 
   /// In milliseconds.
   @Declared(
