@@ -2,35 +2,39 @@
 
 /// Values of one column as a PostgreSQL array in its text form, for statements about many rows.
 struct PostgresArray {
-  private(set) var text = "{"
+  private var bytes = [UInt8(ascii: "{")]
 
   /// The whole array.
-  var literal: String { text + "}" }
+  var literal: String { String(decoding: bytes, as: UTF8.self) + "}" }
 
   private mutating func separate() {
-    if text.utf8.count > 1 { text.append(",") }
+    if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
   }
 
   mutating func append(_ number: Int64?) {
     separate()
-    text.append(number.map { "\($0)" } ?? "NULL")
+    append(plain: number.map { "\($0)" } ?? "NULL")
   }
 
   mutating func append(_ value: String?) {
     separate()
-    guard let value else {
-      text.append("NULL")
-      return
+    guard var value else { return append(plain: "NULL") }
+    bytes.append(UInt8(ascii: "\""))
+    value.withUTF8 { append(escaped: $0) }
+    bytes.append(UInt8(ascii: "\""))
+  }
+
+  private mutating func append(plain text: String) { bytes.append(contentsOf: text.utf8) }
+
+  /// What is between two escapes at once.
+  private mutating func append(escaped text: UnsafeBufferPointer<UInt8>) {
+    var start = 0
+    for index in text.indices
+    where text[index] == UInt8(ascii: "\"") || text[index] == UInt8(ascii: "\\") {
+      bytes.append(contentsOf: text[start..<index])
+      bytes.append(UInt8(ascii: "\\"))
+      start = index
     }
-    text.append("\"")
-    if value.utf8.contains(where: { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }) {
-      for character in value.unicodeScalars {
-        if character == "\"" || character == "\\" { text.append("\\") }
-        text.unicodeScalars.append(character)
-      }
-    } else {
-      text.append(value)
-    }
-    text.append("\"")
+    bytes.append(contentsOf: text[start...])
   }
 }

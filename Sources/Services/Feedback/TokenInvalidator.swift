@@ -93,6 +93,7 @@ struct TokenInvalidator {
     // What is published about them comes back.
     let rows = try store.rows(of: jobs.compactMap(\.judged), remembering: true)
     var places = rows.asked.makeIterator()
+    var kept: [KeptReceipt] = []
     defer { RecordInHand.drop() }
     for job in jobs {
       hands.take(job)
@@ -106,11 +107,12 @@ struct TokenInvalidator {
         }
       case .deadLetter: tally.add(.deadLettered)
       case .receipts(let receipts, let unusable):
-        try store.keep(receipts)
+        kept += receipts
         tally.add(.receiptsKept, receipts.count)
         tally.add(.receiptsUnusable, unusable)
       }
     }
+    try store.keep(kept)
     var alarms: [BadTokenAlarm] = []
     for (origin, time) in tally.suspects {
       if let alarm = try watch(origin, at: time) { alarms.append(alarm) }
