@@ -72,9 +72,7 @@ final class DevicesAPI: APIPart {
         return .remove(device)
       }
       try demandRead(device.app, key)
-      return .ask(
-        .device(
-device))
+      return .ask(.device(device))
     case (.user(let user), let method):
       let user = try DeviceArguments.user(user, app: exchange.argument("app"))
       if let app = user.app, method == "GET" { try demandRead(app, key) }
