@@ -13,6 +13,9 @@ from results import median, row
 # Records that one partition of an embedded broker (5 MiB) surely holds.
 EMBEDDED_RECORDS = 7_000
 
+# Receipts in a record of benchmark-load.
+RECEIPTS = 100
+
 # What one loop has in flight at most (--max-in-flight).
 IN_FLIGHT = 10_000
 
@@ -28,29 +31,43 @@ def same_shape(rig, count, connections, *, most=100):
 
 
 def feedback(options):
-    """The whole feedback process: answers of APNs about gone devices into a SQLite database.
+    """The whole feedback process: answers of APNs about gone devices into its database, or with --keep-receipts outcomes
+    of pushes. With --postgres the CPU of the server counts, too.
 
     At most 100,000 per round: an embedded broker keeps every invalid token, and takes no more when a partition is full.
     """
-    count = min(options.count, 100_000)
-    with Rig(options) as rig:
+    kind, lines, flags = ("receipts", RECEIPTS, ["--keep-receipts", "1d"]) if options.keep_receipts else ("feedback", 1, [])
+    count = min(options.count, 100_000) // lines * lines
+    with Rig(options) as rig, contextlib.ExitStack() as stack:
         tokens = max(12, 1 + (options.rounds * count + 2_000) // EMBEDDED_RECORDS)
-        rig.broker(**{"feedback": options.partitions, "invalid-tokens": tokens})
+        rig.broker(**{kind: options.partitions, "invalid-tokens": tokens})
         rig.simulator("--profile", "fast")
-        process = rig.feedback()
-        rig.load("feedback", 2_000)
+        server = stack.enter_context(postgres_server(rig)) if options.postgres else None
+        process = rig.feedback(*flags, database=server and server.database(None))
+        measured = [process, *([server] if server else [])]
+
+        def load(number):
+            return rig.load(kind, number // lines) * lines
+
+        load(2_000)
         results = []
         for number in range(options.rounds):
-            before = process.cpu()
-            rate = rig.load("feedback", count)
-            cpu = (process.cpu() - before) / count
+            before = sum(part.cpu() for part in measured)
+            rate = load(count)
+            cpu = (sum(part.cpu() for part in measured) - before) / count
             results.append((cpu, rig.h2load(count), rate))
             log(f"round {number + 1} of {options.rounds}: {cpu:.2f} µs, {rate:,.0f} per second")
         cpu, yardstick, rate = zip(*results)
         ratio = median([a / b for a, b in zip(cpu, yardstick)])
+        name = ("receipts" if options.keep_receipts else "feedback") + (", PostgreSQL" if server else "")
         return [
-            row("feedback", median(cpu), ratio, median(rate), process.resident_mib()),
+            row(name, median(cpu), ratio, median(rate), process.resident_mib()),
             row("h2load", median(yardstick), 1, 0, 0)]
+
+
+def postgres_server(rig):
+    from measurements import PostgresServer
+    return PostgresServer(rig.folder)
 
 
 def backlog(options):
