@@ -96,7 +96,7 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   @inlinable
   public var isIdle: Bool { phase == .idle }
 
-  /// Whether a batch is judged, and Kafka has not yet all that follows from it.
+  /// True while a batch is judged and Kafka has not yet all that follows from it.
   public var isPublishing: Bool { if case .publishing = phase { true } else { false } }
 
   /// Milliseconds since the oldest record of the batch was written; 0 without one.
@@ -217,7 +217,7 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
     }
   }
 
-  /// Whether the batch waits for more records: after a large one more will come, and share one write of the database's pages.
+  /// True while the batch waits for more records: after a large one more will come, and share one write of the database's pages.
   private mutating func isGrowing(_ now: UInt64) -> Bool {
     guard countBefore >= Self.largeBatch, count > 0, hasRoom else { return false }
     let end = growsUntil ?? now + Self.growingTime

@@ -51,7 +51,7 @@ enum Database {
     }
   }
 
-  /// Whether a transaction is on the disk when it returns. One that is has those before it there, too.
+  /// From now on a transaction is on the disk when it returns, with all before it, or need not be.
   func setDurable(_ isDurable: Bool) throws(StoreError) {
     switch self {
     case .sqlite: try execute("PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL")")

@@ -26,7 +26,7 @@ struct PostgresArray {
 
   private mutating func append(plain text: String) { bytes.append(contentsOf: text.utf8) }
 
-  /// What is between two escapes at once.
+  /// Copies the bytes between two escapes at once.
   private mutating func append(escaped text: UnsafeBufferPointer<UInt8>) {
     var start = 0
     for index in text.indices

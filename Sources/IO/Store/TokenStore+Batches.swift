@@ -8,7 +8,7 @@ public struct DeviceRows {
   /// Rows that were known, and where each of them is here; −1: it is not.
   private let known: KnownRows.Places
   private var taken: [Int]
-  /// Which known rows these are.
+  /// The generation of the known rows that these are from.
   fileprivate let generation: Int
   /// The places of all others.
   fileprivate private(set) var places: [DeviceKey: Int] = [:]

@@ -22,7 +22,7 @@ final class DeviceTables {
     /// Read, and not yet in the database. The more records a transaction has, the more of them share a page that is
     /// written.
     var batch = KafkaBatch(capacity: 12_000)
-    /// When the first of them was read, in monotonic milliseconds.
+    /// The time at which the first of them was read, in monotonic milliseconds.
     var readAt: UInt64 = 0
     /// The last record of each partition that is in the database.
     var positions: [ChangelogPosition] = []
