@@ -77,8 +77,7 @@ struct Destinations: ~Copyable, Sendable {
   mutating func tell<Result>(
     _ pool: Int32, _ work: inout Workload, _ event: (inout Pool, inout Workload) -> Result
   ) -> Result {
-    pools.activate(pool)
-    return pools.tell(pool, &work, event)
+    pools.tell(pool, &work, event)
   }
 
   // MARK: A push on a stream

@@ -40,7 +40,7 @@ public struct PoolStanding: Sendable {
 /// connections are pooled by.
 struct Pool: Sendable {
   /// Between two looks while answers are all that is waited for, in milliseconds.
-  private static let calmInterval: UInt64 = 250
+  private static let calmInterval: UInt64 = 100
 
   let number: Int32
   let kind: GatewayKind
@@ -56,8 +56,6 @@ struct Pool: Sendable {
   private var lookAt: UInt64 = 0
   /// Something goes on: it is looked at in each upkeep, not once a second only.
   private(set) var isActive = false
-  /// Monotonic milliseconds until which it rests: answers are all that goes on. 0 if it does not.
-  private(set) var restsUntil: UInt64 = 0
   /// Something has changed since pushes were last dispatched.
   private var isTouched = false
   /// Its credential is gone: what waits here belongs elsewhere, and its connections drain.
@@ -103,9 +101,6 @@ struct Pool: Sendable {
     now < lookAt && isIdle && link.searches.lookUps == 0 && link.connections.areCalm
   }
 
-  /// Nothing goes on that it would be looked at for.
-  var isForgotten: Bool { !isRemoved && !isActive && restsUntil == 0 }
-
   /// It was retired, and nothing is left of it.
   var isOver: Bool { isRetired && link.connections.isEmpty && link.searches.lookUps == 0 }
 
@@ -148,8 +143,6 @@ struct Pool: Sendable {
     if !heldForConnection.isEmpty { bringBack(work) }
     let awaitsRoom = maintain(room: room, &work.turn)
     dispatch(&work)
-    // Calm begins with a look: what was short until then is not any more.
-    if !isCalm(now: work.turn.now) { lookAt = 0 }
     return awaitsRoom
   }
 
@@ -182,17 +175,6 @@ struct Pool: Sendable {
   }
 
   mutating func deactivate() { isActive = false }
-
-  /// Answers are all that goes on: it is not looked at until that takes long.
-  ///
-  /// - Returns: false if that is known already.
-  mutating func rest() -> Bool {
-    guard restsUntil == 0 else { return false }
-    restsUntil = lookAt
-    return true
-  }
-
-  mutating func endRest() { restsUntil = 0 }
 
   // MARK: What its connections and its credential are told
 

@@ -8,8 +8,6 @@ struct Pools: Sendable {
   private var all: [Pool] = []
   /// The pools with something going on, and those that may have pushes to dispatch in this turn.
   private var active: [Int32] = []
-  /// Those where answers are all that goes on, in the order in which they are looked at.
-  private var resting = SlotQueue()
   private var touched: [Int32] = []
   private var touchedHead = 0
   /// Connections, and look-ups of names for connections to come, of all pools.
@@ -32,7 +30,7 @@ struct Pools: Sendable {
   /// Pools that serve.
   var served: Int { all.count { !$0.isRetired } }
 
-  var hasActive: Bool { !active.isEmpty || !resting.isEmpty }
+  var hasActive: Bool { !active.isEmpty }
 
   /// Connections that there are or that are on their way.
   private var taken: Int { connections + lookUps }
@@ -186,34 +184,19 @@ struct Pools: Sendable {
     var waiting = 0
     for pool in taken where !all[Int(pool)].isRemoved {
       waiting += all[Int(pool)].waiting
-      lookAfterUnlessCalm(pool, &work)
+      if all[Int(pool)].isCalm(now: work.turn.now) {
+        activate(pool)
+      } else {
+        lookAfter(pool, &work)
+      }
     }
-    while let pool = nextRested(now: work.turn.now) { lookAfterUnlessCalm(pool, &work) }
     giveRoom(&work)
     return waiting
   }
 
-  /// The next pool that has rested long enough and that no one has woken since.
-  private mutating func nextRested(now: UInt64) -> Int32? {
-    while let first = resting.first, all[Int(first)].restsUntil <= now {
-      _ = resting.popFirst()
-      all[Int(first)].endRest()
-      if !all[Int(first)].isActive, !all[Int(first)].isRemoved { return Int32(first) }
-    }
-    return nil
-  }
-
-  private mutating func lookAfterUnlessCalm(_ pool: Int32, _ work: inout Workload) {
-    if all[Int(pool)].isCalm(now: work.turn.now) { rest(pool) } else { lookAfter(pool, &work) }
-  }
-
-  private mutating func rest(_ pool: Int32) {
-    if all[Int(pool)].rest() { resting.append(UInt32(pool)) }
-  }
-
   /// Looks after the others.
   mutating func lookAfterIdle(_ work: inout Workload) {
-    for pool in indices where all[Int(pool)].isForgotten {
+    for pool in indices where !all[Int(pool)].isRemoved && !all[Int(pool)].isActive {
       lookAfter(pool, &work)
     }
   }
@@ -221,8 +204,7 @@ struct Pools: Sendable {
   private mutating func lookAfter(_ pool: Int32, _ work: inout Workload) {
     let room = budget.room(taken: taken)
     if tell(pool, &work, { $0.lookAfter(room: room, &$1) }) { budget.wait(pool) }
-    if all[Int(pool)].isSettled { return }
-    if all[Int(pool)].isCalm(now: work.turn.now) { rest(pool) } else { activate(pool) }
+    if !all[Int(pool)].isSettled { activate(pool) }
   }
 
   /// Gives the room that there is to those in line, and has others give way if that is not enough.
@@ -239,9 +221,7 @@ struct Pools: Sendable {
     for yield in budget.yields(holders, taken: taken, leaving: leaving, now: work.turn.now) {
       switch yield {
       case .all(let pool): closeIdle(pool, &work.turn)
-      case .one(let pool):
-        all[Int(pool)].closeIdlest(&work.turn)
-        activate(pool)
+      case .one(let pool): all[Int(pool)].closeIdlest(&work.turn)
       }
     }
   }
