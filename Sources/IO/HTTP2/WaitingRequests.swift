@@ -59,7 +59,7 @@ struct WaitingRequests {
     return (requests[next].bound, requests[next].prepared)
   }
 
-  /// Where the first value of the request after the next one stands, which is written soon; nil without one.
+  /// The first value of the request after the next one, which is written soon; nil without one.
   var soon: UnsafePointer<UInt8>? {
     let field = nextField + requests[next].fieldCount
     return field < fields.count ? fields[field].value : nil

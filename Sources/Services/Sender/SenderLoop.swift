@@ -27,10 +27,10 @@ private struct Reading: ~Copyable {
   mutating func beginTurn(wall: Int64) { if pileAge > 0 { pileBefore = wall - pileAge } }
 }
 
-/// What a connection has completed.
+/// The requests that a connection has completed.
 private struct Completed: ~Copyable {
   var exchanges: [UnsafeMutablePointer<Exchange>] = []
-  /// When each was sent: looked up for all of them at once, so that the misses of the cache pass side by side.
+  /// The time at which each was sent: looked up for all of them at once, so that the misses of the cache pass side by side.
   var sendTimes: [Int64] = []
 }
 

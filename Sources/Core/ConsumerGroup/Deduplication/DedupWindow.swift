@@ -8,7 +8,7 @@ public import APNS
 /// and 14 for the table. Both double until the window has its size, so that a quiet partition's is small. When
 /// the window is full, the oldest id leaves.
 public struct DedupWindow: Sendable {
-  /// Where an id is in the ring, and its hash: whoever looks for another one need not go there, which costs a miss of the
+  /// The place of an id in the ring, and its hash: whoever looks for another one need not go there, which costs a miss of the
   /// cache each time. Linear probing, no tombstones.
   struct Place: Sendable, Equatable {
     private let bits: UInt64
