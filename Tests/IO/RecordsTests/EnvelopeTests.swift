@@ -201,7 +201,10 @@ import Testing
 
 @Suite struct EnvelopeReaderTests {
   private func outcome(_ read: () throws(EnvelopeError) -> Envelope) -> String {
-    do throws(EnvelopeError) { return "\(try read())" } catch { return "\(error)" }
+    do throws(EnvelopeError) {
+      // The number of its beginning is its reader's alone.
+      return "\(try read())".replacing(/beginning: \d+/, with: "")
+    } catch { return "\(error)" }
   }
 
   @Test func `a reader reads each record as if it were the first, whatever the one before was`() {
@@ -236,6 +239,7 @@ import Testing
   /// More apps than a reader keeps beginnings of.
   @Test func `a reader reads the records of ten thousand apps as if each were the first`() throws {
     var reader = EnvelopeReader()
+    var begun: [UInt32: [String]] = [:]
     for number in [0, 1, 0] + Array(0..<10_000) + Array(0..<100) {
       for type in ["alert", "background"] {
         var fields = EnvelopeTests.fields
@@ -246,6 +250,9 @@ import Testing
         #expect(String(decoding: record[read.app.indices], as: UTF8.self) == fields[3])
         #expect(String(decoding: record[read.pushTypeText.indices], as: UTF8.self) == type)
         #expect(read.takenID == (try Envelope.parse(record.span)).takenID)
+        guard read.beginning != 0 else { continue }
+        #expect(begun[read.beginning, default: fields] == fields, "one number, one beginning")
+        begun[read.beginning] = fields
       }
     }
   }
