@@ -5,117 +5,117 @@ extension MeasuredRun {
   public static let all: [MeasuredRun] = [
     .init(
       "sender", "sender, 12 partitions",
-      cpu: 2.87, rate: 208_155),
+      cpu: 2.06, rate: 215_990),
     .init(
       "sender-partitions", "sender, 1 partitions",
-      cpu: 2.9, rate: 133_507),
+      cpu: 1.71, rate: 99_870),
     .init(
       "sender-partitions", "sender, 12 partitions",
-      cpu: 2.89, rate: 197_568),
+      cpu: 2.21, rate: 277_443),
     .init(
       "sender-partitions", "sender, 64 partitions",
-      cpu: 3.14, rate: 200_764),
+      cpu: 2.06, rate: 284_850),
     .init(
       "sender-partitions-paced", "sender, 12 partitions",
-      cpu: 29.73, rate: 4_718),
+      cpu: 11.57, rate: 4_814),
     .init(
       "sender-partitions-paced", "sender, 64 partitions",
-      cpu: 33.74, rate: 4_811),
+      cpu: 11.63, rate: 4_783),
     .init(
       "sender-apps", "sender, 12 partitions",
-      cpu: 2.75, rate: 196_717),
+      cpu: 2.26, rate: 269_843),
     .init(
       "sender-apps", "sender, 12 partitions, 100 apps",
-      cpu: 3.24, rate: 196_158),
+      cpu: 1.98, rate: 236_013),
     .init(
       "sender-credentials", "sender, 12 partitions",
-      cpu: 2.82, rate: 135_026),
+      cpu: 1.85, rate: 160_264),
     .init(
       "sender-credentials", "sender, 12 partitions, 100 credentials",
-      cpu: 4.14, rate: 118_788),
+      cpu: 2.83, rate: 131_693),
     .init(
       "sender-credentials", "sender, 12 partitions, 1000 credentials",
-      cpu: 7.26, rate: 83_404),
+      cpu: 5.28, rate: 105_016),
     .init(
       "ingest", "ingest",
-      cpu: 2.67, rate: 210_133),
+      cpu: 2.32, rate: 231_621),
     .init(
       "feedback", "feedback",
-      cpu: 36.5, rate: 19_048),
+      cpu: 10.29, rate: 35_680),
     .init(
       "backlog", "backlog of 300,000",
-      cpu: 5.36, rate: 219_326),
+      cpu: 2.93, rate: 376_821),
     .init(
       "backlog", "requests: backlog of 300,000",
-      cpu: 4.0, rate: 252_897),
+      cpu: 2.96, rate: 359_013),
     .init(
       "latency", "saturation",
-      rate: 197_806),
+      rate: 180_711),
     .init(
       "latency", "20 per second",
-      rate: 20, p50: 16.0, p99: 24.0),
+      rate: 20, p50: 1.0, p99: 32.0),
     .init(
       "latency", "10 % of saturation",
-      rate: 19_781, p50: 23.1, p99: 53.4),
+      rate: 18_071, p50: 22.3, p99: 35.9),
     .init(
       "latency", "50 % of saturation",
-      rate: 98_903, p50: 32.7, p99: 78.0),
+      rate: 90_355, p50: 24.5, p99: 42.2),
     .init(
       "latency", "80 % of saturation",
-      rate: 158_245, p50: 78.3, p99: 2_519.1),
+      rate: 144_568, p50: 23.9, p99: 39.7),
     .init(
       "lanes", "transactional, idle",
-      cpu: 1_570.59, rate: 50, p50: 62, p99: 69),
+      cpu: 1_128.92, rate: 50, p50: 56, p99: 58),
     .init(
       "lanes", "transactional, with a bulk backlog",
-      cpu: 1_570.59, rate: 50, p50: 62, p99: 71),
+      cpu: 1_128.92, rate: 50, p50: 56, p99: 58),
     .init(
       "api", "api, NDJSON",
-      cpu: 8.54, rate: 97_524),
+      cpu: 11.64, rate: 84_952),
     .init(
       "api", "api, one request at a time",
-      p50: 0.4, p99: 5.8),
+      p50: 0.3, p99: 5.5),
     .init(
       "pipeline", "pipeline, 1 senders: broker",
-      cpu: 0.81, rate: 148_408),
+      cpu: 0.72, rate: 181_064),
     .init(
       "pipeline", "pipeline, 1 senders: simulator",
-      cpu: 0.67, rate: 148_408),
+      cpu: 0.53, rate: 181_064),
     .init(
       "pipeline", "pipeline, 1 senders: ingest",
-      cpu: 2.82, rate: 148_408),
+      cpu: 2.59, rate: 181_064),
     .init(
       "pipeline", "pipeline, 1 senders: senders",
-      cpu: 3.3, rate: 148_408),
+      cpu: 2.71, rate: 181_064),
     .init(
       "pipeline", "pipeline, 2 senders: broker",
-      cpu: 1.03, rate: 136_577),
+      cpu: 0.84, rate: 172_435),
     .init(
       "pipeline", "pipeline, 2 senders: simulator",
-      cpu: 0.75, rate: 136_577),
+      cpu: 0.54, rate: 172_435),
     .init(
       "pipeline", "pipeline, 2 senders: ingest",
-      cpu: 2.87, rate: 136_577),
+      cpu: 2.62, rate: 172_435),
     .init(
       "pipeline", "pipeline, 2 senders: senders",
-      cpu: 4.21, rate: 136_577),
+      cpu: 3.11, rate: 172_435),
     .init(
       "pipeline", "pipeline, 4 senders: broker",
-      cpu: 1.25, rate: 119_615),
+      cpu: 0.96, rate: 158_619),
     .init(
       "pipeline", "pipeline, 4 senders: simulator",
-      cpu: 0.76, rate: 119_615),
+      cpu: 0.55, rate: 158_619),
     .init(
       "pipeline", "pipeline, 4 senders: ingest",
-      cpu: 3.04, rate: 119_615),
+      cpu: 2.6, rate: 158_619),
     .init(
       "pipeline", "pipeline, 4 senders: senders",
-      cpu: 4.95, rate: 119_615),
+      cpu: 3.51, rate: 158_619),
     .init(
       "demo", "demo, 2 senders",
-      rate: 82_024, p50: 295, p99: 3_455, fanOut: 2.57),
+      rate: 107_849, p50: 34, p99: 111, fanOut: 2.57),
     .init(
       "demo", "demo, 4 senders",
-      rate: 78_304, p50: 735, p99: 1_855, fanOut: 2.57),
+      rate: 105_135, p50: 34, p99: 121, fanOut: 2.57),
   ]
 }
