@@ -135,7 +135,7 @@ extension ByteBuffer {
   public mutating func append(jsonEscaped bytes: UnsafeRawBufferPointer) {
     guard Self.hasEscapes(bytes) else { return append(bytes) }
     var start = 0
-    for (index, byte) in bytes.enumerated() where Self.isEscaped(byte) {
+    for (index, byte) in bytes.enumerated() where Self.escapeMark(byte) != 0 {
       append(UnsafeRawBufferPointer(rebasing: bytes[start..<index]))
       append(jsonEscape: byte)
       start = index + 1
@@ -143,16 +143,16 @@ extension ByteBuffer {
     append(UnsafeRawBufferPointer(rebasing: bytes[start...]))
   }
 
+  /// Not 0 for a byte that has to be escaped. Without a branch, so that the compiler looks at many at once.
   @inlinable @inline(__always)
-  static func isEscaped(_ byte: UInt8) -> Bool { byte < 0x20 || byte == 0x22 || byte == 0x5C }
+  static func escapeMark(_ byte: UInt8) -> UInt8 {
+    (byte < 0x20 ? 1 : 0) | (byte == 0x22 ? 1 : 0) | (byte == 0x5C ? 1 : 0)
+  }
 
-  /// Without a branch for each byte, so that the compiler looks at many at once.
   @inlinable @inline(__always)
   static func hasEscapes(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var found: UInt8 = 0
-    for byte in bytes {
-      found |= (byte < 0x20 ? 1 : 0) | (byte == 0x22 ? 1 : 0) | (byte == 0x5C ? 1 : 0)
-    }
+    for byte in bytes { found |= escapeMark(byte) }
     return found != 0
   }
 

@@ -126,22 +126,13 @@ public struct FeedbackRecord: Equatable, Sendable {
   public var value: [UInt8] {
     var buffer = ByteBuffer(capacity: 384)
     device.writeMembers(into: &buffer)
-    buffer.append(#","topic":"#)
-    buffer.append(jsonString: topic)
-    buffer.append(#","status":"#)
-    buffer.append(decimal: Int64(status))
-    buffer.append(#","reason":"#)
-    buffer.append(jsonString: reason)
-    if let timestamp {
-      buffer.append(#","timestamp":"#)
-      buffer.append(decimal: timestamp)
-    }
-    buffer.append(#","apns_id":"#)
-    buffer.append(jsonString: apnsID)
-    buffer.append(#","sent_at":"#)
-    buffer.append(decimal: sentAt)
-    buffer.append(#","at":"#)
-    buffer.append(decimal: at)
+    buffer.append(#","topic":"#, text: topic)
+    buffer.append(#","status":"#, Int64(status))
+    buffer.append(#","reason":"#, text: reason)
+    if let timestamp { buffer.append(#","timestamp":"#, timestamp) }
+    buffer.append(#","apns_id":"#, text: apnsID)
+    buffer.append(#","sent_at":"#, sentAt)
+    buffer.append(#","at":"#, at)
     buffer.append(isImported ? #","imported":true}"# as StaticString : "}")
     return Array(buffer.bytes)
   }
@@ -315,14 +306,10 @@ public struct InvalidTokenRecord: Equatable, Sendable {
   /// Appends the record's value.
   public func write(into buffer: inout ByteBuffer) {
     device.writeMembers(into: &buffer)
-    buffer.append(#","invalid_since":"#)
-    buffer.append(decimal: invalidSince)
-    buffer.append(#","reason":"#)
-    buffer.append(jsonString: reason)
-    buffer.append(#","at":"#)
-    buffer.append(decimal: at)
-    buffer.append(#","alive_from":"#)
-    buffer.append(decimal: aliveFrom)
+    buffer.append(#","invalid_since":"#, invalidSince)
+    buffer.append(#","reason":"#, text: reason)
+    buffer.append(#","at":"#, at)
+    buffer.append(#","alive_from":"#, aliveFrom)
     buffer.append("}")
   }
 }

@@ -81,17 +81,17 @@ public enum ReceiptEncoder {
     case 0: buffer.append("\"")
     // Nearly every answer, and the first attempt.
     case 200: buffer.append("\",\"status\":200")
-    default: number("\",\"status\":", Int64(line.status), &buffer)
+    default: buffer.append("\",\"status\":", Int64(line.status))
     }
     switch line.attempts {
     case 0: break
     case 1: buffer.append(",\"attempts\":1")
-    default: number(",\"attempts\":", Int64(line.attempts), &buffer)
+    default: buffer.append(",\"attempts\":", Int64(line.attempts))
     }
-    if line.created != 0 { number(",\"created\":", line.created, &buffer) }
-    number(",\"at\":", line.at, &buffer)
-    if line.retryAfter != 0 { number(",\"retry_after\":", Int64(line.retryAfter), &buffer) }
-    if let timestamp = line.timestamp { number(",\"timestamp\":", timestamp, &buffer) }
+    if line.created != 0 { buffer.append(",\"created\":", line.created) }
+    buffer.append(",\"at\":", line.at)
+    if line.retryAfter != 0 { buffer.append(",\"retry_after\":", Int64(line.retryAfter)) }
+    if let timestamp = line.timestamp { buffer.append(",\"timestamp\":", timestamp) }
     if !line.carried.isEmpty { append(line.carried, &buffer) }
     buffer.append(UInt8(ascii: "}"))
   }
@@ -102,7 +102,7 @@ public enum ReceiptEncoder {
   ) {
     append(line, into: &buffer)
     buffer.truncate(to: buffer.count - 1)
-    number(",\"addressed\":", Int64(addressed), &buffer)
+    buffer.append(",\"addressed\":", Int64(addressed))
     buffer.append(UInt8(ascii: "}"))
   }
 
@@ -140,13 +140,5 @@ public enum ReceiptEncoder {
     if value.isEmpty { return }
     buffer.append(key)
     buffer.append(jsonEscaped: value)
-  }
-
-  @inline(__always)
-  private static func number(
-    _ key: StaticString, _ value: Int64, _ buffer: inout ByteBuffer
-  ) {
-    buffer.append(key)
-    buffer.append(decimal: value)
   }
 }

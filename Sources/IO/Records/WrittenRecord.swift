@@ -31,7 +31,8 @@ struct WrittenRecord {
     guard let base = bytes.baseAddress else { return nil }
     let start = place
     var end = start
-    // Eight bytes per step, as in `ByteBuffer.nextEscape`, and none with its high bit.
+    // Eight bytes per step. A byte that ends the text, or that it must not have, sets the high bit of its place; a borrow
+    // may set a higher one as well, and then the bytes are looked at one by one.
     let ones: UInt64 = 0x0101_0101_0101_0101
     while end &+ 8 <= bytes.count {
       let word = base.loadUnaligned(fromByteOffset: end, as: UInt64.self)

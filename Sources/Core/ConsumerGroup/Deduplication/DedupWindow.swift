@@ -165,10 +165,7 @@ public struct DedupWindow: Sendable {
   /// Takes the id under the cursor (the oldest, in a full window) out of the table.
   private mutating func forgetOldest() {
     hasForgotten = true
-    let oldest = Place(hash: Self.hash(of: ring[cursor]), index: cursor)
-    var place = home(oldest.hash)
-    while table[place] != oldest { place = next(place) }
-    takeOut(place)
+    takeOut(place(of: ring[cursor], Self.hash(of: ring[cursor])))
   }
 
   /// Empties a place and closes the gap.

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Bytes
+internal import JSON
+
+extension ByteBuffer {
+  /// Appends a member of a JSON object.
+  ///
+  /// - Parameter beginning: what stands before its value.
+  @inline(__always)
+  mutating func append(_ beginning: StaticString, _ number: Int64) {
+    append(beginning)
+    append(decimal: number)
+  }
+
+  /// The same with a text, whose quotes are written here.
+  mutating func append(_ beginning: StaticString, text: String) {
+    append(beginning)
+    append(jsonString: text)
+  }
+}
