@@ -6,10 +6,8 @@ public import HTTP2Engine
 public enum HeaderIndexing: Sendable {
   /// For values that come again: the topic, the push type.
   case allowed
-  /// For values that do not come again: they would push the others out of the table.
+  /// For values that do not come again, which would push the others out of the table, and for provider tokens.
   case never
-  /// The same for provider tokens, which also go out without Huffman coding where that can be chosen.
-  case raw
 }
 
 /// The header fields of one request or answer, in order, pseudo-headers first. A scratch list that
@@ -153,7 +151,6 @@ extension HeaderIndexing {
     switch self {
     case .allowed: .incremental
     case .never: .literal
-    case .raw: .raw
     }
   }
 }

@@ -108,7 +108,7 @@ final class Load {
     headers.append(":method", "POST")
     headers.append(":scheme", "https")
     headers.append(":authority", authority)
-    headers.append("authorization", token, .raw)
+    headers.append("authorization", token)
     headers.append("apns-topic", "com.example.app")
     headers.append("apns-push-type", "alert")
     headers.append("apns-priority", "10")

@@ -33,7 +33,7 @@ final class PushHeaders {
 
   init(authority name: String, _ http2: HTTP2Implementation, indexesAuthorization: Bool) {
     isPrepared = http2 == .engine
-    authorizationIndexing = indexesAuthorization ? .allowed : .raw
+    authorizationIndexing = indexesAuthorization ? .allowed : .never
     sets = Array(repeating: nil, count: isPrepared ? Self.setCount : 0)
     authority = .allocate(byteCount: name.utf8.count, alignment: 1)
     authority.copyBytes(from: Array(name.utf8))

@@ -113,9 +113,10 @@ public struct SenderSettings: DeclaredSettings, Sendable {
 
   @Declared(
     .choice(
-      "hpack-authorization", of: ["literal", "index"], default: "literal",
-      "How the engine writes provider tokens: literal as they are with each push, or once into the gateway's"
-        + " compression table, which saves some 190 bytes per push.")
+      "hpack-authorization", of: ["index", "literal"], default: "index",
+      "How the engine writes provider tokens: once into the gateway's compression table (HPACK), which saves some"
+        + " 150 bytes per push, or as a literal with each push, as Apple's older documentation asks."
+    )
   ) private var hpackAuthorization: String
 
   @Declared(

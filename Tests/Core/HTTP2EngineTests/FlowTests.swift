@@ -260,7 +260,7 @@ import Testing
     let written = [UInt8](capacity: 1 << 17) { out in
       guard case .request = wire.engine.nextOutput() else { return }
       wire.engine.beginRequest(to: &out)
-      wire.engine.append(name: Array("x".utf8).span, value.span, .raw, to: &out)
+      wire.engine.append(name: Array("x".utf8).span, value.span, .literal, to: &out)
       _ = wire.engine.endRequest(body: Array("{}".utf8).span, to: &out)
     }
     let frames = WrittenFrame.all(in: written)

@@ -272,7 +272,7 @@ struct HandMadeClient {
       let (name, value) = (Array(field.name.utf8), Array(field.value.utf8))
       let indexing: FieldIndexing =
         name.first == UInt8(ascii: ":")
-        ? .incremental : name == Array("user-agent".utf8) ? .raw : .literal
+        ? .incremental : .literal
       block.fill(upTo: HeaderEncoder.bound(name.count, value.count)) {
         encoder.append(name.span, value.span, indexing, to: &$0)
       }

@@ -66,7 +66,7 @@ import Testing
     let apps: Int
 
     init(_ random: inout SeededGenerator) {
-      authorization = random.below(2) == 0 ? .raw : .allowed
+      authorization = random.below(2) == 0 ? .never : .allowed
       pushesOfToken = 1 + random.below(30)
       apps = 1 + random.below(40)
     }

@@ -6,8 +6,6 @@ public enum FieldIndexing: Sendable {
   case incremental
   /// Its name may be an index; its value is written out, Huffman-coded unless that is longer (§6.2.2).
   case literal
-  /// The same with the value as it is: for provider tokens, as Apple's documentation asks.
-  case raw
 }
 
 /// Writes the header blocks of one direction of a connection (RFC 7541 §3.1, §6).
@@ -76,7 +74,7 @@ public struct HeaderEncoder {
       HPACKInteger.append(index, prefix: 4, flags: 0, to: &out)
     }
     if index == 0 { append(string: name, to: &out) }
-    if indexing == .raw { append(raw: value, to: &out) } else { append(string: value, to: &out) }
+    append(string: value, to: &out)
     if isIndexing { table.insert(TableField(name.array, value.array)) }
   }
 
