@@ -12,5 +12,6 @@
 #include <openssl/sha.h>
 #include <openssl/rand.h>
 #include <openssl/rsa.h>
+#include "sha1.h"
 #include "tls.h"
 #endif

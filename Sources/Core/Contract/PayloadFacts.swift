@@ -141,7 +141,7 @@ public struct PayloadFacts: Sendable {
 
   /// The kind of value at a key.
   public subscript(key: PayloadKey) -> PayloadValue {
-    get {
+    @inline(__always) get {
       let word = key.rawValue < 16 ? low : high
       // Four bits, sixteen values.
       return PayloadValue(rawValue: UInt8(word >> UInt64(key.rawValue % 16 * 4) & 15))!

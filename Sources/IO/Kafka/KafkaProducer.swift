@@ -211,10 +211,10 @@ public final class KafkaProducer {
     _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
     headers: OpaquePointer?, tag: UInt
   ) -> ProduceResult {
-    guard let client, !isWaiting else { return .full }
+    guard let raw = client?.raw, !isWaiting else { return .full }
     let slot = records.insert(tag)
     let code = martlet_produce(
-      client.raw, topics[Int(topic.index)].handle, -1, key.baseAddress, key.count,
+      raw, topics[Int(topic.index)].handle, -1, key.baseAddress, key.count,
       value.baseAddress, value.count, UnsafeMutableRawPointer(bitPattern: slot + 1), headers)
     if code == RD_KAFKA_RESP_ERR_NO_ERROR {
       outstandingBytes += key.count + value.count

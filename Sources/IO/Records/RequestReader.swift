@@ -55,13 +55,22 @@ public final class RequestReader {
   /// Throws the first thing that is wrong, by field. Tokens are not judged here: a bad one does not
   /// make the request bad.
   public func read(_ value: UnsafeRawBufferPointer) throws(RequestError) -> PushRequest {
+    var request = PushRequest()
+    try read(value, into: &request)
+    return request
+  }
+
+  /// The same without copies of the result, for hot paths. What `request` is after an error has no meaning.
+  public func read(
+    _ value: UnsafeRawBufferPointer, into request: inout PushRequest
+  ) throws(RequestError) {
     var error = martlet_json_error()
     let bytes = value.baseAddress?.assumingMemoryBound(to: UInt8.self)
     let code = martlet_json_read_request(
       handle, bytes, value.count, UInt32(RequestRules.maximumTokens),
       UInt32(Self.maximumMembers), raw, &error)
     guard code == 0 else { throw RequestError(error, in: value) }
-    return try check(value.count)
+    try check(value.count, &request)
   }
 
   /// What is known of the request that was refused last, for its receipt: the id as it stood in the JSON,
@@ -91,8 +100,8 @@ public final class RequestReader {
   }
 
   /// - Parameter bytes: the length of the record.
-  private func check(_ bytes: Int) throws(RequestError) -> PushRequest {
-    var request = PushRequest()
+  private func check(_ bytes: Int, _ request: inout PushRequest) throws(RequestError) {
+    request = PushRequest()
     guard has(.app) else { throw RequestError(.app, .missing) }
     guard has(.payload) else { throw RequestError(.payload, .missing) }
     let isBroadcast = has(.channel)
@@ -148,7 +157,6 @@ public final class RequestReader {
     request.hasIneffectiveKey = PayloadRules.isIneffective(facts, type: request.type)
     request.tokenField = has(.tokens) ? .tokens : .token
     request.tokens = RequestTokens(raw.pointee.tokens, Int(raw.pointee.token_count))
-    return request
   }
 
   /// Says what the push is in the states of an activity.
@@ -168,6 +176,7 @@ public final class RequestReader {
     }
   }
 
+  @inline(__always)
   private func choice<Value>(
     _ field: RequestField, _ otherwise: Value, _ find: (Span<UInt8>) -> Value?
   ) throws(RequestError) -> Value {

@@ -57,9 +57,11 @@ extension IngestLoop {
         _ = try? reader.read(UnsafeRawBufferPointer(start: nil, count: 0))
         throw RequestError(nil, .foreign(DeadLetter.crashed))
       }
-      request =
-        source.topic == 0
-        ? try reader.read(record.value) : try readForeign(record, source.topic)
+      if source.topic == 0 {
+        try reader.read(record.value, into: &request)
+      } else {
+        request = try readForeign(record, source.topic)
+      }
       if request.isForSchedule {
         guard let time = try sendingTime(record, created) else { return .scheduled }
         begin(record, source, created: time)

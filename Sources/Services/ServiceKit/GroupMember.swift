@@ -29,7 +29,7 @@ public struct GroupMember: ~Copyable {
     case deadly
   }
 
-  private let plan: GroupPlan
+  @usableFromInline let plan: GroupPlan
   private let context: ServiceContext
   private let wakeup: Wakeup
   private var session: GroupSession<KafkaGroupConsumer>
@@ -145,6 +145,9 @@ public struct GroupMember: ~Copyable {
   }
 
   /// The place of a record: what `completed` is called with.
+  ///
+  /// Inlined, because a call would copy the two kilobytes of the member for each record.
+  @inlinable @inline(__always)
   public func source(_ record: KafkaRecord) -> Source {
     let topic =
       plan.topics.count == 1 ? 0 : plan.topics.firstIndex { record.isOf($0) } ?? 0

@@ -9,15 +9,16 @@ import Signing
 ///
 /// A request without an id is named by its place: `topic/partition/offset`.
 public struct NotificationNaming: ~Copyable {
-  private let sha = SHA1()
   private var name = ByteBuffer(capacity: 1_024)
   /// The length of the part of the name that all tokens of the request share.
   private var shared = 0
 
   public init() {}
 
+  /// - Parameter topic: asked for only if the request has no id.
   public mutating func begin(
-    _ request: borrowing PushRequest, topic: [UInt8], partition: Int32, offset: Int64
+    _ request: borrowing PushRequest, topic: @autoclosure () -> [UInt8], partition: Int32,
+    offset: Int64
   ) {
     name.removeAll()
     let namespace = NotificationID.namespace
@@ -29,7 +30,7 @@ public struct NotificationNaming: ~Copyable {
     name.append(request.environment.name)
     name.append(0)
     if request.id.isEmpty {
-      name.append(topic)
+      name.append(topic())
       name.append(UInt8(ascii: "/"))
       name.append(decimal: Int64(partition))
       name.append(UInt8(ascii: "/"))
@@ -46,7 +47,7 @@ public struct NotificationNaming: ~Copyable {
     name.truncate(to: shared)
     name.append("channel:" as StaticString)
     name.append(channel)
-    let digest = sha.digest(name.bytes)
+    let digest = SHA1.digest(name.bytes)
     return NotificationID(version5Digest: digest.span)
   }
 
@@ -54,7 +55,7 @@ public struct NotificationNaming: ~Copyable {
   public mutating func id(_ token: UnsafeRawBufferPointer) -> NotificationID {
     name.truncate(to: shared)
     name.append(token)
-    let digest = sha.digest(name.bytes)
+    let digest = SHA1.digest(name.bytes)
     return NotificationID(version5Digest: digest.span)
   }
 }

@@ -62,7 +62,7 @@ import Testing
 }
 
 @Suite struct SHA1Tests {
-  @Test func `the vectors of RFC 3174 hold, one context after another`() {
+  @Test func `the vectors of RFC 3174 hold, one text after another`() {
     func hex(_ text: String) -> String {
       SHA1.digest(Array(text.utf8)).map { byte in
         let digits = String(byte, radix: 16)
@@ -73,15 +73,5 @@ import Testing
       #expect(hex("abc") == "a9993e364706816aba3e25717850c26c9cd0d89d")
       #expect(hex("") == "da39a3ee5e6b4b0d3255bfef95601890afd80709")
     }
-  }
-
-  @Test func `one value digests many messages independently`() {
-    let hash = SHA1()
-    let a = Array("abc".utf8).withUnsafeBytes { hash.digest($0) }
-    _ = Array("other".utf8).withUnsafeBytes { hash.digest($0) }
-    let b = Array("abc".utf8).withUnsafeBytes { hash.digest($0) }
-    let (first, second) = (a.indices.map { a[$0] }, b.indices.map { b[$0] })
-    #expect(first == second)
-    #expect(first == SHA1.digest(Array("abc".utf8)))
   }
 }

@@ -46,6 +46,9 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
   }
 
   private let plan: GroupPlan
+  /// Of a service that takes and completes records on one thread. Before all that depends on `Partition`: so its place is
+  /// known, and need not be asked of the type for each record.
+  private var book: OffsetBook
   private var membership: Membership<Partition>
   private var steps: [Membership<Partition>.Step] = []
   private var fencing = FencedMember()
@@ -63,9 +66,8 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
   private var isStopping = false
   private var hasFailed = false
 
-  // Of a service that takes and completes records on one thread.
+  // Of a service that takes and completes records on one thread, too.
 
-  private var book: OffsetBook
   private var names: [Source: Partition] = [:]
   /// The service was told to drain, and that the time is up.
   private var isToldToDrain = false
@@ -280,7 +282,16 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
   /// - Returns: whether it is to be worked on, and completed then. If not, it was taken before, or its log may be another
   ///   one.
   public mutating func received(_ source: Source, _ offset: Int64) -> Bool {
-    switch book.received(source, offset) {
+    let arrival = book.received(source, offset)
+    return arrival == .new || isWanted(arrival, source, offset)
+  }
+
+  /// The same of what did not come as expected, apart from what is asked for each record.
+  @inline(never)
+  private mutating func isWanted(
+    _ arrival: OffsetBook.Arrival, _ source: Source, _ offset: Int64
+  ) -> Bool {
+    switch arrival {
     case .new: return true
     case .newAfter(let gap):
       if let partition = names[source] { watch?.jumped(partition, gap) }

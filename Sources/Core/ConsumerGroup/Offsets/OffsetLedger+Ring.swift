@@ -99,10 +99,11 @@ extension OffsetLedger {
       let inWord = position & 63
       let ones = Int64((~(words[word] >> UInt64(inWord))).trailingZeroBitCount)
       let run = min(ones, 64 - inWord, end - position)
-      if run == 0 { break }
       let bits: UInt64 = run == 64 ? .max : (1 << UInt64(run)) - 1
       words[word] &= ~(bits << UInt64(inWord))
       position += run
+      // It ends within the word: what follows is open.
+      if run < 64 - inWord { break }
     }
     committable += position - start
     while let jump = jumps.first, jump.position <= position {
