@@ -8,7 +8,7 @@ first, so that a run that is ended early has them.
 RUNS = {
     name: words.split() for name, words in {
         "http2": "http2 --count 200000 --rounds 3",
-        "sender": "sender --count 200000 --rounds 3",
+        "sender": "sender --count 200000 --rounds 9",
         "ingest": "ingest --count 200000 --rounds 9",
         "simulator": "simulator --count 200000 --rounds 3",
         "feedback": "feedback --count 50000 --rounds 3",

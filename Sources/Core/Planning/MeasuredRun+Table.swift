@@ -5,43 +5,43 @@ extension MeasuredRun {
   public static let all: [MeasuredRun] = [
     .init(
       "sender", "sender, 12 partitions",
-      cpu: 2.06, rate: 215_990),
+      cpu: 2.17, rate: 225_818),
     .init(
       "sender-partitions", "sender, 1 partitions",
-      cpu: 1.71, rate: 99_870),
+      cpu: 2.25, rate: 96_785),
     .init(
       "sender-partitions", "sender, 12 partitions",
-      cpu: 2.21, rate: 277_443),
+      cpu: 2.13, rate: 242_717),
     .init(
       "sender-partitions", "sender, 64 partitions",
-      cpu: 2.06, rate: 284_850),
+      cpu: 2.21, rate: 233_993),
     .init(
       "sender-partitions-paced", "sender, 12 partitions",
-      cpu: 11.57, rate: 4_814),
+      cpu: 12.66, rate: 4_834),
     .init(
       "sender-partitions-paced", "sender, 64 partitions",
-      cpu: 11.63, rate: 4_783),
+      cpu: 15.18, rate: 4_675),
     .init(
       "sender-apps", "sender, 12 partitions",
-      cpu: 2.26, rate: 269_843),
+      cpu: 2.61, rate: 215_306),
     .init(
       "sender-apps", "sender, 12 partitions, 100 apps",
-      cpu: 1.98, rate: 236_013),
+      cpu: 2.47, rate: 215_628),
     .init(
       "sender-credentials", "sender, 12 partitions",
-      cpu: 1.85, rate: 160_264),
+      cpu: 2.18, rate: 154_688),
     .init(
       "sender-credentials", "sender, 12 partitions, 100 credentials",
-      cpu: 2.83, rate: 131_693),
+      cpu: 3.3, rate: 151_456),
     .init(
       "sender-credentials", "sender, 12 partitions, 1000 credentials",
-      cpu: 5.28, rate: 105_016),
+      cpu: 6.15, rate: 100_226),
     .init(
       "ingest", "ingest",
-      cpu: 2.32, rate: 231_621),
+      cpu: 2.02, rate: 285_855),
     .init(
       "feedback", "feedback",
-      cpu: 10.29, rate: 35_680),
+      cpu: 16.18, rate: 30_123),
     .init(
       "backlog", "backlog of 300,000",
       cpu: 2.93, rate: 376_821),
@@ -50,19 +50,19 @@ extension MeasuredRun {
       cpu: 2.96, rate: 359_013),
     .init(
       "latency", "saturation",
-      rate: 180_711),
+      rate: 168_002),
     .init(
       "latency", "20 per second",
-      rate: 20, p50: 1.0, p99: 32.0),
+      rate: 20, p50: 2.0, p99: 5.0),
     .init(
       "latency", "10 % of saturation",
-      rate: 18_071, p50: 22.3, p99: 35.9),
+      rate: 16_800, p50: 25.1, p99: 45.2),
     .init(
       "latency", "50 % of saturation",
-      rate: 90_355, p50: 24.5, p99: 42.2),
+      rate: 84_001, p50: 31.5, p99: 67.4),
     .init(
       "latency", "80 % of saturation",
-      rate: 144_568, p50: 23.9, p99: 39.7),
+      rate: 134_401, p50: 26.1, p99: 42.2),
     .init(
       "lanes", "transactional, idle",
       cpu: 1_128.92, rate: 50, p50: 56, p99: 58),
@@ -77,45 +77,45 @@ extension MeasuredRun {
       p50: 0.3, p99: 5.5),
     .init(
       "pipeline", "pipeline, 1 senders: broker",
-      cpu: 0.72, rate: 181_064),
+      cpu: 0.62, rate: 203_740),
     .init(
       "pipeline", "pipeline, 1 senders: simulator",
-      cpu: 0.53, rate: 181_064),
+      cpu: 0.39, rate: 203_740),
     .init(
       "pipeline", "pipeline, 1 senders: ingest",
-      cpu: 2.59, rate: 181_064),
+      cpu: 2.05, rate: 203_740),
     .init(
       "pipeline", "pipeline, 1 senders: senders",
-      cpu: 2.71, rate: 181_064),
+      cpu: 2.23, rate: 203_740),
     .init(
       "pipeline", "pipeline, 2 senders: broker",
-      cpu: 0.84, rate: 172_435),
+      cpu: 0.77, rate: 163_684),
     .init(
       "pipeline", "pipeline, 2 senders: simulator",
-      cpu: 0.54, rate: 172_435),
+      cpu: 0.39, rate: 163_684),
     .init(
       "pipeline", "pipeline, 2 senders: ingest",
-      cpu: 2.62, rate: 172_435),
+      cpu: 2.16, rate: 163_684),
     .init(
       "pipeline", "pipeline, 2 senders: senders",
-      cpu: 3.11, rate: 172_435),
+      cpu: 2.62, rate: 163_684),
     .init(
       "pipeline", "pipeline, 4 senders: broker",
-      cpu: 0.96, rate: 158_619),
+      cpu: 0.84, rate: 169_512),
     .init(
       "pipeline", "pipeline, 4 senders: simulator",
-      cpu: 0.55, rate: 158_619),
+      cpu: 0.43, rate: 169_512),
     .init(
       "pipeline", "pipeline, 4 senders: ingest",
-      cpu: 2.6, rate: 158_619),
+      cpu: 2.15, rate: 169_512),
     .init(
       "pipeline", "pipeline, 4 senders: senders",
-      cpu: 3.51, rate: 158_619),
+      cpu: 3.27, rate: 169_512),
     .init(
       "demo", "demo, 2 senders",
-      rate: 107_849, p50: 34, p99: 111, fanOut: 2.57),
+      rate: 105_741, p50: 37, p99: 75, fanOut: 2.57),
     .init(
       "demo", "demo, 4 senders",
-      rate: 105_135, p50: 34, p99: 121, fanOut: 2.57),
+      rate: 98_941, p50: 37, p99: 151, fanOut: 2.57),
   ]
 }
