@@ -49,8 +49,11 @@ import Testing
     #expect(written { encoder.beginBlock(&$0) } == [])
   }
 
-  @Test func `a provider token as a literal is Huffman-coded, and never enters the table`() {
+  @Test func `a provider token as a literal is Huffman-coded, and never enters the table`()
+    throws
+  {
     var encoder = HeaderEncoder()
+    var reading = HPACKTests.Reading()
     let token = Array("bearer aaaaaaaaaaaaaaaaaaaaaaaa".utf8)
     let name = Array("authorization".utf8)
     for _ in 0..<2 {
@@ -58,6 +61,10 @@ import Testing
       // 24 times the five bits of `a`, and the 39 of what is before them.
       #expect(block.prefix(3) == [0x0F, 23 - 15, 0x80 | 20])
       #expect(block.count == 3 + 20)
+      #expect(
+        try reading.fields(of: block) == [
+          ["authorization", String(decoding: token, as: UTF8.self)]
+        ])
     }
   }
 
