@@ -124,7 +124,8 @@ let fuzzed: [Target.Dependency] = [
   "Records", "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit",
   "Ingest",
   "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator",
-  "HTTP2Server", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles", "PEMFiles",
+  "HTTP2Server", "CommandKit", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles",
+  "PEMFiles",
 ]
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,
@@ -250,10 +251,12 @@ let package = Package(
         "Schedule", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Store",
         "ConsumerGroup", "Gateways", "JSON",
       ]),
+    service("CommandKit", ["Contract", "EventLoop", "JSON", "Kafka", "Signing"]),
     service(
       "OperatorCommand",
       [
-        "APNS", "Contract", "Diagnosis", "Planning", "EventLoop", "Kafka", "JSON", "Records",
+        "CommandKit", "APNS", "Contract", "Diagnosis", "Planning", "EventLoop", "Kafka", "JSON",
+        "Records",
         "HTTPClient", "HTTPServer", "Schedule", "Store", "TLS", "TokenFiles", "DeviceTokens",
         "Gateways",
       ]),
@@ -289,8 +292,8 @@ let package = Package(
     lab(
       "LabCommand",
       [
-        "OperatorCommand", "EmbeddedKafka", "APNS", "Contract", "Random", "EventLoop", "Kafka",
-        "JSON", "Records", "Signing", "Store", "HTTPClient", "HTTPServer", "ServiceKit",
+        "CommandKit", "EmbeddedKafka", "APNS", "Contract", "Random", "EventLoop", "Kafka", "JSON",
+        "Records", "Signing", "Store", "HTTPClient", "HTTPServer", "ServiceKit",
         "Settings", "Telemetry", "Bytes",
       ]),
     lab(
@@ -312,7 +315,7 @@ let package = Package(
       ]),
     labProgram(
       "benchmark-topics",
-      ["EmbeddedKafka", "Kafka", "OperatorCommand", "Contract", "ServiceKit", "Settings"]),
+      ["CommandKit", "EmbeddedKafka", "Kafka", "Contract", "ServiceKit", "Settings"]),
     .target(
       name: "Simulation",
       dependencies: [
@@ -423,9 +426,13 @@ let package = Package(
         "Bytes", "EventLoop", "Settings", "Signing", "TestSupport",
       ]),
     tests(
+      "Services", "CommandKit",
+      ["CommandKit", "Bytes", "Contract", "ServiceKit", "Settings", "TestSupport"]),
+    tests(
       "Services", "OperatorCommand",
       [
-        "OperatorCommand", "APNS", "Diagnosis", "Signing", "Contract", "Kafka", "EventLoop",
+        "CommandKit", "OperatorCommand", "APNS", "Diagnosis", "Signing", "Contract", "Kafka",
+        "EventLoop",
         "GatewaySimulator", "HTTPClient", "ServiceKit", "JSON", "Records", "Bytes", "Settings",
         "TestSupport", "Telemetry", "Store", "DeviceTokens", "Schedule",
       ]),
@@ -444,7 +451,8 @@ let package = Package(
     tests(
       "Lab", "LabCommand",
       [
-        "LabCommand", "OperatorCommand", "EmbeddedKafka", "APNS", "Signing", "Contract", "Kafka",
+        "LabCommand", "CommandKit", "OperatorCommand", "EmbeddedKafka", "APNS", "Signing",
+        "Contract", "Kafka",
         "HTTPClient", "HTTPServer", "ServiceKit", "TLS", "JSON", "Records", "Bytes", "Settings",
         "TestSupport", "Telemetry",
       ]),
@@ -511,10 +519,7 @@ if let only = Context.environment["MARTLET_TEST_ONLY"] {
   keepOnly(only.split(separator: ",").map { "\($0)Tests" })
 }
 
-/// `MARTLET_PROGRAMS_ONLY=1` leaves the programs that a user runs: `scripts/demo` builds no others.
-if Context.environment["MARTLET_PROGRAMS_ONLY"] != nil {
-  let programs = package.targets.filter {
-    $0.type == .executable && $0.path?.hasPrefix("Sources/Executables/") == true
-  }
-  keepOnly(programs.map(\.name) + ["martlet-lab"])
+/// `MARTLET_PROGRAMS=martlet-lab,martlet-sender` leaves these programs: `scripts/demo` first builds what it starts.
+if let programs = Context.environment["MARTLET_PROGRAMS"] {
+  keepOnly(programs.split(separator: ",").map(String.init))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import OperatorCommand
+import CommandKit
 public import ServiceKit
 import Settings
 

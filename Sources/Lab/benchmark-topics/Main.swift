@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import CommandKit
 import Contract
 import EmbeddedKafka
 import Kafka
-import OperatorCommand
 import ServiceKit
 import Settings
 

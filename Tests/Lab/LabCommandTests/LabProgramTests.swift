@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CommandKit
 import OperatorCommand
 import ServiceKit
 import Testing

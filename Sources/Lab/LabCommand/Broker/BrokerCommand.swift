@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import CommandKit
 import Contract
 import EmbeddedKafka
 import EventLoop
 import Glibc
 import HTTPServer
 import Kafka
-import OperatorCommand
 public import ServiceKit
 public import Settings
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import CommandKit
 import Kafka
-import OperatorCommand
 public import ServiceKit
 public import Settings
 

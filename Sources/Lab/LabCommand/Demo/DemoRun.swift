@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import CommandKit
 import Contract
 import EventLoop
 import Glibc
 import Kafka
-import OperatorCommand
 import ServiceKit
 
 /// One run of the demo: starts the pipeline, feeds it, follows what comes out, and adds it all up.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import CommandKit
 import Contract
 import EmbeddedKafka
 import Glibc
 import Kafka
-import OperatorCommand
 import ServiceKit
 
 /// The place of a demo: its folder, its requests file, its topics.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import OperatorCommand
+import CommandKit
 public import ServiceKit
 public import Settings
 

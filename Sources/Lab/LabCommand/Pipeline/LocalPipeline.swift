@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Bytes
+import CommandKit
 import EventLoop
 import Glibc
 import JSON
 import Kafka
-import OperatorCommand
 public import ServiceKit
 import Telemetry
 

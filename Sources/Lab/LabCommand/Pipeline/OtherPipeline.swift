@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+import CommandKit
 import Contract
 import EmbeddedKafka
 import EventLoop
 import Glibc
 import Kafka
-import OperatorCommand
 import Records
 import ServiceKit
 

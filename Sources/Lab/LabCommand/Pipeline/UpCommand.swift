@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import CommandKit
 import Contract
 import EmbeddedKafka
 import Glibc
 import Kafka
-import OperatorCommand
 public import ServiceKit
 public import Settings
 import Telemetry

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CommandKit
 import Contract
 import EventLoop
 import Kafka

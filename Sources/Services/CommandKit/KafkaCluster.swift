@@ -55,7 +55,7 @@ public struct KafkaCluster {
   /// - Parameters:
   ///   - topic: one that the cluster is known to have (`demand`).
   ///   - value: nil for a tombstone.
-  func write(
+  public func write(
     _ topic: String, key: [UInt8], _ value: [UInt8]?, headers: [KafkaHeader] = []
   ) throws(ServiceFailure) {
     do {
@@ -89,11 +89,4 @@ public struct KafkaCluster {
       }
     }
   }
-}
-
-extension KafkaConfiguration {
-  /// Lets a `KafkaTail` read as fast as it can. Its partitions share one queue, and librdkafka 2.0.2 compares what waits
-  /// there of all of them with the limit of each: a share of the limit for each would stop all of them for a second
-  /// whenever one share waits.
-  mutating func preferBulkReadingOfTail() { preferBulkReading(of: 1) }
 }

@@ -58,15 +58,15 @@ public enum PartitionCounts {
 }
 
 /// Topics by the names that people type.
-enum TopicLookup {
+public enum TopicLookup {
   /// `receipts` and `push.receipts` both name it; nil for none of ours.
-  static func find(_ word: String, in names: TopicNames) -> String? {
+  public static func find(_ word: String, in names: TopicNames) -> String? {
     let all = names.all.map(\.name)
     return all.contains(word) ? word : all.first { $0 == names.prefix + word }
   }
 
   /// The short names, for messages.
-  static func list(_ names: TopicNames) -> String {
+  public static func list(_ names: TopicNames) -> String {
     names.all.map { String($0.name.dropFirst(names.prefix.count)) }.joined(separator: ", ")
   }
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import CommandKit
 import Contract
 import Settings
 import Testing
-
-@testable import OperatorCommand
 
 @Suite struct PartitionCountsTests {
   private func counts(_ text: String?) throws -> [String: Int32] {

@@ -5,7 +5,7 @@ import ServiceKit
 import TestSupport
 import Testing
 
-@testable import OperatorCommand
+@testable import CommandKit
 
 @Suite struct LineSourceTests {
   private func lines(_ content: [UInt8]) throws -> [[UInt8]] {
