@@ -84,7 +84,32 @@ public enum PayloadValue: UInt8, Sendable, CaseIterable {
   case update
   case end
 
+  /// The kind with these four bits. The compiler's own initializer would be a call for each key.
+  @inline(__always)
+  init(bits: UInt8) {
+    self =
+      switch bits & 15 {
+      case 0: .absent
+      case 1: .null
+      case 2: .no
+      case 3: .yes
+      case 4: .zero
+      case 5: .one
+      case 6: .count
+      case 7: .negative
+      case 8: .fraction
+      case 9: .decimal
+      case 10: .text
+      case 11: .array
+      case 12: .object
+      case 13: .start
+      case 14: .update
+      default: .end
+      }
+  }
+
   /// `null` says as much as nothing.
+  @inline(__always)
   public var isGiven: Bool { self != .absent && self != .null }
 
   public var isText: Bool {
@@ -143,8 +168,7 @@ public struct PayloadFacts: Sendable {
   public subscript(key: PayloadKey) -> PayloadValue {
     @inline(__always) get {
       let word = key.rawValue < 16 ? low : high
-      // Four bits, sixteen values.
-      return PayloadValue(rawValue: UInt8(word >> UInt64(key.rawValue % 16 * 4) & 15))!
+      return PayloadValue(bits: UInt8(truncatingIfNeeded: word >> UInt64(key.rawValue % 16 * 4)))
     }
     set {
       let shift = UInt64(key.rawValue % 16 * 4)

@@ -69,7 +69,7 @@ public enum PayloadRules {
   /// `interruption-level` that does not exist; a `relevance-score` outside 0 to 1. APNs accepts it and the device shows
   /// what is left, so this is counted, not refused.
   public static func isIneffective(_ facts: PayloadFacts, type: PushType) -> Bool {
-    guard type == .alert else { return false }
+    guard case .alert = type else { return false }
     return isIneffectiveExtension(facts) || facts.hasOddLevel
       || facts[.category].isGiven && !facts[.alert].isGiven
       || facts[.relevanceScore].isGiven && !facts[.relevanceScore].isShare

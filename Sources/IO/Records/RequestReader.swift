@@ -4,6 +4,7 @@ public import APNS
 internal import Bytes
 internal import CSimdjson
 public import Contract
+internal import Glibc
 internal import Telemetry
 
 /// Reads the records of `push.requests`: one pass of the JSON parser a record, then the rules of each
@@ -26,6 +27,8 @@ public final class RequestReader {
   private let laneNames: [UnsafeRawBufferPointer]
   /// The suffixes of custom types, by their place, for as long as the reader lives.
   private let suffixes: [UnsafeRawBufferPointer]
+  /// The last app that was a bundle id.
+  private var checkedApp = ByteBuffer()
 
   public init(types: PushTypes = .builtIn, lanes: Lanes = .standard) {
     self.types = types
@@ -117,7 +120,7 @@ public final class RequestReader {
       }
     }
     let app = text(.app)
-    try RequestRules.checkName(app.span, .app)
+    try checkApp(app)
     request.app = UnsafeRawBufferPointer(app)
     request.environment = try choice(.environment, RequestDefaults.environment) { Environment($0) }
     request.type = try choice(.type, RequestDefaults.type(isBroadcast: isBroadcast)) {
@@ -159,11 +162,27 @@ public final class RequestReader {
     request.tokens = RequestTokens(raw.pointee.tokens, Int(raw.pointee.token_count))
   }
 
+  /// Checks the app, unless it is the one that was checked last, as it is in most requests.
+  private func checkApp(_ app: UnsafeBufferPointer<UInt8>) throws(RequestError) {
+    let last = checkedApp.bytes
+    if let new = app.baseAddress, let old = last.baseAddress, app.count == last.count,
+      app.count > 0, memcmp(new, old, app.count) == 0
+    {
+      return
+    }
+    try RequestRules.checkName(app.span, .app)
+    checkedApp.removeAll()
+    checkedApp.append(app.span)
+  }
+
   /// Says what the push is in the states of an activity.
   private func noteActivity(
     _ facts: PayloadFacts, _ request: inout PushRequest
   ) throws(RequestError) {
-    guard request.type == .liveactivity || request.type == .nowplaying else { return }
+    switch request.type {
+    case .liveactivity, .nowplaying: break
+    default: return
+    }
     switch facts[.event] {
     case .start:
       request.activity = .start

@@ -17,6 +17,7 @@ extension IngestLoop {
       if !output.machine.isMaking {
         guard !output.machine.isFull else { return false }
         begin(batch[position])
+        if position + 1 < batch.count { batch.prefetch(position + 1) }
       }
       guard finishRequest() else { return false }
       position += 1
@@ -86,7 +87,7 @@ extension IngestLoop {
     naming.begin(
       request, topic: output.requestTopics[source.topic], partition: record.partition,
       offset: record.offset)
-    invalidTokens.begin(request)
+    invalidTokens.begin()
     if request.hasIneffectiveKey { counters.add(.ineffectivePayloads) }
   }
 
@@ -151,7 +152,7 @@ extension IngestLoop {
     }
     let token = UnsafeRawBufferPointer(start: tokenText, count: digits)
     encoder.setID(request.apnsID ?? naming.id(token))
-    if invalidTokens.contains(token) { return suppress(token) }
+    if invalidTokens.contains(token, of: request) { return suppress(token) }
     guard produce(key: token) else { return false }
     if !DeviceToken.usualDigits.contains(digits) { counters.add(.unusualTokens) }
     return true

@@ -13,7 +13,7 @@ final class InvalidTokens {
   private let hash = KeyHash.random()
   private var keys: KeySet
   private var key = ByteBuffer(capacity: 1_024)
-  /// `:<app>:<environment>` of the request at hand.
+  /// `:<app>:<environment>` of the request at hand; empty until it is asked for.
   private var suffix = ByteBuffer(capacity: 512)
 
   init(
@@ -39,9 +39,10 @@ final class InvalidTokens {
       })
   }
 
-  /// The tokens asked about from now on belong to this request.
-  func begin(_ request: borrowing PushRequest) {
-    suffix.removeAll()
+  /// The tokens asked about from now on belong to another request.
+  func begin() { suffix.removeAll() }
+
+  private func writeSuffix(of request: borrowing PushRequest) {
     suffix.append(UInt8(ascii: ":"))
     suffix.append(request.app)
     suffix.append(UInt8(ascii: ":"))
@@ -49,8 +50,9 @@ final class InvalidTokens {
   }
 
   /// Whether the token (lower case) is known to be invalid for the request's app and environment.
-  func contains(_ token: UnsafeRawBufferPointer) -> Bool {
+  func contains(_ token: UnsafeRawBufferPointer, of request: borrowing PushRequest) -> Bool {
     if keys.count == 0 { return false }
+    if suffix.isEmpty { writeSuffix(of: request) }
     key.removeAll()
     key.append(token)
     key.append(suffix.bytes)

@@ -4,6 +4,7 @@ import APNS
 import Bytes
 import Contract
 import JSON
+import Random
 import Records
 import Testing
 
@@ -35,6 +36,38 @@ import Testing
     case .mdm: #"{"mdm":"magic"}"#
     case .nowplaying: #"{"aps":{"timestamp":1,"event":"end","attributes":{"id":"s"}}}"#
     case .location, .voip, .complication, .fileprovider, .pushtotalk, .custom: "{}"
+    }
+  }
+
+  @Test func `of one encoder are those of fresh ones, whatever requests come one after the other`()
+    throws
+  {
+    let reader = RequestReader()
+    var encoder = EnvelopeEncoder()
+    let id = NotificationID(high: 1, low: 2)
+    var random = SeededGenerator(seed: 7)
+    for _ in 0..<2_000 {
+      // Two of each, so that many requests begin as the one before and many differ in one thing only.
+      var fields = [
+        #""app":"\#(Bool.random(using: &random) ? "com.example.a" : "com.example.bb")""#,
+        #""environment":"\#(Bool.random(using: &random) ? "production" : "sandbox")""#,
+        #""lane":"\#(Bool.random(using: &random) ? "transactional" : "bulk")""#,
+        #""type":"\#(Bool.random(using: &random) ? "voip" : "alert")""#,
+        #""priority":\#(Bool.random(using: &random) ? 10 : 5)"#,
+        #""token":"ab","payload":{"aps":{"badge":1}}"#,
+      ]
+      if Int.random(in: 0..<4, using: &random) == 0 {
+        fields.append(#""topic":"com.example.other""#)
+      }
+      try Array("{\(fields.joined(separator: ","))}".utf8).withUnsafeBytes { raw in
+        let request = try reader.read(raw)
+        var fresh = EnvelopeEncoder()
+        fresh.begin(request, created: 1)
+        fresh.setID(id)
+        encoder.begin(request, created: 1)
+        encoder.setID(id)
+        #expect(Array(encoder.value) == Array(fresh.value))
+      }
     }
   }
 

@@ -14,6 +14,7 @@ public struct EnvelopeEncoder: ~Copyable {
   /// Where the id stands once more, as the collapse id; 0 if it does not.
   private var collapseIDStart = 0
   private var carriedRange = 0..<0
+  private var beginning = RepeatedBeginning()
 
   public init() {}
 
@@ -41,24 +42,7 @@ public struct EnvelopeEncoder: ~Copyable {
   ) {
     buffer.removeAll()
     collapseIDStart = 0
-    buffer.append("M2\t")
-    buffer.append(request.laneName)
-    buffer.append(Self.tab)
-    buffer.append(request.environment.name)
-    buffer.append(Self.tab)
-    buffer.append(request.app)
-    buffer.append(Self.tab)
-    if request.topic.isEmpty {
-      buffer.append(request.app)
-      buffer.append(request.topicSuffix)
-    } else {
-      buffer.append(request.topic)
-    }
-    buffer.append(Self.tab)
-    buffer.append(request.typeName)
-    buffer.append(Self.tab)
-    buffer.append(decimal: Int64(request.priority))
-    buffer.append(Self.tab)
+    beginning.append(request, to: &buffer)
     if let expiration = request.expiration(created: created) { buffer.append(decimal: expiration) }
     buffer.append(Self.tab)
     idStart = buffer.count
