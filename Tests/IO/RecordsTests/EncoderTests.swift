@@ -48,16 +48,17 @@ import Testing
     var random = SeededGenerator(seed: 7)
     for _ in 0..<2_000 {
       // Two of each, so that many requests begin as the one before and many differ in one thing only.
+      let app = Bool.random(using: &random) ? "com.example.a" : "com.example.bb"
+      let isTalk = Bool.random(using: &random)
       var fields = [
-        #""app":"\#(Bool.random(using: &random) ? "com.example.a" : "com.example.bb")""#,
+        #""app":"\#(app)","token":"ab","payload":{"aps":{}}"#,
         #""environment":"\#(Bool.random(using: &random) ? "production" : "sandbox")""#,
         #""lane":"\#(Bool.random(using: &random) ? "transactional" : "bulk")""#,
-        #""type":"\#(Bool.random(using: &random) ? "voip" : "alert")""#,
+        #""type":"\#(isTalk ? "pushtotalk" : "complication")""#,
         #""priority":\#(Bool.random(using: &random) ? 10 : 5)"#,
-        #""token":"ab","payload":{"aps":{"badge":1}}"#,
       ]
       if Int.random(in: 0..<4, using: &random) == 0 {
-        fields.append(#""topic":"com.example.other""#)
+        fields.append(#""topic":"\#(app).\#(isTalk ? "voip-ptt" : "complication")""#)
       }
       try Array("{\(fields.joined(separator: ","))}".utf8).withUnsafeBytes { raw in
         let request = try reader.read(raw)
