@@ -162,17 +162,6 @@ public struct KafkaBatch: ~Copyable {
     return records[index]
   }
 
-  /// Has the processor fetch the beginning of the record at `index`, which is worked on soon.
-  @inline(__always)
-  public func prefetch(_ index: Int) {
-    precondition(index >= 0 && index < count, "no such record in the batch")
-    let value = records[index].value
-    guard let start = value.baseAddress else { return }
-    for offset in stride(from: 0, to: min(value.count, 512), by: 64) {
-      martlet_prefetch(start + offset)
-    }
-  }
-
   /// Leaves the record at `index` alive beyond `release()`; the caller destroys it.
   public mutating func keep(_ index: Int) {
     precondition(index >= 0 && index < count, "no such record in the batch")
