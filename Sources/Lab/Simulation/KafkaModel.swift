@@ -246,8 +246,10 @@ struct KafkaModel {
 
   /// A push with a key arrives at the gateway: none that is newer may have been there.
   ///
-  /// - Parameter isExcused: its sender cannot know of it.
-  mutating func arrived(_ number: Int, isExcused: Bool) {
+  /// - Parameters:
+  ///   - isExcused: its sender cannot know of it.
+  ///   - statesEnd: the sender knows of states below this offset.
+  mutating func arrived(_ number: Int, isExcused: Bool, statesEnd: Int64) {
     let one = notifications[number]
     guard one.state.hasIdentity, let first = one.firstLog else { return }
     let key = StateKey(
@@ -255,7 +257,9 @@ struct KafkaModel {
     let newest = sent[key]
     if let newest, newest.offset > one.firstOffset {
       // Nobody reads again what retention has removed.
-      if !one.state.isFinal, !isExcused, newest.offset >= partitions[first.partition].low {
+      let isKnown =
+        newest.offset >= partitions[first.partition].low && newest.offset < statesEnd
+      if !one.state.isFinal, !isExcused, isKnown {
         fail("notification \(number) is sent after the newer \(newest.notification)")
       }
     } else if !isExcused {

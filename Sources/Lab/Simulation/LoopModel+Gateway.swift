@@ -169,7 +169,8 @@ extension LoopModel {
     let isForeign =
       member.isFenced || dispatcher.push(slot).origin.epoch != dispatcher.epoch
       || withoutWindow.contains(place) || push.isUnknown || world.kafka.hasOtherLogs
-    world.kafka.arrived(push.notification, isExcused: isForeign)
+    world.kafka.arrived(
+      push.notification, isExcused: isForeign, statesEnd: isForeign ? 0 : places[place].statesEnd)
     connections[id]!.open.insert(slot)
     if world.mood.whole == .silent, world.chance.oneIn(2) { return }
     let request = GatewayRequest(
@@ -204,7 +205,8 @@ extension LoopModel {
     let partition = Int32(taken[slot]!.place)
     if let position = state.moving(to: tier, from: partition) {
       facts.state = StateFacts(
-        state.identity, isFinal: state.isFinal, position: position, in: partition)
+        state.identity, of: world.kafka.notifications[taken[slot]!.notification].id,
+        isFinal: state.isFinal, position: position, in: partition)
       // As `Envelope` does.
       let mark = Array(position.text.utf8)
       facts.takenID = ReplayMark.mix(

@@ -99,7 +99,8 @@ extension LoopModel {
     for offset in first..<max(first, min(offsets.upperBound, state.end)) {
       let facts = state[offset].facts
       let record = RebuiltWindow.Record(
-        facts.takenID, identity: facts.state.identity, position: facts.state.position)
+        facts.takenID, identity: facts.state.identity, position: facts.state.position,
+        push: facts.state.push)
       reading?.take(record, at: offset, of: partition)
     }
     guard let (ids, isWhole) = reading?.finished(partition),

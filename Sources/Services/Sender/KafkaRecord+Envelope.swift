@@ -109,7 +109,7 @@ extension StateFacts {
     let carried = envelope.carried(in: value)
     let position = LanePosition(carried[.position].bindMemory(to: UInt8.self).span)
     self.init(
-      Self.identity(envelope, key: key, value: value, carried[.supersede]),
+      Self.identity(envelope, key: key, value: value, carried[.supersede]), of: envelope.id,
       isFinal: envelope.isFinal, position: position, in: partition)
   }
 

@@ -158,7 +158,8 @@ final class WindowRebuild: Sendable {
           ? StateFacts(
             envelope, key: record.key, value: record.value, in: record.partition) : .none
         reading.take(
-          .init(envelope.takenID, identity: state.identity, position: state.position),
+          .init(
+            envelope.takenID, identity: state.identity, position: state.position, push: state.push),
           at: record.offset, of: partition)
       }
       batch.release()

@@ -18,6 +18,8 @@ public struct NewestStates: Sendable {
     public var position: Int64 = -1
     /// The slot of that push while it is under way here.
     public var slot = NewestStates.none
+    /// A part of that push's `apns-id`, which its repeats have, too; 0 if it is not known.
+    public var push: UInt32 = 0
   }
 
   /// Open addressing with linear probing, at most half full.
@@ -49,8 +51,12 @@ public struct NewestStates: Sendable {
   }
 
   /// A push is the newest of its identity, and under way.
-  public mutating func begin(_ identity: UInt64, at position: Int64, in slot: UInt32) {
-    entries[touch(identity, position)].slot = slot
+  ///
+  /// - Parameter push: a part of its `apns-id`; 0 if that is of no use.
+  public mutating func begin(
+    _ identity: UInt64, at position: Int64, in slot: UInt32, of push: UInt32 = 0
+  ) {
+    entries[touch(identity, position, push)].slot = slot
   }
 
   /// The push is under way in another slot from now on.
@@ -68,9 +74,11 @@ public struct NewestStates: Sendable {
   }
 
   /// A push was at this place of the log.
-  public mutating func note(_ identity: UInt64, at position: Int64) {
+  ///
+  /// - Parameter push: a part of its `apns-id`; 0 if that is of no use.
+  public mutating func note(_ identity: UInt64, at position: Int64, of push: UInt32 = 0) {
     if let known = find(identity), known.position >= position { return }
-    _ = touch(identity, position)
+    _ = touch(identity, position, push)
   }
 
   /// Pushes up to this place may be unknown.
@@ -79,7 +87,7 @@ public struct NewestStates: Sendable {
   /// Takes in what another table knows.
   public mutating func merge(_ other: NewestStates) {
     for entry in other.entries where entry.identity != 0 {
-      note(entry.identity, at: entry.position)
+      note(entry.identity, at: entry.position, of: entry.push)
     }
     forget(through: other.forgotten)
   }
@@ -94,7 +102,7 @@ public struct NewestStates: Sendable {
   // MARK: Places
 
   /// The entry of an identity, which is as new as this place from now on.
-  private mutating func touch(_ identity: UInt64, _ position: Int64) -> Int {
+  private mutating func touch(_ identity: UInt64, _ position: Int64, _ push: UInt32) -> Int {
     if (count + 1) * 2 > entries.count { grow() }
     var place = place(of: identity)
     if entries[place].identity == 0 {
@@ -102,12 +110,13 @@ public struct NewestStates: Sendable {
         forgetOld()
         place = self.place(of: identity)
       }
-      entries[place] = Entry(identity: identity, position: position)
+      entries[place] = Entry(identity: identity, position: position, push: push)
       count += 1
       young += 1
     } else if position > entries[place].position {
       if entries[place].position <= mark, position > mark { young += 1 }
       entries[place].position = position
+      entries[place].push = push
     }
     newest = max(newest, position)
     return place

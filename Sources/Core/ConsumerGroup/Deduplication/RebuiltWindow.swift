@@ -12,15 +12,21 @@ public struct RebuiltWindow: Sendable {
     /// A hash of its device, app and key, 0 without a key, and its place among the pushes with the same one.
     public let identity: UInt64
     public let position: Int64
+    /// A part of its `apns-id`.
+    public let push: UInt32
 
     /// - Parameters:
     ///   - id: under which it counts as taken.
     ///   - identity: a hash of its device, app and key; 0 without a key.
     ///   - position: its place in its lane; −1: that of the record.
-    public init(_ id: NotificationID, identity: UInt64 = 0, position: Int64 = -1) {
+    ///   - push: a part of its `apns-id`; 0 if that is of no use.
+    public init(
+      _ id: NotificationID, identity: UInt64 = 0, position: Int64 = -1, push: UInt32 = 0
+    ) {
       self.id = id
       self.identity = identity
       self.position = position
+      self.push = push
     }
 
     func place(at offset: Int64) -> Int64 { position < 0 ? offset : min(position, offset) }
@@ -76,7 +82,7 @@ public struct RebuiltWindow: Sendable {
     var seen: Set<NotificationID> = []
     for (offset, record) in keyed.sorted(by: { $0.offset < $1.offset })
     where seen.insert(record.id).inserted && !kept.contains(record.id) {
-      window.states.note(record.identity, at: record.place(at: offset))
+      window.states.note(record.identity, at: record.place(at: offset), of: record.push)
     }
   }
 }

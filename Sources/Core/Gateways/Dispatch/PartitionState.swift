@@ -222,7 +222,7 @@ public struct PartitionState: Sendable {
 
   /// A push is the newest of its identity.
   mutating func beginState(_ state: StateFacts, in slot: UInt32) {
-    states.begin(state.identity, at: state.position, in: slot)
+    states.begin(state.identity, at: state.position, in: slot, of: state.push)
   }
 
   /// The same of one with a collapse id that is no key yet.
@@ -240,9 +240,9 @@ public struct PartitionState: Sendable {
 
   /// A push of the identity was at this place, before this assignment. While ids are missing it may have been a repeat of
   /// an older one, for which no newer push may end unsent.
-  mutating func noteState(_ identity: UInt64, at position: Int64) {
+  mutating func noteState(_ state: StateFacts, at position: Int64) {
     guard isWindowWhole else { return states.forget(through: position) }
-    states.note(identity, at: position)
+    states.note(state.identity, at: position, of: state.push)
   }
 
   /// The newest push of an identity is in another slot now.

@@ -160,7 +160,7 @@ struct Partitions: Sendable {
   ) {
     guard !all[index].isRetry, isFirst(id, in: index), state.hasIdentity else { return }
     all[index].noteState(
-      state.identity, at: state.position < 0 ? offset : min(state.position, offset))
+      state, at: state.position < 0 ? offset : min(state.position, offset))
   }
 
   /// When a record of a retry topic goes out, in monotonic milliseconds.

@@ -231,18 +231,20 @@ struct Workload: Sendable {
     }
     if partitions[index].isRetry { return !pushes.hasKey(slot) || !returnsToLane(slot) }
     pushes[slot].settlePosition()
-    let state = pushes[slot].state
-    if state.isFresh {
-      partitions[index].beginFresh(state, in: slot)
+    if pushes[slot].state.isFresh {
+      partitions[index].beginFresh(pushes[slot].state, in: slot)
       return true
     }
-    let newest = partitions[index].newest(of: state.identity)
+    let newest = partitions[index].newest(of: pushes[slot].state.identity)
+    let own = pushes[slot].state.position
+    if let newest { pushes[slot].settlePosition(byRepeat: newest.push, at: newest.position) }
+    let state = pushes[slot].state
     guard state.position >= newest?.position ?? -1 else {
       if state.isFinal { return true }
       finish(slot, .superseded, .newerState)
       return false
     }
-    if state.moves > 0, state.position <= partitions[index].states.forgotten {
+    if state.moves > 0, own <= partitions[index].states.forgotten {
       turn.count(.returnedUnknown)
     }
     partitions[index].beginState(state, in: slot)

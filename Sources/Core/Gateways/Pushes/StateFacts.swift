@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import APNS
 public import Contract
 
 /// The facts about a push by which a newer one supersedes it, or it a later one.
@@ -11,6 +12,8 @@ public struct StateFacts: Sendable, Equatable {
   public var identity: UInt64 = 0
   /// Its place in its lane's partition; −1: that of its record.
   public var position: Int64 = -1
+  /// A part of its `apns-id`: what has the same is its repeat, and not newer; 0 if it is not known.
+  public var push: UInt32 = 0
   /// How often it was moved to a retry topic, and which one it waited in last.
   public var moves: UInt16 = 0
   public var tier: RetryTier?
@@ -27,14 +30,16 @@ public struct StateFacts: Sendable, Equatable {
   ///
   /// - Parameters:
   ///   - identity: not 0.
+  ///   - id: its `apns-id`.
   ///   - position: its place in its lane, which it was moved to a retry topic with; nil if it was not.
   ///   - partition: of its record. Its lane had fewer partitions when it was in another one, so what is first written
   ///     here is newer.
   public init(
-    _ identity: UInt64, isFinal: Bool = false, position: LanePosition? = nil,
-    in partition: Int32 = 0
+    _ identity: UInt64, of id: NotificationID? = nil, isFinal: Bool = false,
+    position: LanePosition? = nil, in partition: Int32 = 0
   ) {
     self.identity = identity
+    if let id { push = UInt32(truncatingIfNeeded: id.low) | 1 }
     self.isFinal = isFinal
     guard let position else { return }
     self.position = position.partition == partition ? position.offset : 0

@@ -67,7 +67,9 @@ import Testing
       _ offset: Int64, _ identity: UInt64, id other: Int64? = nil, at position: Int64 = -1
     ) {
       rebuilt.insert(
-        .init(id(other ?? offset), identity: identity, position: position), at: offset)
+        .init(
+          id(other ?? offset), identity: identity, position: position, push: UInt32(offset)),
+        at: offset)
     }
     // The newest part comes first.
     insert(138, 1, id: 110)
@@ -82,6 +84,7 @@ import Testing
     #expect(window.states.find(2)?.position == 50, "it came back from a retry topic")
     #expect(window.states.find(3)?.position == 150, "it may have been sent")
     #expect(window.states.find(4)?.position == 120)
+    #expect(window.states.find(1)?.push == 110 && window.states.find(3)?.push == 150)
     #expect(window.states.forgotten == 99)
     // What is ahead comes again.
     #expect(!window.contains(id(150)) && window.contains(id(120)))

@@ -146,6 +146,29 @@ import Testing
     #expect(loop.requests.map(\.push) == [1, 2])
   }
 
+  /// The window that a new owner read again begins between a record and its repeat.
+  @Test(arguments: [true, false])
+  func `one that comes back is not superseded by its own repeat, and by another's push it is`(
+    isOwn: Bool
+  ) {
+    let loop = ScriptedLoop()
+    let (own, other) = (NotificationID(high: 3, low: 4), NotificationID(high: 3, low: 6))
+    var window = DedupWindow(capacity: 10)
+    window.states.note(7, at: 500, of: StateFacts(7, of: isOwn ? own : other).push)
+    window.states.forget(through: 400)
+    loop.inherit(window)
+    loop.produce(0)
+    loop.produce(1) {
+      $0.device = 7
+      $0.state = StateFacts(
+        7, of: own, position: LanePosition(partition: 0, offset: 0, moves: 1, tier: .minute1))
+    }
+    #expect(loop.runToEnd(of: 2))
+    #expect(superseded(loop) == (isOwn ? [] : [1]))
+    // Of what is forgotten something newer may have been sent.
+    #expect(loop.counted(.returnedUnknown) == (isOwn ? 1 : 0))
+  }
+
   @Test func `a last state that comes back is sent although newer ones were`() {
     let loop = ScriptedLoop()
     loop.answer { $0.push == 1 && $0.at < 104_000 ? .reset : .accepted }

@@ -67,11 +67,11 @@ import Testing
           feed: .lane(.bulk), resume: ResumePoint(next: 5, completedAbove: [7..<9]),
           windowDeadline: deadline),
         bounds: PartitionBounds(), window: 100)
-      partition.noteState(3, at: 8)
+      partition.noteState(StateFacts(3), at: 8)
       #expect(partition.newest(of: 3)?.position == (deadline == nil ? 8 : nil))
       #expect(partition.states.forgotten == (deadline == nil ? -1 : 8))
       partition.inherit(DedupWindow(capacity: 100), isWhole: true)
-      partition.noteState(3, at: 7)
+      partition.noteState(StateFacts(3), at: 7)
       #expect(partition.newest(of: 3)?.position == (deadline == nil ? 8 : 7))
     }
   }

@@ -85,6 +85,9 @@ final class ScriptedLoop {
     if hasToken { publishToken() }
   }
 
+  /// What the owner before took of the first partition was read again.
+  func inherit(_ window: DedupWindow) { dispatcher.inherit(window, by: 0, isWhole: true) }
+
   private func grant(_ feed: Feed) {
     let number = dispatcher.granted(
       GrantedPartition(feed: feed, resume: ResumePoint(next: 0)))
@@ -566,7 +569,10 @@ final class ScriptedLoop {
     }
     let state = dispatcher.push(slot).state
     if let position = state.moving(to: tier, from: 0) {
-      facts.state = StateFacts(state.identity, isFinal: state.isFinal, position: position)
+      facts.state = StateFacts(
+        state.identity,
+        of: state.push == 0 ? nil : NotificationID(high: 0, low: UInt64(state.push)),
+        isFinal: state.isFinal, position: position)
       facts.takenID = ReplayMark.mix(
         NotificationID(high: 1, low: UInt64(record.number)), Array(position.text.utf8).span)
     }
