@@ -9,6 +9,7 @@ extension LoopModel {
   func followGroup(_ world: inout World) {
     member.logs = logs
     while let task = member.next(&world) {
+      world.kafka.note("sender \(number): \(task)")
       switch task {
       case .begin(let assignment): begin(assignment, &world)
       case .drain(let deadline, let isLeaving): drain(until: deadline, isLeaving, &world)

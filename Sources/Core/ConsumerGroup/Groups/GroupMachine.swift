@@ -57,8 +57,9 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
   private var watch: LogWatch<Partition>?
   /// The partitions that the group's work fills, as far as they are known.
   private var outputs: [Partition] = []
-  /// Partitions whose offsets went back, and from where: their log may be another one.
-  private var doubted: [Partition: Int64] = [:]
+  /// Partitions whose offsets went back: their log may be another one.
+  private var doubted: Set<Partition> = []
+  private var stepsBack: [Partition: StepsBack] = [:]
   /// What is still to be told with `forget`.
   private var forgotten: [Partition] = []
   private var assignment = GroupAssignment<Partition>(partitions: [], atFirstRecord: [], epoch: 0)
@@ -159,7 +160,7 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
       return last.isEmpty ? nil : .commitLast(last)
     case .unassign(let isAwaited):
       watch?.unassigned()
-      (doubted, names) = ([:], [:])
+      (doubted, stepsBack, names) = ([], [:], [:])
       book.removeAll()
       return .unassign(isAwaited: isAwaited, isOver: steps.isEmpty || steps == [.retire])
     case .retire: return .retire
@@ -303,7 +304,9 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
         restarted(partition, epoch: epoch)
         return true
       }
-      wentBack(partition, epoch: epoch, from: expected)
+      if stepsBack[partition, default: StepsBack()].isOne(offset, below: expected) {
+        wentBack(partition, epoch: epoch, from: expected)
+      }
       return false
     }
   }
@@ -327,10 +330,10 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// Offsets below one that was read came again. That may be the same log, read again from its start, as after an
-  /// answer that an offset is out of range: the broker is asked.
+  /// answer that an offset is out of range: the broker is asked, each time.
   public mutating func wentBack(_ partition: Partition, epoch: UInt32, from expected: Int64) {
-    guard epoch == assignment.epoch, doubted.updateValue(expected, forKey: partition) != expected
-    else { return }
+    guard epoch == assignment.epoch else { return }
+    doubted.insert(partition)
     watch?.doubts(partition, at: expected)
   }
 
@@ -357,7 +360,7 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
     guard let (found, strange) = watch?.answered(ends, outputs: outputs) else { return [] }
     var findings = found
     forgotten += strange
-    let others = strange.filter { doubted[$0] != nil }
+    let others = strange.filter(doubted.contains)
     if !others.isEmpty, !membership.hasLeft {
       findings.append(.remade(others))
       remade(others, now: now)

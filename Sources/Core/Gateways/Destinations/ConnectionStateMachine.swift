@@ -261,13 +261,8 @@ public struct ConnectionStateMachine: Sendable {
 
   /// The peer answered a PING.
   public mutating func ponged() -> Action {
-    // An answer to a PING shows that the peer lives, not that it answers requests: when those keep timing
-    // out the next one drains the connection, and at once when there is none.
-    if silencesInRow < Self.repeatedSilence {
-      recover()
-    } else if openStreams == 0, state == .suspect {
-      drain()
-    }
+    // An answer to a PING shows that the peer lives, not that it answers requests.
+    if silencesInRow < Self.repeatedSilence { recover() }
     return closeWhenDrained()
   }
 
@@ -407,6 +402,9 @@ public struct ConnectionStateMachine: Sendable {
   }
 
   private mutating func closeWhenDrained() -> Action {
-    state == .draining && openStreams == 0 ? close() : .nothing
+    guard openStreams == 0 else { return .nothing }
+    // When requests keep timing out the next one drains the connection, and no other way of its end leaves it suspect.
+    if state == .suspect, silencesInRow >= Self.repeatedSilence { drain() }
+    return state == .draining ? close() : .nothing
   }
 }

@@ -84,6 +84,7 @@ public struct PartitionState: Sendable {
   /// Offsets went back, below what was to come, or a map passes over a record: whether the log still reaches as far as
   /// anything of it is known tells if it is the same one.
   private var wentBackFrom: Int64?
+  private var stepsBack = StepsBack()
   /// The same was asked of the map that an owner before left, when it first passed over a record.
   private var hasDoubtedMap = false
   /// When the committable offset last moved (monotonic milliseconds), and where to.
@@ -186,7 +187,7 @@ public struct PartitionState: Sendable {
         jump = expected..<offset
       }
     } else if offset < expected {
-      if wentBackFrom == nil { wentBackFrom = ledger?.knownEnd }
+      if stepsBack.isOne(offset, below: expected) { wentBackFrom = ledger?.knownEnd }
       // Places in another log say nothing.
       if !states.isEmpty { states = NewestStates(capacity: states.capacity) }
       if !fresh.isEmpty { fresh = NewestStates(capacity: fresh.capacity) }

@@ -242,6 +242,20 @@ import Testing
     #expect(machine.next(now: 50) == .askEnds([1]))
     #expect(machine.ends([1: (low: 0, high: 20)], now: 60).isEmpty)
     #expect(machine.isAssigned && turn(&machine, now: 61) == [])
+    #expect(!read(&machine, 12..<13), "it follows the one before")
+    #expect(machine.next(now: 62) == nil)
+  }
+
+  @Test
+  func `a log that was found to be the same one is looked at again when offsets go back again`() {
+    var machine = begun([1])
+    #expect(read(&machine, 10..<13))
+    #expect(!read(&machine, 0..<1))
+    #expect(machine.next(now: 50) == .askEnds([1]))
+    #expect(machine.ends([1: (low: 0, high: 13)], now: 60).isEmpty)
+    #expect(!read(&machine, 0..<1))
+    #expect(machine.next(now: 70) == .askEnds([1]))
+    #expect(machine.ends([1: (low: 0, high: 1)], now: 80).last == .remade([1]))
   }
 
   @Test func `where losses do not matter, what comes again is worked on again`() {

@@ -217,6 +217,18 @@ import Testing
     #expect(machine.ponged() == .close, "it would stay suspect for ever")
   }
 
+  @Test(arguments: [true, false])
+  func `a suspect whose last stream is reset or refused after its pong is replaced`(
+    isReset: Bool
+  ) {
+    var machine = ready()
+    open(&machine, 5)
+    for _ in 0..<3 { _ = machine.timedOut() }
+    #expect(machine.ponged() == .nothing && machine.reset() == .nothing)
+    #expect(machine.state == .suspect, "what is open may still be answered")
+    #expect((isReset ? machine.reset() : machine.refused()) == .close)
+  }
+
   @Test func `a peer that keeps refusing what it allows is left`() {
     var machine = ready()
     for _ in 1..<Machine.repeatedRefusals {

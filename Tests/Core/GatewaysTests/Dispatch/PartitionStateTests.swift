@@ -59,6 +59,24 @@ import Testing
     #expect(partition.drainWentBackFrom() == nil)
   }
 
+  /// That the log is the one of the map was known when it was asked first; since then the topic was made again.
+  @Test func `the log is looked at each time that offsets go back, and not for what follows`() {
+    var partition = PartitionState(
+      GrantedPartition(
+        feed: .lane(.bulk), resume: ResumePoint(next: 4, completedAbove: [4..<14])),
+      bounds: PartitionBounds(), window: 0)
+    #expect(partition.admit(4) == .alreadyCompleted)
+    #expect(partition.drainWentBackFrom() == 14)
+    for _ in 0..<3 {
+      #expect(partition.admit(0) == .alreadyCompleted)
+      #expect(partition.drainWentBackFrom() == 14)
+      for offset in [1, 2, 4] as [Int64] {
+        #expect(partition.admit(offset) == .alreadyCompleted)
+        #expect(partition.drainWentBackFrom() == nil)
+      }
+    }
+  }
+
   /// It may be a repeat of an older push, whose id is not read again yet: what is newer than that must not end for it.
   @Test func `a record that was completed before supersedes none while ids are missing`() {
     for deadline in [nil, 1_000] as [UInt64?] {
