@@ -579,7 +579,10 @@ def wait_for_count(process, counter, count):
 
 
 def api(options):
-    """The HTTP API: NDJSON through one copy, and single requests one after the other, on the embedded broker."""
+    """The HTTP API: NDJSON through one copy, and single requests one after the other, on the embedded broker.
+
+    NDJSON to a thousand devices, and to one device: its requests have one key, so that one partition gets them all.
+    """
     with Rig(options) as rig:
         rig.broker()
         rig.simulator("--profile", "fast")
@@ -592,7 +595,10 @@ def api(options):
         line = json.dumps({
             "app": "com.example.app", "token": TOKEN, "payload": json.loads((rig.folder / "body.json").read_text())})
         headers = {"Authorization": "Bearer benchmark", "Content-Type": "application/x-ndjson"}
-        lines = ((line + "\n") * options.count).encode()
+        devices = [line.replace(TOKEN, hashlib.sha256(b"%d" % number).hexdigest()) for number in range(1_000)]
+
+        def ndjson(lines):
+            return "".join(f"{lines[number % len(lines)]}\n" for number in range(options.count)).encode()
 
         def post(body, kind):
             connection.request("POST", "/v1/notifications", body, {**headers, "Content-Type": kind})
@@ -609,20 +615,24 @@ def api(options):
             post(line, "application/json")
             times.append((time.perf_counter() - start) * 1_000)
 
-        def measure():
+        def measure(body):
             before, start = process.cpu(), time.monotonic()
-            verdicts = post(lines, "application/x-ndjson")
+            verdicts = post(body, "application/x-ndjson")
             seconds = time.monotonic() - start
             if verdicts.count(b'"status":202') != options.count:
                 raise Failure("not every request was acknowledged")
             return (process.cpu() - before) / options.count, options.count / seconds, process.resident_mib()
 
-        cpu, rate, resident = rounds(options, measure)
-        log(f"one core takes {1e6 / median(cpu):,.0f} requests per second; the goal is 50,000")
+        rows = []
+        for name, lines in [("api, NDJSON", devices), ("api, NDJSON to one device", [line])]:
+            body = ndjson(lines)
+            cpu, rate, resident = rounds(options, lambda: measure(body))
+            log(f"{name}: one core takes {1e6 / median(cpu):,.0f} requests per second; the goal is 50,000")
+            rows.append(row(name, median(cpu), 0, median(rate), max(resident)))
         single = row("api, one request at a time", 0, 0, 0, 0)
         single["latency_ms"] = {name: round(time, 1) for name, time in quantiles(sorted(times)).items()}
         log(f"single requests when idle, in ms: {single['latency_ms']}; the goal for p99 is 20")
-        return [row("api, NDJSON", median(cpu), 0, median(rate), max(resident)), single]
+        return [*rows, single]
 
 
 def wait_for_port(port, process):
