@@ -111,6 +111,9 @@ extension LoopModel {
     handed = given
     for one in given {
       note(places[one.partition].partition, one.done)
+      if let jump = one.jump {
+        member.machine.jumped(places[one.partition].partition, epoch: epoch, jump)
+      }
       guard let window = one.window else { continue }
       assignments.memory.keep(
         places[one.partition].partition, window, next: one.done.committable)

@@ -172,6 +172,7 @@ extension LoopModel {
     else { return }
     places[number].log = log
     places[number].overlookedBelow = end
+    passedOver[partition] = nil
     world.kafka.overlook(partition, below: end)
   }
 

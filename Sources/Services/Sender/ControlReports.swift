@@ -21,9 +21,7 @@ struct ControlReports {
     for report in reports {
       let (name, epoch) = (queues.name(report.partition), queues.epoch(report.partition))
       if let done = report.done { moved.append(queues.progress(report.partition, done)) }
-      if let jump = report.jump {
-        jumps.append(LogJump(partition: name, epoch: epoch, offsets: jump))
-      }
+      if let jump = report.jump { jumps.append(self.jump(jump, report.partition, queues)) }
       if let offset = report.wentBackFrom {
         control.post(.wentBack(name, epoch: epoch, from: offset))
       }
@@ -42,15 +40,25 @@ struct ControlReports {
     _ given: [HandedOverPartition], of queues: borrowing PartitionQueues, isStopping: Bool
   ) {
     var last: [PartitionProgress<TopicPartition>] = []
+    var jumps: [LogJump] = []
     var windows: [DrainedWindow] = []
     for one in given {
+      if let jump = one.jump { jumps.append(self.jump(jump, one.partition, queues)) }
       last.append(queues.progress(one.partition, one.done))
       guard let window = one.window else { continue }
       windows.append(
         DrainedWindow(
           partition: queues.name(one.partition), window: window, next: one.done.committable))
     }
+    // Asked about although they are given back: nobody else will know of it.
+    if !jumps.isEmpty { control.post(.jumped(jumps)) }
     control.post(isStopping ? .progress(last) : .drained(last, windows))
+  }
+
+  private func jump(
+    _ offsets: Range<Int64>, _ partition: Int, _ queues: borrowing PartitionQueues
+  ) -> LogJump {
+    LogJump(partition: queues.name(partition), epoch: queues.epoch(partition), offsets: offsets)
   }
 
   // MARK: Credentials

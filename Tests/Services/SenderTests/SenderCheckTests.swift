@@ -36,12 +36,14 @@ import Testing
     return SenderService.check(settings, context)
   }
 
-  /// Only what is found on the way to the gateways: no Kafka.
-  private func gateways(_ flags: [String], within connectTimeout: UInt64 = 3_000) throws
-    -> [Finding]
-  {
-    let flags = ["--kafka", "127.0.0.1:1"] + flags
-    return try check(flags, within: connectTimeout).filter {
+  /// Only what is found on the way to the gateways.
+  private func gateways(
+    _ rig: SenderRig, _ flags: [String], within connectTimeout: UInt64 = 3_000
+  ) throws -> [Finding] {
+    let kafka = [
+      "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
+    ]
+    return try check(kafka + flags, within: connectTimeout).filter {
       [.gateway, .proxy, .root].contains($0.subject) || isDate($0)
     }
   }
@@ -105,7 +107,7 @@ import Testing
       both + ["--gateway-roots", rig.rootPath, "--gateway-name", "api.push.example.com"],
       closed + ["--gateway-roots", rig.rootPath], unknown + ["--gateway-roots", rig.rootPath],
     ]
-    let found = try cases.map { try gateways($0) }
+    let found = try cases.map { try gateways(rig, $0) }
     for findings in found {
       #expect(findings.map(\.status) == [.error, .error], "\(findings.map(\.text))")
     }
@@ -119,18 +121,18 @@ import Testing
     let rig = try SenderRig()
     let gateway = try ScriptedGateway(try rig.gatewayIdentity())
     gateway.answer { _ in .answer(404, "not found") }
-    let other = try gateways(flags(rig, gateway.address.port))
+    let other = try gateways(rig, flags(rig, gateway.address.port))
     #expect(other.map(\.status) == [.error, .error])
     #expect(other.first?.message == "answers 404, which APNs does not: \"not found\"")
     #expect(other.first?.remedy.contains("captive portal") == true)
     let portal = "<html>\u{1B}[2J<p>Log in</p>"
     gateway.answer { _ in .foreign(403, portal) }
-    let captive = try gateways(flags(rig, gateway.address.port))
+    let captive = try gateways(rig, flags(rig, gateway.address.port))
     #expect(
       captive.first?.message.hasPrefix("answers 403, which APNs does not: \"<html>?[2J<p>Log in")
         == true, "\(captive.map(\.text))")
     gateway.answer { _ in .hold }
-    let silent = try gateways(flags(rig, gateway.address.port))
+    let silent = try gateways(rig, flags(rig, gateway.address.port))
     #expect(silent.map(\.message) == ["no answer in time", "no answer in time"])
   }
 
@@ -143,7 +145,7 @@ import Testing
           GatewayReply.Answer(
             status: 403, body: #"{"reason":"MissingProviderToken"}"#, date: date))
       }
-      return try gateways(flags(rig, gateway.address.port)).filter(isDate)
+      return try gateways(rig, flags(rig, gateway.address.port)).filter(isDate)
     }
     #expect(try found("").isEmpty)
     #expect(try found("not a date, but 29 bytes long").isEmpty)
@@ -175,12 +177,12 @@ import Testing
       Array(
         #"[{"certificate_file":"push.pem","key_file":"push-key.pem","environment":"any"}]"#.utf8))
     let flags = flags(rig, gateway.address.port) + ["--certificates", list]
-    let found = try gateways(flags)
+    let found = try gateways(rig, flags)
     #expect(found.map(\.status) == Array(repeating: .ok, count: 4), "\(found.map(\.text))")
     let shown = found.filter { $0.place.hasSuffix("push.pem") }
     #expect(shown.count == 2 && shown.allSatisfy { $0.message.hasSuffix("PayloadEmpty") })
     trust.revoke([try PushCertificate(pem: issued.certificatePEM).fingerprint])
-    let revoked = try gateways(flags).filter { $0.place.hasSuffix("push.pem") }
+    let revoked = try gateways(rig, flags).filter { $0.place.hasSuffix("push.pem") }
     #expect(revoked.map(\.status) == [.error, .error], "\(revoked.map(\.text))")
     #expect(revoked.first?.remedy.contains("revoked") == true)
   }
@@ -192,7 +194,7 @@ import Testing
     let closed = try TinyProxy(to: target, answer: "HTTP/1.1 403 Forbidden\r\n\r\n")
     let open = try TinyProxy(to: target)
     func found(_ address: String) throws -> [Finding] {
-      let found = try gateways(flags(rig) + ["--proxy", "http://user:hunter2@\(address)"])
+      let found = try gateways(rig, flags(rig) + ["--proxy", "http://user:hunter2@\(address)"])
       #expect(!found.map(\.text).joined().contains("hunter2"))
       return found
     }
@@ -223,10 +225,13 @@ import Testing
     let hosts = rig.folder.file("apple-hosts")
     try File.write(hosts, Array("127.0.0.1 \(name)\n".utf8))
     let port = gateway.address.port
-    let found = try gateways([
-      "--gateway", "\(name):\(port)", "--sandbox-gateway", "localhost:\(port)", "--gateway-hosts",
-      hosts, "--gateway-roots", rig.rootPath,
-    ]).filter { $0.subject == .gateway }
+    let found = try gateways(
+      rig,
+      [
+        "--gateway", "\(name):\(port)", "--sandbox-gateway", "localhost:\(port)", "--gateway-hosts",
+        hosts, "--gateway-roots", rig.rootPath,
+      ]
+    ).filter { $0.subject == .gateway }
     #expect(found.map(\.status) == [.warning, .ok, .ok], "\(found.map(\.text))")
     #expect(found.first?.message.contains("TLS open") == true)
   }
@@ -235,22 +240,22 @@ import Testing
     let rig = try SenderRig()
     let hole = try BlackHole(at: .loopback(port: 0))
     #expect(
-      try gateways(flags(rig, hole.address.port), within: 500)
+      try gateways(rig, flags(rig, hole.address.port), within: 500)
         .allSatisfy { $0.message.contains("no answer to TCP") && $0.remedy.contains("firewall") })
     let listener = try Socket.listening(on: .loopback(port: 0))
     let bound = listener.localAddress
-    let mute = try gateways(flags(rig, try #require(bound).port), within: 500)
+    let mute = try gateways(rig, flags(rig, try #require(bound).port), within: 500)
     #expect(mute.map(\.status) == [.error, .error])
     #expect(mute.first?.message.contains("not to a small one either") == true)
     // Between the hello of these groups and that of the small ones.
     let large = "P-521:P-384:P-256:X25519:X448"
     let filter = try TinyProxy(to: rig.simulator.address, firstAtMost: 400)
     let path = flags(rig) + ["--proxy", "http://\(filter.address)"]
-    let size = try gateways(path + ["--gateway-groups", large], within: 1_000)
+    let size = try gateways(rig, path + ["--gateway-groups", large], within: 1_000)
     #expect(
       size.first?.message.hasSuffix("a smaller one is answered") == true, "\(size.map(\.text))")
     #expect(size.first?.remedy.contains("gateway-groups") == true)
-    let small = try gateways(path + ["--gateway-groups", "X25519:P-256"], within: 1_000)
+    let small = try gateways(rig, path + ["--gateway-groups", "X25519:P-256"], within: 1_000)
     // The second gateway has the same name here: its hello carries a session, and is larger.
     #expect(small.first?.status == .ok, "\(small.map(\.text))")
   }
@@ -264,7 +269,7 @@ import Testing
     try File.write(
       hosts, Array("\(hole.address.host) localhost\n\(dead)127.0.0.1 localhost\n".utf8))
     for _ in 1...3 {
-      let found = try gateways(flags(rig) + ["--gateway-hosts", hosts])
+      let found = try gateways(rig, flags(rig) + ["--gateway-hosts", hosts])
       #expect(found.map(\.status) == [.ok, .ok], "\(found.map(\.text))")
     }
   }
@@ -274,10 +279,12 @@ import Testing
     let hosts = rig.folder.file("hosts")
     // Nobody listens there: nothing leaves this machine.
     try File.write(hosts, Array("127.0.0.2 api.push.apple.com\n".utf8))
-    let found = try gateways([
-      "--gateway", "api.push.apple.com:1", "--sandbox-gateway", "localhost:1", "--gateway-hosts",
-      hosts, "--gateway-roots", rig.rootPath,
-    ])
+    let found = try gateways(
+      rig,
+      [
+        "--gateway", "api.push.apple.com:1", "--sandbox-gateway", "localhost:1", "--gateway-hosts",
+        hosts, "--gateway-roots", rig.rootPath,
+      ])
     #expect(found.first?.subject == .root && found.first?.status == .error)
     #expect(found.first?.place == rig.rootPath)
   }

@@ -325,7 +325,8 @@ public struct PartitionState: Sendable {
     }
   }
 
-  private mutating func drainJump() -> Range<Int64>? {
+  /// The widest jump of offsets since it was last asked for.
+  mutating func drainJump() -> Range<Int64>? {
     defer { jump = nil }
     return jump
   }

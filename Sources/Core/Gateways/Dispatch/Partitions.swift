@@ -8,6 +8,8 @@ internal import Contract
 public struct HandedOverPartition: Sendable {
   public let partition: Int
   public let done: PartitionDone
+  /// Offsets that did not come, of which no report has told.
+  public let jump: Range<Int64>?
   /// The `apns-id`s of what was completed, if they are all known.
   public let window: DedupWindow?
 }
@@ -80,7 +82,9 @@ struct Partitions: Sendable {
         ? nil
         : all[index].keptWindow(
           without: unfinished.compactMap { $0.partition == index ? $0.id : nil })
-      given.append(HandedOverPartition(partition: index, done: done, window: window))
+      given.append(
+        HandedOverPartition(
+          partition: index, done: done, jump: all[index].drainJump(), window: window))
     }
     removeAll()
     return given

@@ -244,9 +244,7 @@ struct Workload: Sendable {
       finish(slot, .superseded, .newerState)
       return false
     }
-    if state.moves > 0, own <= partitions[index].states.forgotten {
-      turn.count(.returnedUnknown)
-    }
+    if state.moves > 0, own <= partitions[index].states.forgotten { turn.count(.returnedUnknown) }
     partitions[index].beginState(state, in: slot)
     // Where others of the device are behind it, it ends when its turn comes.
     guard let older = newest?.slot, older != NewestStates.none, pushes[older].isReplaceable,

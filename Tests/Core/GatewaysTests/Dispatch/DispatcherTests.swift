@@ -183,6 +183,18 @@ import Testing
     #expect(given?.map(\.done.committable) == [0], "its next owner takes it again")
   }
 
+  /// Retention may have removed them: the next owner goes on behind them, and does not know.
+  @Test func `offsets that did not come are told of when partitions are given back at once`() {
+    var dispatcher = connected()
+    for offset in [0, 1, 7] as [Int64] { _ = dispatcher.admit(offset, from: 0) }
+    for offset in [0, 1, 7] as [Int64] {
+      dispatcher.acknowledged(Origin(partition: 0, epoch: 0, offset: offset))
+    }
+    dispatcher.drain(until: 5_000)
+    let given = dispatcher.handOver()
+    #expect(given?.first?.jump == 2..<7 && given?.first?.done.committable == 8)
+  }
+
   /// How many records are asked for, by partition; nothing is there.
   private func taken(_ dispatcher: inout Dispatcher) -> [Int: Int] {
     var counts: [Int: Int] = [:]

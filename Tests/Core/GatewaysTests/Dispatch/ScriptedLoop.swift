@@ -89,9 +89,7 @@ final class ScriptedLoop {
   func inherit(_ window: DedupWindow) { dispatcher.inherit(window, by: 0, isWhole: true) }
 
   private func grant(_ feed: Feed) {
-    let number = dispatcher.granted(
-      GrantedPartition(feed: feed, resume: ResumePoint(next: 0)))
-    #expect(number == logs.count)
+    #expect(dispatcher.granted(.init(feed: feed, resume: ResumePoint(next: 0))) == logs.count)
     logs.append(Log(feed: feed))
   }
 
@@ -569,10 +567,8 @@ final class ScriptedLoop {
     }
     let state = dispatcher.push(slot).state
     if let position = state.moving(to: tier, from: 0) {
-      facts.state = StateFacts(
-        state.identity,
-        of: state.push == 0 ? nil : NotificationID(high: 0, low: UInt64(state.push)),
-        isFinal: state.isFinal, position: position)
+      facts.state = StateFacts(state.identity, isFinal: state.isFinal, position: position)
+      facts.state.push = state.push
       facts.takenID = ReplayMark.mix(
         NotificationID(high: 1, low: UInt64(record.number)), Array(position.text.utf8).span)
     }
@@ -585,8 +581,7 @@ final class ScriptedLoop {
   private func returnToLane(_ slot: UInt32, from tier: RetryTier?) {
     var record = taken.removeValue(forKey: slot)!
     let place = UInt64(dispatcher.push(slot).origin.offset) * 4 + UInt64(tier?.rawValue ?? 0) + 4
-    let otherID = NotificationID(high: place, low: UInt64(record.number))
-    if tier != nil { record.facts.takenID = otherID }
+    if tier != nil { record.facts.takenID = .init(high: place, low: UInt64(record.number)) }
     logs[Int(record.facts.lane.place) * partitionsOfALane + record.number % partitionsOfALane]
       .records.append(Record(number: record.number, facts: record.facts, written: wall))
     outcomes.append(dispatcher.push(slot).origin)
@@ -595,8 +590,7 @@ final class ScriptedLoop {
   private func end(
     _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, _ answer: GatewayResponse?
   ) {
-    let number = taken.removeValue(forKey: slot)!.number
-    let ending = dispatcher.ending(slot)
+    let (number, ending) = (taken.removeValue(forKey: slot)!.number, dispatcher.ending(slot))
     #expect(endings[number] == nil, "push \(number) ended twice")
     endings[number] = Ending(
       outcome: outcome, cause: cause, answer: answer, attempts: ending.attempts, at: now)
