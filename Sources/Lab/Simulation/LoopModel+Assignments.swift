@@ -80,6 +80,7 @@ extension LoopModel {
     var place = world.kafka.place(
       grant.partition, resumingAt: grant.resume, isKnownLog: isKnownLog)
     let known = max(place.next, grant.resume.completedAbove.last?.upperBound ?? 0)
+    place.readBackTo = place.next - Int64(settings.dedupWindow)
     place.lookedAheadTo = known + Int64(settings.dedupWindow)
     places.append(place)
   }

@@ -102,6 +102,13 @@ extension LoopModel {
         facts.takenID, identity: facts.state.identity, position: facts.state.position,
         push: facts.state.push)
       reading?.take(record, at: offset, of: partition)
+      // The record that it repeats is not read again: it counts as a state of its own (docs/dispatch.md).
+      let begins = places.first { $0.partition == partition }?.readBackTo ?? 0
+      if facts.state.position < 0,
+        world.kafka.notifications[state[offset].notification].firstOffset < begins
+      {
+        world.kafka.notifications[state[offset].notification].takenAsNewAt = offset
+      }
     }
     guard let (ids, isWhole) = reading?.finished(partition),
       let number = places.firstIndex(where: { $0.partition == partition })

@@ -67,7 +67,9 @@ final class LoopModel: GroupProcess {
     var log: Int
     /// Records of the log below it are passed over: they are taken for those of the log before.
     var overlookedBelow: Int64 = 0
-    /// A new owner has looked for newer states up to here; those above it are known when they are read (docs/dispatch.md).
+    /// A new owner reads ids and states again from here on.
+    var readBackTo: Int64 = 0
+    /// It has looked for newer states up to here; those above it are known when they are read (docs/dispatch.md).
     var lookedAheadTo: Int64 = 0
     /// What the owner before sent from here on is not known.
     var statesEnd: Int64 { max(next, lookedAheadTo) }

@@ -53,6 +53,20 @@ public struct PartitionStanding: Sendable {
   public let headAge: UInt64
 }
 
+/// What a push is among those with its device, app and key.
+enum StateStanding: Equatable {
+  /// The same push is under way: two owners of a partition have moved it on.
+  case repeated
+  /// A newer one was taken.
+  case superseded
+  /// None that is known is newer than this place of the log.
+  ///
+  /// - Parameters:
+  ///   - before: the slot of the newest before it while that is under way, or `NewestStates.none`.
+  ///   - isUnknown: of what is forgotten something newer may have been sent.
+  case newest(at: Int64, before: UInt32, isUnknown: Bool)
+}
+
 /// One assigned partition as its loop decides by it.
 public struct PartitionState: Sendable {
   public let feed: Feed
@@ -221,9 +235,28 @@ public struct PartitionState: Sendable {
   /// What is known of an identity.
   func newest(of identity: UInt64) -> NewestStates.Entry? { states.find(identity) }
 
-  /// A push is the newest of its identity.
-  mutating func beginState(_ state: StateFacts, in slot: UInt32) {
-    states.begin(state.identity, at: state.position, in: slot, of: state.push)
+  /// A push begins: the newest of its identity is known from now on.
+  ///
+  /// - Parameter underWay: the state of the newest before it, while that is under way.
+  mutating func begin(
+    _ state: StateFacts, in slot: UInt32, underWay: StateFacts
+  ) -> StateStanding {
+    // The one that was moved most goes on: whatever comes of another has the id of a record that was read.
+    if state.push != 0, state.push == underWay.push, state.moves <= underWay.moves {
+      return .repeated
+    }
+    let newest = states.find(state.identity)
+    let isUnknown = state.moves > 0 && state.position <= states.forgotten
+    var position = state.position
+    if let newest, newest.push == state.push, state.push != 0 {
+      // It came back from a retry topic, and only a repeat of its first record was read here: it is as new as that, and does
+      // not end for it.
+      position = max(position, newest.position)
+    }
+    guard position >= newest?.position ?? -1 else { return .superseded }
+    states.begin(state.identity, at: position, in: slot, of: state.push)
+    return .newest(
+      at: position, before: newest?.slot ?? NewestStates.none, isUnknown: isUnknown)
   }
 
   /// The same of one with a collapse id that is no key yet.

@@ -136,11 +136,8 @@ public struct PushState: Sendable {
     state.position = state.position < 0 ? offset : min(state.position, offset)
   }
 
-  /// A record is the newest with its key. If it is a repeat of this push, which was read without the one that it repeats, the
-  /// push is as new: it came back from a retry topic, and does not end unsent for its own repeat.
-  mutating func settlePosition(byRepeat push: UInt32, at position: Int64) {
-    if push == state.push, push != 0 { state.position = max(state.position, position) }
-  }
+  /// It is as new as this place of the log.
+  mutating func settlePosition(at position: Int64) { state.position = position }
 
   /// Nothing supersedes it, nor it anything.
   mutating func dropState() { state = .none }

@@ -235,24 +235,24 @@ struct Workload: Sendable {
       partitions[index].beginFresh(pushes[slot].state, in: slot)
       return true
     }
-    let newest = partitions[index].newest(of: pushes[slot].state.identity)
-    let own = pushes[slot].state.position
-    if let newest { pushes[slot].settlePosition(byRepeat: newest.push, at: newest.position) }
-    let state = pushes[slot].state
-    guard state.position >= newest?.position ?? -1 else {
-      if state.isFinal { return true }
-      finish(slot, .superseded, .newerState)
+    let before = partitions[index].newest(of: pushes[slot].state.identity)?.slot
+    let underWay = before.map { $0 == NewestStates.none ? .none : pushes[$0].state } ?? .none
+    let standing = partitions[index].begin(pushes[slot].state, in: slot, underWay: underWay)
+    guard case .newest(let position, let older, let isUnknown) = standing else {
+      let isRepeat = standing == .repeated
+      if !isRepeat, pushes[slot].state.isFinal { return true }
+      finish(slot, isRepeat ? .deduplicated : .superseded, isRepeat ? .repeatedID : .newerState)
       return false
     }
-    if state.moves > 0, own <= partitions[index].states.forgotten { turn.count(.returnedUnknown) }
-    partitions[index].beginState(state, in: slot)
+    pushes[slot].settlePosition(at: position)
+    if isUnknown { turn.count(.returnedUnknown) }
     // Where others of the device are behind it, it ends when its turn comes.
-    guard let older = newest?.slot, older != NewestStates.none, pushes[older].isReplaceable,
-      devices.isLast(older)
-    else { return true }
+    guard older != NewestStates.none, pushes[older].isReplaceable, devices.isLast(older) else {
+      return true
+    }
     // It takes the place of the older one, or under a steady flow of states none would ever come to the head of a line.
     pushes.exchange(older, slot, now: turn.now)
-    partitions[index].moveState(state.identity, to: older)
+    partitions[index].moveState(pushes[older].state.identity, to: older)
     turn.append(.exchange(slot: older, with: slot))
     finish(slot, .superseded, .newerState)
     return false

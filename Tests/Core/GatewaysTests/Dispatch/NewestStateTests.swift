@@ -146,6 +146,27 @@ import Testing
     #expect(loop.requests.map(\.push) == [1, 2])
   }
 
+  /// Two owners moved it to retry topics, so that both records come back.
+  @Test(arguments: [[1, 2], [2, 1], [1, 1]] as [[UInt16]])
+  func `of two records of a push the one that was moved most goes on`(moves: [UInt16]) {
+    let loop = full()
+    for (number, moves) in moves.enumerated() {
+      loop.produce(number) {
+        $0.device = 7
+        $0.state = StateFacts(
+          7, of: NotificationID(high: 3, low: 4),
+          position: LanePosition(partition: 0, offset: 0, moves: moves, tier: .minute1))
+      }
+    }
+    loop.run(milliseconds: 100)
+    let (ended, left) = moves[1] > moves[0] ? (0, 1) : (1, 0)
+    #expect(loop.endings[ended]?.outcome == (ended == 0 ? .superseded : .deduplicated))
+    #expect(loop.endings[left] == nil)
+    loop.answerHeld()
+    #expect(loop.runToEnd(of: 3))
+    #expect(loop.requests.map(\.push) == [1_000, left])
+  }
+
   /// The window that a new owner read again begins between a record and its repeat.
   @Test(arguments: [true, false])
   func `one that comes back is not superseded by its own repeat, and by another's push it is`(
