@@ -76,9 +76,11 @@ struct PartitionModel {
     base = place
   }
 
-  /// A removed record that has not been reported.
+  /// A removed record that has not been reported. While nothing behind it is committed its reader has not passed over it.
   var unreported: Int64? {
-    removed.first { removed in !reported.contains { $0.contains(removed.offset) } }?.offset
+    removed.first { removed in
+      removed.offset < committed ?? 0 && !reported.contains { $0.contains(removed.offset) }
+    }?.offset
   }
 }
 

@@ -166,7 +166,9 @@ extension LoopModel {
       }
     }
     for (partition, end) in doubted
-    where partitions.contains(partition) && !strange.contains(partition) {
+    where partitions.contains(partition) && !strange.contains(partition)
+      && end <= world.kafka[partition].end
+    {
       overlook(partition, below: end, &world)
     }
   }

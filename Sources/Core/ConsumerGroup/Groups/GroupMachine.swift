@@ -357,10 +357,11 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
   public mutating func ends(
     _ ends: [Partition: RetentionGaps<Partition>.Ends], now: UInt64
   ) -> [GroupFinding<Partition>] {
-    guard let (found, strange) = watch?.answered(ends, outputs: outputs) else { return [] }
+    guard let (found, strange, ended) = watch?.answered(ends, outputs: outputs) else { return [] }
     var findings = found
     forgotten += strange
-    let others = strange.filter(doubted.contains)
+    // Where retention removed records a log goes on.
+    let others = ended.filter(doubted.contains)
     if !others.isEmpty, !membership.hasLeft {
       findings.append(.remade(others))
       remade(others, now: now)

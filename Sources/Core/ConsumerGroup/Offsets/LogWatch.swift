@@ -104,13 +104,14 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
 
   /// Takes in where logs begin and end: what of it could be found out.
   ///
-  /// - Returns: what is to be reported, and the partitions whose log is not what it was.
+  /// - Returns: what is to be reported, the partitions whose log is not what it was, and those of them whose log ends before
+  ///   what is known of it.
   mutating func answered(
     _ ends: [Partition: RetentionGaps<Partition>.Ends], outputs: [Partition]
-  ) -> (findings: [GroupFinding<Partition>], strange: [Partition]) {
+  ) -> (findings: [GroupFinding<Partition>], strange: [Partition], ended: [Partition]) {
     isAsked = false
     var findings: [GroupFinding<Partition>] = []
-    var strange: [Partition] = []
+    var (strange, ended): ([Partition], [Partition]) = ([], [])
     for finding in gaps.judge(ends) {
       switch finding {
       case .lost(let partition, let offsets):
@@ -118,13 +119,14 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
         findings.append(.lost(partition, offsets))
       case .endsBefore(let partition, let committed, let end):
         strange.append(partition)
+        ended.append(partition)
         if cut.insert(partition).inserted {
           findings.append(.endsBefore(partition, committed: committed, end: end))
         }
       }
     }
     if let start = judgeStart(ends, outputs) { findings.append(start) }
-    return (findings, strange)
+    return (findings, strange, ended)
   }
 
   private mutating func judgeStart(

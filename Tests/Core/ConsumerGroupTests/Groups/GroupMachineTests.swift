@@ -258,6 +258,19 @@ import Testing
     #expect(machine.ends([1: (low: 0, high: 1)], now: 80).last == .remade([1]))
   }
 
+  @Test
+  func `a log of which retention removes records is no other one, whatever was asked of it before`()
+  {
+    var machine = begun([1])
+    #expect(read(&machine, 10..<13) && !read(&machine, 11..<12))
+    #expect(machine.next(now: 50) == .askEnds([1]))
+    #expect(machine.ends([1: (low: 0, high: 20)], now: 60).isEmpty)
+    #expect(read(&machine, 17..<18))
+    #expect(machine.next(now: 70) == .askEnds([1]))
+    #expect(machine.ends([1: (low: 17, high: 20)], now: 80) == [.lost(1, 13..<17)])
+    #expect(machine.isAssigned && turn(&machine, now: 81) == [.forget([1])])
+  }
+
   @Test func `where losses do not matter, what comes again is worked on again`() {
     var machine = begun([1], plan { $0.watchesLosses = false })
     #expect(read(&machine, 10..<11) && read(&machine, 0..<2))
