@@ -20,6 +20,9 @@ public struct NewestStates: Sendable {
     public var slot = NewestStates.none
     /// A part of that push's `apns-id`, which its repeats have, too; 0 if it is not known.
     public var push: UInt32 = 0
+
+    /// The slot, while a push is under way.
+    public var underWay: UInt32? { slot == NewestStates.none ? nil : slot }
   }
 
   /// Open addressing with linear probing, at most half full.

@@ -61,10 +61,8 @@ enum StateStanding: Equatable {
   case superseded
   /// None that is known is newer than this place of the log.
   ///
-  /// - Parameters:
-  ///   - before: the slot of the newest before it while that is under way, or `NewestStates.none`.
-  ///   - isUnknown: of what is forgotten something newer may have been sent.
-  case newest(at: Int64, before: UInt32, isUnknown: Bool)
+  /// - Parameter isUnknown: of what is forgotten something newer may have been sent.
+  case newest(at: Int64, isUnknown: Bool)
 }
 
 /// One assigned partition as its loop decides by it.
@@ -237,15 +235,16 @@ public struct PartitionState: Sendable {
 
   /// A push begins: the newest of its identity is known from now on.
   ///
-  /// - Parameter underWay: the state of the newest before it, while that is under way.
+  /// - Parameters:
+  ///   - newest: what is known of its identity.
+  ///   - underWay: the state of the push that is under way.
   mutating func begin(
-    _ state: StateFacts, in slot: UInt32, underWay: StateFacts
+    _ state: StateFacts, in slot: UInt32, after newest: NewestStates.Entry?, underWay: StateFacts?
   ) -> StateStanding {
     // The one that was moved most goes on: whatever comes of another has the id of a record that was read.
-    if state.push != 0, state.push == underWay.push, state.moves <= underWay.moves {
+    if let underWay, state.push != 0, state.push == underWay.push, state.moves <= underWay.moves {
       return .repeated
     }
-    let newest = states.find(state.identity)
     let isUnknown = state.moves > 0 && state.position <= states.forgotten
     var position = state.position
     if let newest, newest.push == state.push, state.push != 0 {
@@ -255,8 +254,7 @@ public struct PartitionState: Sendable {
     }
     guard position >= newest?.position ?? -1 else { return .superseded }
     states.begin(state.identity, at: position, in: slot, of: state.push)
-    return .newest(
-      at: position, before: newest?.slot ?? NewestStates.none, isUnknown: isUnknown)
+    return .newest(at: position, isUnknown: isUnknown)
   }
 
   /// The same of one with a collapse id that is no key yet.

@@ -235,10 +235,11 @@ struct Workload: Sendable {
       partitions[index].beginFresh(pushes[slot].state, in: slot)
       return true
     }
-    let before = partitions[index].newest(of: pushes[slot].state.identity)?.slot
-    let underWay = before.map { $0 == NewestStates.none ? .none : pushes[$0].state } ?? .none
-    let standing = partitions[index].begin(pushes[slot].state, in: slot, underWay: underWay)
-    guard case .newest(let position, let older, let isUnknown) = standing else {
+    let newest = partitions[index].newest(of: pushes[slot].state.identity)
+    let older = newest?.underWay
+    let standing = partitions[index].begin(
+      pushes[slot].state, in: slot, after: newest, underWay: older.map { pushes[$0].state })
+    guard case .newest(let position, let isUnknown) = standing else {
       let isRepeat = standing == .repeated
       if !isRepeat, pushes[slot].state.isFinal { return true }
       finish(slot, isRepeat ? .deduplicated : .superseded, isRepeat ? .repeatedID : .newerState)
@@ -247,9 +248,7 @@ struct Workload: Sendable {
     pushes[slot].settlePosition(at: position)
     if isUnknown { turn.count(.returnedUnknown) }
     // Where others of the device are behind it, it ends when its turn comes.
-    guard older != NewestStates.none, pushes[older].isReplaceable, devices.isLast(older) else {
-      return true
-    }
+    guard let older, pushes[older].isReplaceable, devices.isLast(older) else { return true }
     // It takes the place of the older one, or under a steady flow of states none would ever come to the head of a line.
     pushes.exchange(older, slot, now: turn.now)
     partitions[index].moveState(pushes[older].state.identity, to: older)
