@@ -81,8 +81,15 @@ class Process:
         return int(found[-1]) if found else 0
 
     def resident_mib(self):
+        return self.memory_mib("VmRSS")
+
+    def peak_mib(self):
+        """The most that was ever resident."""
+        return self.memory_mib("VmHWM")
+
+    def memory_mib(self, name):
         for line in pathlib.Path(f"/proc/{self.popen.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
+            if line.startswith(f"{name}:"):
                 return int(line.split()[1]) / 1_024
         raise Failure(f"{self.name} has ended; see its log")
 

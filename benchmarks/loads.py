@@ -61,7 +61,7 @@ def feedback(options):
         ratio = median([a / b for a, b in zip(cpu, yardstick)])
         name = ("receipts" if options.keep_receipts else "feedback") + (", PostgreSQL" if server else "")
         return [
-            row(name, median(cpu), ratio, median(rate), process.resident_mib()),
+            row(name, median(cpu), ratio, median(rate), process.peak_mib()),
             row("h2load", median(yardstick), 1, 0, 0)]
 
 

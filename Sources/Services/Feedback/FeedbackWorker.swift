@@ -34,7 +34,9 @@ final class FeedbackWorker {
   private let feedbackPartitions: Int
   private var machine: FeedbackMachine<DeviceKey>
   private var records: KafkaBatch
-  // The batch that the machine speaks of, and what follows from it.
+  // The batch that the machine speaks of: where its records stand, what they say until they are judged, and what follows
+  // from it.
+  private var taken: [(source: Source, offset: Int64)] = []
   private var jobs: [Job] = []
   private var outgoing = OutgoingRecords()
   private var patience: DatabaseRetry
@@ -147,7 +149,8 @@ final class FeedbackWorker {
   }
 
   private func forget() {
-    jobs.removeAll(keepingCapacity: true)
+    taken.removeAll(keepingCapacity: true)
+    jobs = []
     outgoing = OutgoingRecords()
   }
 
@@ -182,12 +185,12 @@ final class FeedbackWorker {
     let admission = member.admit(source, record)
     guard admission != .known else { return }
     let topic = member.topic(source)
-    var job = admission == .new ? reader.job(record, topic) : reader.job(ofDeadly: record, topic)
-    job.source = source
+    let job = admission == .new ? reader.job(record, topic) : reader.job(ofDeadly: record, topic)
     var lines = 0
     if case .receipts(let receipts, _) = job.content { lines = receipts.count }
     machine.took(
       timestamp: record.timestamp, bytes: record.key.count + record.value.count, lines: lines)
+    taken.append((source, record.offset))
     jobs.append(job)
   }
 
@@ -202,7 +205,7 @@ final class FeedbackWorker {
     case .judge: return try patience.isOver && judge()
     case .publish(let first): return try publish(from: first)
     case .complete:
-      for job in jobs { member.completed(job.source, epoch: member.epoch, job.offset) }
+      for (source, offset) in taken { member.completed(source, epoch: member.epoch, offset) }
       forget()
       return false
     }
@@ -226,6 +229,7 @@ final class FeedbackWorker {
     }
     tell(outcome)
     outgoing = output.records(outcome, jobs, now: WallClock.milliseconds())
+    jobs = []
     machine.judged(following: outgoing.count)
     return true
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import ConsumerGroup
 import Contract
 import DeviceTokens
 import EventLoop
@@ -25,8 +24,6 @@ struct Job {
   }
 
   let partition: TopicPartition
-  /// The same in the group's numbers.
-  var source = Source(topic: 0, partition: 0)
   let offset: Int64
   /// The record's timestamp as it was written.
   var writtenAt: Int64 = -1
