@@ -163,19 +163,26 @@ struct MemberModel {
   private mutating func begin(
     _ assignment: GroupAssignment<Int>, _ startsOver: StartsOver?, _ world: inout World
   ) -> Bool {
-    var again = assignment.atFirstRecord
+    var atFirstRecord = assignment.atFirstRecord
+    var again: [Int: Int64] = [:]
     for partition in assignment.partitions {
       guard let startsOver else { break }
-      guard let isAgain = startsOver(partition, world[kind].committed[partition], &world) else {
+      let committed =
+        atFirstRecord.contains(partition) ? nil : world[kind].committed[partition]
+      guard let isAgain = startsOver(partition, committed, &world) else {
         machine.began(false, now: world.now)
         return false
       }
-      if isAgain { again.insert(partition) }
+      guard isAgain else { continue }
+      atFirstRecord.insert(partition)
+      again[partition] = committed
     }
-    let starts = assignment.partitions.map { GroupStart($0, atFirstRecord: again.contains($0)) }
+    let starts = assignment.partitions.map {
+      GroupStart($0, atFirstRecord: atFirstRecord.contains($0), committed: again[$0])
+    }
     guard begin(starts, sources: assignment.partitions.map(source), &world) else { return false }
     positions = assignment.partitions.map {
-      ($0, again.contains($0) ? 0 : world[kind].committed[$0] ?? 0)
+      ($0, atFirstRecord.contains($0) ? 0 : world[kind].committed[$0] ?? 0)
     }
     return true
   }

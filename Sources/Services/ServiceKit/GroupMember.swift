@@ -91,17 +91,19 @@ public struct GroupMember: ~Copyable {
     _ assignment: GroupAssignment<TopicPartition>, _ now: UInt64,
     _ startsOver: ((TopicPartition, Int64?) -> Bool)?
   ) -> Bool {
-    var again = assignment.atFirstRecord
+    var again: [TopicPartition: Int64] = [:]
+    var atFirstRecord = assignment.atFirstRecord
     if let startsOver {
       guard let committed = session.committed(assignment, now: now) else { return false }
       for offset in committed where startsOver(offset.partition, offset.offset) {
-        again.insert(offset.partition)
+        atFirstRecord.insert(offset.partition)
+        again[offset.partition] = offset.offset
       }
     }
     queues = assignment.partitions.map { session.client.openQueue($0, wakeup: wakeup) }
     // The consumer looks the committed offsets up, as often as the coordinator needs to be asked.
     let starts = assignment.partitions.map {
-      GroupStart($0, atFirstRecord: again.contains($0))
+      GroupStart($0, atFirstRecord: atFirstRecord.contains($0), committed: again[$0])
     }
     let sources = assignment.partitions.map { source($0) }
     guard session.begin(starts, sources: sources, now: now) else {

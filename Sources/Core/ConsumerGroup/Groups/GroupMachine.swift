@@ -318,7 +318,9 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
 
   /// A partition was read to its end.
   public mutating func ended(_ source: Source, at end: Int64) {
-    guard let gap = book.ended(source, at: end), let partition = names[source] else { return }
+    guard let partition = names[source] else { return }
+    commits.ended(partition, at: end)
+    guard let gap = book.ended(source, at: end) else { return }
     watch?.jumped(partition, gap)
   }
 

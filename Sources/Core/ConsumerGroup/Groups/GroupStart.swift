@@ -30,10 +30,13 @@ public struct GroupStart<Partition: Hashable & Sendable>: Sendable {
   let isNews: Bool
 
   /// Begins at the group's offset, which the consumer looks up; or at the first record.
-  public init(_ partition: Partition, atFirstRecord: Bool) {
+  ///
+  /// - Parameter committed: the group's offset, of a process that reads again what is below it: the group stays there until
+  ///   that is done, so that no other process takes an older view for a complete one.
+  public init(_ partition: Partition, atFirstRecord: Bool, committed: Int64? = nil) {
     self.partition = partition
     position = atFirstRecord ? .firstRecord : .committed
-    committed = nil
+    self.committed = committed
     resume = ResumePoint(next: nil)
     isNews = false
   }

@@ -112,6 +112,13 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     refusedPartitions.remove(partition)
   }
 
+  /// The log was read to its end. One that ends below the group's offset is another one.
+  public mutating func ended(_ partition: Partition, at end: Int64) {
+    guard var entry = entries[partition], end < entry.committed else { return }
+    entry.committed = -1
+    entries[partition] = entry
+  }
+
   /// The partition's log is not the one that was read: nothing more of it is committed or remembered.
   public mutating func forget(_ partition: Partition) {
     entries[partition] = nil
@@ -131,12 +138,13 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     return everything(now: now)
   }
 
-  /// The progress since the last acknowledged commit, outstanding or not: for when partitions are given back.
+  /// The progress since the last acknowledged commit, outstanding or not: for when partitions are given back. The group's
+  /// offset never goes back.
   public mutating func everything(now: UInt64) -> [PlannedCommit<Partition>] {
     sent.removeAll(keepingCapacity: true)
     var plans: [PlannedCommit<Partition>] = []
     for (partition, entry) in entries
-    where entry.version != entry.committedVersion && entry.committable >= 0 {
+    where entry.version != entry.committedVersion && entry.committable >= max(entry.committed, 0) {
       sent[partition] = Sent(
         epoch: entry.epoch, offset: entry.committable, version: entry.version)
       plans.append(

@@ -27,6 +27,28 @@ import Testing
     #expect(state.due(now: 0).isEmpty)
   }
 
+  @Test func `the group's offset stays while records below it are read again`() {
+    var state = State()
+    state.begin(1, epoch: 1, committed: 100, ResumePoint(next: nil), isNews: false)
+    state.note(progress(60, [70..<80]))
+    #expect(state.due(now: 0).isEmpty && state.everything(now: 0).isEmpty)
+    state.note(progress(101))
+    #expect(state.due(now: 0).map(\.offset) == [101])
+    state.restart(1, epoch: 1)
+    state.note(progress(3))
+    #expect(state.everything(now: 1).map(\.offset) == [3], "another log")
+  }
+
+  @Test func `a log that ends below the group's offset is another one, and committed from its start`() {
+    var state = State()
+    state.begin(1, epoch: 1, committed: 100, ResumePoint(next: nil), isNews: false)
+    state.note(progress(4))
+    state.ended(1, at: 100)
+    #expect(state.due(now: 0).isEmpty)
+    state.ended(1, at: 4)
+    #expect(state.due(now: 0).map(\.offset) == [4])
+  }
+
   @Test func `what retention removed unread is passed, and counts as passed once`() {
     var state = begun()
     // Nothing is left of the log: no record says that the gap was passed.
