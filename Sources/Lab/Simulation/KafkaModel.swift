@@ -345,7 +345,8 @@ struct KafkaModel {
       guard let map = try? OffsetMap.decode(metadata, of: place, base: plan.offset) else {
         return fail("the offset map of partition \(place) cannot be read")
       }
-      for offset in map.joined() where !partitions[place].isDone(offset) {
+      let end = partitions[place].end
+      for offset in map.joined() where offset >= end || !partitions[place].isDone(offset) {
         return fail("offset \(offset) of partition \(place) is called completed and is not")
       }
       partitions[place].completedAbove = map

@@ -39,7 +39,7 @@ import Testing
     #expect(state.everything(now: 1).map(\.offset) == [3], "another log")
   }
 
-  @Test func `a log that ends below the group's offset is another one, and committed from its start`() {
+  @Test func `a log that ends below the group's offset is another one`() {
     var state = State()
     state.begin(1, epoch: 1, committed: 100, ResumePoint(next: nil), isNews: false)
     state.note(progress(4))
