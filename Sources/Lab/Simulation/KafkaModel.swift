@@ -18,6 +18,8 @@ struct PartitionModel {
   var committedLog = 0
   var metadata: [UInt8] = []
   var completedAbove: [Range<Int64>] = []
+  /// What a map of the log before says is done: whoever comes to a record there asks how far the log reaches.
+  var oldMap: [Range<Int64>] = []
   /// Every record below it was found settled.
   var verified: Int64 = 0
   /// How far any process has read.
@@ -63,7 +65,7 @@ struct PartitionModel {
     (records, base, low, verified, readTo) = ([], 0, 0, 0, 0)
     (removed, reported) = ([], [])
     // Brokers delete a group's offsets with the topic.
-    (committed, metadata, completedAbove) = (nil, [], [])
+    (committed, metadata, completedAbove, oldMap) = (nil, [], [], [])
     log += 1
     return gone
   }
@@ -209,6 +211,7 @@ struct KafkaModel {
       log = state.log
       overlook(partition, below: next)
       for offset in resume.completedAbove.joined() { passOver(partition, offset) }
+      partitions[partition].oldMap = resume.completedAbove
     }
     return LoopModel.AssignedPartition(partition: partition, next: next, log: log)
   }
@@ -345,8 +348,11 @@ struct KafkaModel {
       guard let map = try? OffsetMap.decode(metadata, of: place, base: plan.offset) else {
         return fail("the offset map of partition \(place) cannot be read")
       }
-      let end = partitions[place].end
-      for offset in map.joined() where offset >= end || !partitions[place].isDone(offset) {
+      let (end, oldMap) = (partitions[place].end, partitions[place].oldMap)
+      for offset in map.joined()
+      where (offset >= end || !partitions[place].isDone(offset))
+        && !oldMap.contains(where: { $0.contains(offset) })
+      {
         return fail("offset \(offset) of partition \(place) is called completed and is not")
       }
       partitions[place].completedAbove = map
