@@ -25,4 +25,12 @@ public enum SendTime {
     let wasKept = handedBackAt.map { $0 >= sendAt - longestHold } ?? false
     return written > now + tolerance && !wasKept
   }
+
+  /// The time that ingest notes when it hands a request back: its clock, but later than the time before, which may be
+  /// another clock's. So the last record of it is known as that.
+  ///
+  /// - Parameter last: what was noted before; nil for the first time.
+  public static func handBack(now: Int64, after last: Int64?) -> Int64 {
+    last.map { max(now, $0 + 1) } ?? now
+  }
 }

@@ -17,11 +17,17 @@ public struct ScheduleRow: Equatable, Sendable {
   public static let never = Int64.max
   /// `identity(of:)` of the record's value.
   public var identity: Int64
+  /// Of a request that ingest has handed back.
+  public var handBack: HandBack?
 
-  public init(offset: Int64, due: Int64, at: Int64, isCancellation: Bool, identity: Int64) {
+  public init(
+    offset: Int64, due: Int64, at: Int64, isCancellation: Bool, identity: Int64,
+    handBack: HandBack? = nil
+  ) {
     (self.offset, self.due, self.at) = (offset, due, at)
     self.isCancellation = isCancellation
     self.identity = identity
+    self.handBack = handBack
   }
 
   /// Tells one value of a key from another, also on a copy of the topic, where it has another offset: FNV-1a, 64 bits.
@@ -34,8 +40,8 @@ public struct ScheduleRow: Equatable, Sendable {
 
 /// The meaning of one record of the schedule for its key.
 public enum ScheduleChange: Equatable, Sendable {
-  /// `isHandedBack`: ingest has handed it back, after it was released.
-  case request(due: Int64, accepted: Int64, identity: Int64, isHandedBack: Bool = false)
+  /// `handBack`: ingest has handed it back, after it was released.
+  case request(due: Int64, accepted: Int64, identity: Int64, handBack: HandBack? = nil)
   /// Requests that were written until `at` are cancelled: the canceller's clock and the requests' writer's say so, no
   /// process's that reads them. It stays for `cancellationKept` from then, or from `keptFrom`, if its clock is ahead of
   /// the reader's.
@@ -91,14 +97,26 @@ public enum ScheduleChange: Equatable, Sendable {
         ScheduleRow(
           offset: offset, due: (keptFrom ?? at) + Self.cancellationKept, at: at,
           isCancellation: true, identity: identity))
-    case .request(let due, let accepted, let identity, let isHandedBack):
+    case .request(let due, let accepted, let identity, let handBack):
       if let row, row.isCancellation, accepted <= row.at { return .restore }
-      // Ingest has read the request again whose release it has handed back since: that one's end may be on its way.
-      if let row, !isHandedBack, accepted < row.at { return .restore }
+      // Ingest has read the request again whose release it has handed back since, or handed back what was replaced since,
+      // or a process has written again what was handed back before: that one's end may be on its way.
+      if let row, Self.isOlder(handBack, accepted, than: row) { return .restore }
       return .store(
         ScheduleRow(
-          offset: offset, due: due, at: accepted, isCancellation: false, identity: identity))
+          offset: offset, due: due, at: accepted, isCancellation: false, identity: identity,
+          handBack: handBack))
     }
+  }
+}
+
+extension ScheduleChange {
+  /// True if a request is older than what counts.
+  private static func isOlder(_ handBack: HandBack?, _ accepted: Int64, than row: ScheduleRow)
+    -> Bool
+  {
+    guard let handBack else { return accepted < row.at }
+    return row.handBack.map { handBack < $0 } ?? (handBack.written < row.at)
   }
 }
 

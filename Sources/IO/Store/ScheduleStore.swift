@@ -192,7 +192,8 @@ extension Statement {
       key: text(0),
       row: ScheduleRow(
         offset: integer(1) ?? 0, due: integer(2) ?? 0, at: integer(3) ?? 0,
-        isCancellation: integer(4) == 1, identity: ScheduleRow.identity(of: value.utf8)),
+        isCancellation: integer(4) == 1, identity: ScheduleRow.identity(of: value.utf8),
+        handBack: HandBack(value: value.utf8)),
       value: value)
   }
 

@@ -113,7 +113,9 @@ final class IngestModel: GroupProcess {
     let schedule = request.schedule!
     let value = ScheduleModel.Value.request(
       work: schedule.work, accepted: schedule.released?.accepted ?? request.created,
-      handedBackAt: schedule.released == nil ? nil : world.wall)
+      handedBackAt: schedule.released.map {
+        SendTime.handBack(now: world.wall, after: $0.handedBackAt)
+      })
     let entry = machine.entry(machine.slot)
     let record = ScheduleModel.Record(key: ScheduleModel.key(ofWork: schedule.work), value: value)
     produce(

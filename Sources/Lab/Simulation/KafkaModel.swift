@@ -18,8 +18,9 @@ struct PartitionModel {
   var committedLog = 0
   var metadata: [UInt8] = []
   var completedAbove: [Range<Int64>] = []
-  /// What a map of the log before says is done: whoever comes to a record there asks how far the log reaches.
-  var oldMap: [Range<Int64>] = []
+  /// What a map of the log before says is done above this one's end: whoever comes to a record there asks how far the log
+  /// reaches.
+  var oldMap: Set<Int64> = []
   /// Every record below it was found settled.
   var verified: Int64 = 0
   /// How far any process has read.
@@ -211,7 +212,6 @@ struct KafkaModel {
       log = state.log
       overlook(partition, below: next)
       for offset in resume.completedAbove.joined() { passOver(partition, offset) }
-      partitions[partition].oldMap = resume.completedAbove
     }
     return LoopModel.AssignedPartition(partition: partition, next: next, log: log)
   }
@@ -348,11 +348,13 @@ struct KafkaModel {
       guard let map = try? OffsetMap.decode(metadata, of: place, base: plan.offset) else {
         return fail("the offset map of partition \(place) cannot be read")
       }
-      let (end, oldMap) = (partitions[place].end, partitions[place].oldMap)
+      let end = partitions[place].end
+      if partitions[place].log > 0 {
+        partitions[place].oldMap.formUnion(map.joined().filter { $0 >= end })
+      }
+      let oldMap = partitions[place].oldMap
       for offset in map.joined()
-      where (offset >= end || !partitions[place].isDone(offset))
-        && !oldMap.contains(where: { $0.contains(offset) })
-      {
+      where !oldMap.contains(offset) && (offset >= end || !partitions[place].isDone(offset)) {
         return fail("offset \(offset) of partition \(place) is called completed and is not")
       }
       partitions[place].completedAbove = map

@@ -15,10 +15,6 @@ struct ScheduledWork {
   var releases = 0
   /// Ingest has made its notifications.
   var isMade = false
-  /// The last time that ingest handed it back.
-  var handedBackAt: Int64?
-  /// A copy of what was handed back earlier was stored behind that, and the end of the copy ends it: a known defect.
-  var isOverwritten = false
 
   /// True if it was cancelled so early that it may not be sent.
   var isCalledOff: Bool {
@@ -122,11 +118,6 @@ struct ScheduleModel {
       "schedule \(partition)/\(end(partition)): \(record.key), \(record.value?.text ?? "end")")
     if let identity = record.ends {
       tombstones[identity, default: []].append((end(partition), wall))
-    }
-    if case .request(let work, _, let handedBackAt?) = record.value {
-      let newest = works[work].handedBackAt ?? 0
-      works[work].isOverwritten = works[work].isOverwritten || handedBackAt < newest
-      works[work].handedBackAt = max(newest, handedBackAt)
     }
     if case .campaign(let number, let progress) = record.value,
       progress.revision > campaigns[number].progress.revision
@@ -248,7 +239,7 @@ struct ScheduleModel {
 
   /// True if everything was sent that is to be, and each campaign is over.
   var isSettled: Bool {
-    works.allSatisfy { $0.isMade || $0.cancelledAt != nil || $0.isOverwritten }
+    works.allSatisfy { $0.isMade || $0.cancelledAt != nil }
       && campaigns.allSatisfy { $0.progress.state.isOver }
   }
 
@@ -265,7 +256,7 @@ struct ScheduleModel {
   /// Notifications of which nothing has to become: they were cancelled, or their campaign ended before them.
   var excused: Set<Int> {
     var excused: Set<Int> = []
-    for work in works where work.cancelledAt != nil || work.isOverwritten {
+    for work in works where work.cancelledAt != nil {
       excused.formUnion(work.request.first..<work.request.first + work.request.devices.count)
     }
     for campaign in campaigns where campaign.progress.state != .done {

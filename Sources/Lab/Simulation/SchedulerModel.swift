@@ -246,7 +246,7 @@ final class SchedulerModel: GroupProcess {
           due: world.schedule.works[work].sendAt, handedBackAt: handedBackAt, now: job.clock,
           isCaughtUp: job.isCaughtUp),
         accepted: min(accepted, job.clock), identity: value.identity,
-        isHandedBack: handedBackAt != nil)
+        handBack: handedBackAt.map { HandBack(written: accepted, at: $0) })
     }
   }
 

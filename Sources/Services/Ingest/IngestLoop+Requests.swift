@@ -200,7 +200,7 @@ extension IngestLoop {
     let accepted = released?.accepted ?? output.machine.created
     var entry = ScheduledRequest(
       due: request.sendAt ?? accepted, accepted: accepted,
-      handedBackAt: released == nil ? nil : takenAt)
+      handedBackAt: released.map { SendTime.handBack(now: takenAt, after: $0.handedBackAt) })
     if request.isToPeople { entry.addressees = Addressees(request) }
     scratch.removeAll()
     let key = ScheduleKey.append(request, to: &scratch)

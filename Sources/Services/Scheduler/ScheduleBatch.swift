@@ -96,7 +96,7 @@ extension ScheduleJob {
         due: ScheduleView.release(
           due: request.due, handedBackAt: request.handedBackAt, now: now, isCaughtUp: isCaughtUp),
         accepted: min(request.accepted, now), identity: identity,
-        isHandedBack: handedBackAt != nil)
+        handBack: request.handedBackAt.map { HandBack(written: request.accepted, at: $0) })
     }
   }
 }

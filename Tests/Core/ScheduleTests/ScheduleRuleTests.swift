@@ -67,7 +67,8 @@ import Testing
 
   @Test func `a request that is read again does not replace what was handed back of it`() {
     // Released at 300, handed back, and read again by an ingest that came after a crash; then the first one's end comes.
-    let back = ScheduleChange.request(due: 9_000, accepted: 100, identity: 2, isHandedBack: true)
+    let back = ScheduleChange.request(
+      due: 9_000, accepted: 100, identity: 2, handBack: HandBack(written: 100, at: 290))
     guard case .store(var row) = back.verdict(at: 11, over: Self.entry) else {
       return #expect(Bool(false))
     }
@@ -76,6 +77,37 @@ import Testing
     #expect(again.verdict(at: 12, over: row) == .restore)
     #expect(ScheduleChange.end(of: 1).verdict(at: 13, over: row) == .restore)
     #expect(back.verdict(at: 14, over: row) != .restore)
+  }
+
+  @Test func `what was handed back last counts, whatever comes behind it`() {
+    func back(_ written: Int64, at: Int64, identity: Int64) -> ScheduleChange {
+      .request(
+        due: 9_000, accepted: written, identity: identity,
+        handBack: HandBack(written: written, at: at))
+    }
+    guard case .store(let row) = back(100, at: 290, identity: 3).verdict(at: 12, over: Self.entry)
+    else { return #expect(Bool(false)) }
+    // A copy of what was handed back before, whose end may be on its way, and the same one.
+    #expect(back(100, at: 250, identity: 2).verdict(at: 13, over: row) == .restore)
+    #expect(back(100, at: 290, identity: 3).verdict(at: 14, over: row) != .restore)
+    #expect(back(100, at: 291, identity: 4).verdict(at: 14, over: row) != .restore)
+    // The request was replaced before it was handed back.
+    let replaced = ScheduleRow(offset: 11, due: 7_000, at: 150, isCancellation: false, identity: 5)
+    #expect(back(100, at: 290, identity: 3).verdict(at: 12, over: replaced) == .restore)
+    #expect(back(150, at: 290, identity: 3).verdict(at: 12, over: replaced) != .restore)
+    var other = row
+    other.handBack = HandBack(written: 150, at: 200)
+    #expect(back(100, at: 290, identity: 3).verdict(at: 13, over: other) == .restore)
+  }
+
+  @Test func `a record says when it was handed back`() {
+    let value = "S1\t9000\t100\t290\t\n{\"id\":\"a\\tb\"}"
+    #expect(HandBack(value: value.utf8) == HandBack(written: 100, at: 290))
+    for value in [
+      "S1\t9000\t100\t\t\n{}", "C1\t100\tann\tb\tc\n", "S1\t1\n\t2\t3\t4", "", "S1\t1\tx\t2\t\n",
+    ] {
+      #expect(HandBack(value: value.utf8) == nil)
+    }
   }
 
   @Test func `the record of a campaign that is written again is not written once more`() {

@@ -59,6 +59,8 @@ import Testing
 
   @Test
   func `a request waits until the clocks of its writer and of ingest say that its time has come`() {
+    #expect(SendTime.handBack(now: 5, after: nil) == 5)
+    #expect(SendTime.handBack(now: 5, after: 4) == 5 && SendTime.handBack(now: 5, after: 9) == 10)
     func waits(_ written: Int64, _ now: Int64, _ handedBackAt: Int64? = nil) -> Bool {
       SendTime.waits(1_000_000, written: written, handedBackAt: handedBackAt, now: now)
     }
