@@ -12,6 +12,7 @@ RUNS = {
         "ingest": "ingest --count 200000 --rounds 9",
         "simulator": "simulator --count 200000 --rounds 3",
         "feedback": "feedback --count 50000 --rounds 3",
+        "feedback-memory": "feedback --count 100000 --rounds 5",
         "receipts": "feedback --keep-receipts --count 50000 --rounds 3",
         "receipts-postgres": "feedback --keep-receipts --postgres --count 50000 --rounds 3",
         "sender-partitions-paced": "sender --partitions 12,64 --rate 5000 --count 20000 --rounds 5",
