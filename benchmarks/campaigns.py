@@ -15,7 +15,7 @@ APP = "com.example.app"
 SQLITE = """
     WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < {count})
     INSERT INTO devices (token, app, environment, registered_at, locale, app_version, tags, push_type)
-    SELECT printf('%064x', n), '{app}', 'production', 1000 + n, iif(n % {share} = 0, 'de_AT', 'en'),
+    SELECT packed(printf('%064x', n)), '{app}', 'production', 1000 + n, iif(n % {share} = 0, 'de_AT', 'en'),
         '3.' || (n % 12), iif(n % {share} = 0, 'vip wanted', 'vip'), NULL
     FROM numbers
 """
@@ -115,6 +115,7 @@ def fill(devices, count, share):
             call(["psql", devices, "-q", "-c", statement.format(**form)], timeout=1_200)
     else:
         with sqlite3.connect(devices) as database:
+            database.create_function("packed", 1, bytes.fromhex)
             database.execute("DELETE FROM devices")
             database.execute(FILLED.format("completeness"))
             database.execute(SQLITE.format(**form))

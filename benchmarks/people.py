@@ -95,6 +95,6 @@ def register(count, database, server):
             connection.execute("PRAGMA cache_size = -1000000")
             connection.execute(
                 "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?)"
-                f" INSERT INTO {columns} SELECT lower(hex(randomblob(32))), '{APP}', 'production', 1795000000000, 'u' || i"
+                f" INSERT INTO {columns} SELECT randomblob(32), '{APP}', 'production', 1795000000000, 'u' || i"
                 " FROM n", (count,))
     log(f"{count:,} devices are registered")

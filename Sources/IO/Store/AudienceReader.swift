@@ -72,7 +72,7 @@ public final class AudienceReader {
 
   /// Opens a database that exists and that `martlet-feedback` has filled: a file's path, or a `postgresql://` URL.
   public init(_ location: String) throws(StoreError) {
-    database = try Database(location, isReadOnly: true, busyTimeout: 5_000)
+    database = try Database(reading: location, busyTimeout: 5_000)
     try database.demandFilled()
   }
 
@@ -87,12 +87,12 @@ public final class AudienceReader {
     _ audience: Audience, in zones: CampaignWave.Zones? = nil, after token: String, limit: Int
   ) throws(StoreError) -> AudiencePage {
     let pages = try pages(audience, zones)
-    pages.page.bind(1, token)
+    pages.page.bind(1, token: token)
     pages.page.bind(2, Int64(limit))
     Self.bind(pages.values, to: pages.page, from: 3)
     var page = AudiencePage()
     page.tokens.reserveCapacity(min(limit, RequestRules.maximumTokens) * 67)
-    while try pages.page.next() { page.append(pages.page.text(0)) }
+    while try pages.page.next() { page.append(pages.page.token(0)) }
     return page
   }
 

@@ -15,6 +15,15 @@ enum Database {
       try SQLiteDatabase(path: path, isReadOnly: isReadOnly, busyTimeout: busyTimeout))
   }
 
+  /// A database that exists, for questions alone: a SQLite file or, if the text is a `postgresql://` URL, a database on a
+  /// server. Refuses one of another version, which might answer with what this one does not mean.
+  ///
+  /// - Parameter busyTimeout: milliseconds to wait for a writer.
+  init(reading location: String, busyTimeout: Int32) throws(StoreError) {
+    self = try Database(location, isReadOnly: true, busyTimeout: busyTimeout)
+    try Migrations.demandCurrent(self)
+  }
+
   /// A SQLite file or, if the text is a `postgresql://` URL, a database on a server.
   ///
   /// - Parameter busyTimeout: milliseconds to wait for another writer.

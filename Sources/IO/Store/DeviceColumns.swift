@@ -60,9 +60,25 @@ extension Statement {
   /// Binds a place in the order of devices to ?1, ?2, ?3; nil: before the first.
   func bind(after identity: DeviceKey?) {
     // No token is empty.
-    bind(1, identity?.token ?? "")
+    bind(1, token: identity?.token ?? "")
     bind(2, identity?.app ?? "")
     bind(3, identity?.environment.description ?? "")
+  }
+
+  /// Binds a device token.
+  func bind(_ index: Int32, token: String) {
+    switch self {
+    case .sqlite(let statement): statement.bind(index, token: token)
+    case .postgres: bind(index, token)
+    }
+  }
+
+  /// A device token.
+  func token(_ column: Int32) -> String {
+    switch self {
+    case .sqlite(let statement): statement.token(column)
+    case .postgres: text(column)
+    }
   }
 
   func bind(_ index: Int32, optional text: String?) {
@@ -73,6 +89,6 @@ extension Statement {
   /// The device in the first three columns.
   var identity: DeviceKey? {
     guard let environment = Environment(text(2)) else { return nil }
-    return DeviceKey(token: text(0), app: text(1), environment: environment)
+    return DeviceKey(token: token(0), app: text(1), environment: environment)
   }
 }

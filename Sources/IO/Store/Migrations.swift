@@ -248,6 +248,84 @@ enum Migrations {
       CREATE INDEX devices_activity ON devices (registered_at) WHERE activity IS NOT NULL;
       """
     ),
+    (
+      "packed tokens",
+      """
+      DROP VIEW dead_tokens;
+      CREATE TABLE packed_devices (
+        -- A BLOB, or the TEXT of what is no token: see PackedToken.
+        token ANY NOT NULL,
+        app TEXT NOT NULL,
+        environment TEXT NOT NULL CHECK (environment IN ('production', 'sandbox')),
+        -- The newest of both, or none. Times are milliseconds since the UNIX epoch.
+        registered_at INTEGER,
+        removed_at INTEGER,
+        -- The mark on push.invalid-tokens; refuted by a registration at alive_from or later.
+        invalid_since INTEGER,
+        invalid_reason TEXT,
+        recorded_at INTEGER,
+        alive_from INTEGER,
+        -- What the newest registration said besides.
+        push_type TEXT,
+        user_name TEXT,
+        locale TEXT,
+        app_version TEXT,
+        bundle TEXT,
+        -- Earlier facts, as DeviceHistory writes them; NULL: none but those of the row.
+        history TEXT,
+        model TEXT,
+        time_zone TEXT,
+        -- Words with a blank between them.
+        tags TEXT,
+        -- What a token of type liveactivity updates.
+        activity TEXT,
+        PRIMARY KEY (token, app, environment)
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO packed_devices
+        SELECT packed(token), app, environment, registered_at, removed_at, invalid_since, invalid_reason,
+          recorded_at, alive_from, push_type, user_name, locale, app_version, bundle, history, model,
+          time_zone, tags, activity
+        FROM devices;
+      DROP TABLE devices;
+      ALTER TABLE packed_devices RENAME TO devices;
+      CREATE INDEX devices_refuted ON devices (token, app, environment)
+        WHERE registered_at >= alive_from;
+      -- A condition on recorded_at implies this one, so that such queries need not look at the rows.
+      CREATE INDEX devices_dead ON devices (app, recorded_at, token, environment)
+        WHERE recorded_at IS NOT NULL;
+      CREATE INDEX devices_person ON devices (user_name, app, environment, registered_at, token)
+        WHERE user_name IS NOT NULL;
+      CREATE INDEX devices_activity ON devices (registered_at) WHERE activity IS NOT NULL;
+      CREATE VIEW dead_tokens AS
+        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
+          user_name, locale, app_version, bundle, model, time_zone, tags, activity
+        FROM devices
+        WHERE invalid_since IS NOT NULL AND ifnull(registered_at < alive_from, 1);
+
+      CREATE TABLE packed_suspicions (
+        token ANY NOT NULL,
+        app TEXT NOT NULL,
+        environment TEXT NOT NULL CHECK (environment IN ('production', 'sandbox')),
+        first_at INTEGER NOT NULL,
+        last_at INTEGER NOT NULL,
+        last_sent_at INTEGER NOT NULL,
+        count INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        -- Whether the last answer would have proved the token dead, had it not come in a wave.
+        held INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (token, app, environment)
+      ) STRICT, WITHOUT ROWID;
+      INSERT INTO packed_suspicions
+        SELECT packed(token), app, environment, first_at, last_at, last_sent_at, count, reason, held
+        FROM suspicions;
+      DROP TABLE suspicions;
+      ALTER TABLE packed_suspicions RENAME TO suspicions;
+      CREATE INDEX suspicions_recent ON suspicions (app, environment, last_at);
+      CREATE INDEX suspicions_repeated ON suspicions (token, app, environment)
+        WHERE last_at > first_at;
+      CREATE INDEX suspicions_held ON suspicions (app, environment, last_at) WHERE held = 1;
+      """
+    ),
   ]
 
   /// The application id in the header of our SQLite files: "MART".
@@ -272,13 +350,46 @@ enum Migrations {
       message: "it is a SQLite database of another program; name another file")
   }
 
+  private static func version(_ database: Database) throws(StoreError) -> Int64 {
+    try database.integer("SELECT max(version) FROM migrations") ?? 0
+  }
+
+  private static func tooNew(_ version: Int64, _ known: Int) -> StoreError {
+    StoreError(
+      code: 1, attempt: "cannot use the database",
+      message:
+        "its schema has version \(version), this program knows \(known); run a newer"
+        + " program, or name another database, which the topics fill")
+  }
+
+  /// Throws unless the schema is the one that this program knows.
+  static func demandCurrent(_ database: Database) throws(StoreError) {
+    let known: Int
+    switch database {
+    case .sqlite: known = steps.count
+    case .postgres: known = PostgresMigrations.steps.count
+    }
+    let version = try self.version(database)
+    guard version <= Int64(known) else { throw tooNew(version, known) }
+    guard version == Int64(known) else {
+      throw StoreError(
+        code: 1, attempt: "cannot use the database",
+        message:
+          "its schema has version \(version), this program knows \(known); start the service that writes it"
+          + " (martlet-feedback or martlet-scheduler) in the version of this program, which brings it up to date"
+      )
+    }
+  }
+
   /// Brings the database up to date. Refuses one that a newer program has written.
   ///
   /// All of it is one transaction. Two processes that start together: the second waits here and finds the work done,
   /// and at no time does it see a file with some tables and not yet our id.
   ///
   /// - Parameter location: as messages name it.
-  static func apply(to database: Database, _ location: String, now: Int64) throws(StoreError) {
+  static func apply(
+    to database: Database, _ location: String, now: Int64, _ onUpdate: (Int, Int) -> Void
+  ) throws(StoreError) {
     try database.transaction { () throws(StoreError) in
       let steps: [(name: String, sql: String)]
       var form = ""
@@ -286,6 +397,8 @@ enum Migrations {
       case .sqlite: (steps, form) = (Self.steps, "STRICT")
       case .postgres:
         steps = PostgresMigrations.steps
+        // An index of a large table takes longer than anything else may.
+        try database.execute("SET LOCAL statement_timeout TO 0")
         try PostgresMigrations.prepare(database, location)
       }
       try database.execute(
@@ -293,14 +406,9 @@ enum Migrations {
         CREATE TABLE IF NOT EXISTS migrations (
           version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL) \(form)
         """.replacing("BIGINT", with: form.isEmpty ? "BIGINT" : "INTEGER"))
-      let version = try database.integer("SELECT max(version) FROM migrations") ?? 0
-      guard version <= Int64(steps.count) else {
-        throw StoreError(
-          code: 1, attempt: "cannot use the database",
-          message:
-            "its schema has version \(version), this program knows \(steps.count); run a newer"
-            + " program, or name another database, which the topics fill")
-      }
+      let version = try self.version(database)
+      guard version <= Int64(steps.count) else { throw tooNew(version, steps.count) }
+      if version > 0, version < steps.count { onUpdate(Int(version), steps.count) }
       for (index, step) in steps.enumerated() where Int64(index) >= version {
         try database.execute(step.sql)
         let insert = try database.prepare("INSERT INTO migrations VALUES (?1, ?2, ?3)")

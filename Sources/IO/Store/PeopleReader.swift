@@ -46,7 +46,7 @@ public final class PeopleReader {
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   public init(_ location: String) throws(StoreError) {
-    database = try Database(location, isReadOnly: true, busyTimeout: 2_000)
+    database = try Database(reading: location, busyTimeout: 2_000)
     switch database {
     case .sqlite:
       one = try database.prepare(
@@ -173,6 +173,6 @@ extension PersonQuestion {
 extension Statement {
   fileprivate func person(from column: Int32) -> Addressees.Device {
     Addressees.Device(
-      token: text(column), bundle: optionalText(column + 1), model: optionalText(column + 2))
+      token: token(column), bundle: optionalText(column + 1), model: optionalText(column + 2))
   }
 }

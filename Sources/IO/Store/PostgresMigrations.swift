@@ -174,6 +174,15 @@ enum PostgresMigrations {
       CREATE INDEX devices_activity ON devices (registered_at) WHERE activity IS NOT NULL;
       """
     ),
+    (
+      "marks by time",
+      """
+      DROP INDEX devices_dead;
+      -- A condition on recorded_at implies this one, so that such queries need not look at the rows.
+      CREATE INDEX devices_dead ON devices (app, recorded_at, token, environment)
+        WHERE recorded_at IS NOT NULL;
+      """
+    ),
   ]
 
   /// Makes the schema if it is not there, and refuses one of another program. In the transaction of the migrations.

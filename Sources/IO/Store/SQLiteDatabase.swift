@@ -26,10 +26,30 @@ final class SQLiteDatabase {
     raw = handle
     self.path = path
     sqlite3_extended_result_codes(raw, 1)
+    if !isReadOnly { definePacking() }
     sqlite3_busy_timeout(raw, busyTimeout)
   }
 
   deinit { sqlite3_close_v2(raw) }
+
+  /// The function `packed(token)` of SQL, for the migration that packs what older versions have written.
+  private func definePacking() {
+    let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC
+    sqlite3_create_function_v2(
+      raw, "packed", 1, flags, nil,
+      { context, _, values in
+        guard let value = values?[0], let text = sqlite3_value_text(value) else { return }
+        let digits = UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(value)))
+        let bytes = sqlite3_malloc(Int32(digits.count / 2 + 1))
+        guard let bytes else { return sqlite3_result_error_nomem(context) }
+        if PackedToken.pack(digits.span, into: bytes.assumingMemoryBound(to: UInt8.self)) {
+          sqlite3_result_blob(context, bytes, Int32(digits.count / 2), sqlite3_free)
+        } else {
+          sqlite3_free(bytes)
+          sqlite3_result_value(context, value)
+        }
+      }, nil, nil, nil)
+  }
 
   /// Once in a process.
   private static let configuration = martlet_sqlite_configure()
@@ -76,7 +96,7 @@ final class SQLiteDatabase {
 final class SQLiteStatement {
   private let raw: OpaquePointer
   private let database: SQLiteDatabase
-  /// The device that is bound; SQLite reads it here.
+  /// The device that is bound, and behind it its packed token; SQLite reads them here.
   private var device: UnsafeMutableRawPointer?
   private static let deviceBytes = 1_024
 
@@ -108,17 +128,35 @@ final class SQLiteStatement {
     let app = device.appBytes
     text.withUTF8 { bytes in
       guard bytes.count <= Self.deviceBytes else {
-        bind(1, UnsafeBufferPointer(rebasing: bytes[..<device.tokenBytes]))
+        bind(1, token: device.token)
         bind(2, UnsafeBufferPointer(rebasing: bytes[app]))
         bind(3, UnsafeBufferPointer(rebasing: bytes[(app.upperBound + 1)...]))
         return
       }
-      let copy = self.device ?? .allocate(byteCount: Self.deviceBytes, alignment: 8)
+      let copy = self.device ?? .allocate(byteCount: 2 * Self.deviceBytes, alignment: 8)
       self.device = copy
       copy.copyMemory(from: bytes.baseAddress!, byteCount: bytes.count)
-      bind(1, copy, 0..<device.tokenBytes)
+      let packed = (copy + Self.deviceBytes).assumingMemoryBound(to: UInt8.self)
+      if PackedToken.pack(bytes.span.extracting(..<device.tokenBytes), into: packed) {
+        sqlite3_bind_blob(raw, 1, packed, Int32(device.tokenBytes / 2), nil)
+      } else {
+        bind(1, copy, 0..<device.tokenBytes)
+      }
       bind(2, copy, app)
       bind(3, copy, app.upperBound + 1..<bytes.count)
+    }
+  }
+
+  /// Binds a copy of a device token as tables have it.
+  func bind(_ index: Int32, token: String) {
+    var token = token
+    token.withUTF8 { digits in
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: digits.count / 2 + 1) { bytes in
+        guard PackedToken.pack(digits.span, into: bytes.baseAddress!) else {
+          return bind(index, digits)
+        }
+        _ = martlet_sqlite_bind_blob(raw, index, bytes.baseAddress, Int32(digits.count / 2))
+      }
     }
   }
 
@@ -155,6 +193,14 @@ final class SQLiteStatement {
 
   func integer(_ column: Int32) -> Int64? {
     sqlite3_column_type(raw, column) == SQLITE_NULL ? nil : sqlite3_column_int64(raw, column)
+  }
+
+  /// A device token.
+  func token(_ column: Int32) -> String {
+    guard sqlite3_column_type(raw, column) == SQLITE_BLOB else { return text(column) ?? "" }
+    let count = Int(sqlite3_column_bytes(raw, column))
+    let bytes = sqlite3_column_blob(raw, column)?.assumingMemoryBound(to: UInt8.self)
+    return PackedToken.digits(UnsafeBufferPointer(start: bytes, count: bytes == nil ? 0 : count))
   }
 
   func text(_ column: Int32) -> String? {

@@ -55,7 +55,7 @@ public final class TokenQueries {
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   public init(_ location: String) throws(StoreError) {
-    database = try Database(location, isReadOnly: true, busyTimeout: 2_000)
+    database = try Database(reading: location, busyTimeout: 2_000)
     device = try database.prepare(TokenStore.SQL.select)
     invalid = try database.prepare(
       """
@@ -127,7 +127,7 @@ public final class TokenQueries {
   public func invalidTokens(_ page: InvalidTokenPage) throws(StoreError) -> [ListedToken] {
     invalid.bind(1, page.app)
     invalid.bind(2, page.after.recordedAt)
-    invalid.bind(3, page.after.token)
+    invalid.bind(3, token: page.after.token)
     invalid.bind(4, page.after.environment)
     invalid.bind(5, page.environment?.description ?? "")
     invalid.bind(6, Int64(page.limit))

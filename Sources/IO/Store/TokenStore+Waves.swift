@@ -187,6 +187,16 @@ struct WaveStatements {
       AND (d.registered_at IS NULL OR d.registered_at < s.last_sent_at)))
     """
 
+  /// Answered by the indexes alone.
+  static let marksSQL = """
+    SELECT (SELECT count(*) FROM (SELECT 1 FROM devices
+        WHERE app = ?1 AND environment = ?2 AND recorded_at > ?3 AND recorded_at <= ?4
+        LIMIT ?5) AS marked)
+      + (SELECT count(*) FROM (SELECT 1 FROM suspicions
+        WHERE app = ?1 AND environment = ?2 AND last_at > ?3 AND last_at <= ?4 AND held = 1
+        LIMIT ?5) AS held)
+    """
+
   init(_ database: Database) throws(StoreError) {
     select = try database.prepare(
       """
@@ -215,16 +225,7 @@ struct WaveStatements {
               AND d.recorded_at > ?3 AND d.recorded_at <= ?4)
           LIMIT ?5) AS held)
       """)
-    marks = try database.prepare(
-      """
-      SELECT (SELECT count(*) FROM (SELECT 1 FROM devices
-          WHERE app = ?1 AND environment = ?2 AND recorded_at > ?3 AND recorded_at <= ?4
-            AND invalid_since IS NOT NULL
-          LIMIT ?5) AS marked)
-        + (SELECT count(*) FROM (SELECT 1 FROM suspicions
-          WHERE app = ?1 AND environment = ?2 AND last_at > ?3 AND last_at <= ?4 AND held = 1
-          LIMIT ?5) AS held)
-      """)
+    marks = try database.prepare(Self.marksSQL)
     norm = try database.prepare(
       """
       SELECT max(found) FROM (SELECT count(*) AS found FROM dead_tokens AS d

@@ -37,8 +37,11 @@ public final class TokenStore {
   ///   - now: milliseconds since the epoch, for the table of migrations.
   ///   - busyTimeout: milliseconds to wait for another writer.
   ///   - location: the file's path, or a `postgresql://` URL.
+  ///   - onUpdate: called with the schema's version and the one that it gets, before an older database is brought up to
+  ///     date: that may take seconds for each million devices.
   public init(
-    _ location: String, now: Int64, busyTimeout: Int32 = 1_000
+    _ location: String, now: Int64, busyTimeout: Int32 = 1_000,
+    onUpdate: (_ version: Int, _ known: Int) -> Void = { _, _ in }
   ) throws(StoreError) {
     let database = try Database(location, isReadOnly: false, busyTimeout: busyTimeout)
     switch database {
@@ -52,10 +55,10 @@ public final class TokenStore {
             "its file system does not allow a write-ahead log (mode \(mode)); use a local disk"
         )
       }
-      try Migrations.apply(to: database, location, now: now)
+      try Migrations.apply(to: database, location, now: now, onUpdate)
       many = nil
     case .postgres(let server):
-      try Migrations.apply(to: database, "\(server.location)", now: now)
+      try Migrations.apply(to: database, "\(server.location)", now: now, onUpdate)
       many = try ManyDevices(server)
     }
     select = try database.prepare(SQL.select)

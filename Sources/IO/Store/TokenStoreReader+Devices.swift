@@ -49,7 +49,7 @@ extension TokenStoreReader {
       SELECT token, app, environment, \(TokenStore.SQL.stateColumns) FROM devices
       WHERE token = ?1 ORDER BY app, environment
       """)
-    statement.bind(1, token)
+    statement.bind(1, token: token)
     return try statement.knownDevices()
   }
 

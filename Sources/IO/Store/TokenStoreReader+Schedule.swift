@@ -44,7 +44,7 @@ public final class ScheduleQueries {
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   public convenience init(_ location: String) throws(StoreError) {
-    try self.init(Database(location, isReadOnly: true, busyTimeout: 2_000))
+    try self.init(Database(reading: location, busyTimeout: 2_000))
   }
 
   init(_ database: Database) throws(StoreError) {

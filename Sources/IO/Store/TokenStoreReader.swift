@@ -15,7 +15,7 @@ public final class TokenStoreReader {
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   public init(_ location: String) throws(StoreError) {
-    database = try Database(location, isReadOnly: true, busyTimeout: 5_000)
+    database = try Database(reading: location, busyTimeout: 5_000)
   }
 
   /// Devices of which anything is known.

@@ -59,7 +59,7 @@ public enum FeedbackService: Service {
     return try context.openDatabase(
       file: TokenStore.isOnServer(location) ? nil : location,
       open: { () throws(StoreError) in
-        try TokenStore(location, now: WallClock.milliseconds())
+        try TokenStore(location, now: WallClock.milliseconds(), onUpdate: context.noteUpdate)
       }, mayPass: { $0.isTemporary && TokenStore.mayAppear(location) })
   }
 }

@@ -54,7 +54,8 @@ public enum SchedulerService: Service {
     return try context.openDatabase(
       file: TokenStore.isOnServer(location) ? nil : location,
       open: { () throws(StoreError) in
-        try ScheduleStore(TokenStore(location, now: WallClock.milliseconds()))
+        try ScheduleStore(
+          TokenStore(location, now: WallClock.milliseconds(), onUpdate: context.noteUpdate))
       }, mayPass: { $0.isTemporary && TokenStore.mayAppear(location) })
   }
 }

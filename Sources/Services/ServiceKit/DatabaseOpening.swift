@@ -31,6 +31,16 @@ extension ServiceContext {
     return nil
   }
 
+  /// Says that a database of an older version is brought up to date.
+  ///
+  /// - Parameters:
+  ///   - version: of its schema.
+  ///   - known: the version that it gets.
+  public func noteUpdate(version: Int, known: Int) {
+    log.info(
+      "the database is brought up to date", ["version": "\(version)", "to": "\(known)"])
+  }
+
   /// An older version made the file with the process's umask; an administrator may want it so.
   private func warnOfExposure(_ file: String) {
     guard let problem = (try? File.exposure(of: file)) ?? nil else { return }

@@ -123,23 +123,7 @@ import Testing
   ) throws {
     let location = try kind.location(in: folder)
     do {
-      let old = try Database(location, isReadOnly: false, busyTimeout: 1_000)
-      let steps = kind == .sqlite ? Migrations.steps : PostgresMigrations.steps
-      if kind == .postgres {
-        try old.execute("CREATE SCHEMA martlet")
-        try old.execute(
-          "CREATE TABLE migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL,"
-            + " applied_at BIGINT NOT NULL)")
-      } else {
-        try old.execute(
-          "CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL,"
-            + " applied_at INTEGER NOT NULL) STRICT")
-      }
-      let before = steps.firstIndex { $0.name == "details, history, receipts" }!
-      for (index, step) in steps[..<before].enumerated() {
-        try old.execute(step.sql)
-        try old.execute("INSERT INTO migrations VALUES (\(index + 1), '\(step.name)', 1)")
-      }
+      let old = try kind.database(at: location, before: "details, history, receipts")
       for (token, values) in [
         ("aa", "7, NULL, NULL, NULL, NULL, NULL"), ("bb", "NULL, 8, NULL, NULL, NULL, NULL"),
         ("cc", "NULL, NULL, 5, 'Unregistered', 7, 6"), ("dd", "3, NULL, 5, 'Unregistered', 7, 6"),

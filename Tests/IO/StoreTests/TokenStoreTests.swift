@@ -211,6 +211,21 @@ import Testing
     let error = #expect(throws: StoreError.self) { try open(location) }
     #expect(error?.isTemporary == false)
     #expect(error?.description.contains("newer program") == true)
+    let reader = #expect(throws: StoreError.self) { try TokenStoreReader(location) }
+    #expect(reader?.description.contains("newer program") == true)
+  }
+
+  /// It might answer that it does not know a device.
+  @Test(arguments: DatabaseKind.allCases)
+  func `a reader waits for the writer that brings an older database up to date`(
+    kind: DatabaseKind
+  ) throws {
+    let location = try kind.location(in: folder)
+    _ = try kind.database(at: location, before: kind == .sqlite ? "packed tokens" : "marks by time")
+    let error = #expect(throws: StoreError.self) { try TokenQueries(location) }
+    #expect(error?.description.contains("start the service that writes it") == true)
+    _ = try open(location)
+    #expect(try TokenQueries(location).state(device) == DeviceState())
   }
 
   @Test func `a file that is no database is refused for good`() throws {

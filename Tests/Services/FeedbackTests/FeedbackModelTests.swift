@@ -191,7 +191,8 @@ private final class ModelHost {
       "SELECT * FROM devices ORDER BY token, app, environment")
     var rows: [String] = []
     while try statement.next() {
-      rows.append((0..<14).map { "\(statement.text(Int32($0)))" }.joined(separator: " "))
+      let columns = (1..<14).map { statement.text(Int32($0)) }
+      rows.append(([statement.token(0)] + columns).joined(separator: " "))
     }
     return rows
   }
