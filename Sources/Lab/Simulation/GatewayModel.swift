@@ -78,11 +78,11 @@ struct ConnectionModel {
   /// Messages on their way, in order.
   private var outbox: [(at: UInt64, message: GatewayMessage)] = []
   private var streams: [Stream] = []
-  private let fullLimit: Int
+  private var fullLimit: Int
   private var limit: Int
   private let isMute: Bool
   private let needsPriming: Bool
-  private let hasSlowAnswers: Bool
+  private var hasSlowAnswers: Bool
   private var hasAccepted = false
   private var isGoingAway = false
   private var token: ProviderTokenStamp?
@@ -268,8 +268,13 @@ struct ConnectionModel {
     }
   }
 
-  /// It behaves from now on: a limit of none comes up again.
+  /// Streams of a connection that behaves, at least: on fewer a backlog would take longer than a run may.
+  private static let enough = 20
+
+  /// It behaves from now on: it answers soon, and a low limit comes up.
   mutating func recover(now: UInt64, _ chance: inout SeededGenerator) {
+    hasSlowAnswers = false
+    fullLimit = max(fullLimit, Self.enough)
     guard hasAccepted, limit < fullLimit else { return }
     limit = fullLimit
     send(.settings(limit: limit), now: now, &chance)

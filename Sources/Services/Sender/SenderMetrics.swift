@@ -51,8 +51,8 @@ public enum SenderMetrics {
     "Retries of notifications with a key (supersede) that were due and went back to their lane.")
   static let returnedUnknown = Metric(
     "martlet_sender_returned_unknown_total", .counter,
-    "Those of them that are older than all that the sender knows of their partition, so that a newer one with the key may"
-      + " have been sent before.")
+    "Those of them that are older than all that the sender knows of their partition, or came before it had read what it"
+      + " has to know, so that a newer one with the key may have been sent before.")
   static let retriesOverBudget = Metric(
     "martlet_sender_retries_over_budget_total", .counter,
     "Immediate retries that the retry budget refused; they went to a retry topic.")

@@ -245,7 +245,8 @@ public struct PartitionState: Sendable {
     if let underWay, state.push != 0, state.push == underWay.push, state.moves <= underWay.moves {
       return .repeated
     }
-    let isUnknown = state.moves > 0 && state.position <= states.forgotten
+    let isUnknown =
+      state.moves > 0 && (state.position <= states.forgotten || !isWindowWhole)
     var position = state.position
     if let newest, newest.push == state.push, state.push != 0 {
       // It came back from a retry topic, and only a repeat of its first record was read here: it is as new as that, and does

@@ -93,4 +93,21 @@ import Testing
       #expect(partition.newest(of: 3)?.position == (deadline == nil ? 8 : 7))
     }
   }
+  @Test func `while states are missing, of one that comes back a newer one may have been sent`() {
+    for (deadline, moves) in [(nil, 1), (1_000, 1), (1_000, 0)] as [(UInt64?, UInt16)] {
+      var partition = PartitionState(
+        GrantedPartition(
+          feed: .lane(.bulk), resume: ResumePoint(next: 50), windowDeadline: deadline),
+        bounds: PartitionBounds(), window: 100)
+      let state = StateFacts(
+        3, of: NotificationID(high: 1, low: 2),
+        position: LanePosition(partition: 0, offset: 40, moves: moves, tier: .minute1))
+      func standing() -> StateStanding {
+        partition.begin(state, in: 1, after: partition.newest(of: 3), underWay: nil)
+      }
+      #expect(standing() == .newest(at: 40, isUnknown: deadline != nil && moves > 0))
+      partition.inherit(DedupWindow(capacity: 100), isWhole: true)
+      #expect(standing() == .newest(at: 40, isUnknown: false))
+    }
+  }
 }
