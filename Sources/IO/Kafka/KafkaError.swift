@@ -80,6 +80,14 @@ extension KafkaError {
     case RD_KAFKA_RESP_ERR_INVALID_RECORD:
       "check the topic's cleanup.policy and what validates its records: martlet topics create has the right one"
     case RD_KAFKA_RESP_ERR_POLICY_VIOLATION: "check the cluster's policy for this topic"
+    case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
+      "set kafka.consumer.session.timeout.ms between the brokers' group.min.session.timeout.ms and"
+        + " group.max.session.timeout.ms (6000 and 1800000 unless set)"
+    case RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL:
+      "see that no other program is in this group, and that kafka.consumer.partition.assignment.strategy is the same"
+        + " for all of its members"
+    case RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED:
+      "raise the brokers' group.max.size, or end other members"
     default: nil
     }
   }
@@ -97,6 +105,13 @@ extension KafkaError {
   /// True if it refused the use of a consumer group.
   public var isOfGroupAuthorization: Bool {
     code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED.rawValue
+  }
+
+  /// True if the coordinator does not take this process into its group until somebody changes a setting.
+  public var isOfMembership: Bool {
+    code == RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT.rawValue
+      || code == RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL.rawValue
+      || code == RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED.rawValue
   }
 
   /// True if a broker has refused this process, or cannot be trusted: credentials or certificates are wrong.

@@ -34,6 +34,7 @@ extension EmbeddedBroker {
     case topicNotAuthorized = 29
     case groupNotAuthorized = 30
     case illegalGeneration = 22
+    case invalidSessionTimeout = 26
     case rebalanceInProgress = 27
     case coordinatorNotAvailable = 15
     case notCoordinator = 16

@@ -168,6 +168,11 @@ public struct GroupSession<Client: GroupClient> {
 
   private mutating func report(_ error: KafkaError, _ now: UInt64) {
     guard let more = errors.admit(error.message, now: now) else { return }
+    if error.isOfMembership {
+      return context.log.error(
+        "the consumer group does not take this process in; retrying",
+        ["error": "\(error)", "remedy": error.remedy ?? ""])
+    }
     let repeated: KeyValuePairs = ["error": "\(error)", "left_out": "\(more)"]
     context.log.warning("Kafka reported an error", more > 0 ? repeated : ["error": "\(error)"])
   }

@@ -164,6 +164,30 @@ import Testing
     member.close()
   }
 
+  @Test func `a refused session says what to set, and the member joins when it is not refused`()
+    throws
+  {
+    let fixture = try KafkaFixture(topics: [("numbers", 2)], embedded: true)
+    fixture.broker!.inject([.invalidSessionTimeout, .invalidSessionTimeout], into: .joinGroup)
+    let consumer = try KafkaGroupConsumer(
+      fixture.configuration, group: fixture.name("readers"), topics: [fixture.name("numbers")],
+      wakeup: nil)
+    defer { consumer.close() }
+    var errors: [KafkaError] = []
+    var isAssigned = false
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        while let event = consumer.nextEvent() {
+          if case .error(let error) = event { errors.append(error) }
+          if case .assigned = event { isAssigned = true }
+        }
+        return isAssigned
+      })
+    let refusals = errors.filter(\.isOfMembership)
+    #expect(refusals.count > 0)
+    #expect(refusals.allSatisfy { $0.remedy?.contains("group.min.session.timeout.ms") == true })
+  }
+
   /// librdkafka 2.0.2 gives a partition up for good when its one question for the committed offset meets a
   /// coordinator that has just moved: ingest and feedback stood still until the next rebalance.
   @Test func `a partition without a start begins although the coordinator moves`() throws {

@@ -29,9 +29,9 @@ final class APIFixture {
     _ flags: [String] = [], keys: String? = nil,
     topics: [(name: String, partitions: Int)] = [
       ("requests", 4), ("devices", 1), ("schedule", 1), ("controls", 1),
-    ], _ change: (inout APISettings) -> Void = { _ in }
+    ], embedded: Bool = false, _ change: (inout APISettings) -> Void = { _ in }
   ) throws {
-    kafka = try KafkaFixture(topics: topics)
+    kafka = try KafkaFixture(topics: topics, embedded: embedded)
     let file = folder.file("keys")
     try File.write(file, Array((keys ?? Self.keys).utf8))
     let table = CommonSettings.table(of: APIService.self)

@@ -153,7 +153,7 @@ private let token = String(repeating: "ab", count: 32)
   }
 
   @Test func `a body that Kafka does not acknowledge is answered with 503`() throws {
-    let fixture = try APIFixture(["--gorush", "--gorush-app", "a.b"]) {
+    let fixture = try APIFixture(["--gorush", "--gorush-app", "a.b"], embedded: true) {
       $0.ackTimeoutMilliseconds = 300
     }
     #expect(try push(fixture, Self.body("")).status == 200)

@@ -147,7 +147,7 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
 
   @Test func `no answer comes before Kafka has acknowledged; without it the answer is 503`() throws
   {
-    let fixture = try APIFixture { $0.ackTimeoutMilliseconds = 300 }
+    let fixture = try APIFixture(embedded: true) { $0.ackTimeoutMilliseconds = 300 }
     #expect(try fixture.post(request()).status == 202)
     try #require(fixture.kafka.broker).setDown()
     let answer = try fixture.post(request(#","id":"late""#))

@@ -109,7 +109,9 @@ import Testing
     let location = folder.file("tokens.db")
     try Self.put(
       try TokenStore(location, now: 1), [(Self.device(1), "ann"), (Self.device(2), "ann")])
-    let fixture = try APIFixture(["--database", location]) { $0.ackTimeoutMilliseconds = 300 }
+    let fixture = try APIFixture(["--database", location], embedded: true) {
+      $0.ackTimeoutMilliseconds = 300
+    }
     #expect(try fixture.send("DELETE", "users/ann").status == 202)
     try #require(fixture.kafka.broker).setDown()
     #expect(try fixture.send("DELETE", "users/ann").status == 503)

@@ -21,7 +21,8 @@ extension SenderRig {
     let table = CommonSettings.table(of: SignerService.self)
     let given = [
       "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
-      "--credentials", folder.file("credentials.json"), "--kafka.session.timeout.ms=4000",
+      "--credentials", folder.file("credentials.json"),
+      "--kafka.session.timeout.ms=\(fixture.sessionMilliseconds)",
     ]
     return try SignerThread(
       table.read(CommandLineFlags(given + flags, for: table), environment: [:], file: nil))

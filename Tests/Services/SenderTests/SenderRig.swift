@@ -157,7 +157,7 @@ final class SenderRig {
         "--kafka", kafka ?? fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
         "--gateway", gateway, "--sandbox-gateway", sandbox ?? gateway, "--gateway-roots",
         answering?.roots ?? folder.file("root.pem"), "--loops", "\(loops)",
-        "--kafka.consumer.session.timeout.ms=4000",
+        "--kafka.consumer.session.timeout.ms=\(fixture.sessionMilliseconds)",
       ] + Self.http2 + hosts + flags)
     var settings = try SenderSettings(context.values)
     change(&settings.fixed)

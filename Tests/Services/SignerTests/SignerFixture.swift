@@ -57,7 +57,7 @@ final class SignerFixture {
     let flags = try CommandLineFlags(
       [
         "--kafka", address ?? kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix,
-        "--credentials", credentialsPath, "--kafka.session.timeout.ms=4000",
+        "--credentials", credentialsPath, "--kafka.session.timeout.ms=\(kafka.sessionMilliseconds)",
       ] + more, for: table)
     return try table.read(flags, environment: [:], file: nil)
   }

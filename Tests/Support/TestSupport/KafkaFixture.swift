@@ -13,6 +13,9 @@ public final class KafkaFixture {
   public let broker: EmbeddedBroker?
   /// Connects clients to the cluster, with timings that suit tests.
   public let configuration: KafkaConfiguration
+  /// The shortest session of a group's member here, in milliseconds. A real cluster takes no shorter one; the embedded broker
+  /// takes this less a second for each rebalance.
+  public var sessionMilliseconds: Int { broker == nil ? 6_000 : 4_000 }
   /// Begins every topic and group name of this run, with a dot at its end.
   public let prefix: String
   private var created: [String] = []
@@ -59,8 +62,7 @@ public final class KafkaFixture {
     tuned.common = [("reconnect.backoff.max.ms", "200")]
     tuned.consumer = [
       ("fetch.wait.max.ms", "10"), ("heartbeat.interval.ms", "500"),
-      // The embedded broker takes this less a second for each rebalance, also beside a real cluster, which
-      // wants 6,000.
+      // As `sessionMilliseconds` has it; also an embedded broker beside a real cluster.
       ("session.timeout.ms", isEmbedded ? "4000" : "6000"),
     ]
     tuned.producer = [("linger.ms", "1")]
