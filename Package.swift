@@ -266,7 +266,7 @@ let package = Package(
     executable("martlet-api", ["API", "ServiceKit"]),
     executable("martlet-signer", ["Signer", "ServiceKit"]),
     executable("martlet-sender", ["Sender", "ServiceKit"]),
-    executable("martlet-feedback", ["Feedback", "ServiceKit"]),
+    executable("martlet-feedback", ["Feedback", "ServiceKit", "EventLoop"]),
     executable("martlet-webhooks", ["WebhookDelivery", "ServiceKit"]),
     executable("martlet-scheduler", ["Scheduler", "ServiceKit"]),
     executable("martlet", ["OperatorCommand"]),

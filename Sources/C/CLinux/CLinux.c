@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -98,6 +99,8 @@ static size_t append_number(char *line, size_t at, int64_t number) {
   line[at++] = ' ';
   return at;
 }
+
+void martlet_share_arena(void) { mallopt(M_ARENA_MAX, 1); }
 
 /* Only async-signal-safe calls: the thread may hold any lock, and its memory may be broken. */
 static void note_crash(int signal) {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+import EventLoop
 import Feedback
 import ServiceKit
 
 @main
 struct Main {
-  static func main() { runService(FeedbackService.self) }
+  static func main() {
+    MemoryArena.share()
+    runService(FeedbackService.self)
+  }
 }

@@ -36,6 +36,10 @@ int martlet_spawn(
  * from then on /proc/self/environ is root's. */
 void martlet_hide_memory(void);
 
+/* All threads of this process take memory from one arena of malloc (mallopt(3), M_ARENA_MAX). To be called before there
+ * are others. */
+void martlet_share_arena(void);
+
 /* Which record a crash note names. `topic` has to stay valid for as long as it may be in hand. */
 struct martlet_record {
   const char *topic;
