@@ -4,7 +4,7 @@
 // are their ratios to h2load, times what h2load takes beside the sender.
 extension MeasuredCosts {
   public static let measured = MeasuredCosts(
-    sender: 1.80, request: 169.98, batch: 1.41, ingest: 1.92, feedback: 10.04,
-    h2load: 2.23, senderMiB: 70.90, ingestMiB: 100.60,
-    source: "AMD EPYC, 2 cores, Linux 6.18.44-fc-v669, commit 0e7855c4")
+    sender: 2.16, request: 109.33, batch: 5.85, ingest: 2.21, feedback: 12.44,
+    h2load: 2.43, senderMiB: 66.80, ingestMiB: 99.30,
+    source: "AMD EPYC, 2 cores, Linux 6.18.44-fc-v669, commit 4a089249")
 }
