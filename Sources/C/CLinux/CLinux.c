@@ -3,10 +3,10 @@
 #include <pthread.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
-#include <malloc.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -77,6 +77,8 @@ int martlet_spawn(
 
 void martlet_hide_memory(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
+void martlet_share_arena(void) { mallopt(M_ARENA_MAX, 1); }
+
 _Thread_local struct martlet_hand martlet_hand;
 
 static const int crashes[] = {SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
@@ -99,8 +101,6 @@ static size_t append_number(char *line, size_t at, int64_t number) {
   line[at++] = ' ';
   return at;
 }
-
-void martlet_share_arena(void) { mallopt(M_ARENA_MAX, 1); }
 
 /* Only async-signal-safe calls: the thread may hold any lock, and its memory may be broken. */
 static void note_crash(int signal) {

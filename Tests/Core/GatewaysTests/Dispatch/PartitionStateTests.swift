@@ -93,6 +93,7 @@ import Testing
       #expect(partition.newest(of: 3)?.position == (deadline == nil ? 8 : 7))
     }
   }
+
   @Test func `while states are missing, of one that comes back a newer one may have been sent`() {
     for (deadline, moves) in [(nil, 1), (1_000, 1), (1_000, 0)] as [(UInt64?, UInt16)] {
       var partition = PartitionState(
