@@ -11,4 +11,7 @@ public enum ReceiptLimits {
   public static let age: UInt64 = 10
   /// and a loop that would sleep longer wakes for it at this age: most have another reason to before.
   public static let longestAge: UInt64 = 15
+  /// Records of a loop that Kafka has not acknowledged: with so many a batch goes on growing, up to its bytes, until one
+  /// is. Otherwise the slower Kafka is the more records it gets, and from five to a partition on librdkafka spins.
+  public static let flying = 8
 }

@@ -84,10 +84,11 @@ public struct KafkaLoad: Sendable, Equatable {
       ])
   }
 
-  /// Partitions as `martlet topics create` makes them: of the three retry topics together, and of the topics that each
-  /// program reads as a whole. Ingest: invalid tokens. Sender: provider tokens and controls. Feedback: devices and
-  /// invalid tokens.
+  /// Partitions as `martlet topics create` makes them: of the three retry topics together, of receipts, and of the
+  /// topics that each program reads as a whole. Ingest: invalid tokens. Sender: provider tokens and controls. Feedback:
+  /// devices and invalid tokens.
   public static let retryPartitions = 12
+  private static let receiptPartitions = 6
   private static let ingestTables = [4]
   private static let senderTables = [1, 1]
   private static let feedbackTables = [4, 4]
@@ -102,13 +103,13 @@ public struct KafkaLoad: Sendable, Equatable {
   }
 
   /// Receipts of senders with one loop: a record holds the outcomes of a linger time, `ReceiptLimits.outcomes` at most.
-  /// They have no key.
+  /// They have no key, and each goes to a partition by itself.
   private static func receipts(rate: Double, senders: Int) -> KafkaFlow {
     let each = rate / Double(senders)
     let most = 1_000 / Double(ReceiptLimits.age)
     let records = Double(senders) * max(each / Double(ReceiptLimits.outcomes), min(each, most))
     return KafkaFlow(
-      rate: records, bytes: PlanRequest.receiptBytes * rate / records, partitions: 1,
-      linger: KafkaDefaults.lingerOfSenders, writers: senders)
+      rate: records, bytes: PlanRequest.receiptBytes * rate / records,
+      partitions: receiptPartitions, linger: KafkaDefaults.lingerOfSenders, writers: senders)
   }
 }

@@ -21,7 +21,8 @@ enum KafkaSection {
     * **Produce:** librdkafka 2.0.2 puts one batch of one partition into a request. A partition's first record opens a
       batch, which leaves `linger.ms` later: partitions / (`linger.ms` + partitions / rate) requests per second, and at
       most \(whole(KafkaDefaults.openRequests)) of them open at a broker. Ingest, API and sender send a record at once when everything before it is
-      acknowledged. Records without a key (receipts, the demo's requests) go to one partition at a time.
+      acknowledged. Records without a key go to one partition at a time (the demo's requests), a sender's receipts to
+      a partition of their own each.
     * **Fetch:** a consumer has one request open at each broker. It names every partition of that broker that is below its
       share of the prefetch, and is answered with the first batch, or after `fetch.wait.max.ms`. The prefetch of a process
       is at most 16,000 records (ingest: 48,000) and 32 MiB, divided by its partitions.

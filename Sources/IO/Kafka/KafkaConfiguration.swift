@@ -77,6 +77,12 @@ public struct KafkaConfiguration: Sendable {
     producerPreferences.append(Self.linger(milliseconds))
   }
 
+  /// Lets records without a key go to a partition each, by chance, as a preference of the service. librdkafka would
+  /// send those of 10 ms to one; five that follow one another make it spin until the broker answers (docs/kafka.md).
+  public mutating func preferSpreading() {
+    producerPreferences.append(("sticky.partitioning.linger.ms", "0"))
+  }
+
   private static func linger(_ milliseconds: Double) -> Property {
     ("linger.ms", "\(Int(milliseconds))")
   }

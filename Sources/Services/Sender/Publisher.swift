@@ -135,7 +135,8 @@ final class Publisher {
 
   /// When the batch of receipts has to go, in monotonic milliseconds; nil when that is not a matter of time.
   var nextDue: UInt64? {
-    receipts.isEmpty || isProducerFull ? nil : receipts.begun + ReceiptLimits.longestAge
+    receipts.isEmpty || isProducerFull || !receipts.mayFly
+      ? nil : receipts.begun + ReceiptLimits.longestAge
   }
 
   /// Whether there are receipts that were not sent yet.
@@ -143,9 +144,7 @@ final class Publisher {
 
   /// Sends the batch of receipts if its time has come: it is old enough, or there is nothing to wait for.
   func flushReceipts(isIdle: Bool) {
-    if isIdle || receipts.isFull || now >= receipts.begun + ReceiptLimits.age {
-      launchReceipts()
-    }
+    if isIdle || receipts.isDue(now: now) { launchReceipts() }
   }
 
   /// Ends the turn: outcomes that are alone go to Kafka at once.

@@ -21,8 +21,14 @@ struct ReceiptBatches: ~Copyable {
   private(set) var begun: UInt64 = 0
 
   var isEmpty: Bool { origins.isEmpty && aside.isEmpty }
+  /// False while a batch rather grows than goes: enough of them wait for their acknowledgement.
+  var mayFly: Bool { flyingCount < ReceiptLimits.flying }
   var isFull: Bool {
-    origins.count >= ReceiptLimits.outcomes || lines.count >= ReceiptLimits.bytes
+    lines.count >= ReceiptLimits.bytes || (origins.count >= ReceiptLimits.outcomes && mayFly)
+  }
+  /// True if the batch should go now.
+  func isDue(now: UInt64) -> Bool {
+    isFull || (mayFly && now >= begun + ReceiptLimits.age)
   }
   /// Outcomes that Kafka has not acknowledged, those of the batch being filled included.
   private(set) var unacknowledged = 0

@@ -73,6 +73,7 @@ public enum SenderService: Service {
     cluster.configuration.dividePrefetch(among: cluster.partitions(of: subscribed))
     // Receipts are batched before they get there.
     cluster.configuration.preferLinger(milliseconds: KafkaDefaults.lingerOfSenders)
+    cluster.configuration.preferSpreading()
     let kafka = cluster.configuration
     let access = try GatewayAccess(
       roots: settings.gatewayRoots, certificates: settings.certificates,

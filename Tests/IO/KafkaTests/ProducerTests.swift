@@ -47,6 +47,23 @@ import Testing
     #expect(producer.outstandingBytes == 0)
   }
 
+  @Test func `records without a key that are to be spread are not all sent to one partition`()
+    throws
+  {
+    let fixture = try KafkaFixture(topics: [("things", 12)])
+    var configuration = fixture.configuration
+    configuration.preferSpreading()
+    let producer = try KafkaProducer(configuration)
+    let topic = try producer.topic(named: fixture.name("things"))
+    let noKey = UnsafeRawBufferPointer(start: nil, count: 0)
+    for tag: UInt in 0..<240 { _ = producer.produce(topic, key: noKey, value: noKey, tag: tag) }
+    #expect(producer.flush(timeoutMilliseconds: 20_000))
+    let partitions = producer.drainDeliveries().sorted { $0.tag < $1.tag }.map(\.partition)
+    #expect(Set(partitions).count == 12)
+    let repeats = zip(partitions, partitions.dropFirst()).count { $0 == $1 }
+    #expect(repeats < 60, "one in twelve stays by chance")
+  }
+
   @Test func `transient errors and dropped connections lose nothing`() throws {
     let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
     KafkaLog.silence()

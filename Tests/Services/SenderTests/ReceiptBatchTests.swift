@@ -78,6 +78,36 @@ import Testing
     #expect(left == 1 && !isEmpty && unacknowledged == 1)
   }
 
+  @Test func `with enough batches on their way the next one grows, until one lands or it is large`()
+  {
+    var batches = ReceiptBatches()
+    var offset: Int64 = 0
+    func add(_ lines: Int, of bytes: Int = 1) {
+      for _ in 0..<lines {
+        batches.lines.append(Array(repeating: UInt8(ascii: "x"), count: bytes))
+        batches.lineAdded(for: origin(offset), now: 100)
+        offset += 1
+      }
+    }
+    for _ in 0..<ReceiptLimits.flying {
+      add(ReceiptLimits.outcomes)
+      let isFull = batches.isFull
+      #expect(isFull)
+      batches.launched(in: batches.launchSlot())
+    }
+    add(3 * ReceiptLimits.outcomes)
+    let later = 100 + 10 * ReceiptLimits.age
+    let (isFull, isDue, mayFly) = (batches.isFull, batches.isDue(now: later), batches.mayFly)
+    #expect(!isFull && !isDue && !mayFly)
+    batches.landed(in: 3) { _ in }
+    let (isFullAfter, isDueAfter) = (batches.isFull, batches.isDue(now: 100))
+    #expect(isFullAfter && isDueAfter)
+    batches.launched(in: batches.launchSlot())
+    add(2, of: ReceiptLimits.bytes / 2)
+    let isLarge = batches.isFull
+    #expect(isLarge)
+  }
+
   @Test func `a refused batch goes again before all others, in two halves down to single lines`() {
     var batches = ReceiptBatches()
     for number in 0..<Int64(5) {
