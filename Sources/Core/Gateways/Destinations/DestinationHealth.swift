@@ -246,11 +246,18 @@ public struct DestinationHealth: Sendable {
       // Whoever answers there has never answered as APNs does.
       if response.isForeign, !place.hasAccepted { reaction.connection = .close }
     }
-    // The others on this connection are served.
-    if response.credential == .stop, place.hasAccepted, now - place.startedAt < Self.freshness {
+    if response.credential == .stop, now - place.startedAt < Self.freshness,
+      place.hasAccepted || (!reaction.isOfAddress && isOfAppAlone(answer.app))
+    {
       reaction.connection = .keep
     }
     return reaction
+  }
+
+  /// True if a refusal is about this app: others were served before, and not so many refused since that it would be the
+  /// credential. A connection that has accepted nothing yet serves those, too.
+  private func isOfAppAlone(_ app: UInt64) -> Bool {
+    apps.servesOther(than: app) && breaker.refusals <= CredentialBreaker.appsInRow
   }
 
   /// True if a refusal is evidence about its address only: another one may accept.

@@ -239,6 +239,22 @@ import Testing
     #expect(model.delivered[1, default: 0] > 0)
   }
 
+  /// The first push on a connection that replaces an old one may be the refused app's.
+  @Test(arguments: [2, 3, 10], [1, 2, 4])
+  func `an app is refused after minutes of service: the others wait for no second connect`(
+    apps: Int, arriving: Int
+  ) {
+    for phase in 0..<5 as Range<UInt64> {
+      let model = ScriptedDestination(seed: phase, pool: .init(minimum: 1))
+      model.app = { $0 % apps + 1 }
+      (model.supply, model.arriving) = (0, arriving)
+      model.run(milliseconds: 2 * Self.minute + phase * 200)
+      model.push = { app, _, _ in app == 1 ? .reason(.invalidProviderToken) : .accepted }
+      let wait = model.longestWait(within: 2 * Self.minute, butOf: 1)
+      #expect(wait <= 1_500, "phase \(phase): \(model.connects)")
+    }
+  }
+
   /// What may come from one of several addresses because it takes the credential for another one.
   private static let refusingTheCredential: [Reason] = [
     .invalidProviderToken, .expiredProviderToken, .missingProviderToken, .forbidden,

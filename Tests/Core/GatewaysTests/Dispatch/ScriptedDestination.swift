@@ -25,6 +25,8 @@ final class ScriptedDestination {
   var app: (Int) -> Int = { _ in 1 }
   /// Pushes that there are; more come only by raising it.
   var supply = Int.max
+  /// Pushes that come with each step.
+  var arriving = 0
   /// By how many milliseconds the sender's clock is ahead of those that write records.
   var clockAhead: Int64 = 0
   /// The device of the nth push, from 1.
@@ -173,8 +175,22 @@ final class ScriptedDestination {
     let end = now + milliseconds
     while now < end {
       now += step
+      if arriving > 0 { supply += arriving }
       turn()
     }
+  }
+
+  /// Runs, and returns the longest time in milliseconds in which no push of another app than this one was delivered.
+  func longestWait(within span: UInt64, butOf refused: Int) -> UInt64 {
+    let end = now + span
+    var (last, longest, before) = (now, 0 as UInt64, 0)
+    while now < end {
+      run(milliseconds: step)
+      let count = delivered.reduce(0) { $0 + ($1.key == refused ? 0 : $1.value) }
+      longest = max(longest, now - last)
+      if count > before { (last, before) = (now, count) }
+    }
+    return longest
   }
 
   /// The order of `SenderLoop.turn`.
