@@ -19,7 +19,7 @@ import Testing
         .init(
           Self.response, app: AppTable.hash(app.utf8.span), sentAt: 0,
           on: .init(
-            at: PeerAddress(bytes: [127, 0, 0, 1], port: 443)!, hasAccepted: true, startedAt: 0,
+            at: PeerAddress(bytes: [127, 0, 0, 1], port: 443)!, hasAccepted: true, firstPushAt: 0,
             hasNewestToken: true)),
         now: 1_000, random: 0)
     }

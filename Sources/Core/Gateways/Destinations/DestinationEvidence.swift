@@ -13,19 +13,19 @@ extension DestinationHealth {
     public var isAgain: Bool
     /// True if the connection had accepted a push.
     public var hasAccepted: Bool
-    /// Since when it is there.
-    public var startedAt: UInt64
+    /// When its first push went out.
+    public var firstPushAt: UInt64
     /// True if the connection carries the newest provider token.
     public var hasNewestToken: Bool
 
     public init(
-      at address: PeerAddress, isAgain: Bool = false, hasAccepted: Bool, startedAt: UInt64,
+      at address: PeerAddress, isAgain: Bool = false, hasAccepted: Bool, firstPushAt: UInt64,
       hasNewestToken: Bool
     ) {
       self.address = address
       self.isAgain = isAgain
       self.hasAccepted = hasAccepted
-      self.startedAt = startedAt
+      self.firstPushAt = firstPushAt
       self.hasNewestToken = hasNewestToken
     }
   }

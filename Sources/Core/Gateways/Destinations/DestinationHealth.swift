@@ -15,7 +15,7 @@ import Diagnosis
 ///
 /// Times are monotonic milliseconds, but for when pushes were sent.
 public struct DestinationHealth: Sendable {
-  /// A connection that is younger, in milliseconds, was opened with the apps that the team has now: another one would
+  /// A connection whose first push is younger, in milliseconds, knows the apps that the team has now: another one would
   /// refuse an app as it does.
   public static let freshness: UInt64 = 60_000
 
@@ -246,7 +246,7 @@ public struct DestinationHealth: Sendable {
       // Whoever answers there has never answered as APNs does.
       if response.isForeign, !place.hasAccepted { reaction.connection = .close }
     }
-    if response.credential == .stop, now - place.startedAt < Self.freshness,
+    if response.credential == .stop, now - place.firstPushAt < Self.freshness,
       place.hasAccepted || (!reaction.isOfAddress && isOfAppAlone(answer.app))
     {
       reaction.connection = .keep

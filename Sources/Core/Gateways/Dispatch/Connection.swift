@@ -35,6 +35,8 @@ public struct Connection: Sendable {
   /// Monotonic milliseconds of the start, of the last answer (the start before the first), and of the moment
   /// when the first of the open streams was opened.
   public let startedAt: UInt64
+  /// When its first push went out, in monotonic milliseconds: APNs knows the team's apps as they were then.
+  private(set) var firstPushAt: UInt64 = 0
   private(set) var lastActivity: UInt64
   private var busySince: UInt64
   /// Monotonic milliseconds of the last failure that counts against the destination.
@@ -94,7 +96,10 @@ public struct Connection: Sendable {
 
   /// A push goes out.
   mutating func opened(now: UInt64, wall: Int64) {
-    if machine.openStreams == 0 { busySince = now }
+    if machine.openStreams == 0 {
+      busySince = now
+      if machine.streamsOpened == 0 { firstPushAt = now }
+    }
     machine.opened(now: wall)
   }
 

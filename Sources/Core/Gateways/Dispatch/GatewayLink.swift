@@ -414,7 +414,7 @@ struct GatewayLink: Sendable {
         response, app: push.app, sentAt: push.sentAt, retryAfter: retryAfter,
         on: .init(
           at: connection.address, isAgain: push.setback.findsOut,
-          hasAccepted: connection.machine.hasAccepted, startedAt: connection.startedAt,
+          hasAccepted: connection.machine.hasAccepted, firstPushAt: connection.firstPushAt,
           hasNewestToken: connection.token == token?.number ?? 0)),
       now: turn.now, random: turn.chance())
     connections[index].answered(

@@ -54,6 +54,36 @@ import Testing
 
   @Test
   func
+    `the connection of an app's refusal is kept if it serves others, or may, and is young enough`()
+  {
+    let address = PeerAddress(bytes: [127, 0, 0, 1], port: 443)!
+    func reaction(
+      to app: UInt64, _ health: inout DestinationHealth, hasAccepted: Bool = false,
+      firstPushAt: UInt64 = 90_000
+    ) -> ConnectionAction {
+      let place = DestinationHealth.AnsweringConnection(
+        at: address, hasAccepted: hasAccepted, firstPushAt: firstPushAt, hasNewestToken: true)
+      let answer = DestinationHealth.Answer(
+        GatewayResponse(status: 403, reason: .invalidProviderToken), app: app, sentAt: 0, on: place)
+      return health.answered(answer, now: 100_000, random: 0).connection
+    }
+    var unknown = DestinationHealth()
+    #expect(reaction(to: 1, &unknown) == .drain, "nothing was served")
+    #expect(reaction(to: 1, &unknown, hasAccepted: true) == .keep)
+    var alone = DestinationHealth()
+    alone.connectionAccepted(app: 1, at: address)
+    #expect(reaction(to: 1, &alone) == .drain, "no other app was served")
+    var served = DestinationHealth()
+    served.connectionAccepted(app: 2, at: address)
+    #expect(reaction(to: 1, &served) == .keep)
+    #expect(reaction(to: 1, &served, firstPushAt: 30_000) == .drain)
+    #expect(reaction(to: 1, &served, hasAccepted: true, firstPushAt: 30_000) == .drain)
+    for app in 3...4 as ClosedRange<UInt64> { #expect(reaction(to: app, &served) == .keep) }
+    #expect(reaction(to: 5, &served) == .drain, "so many are refused that it is the credential")
+  }
+
+  @Test
+  func
     `a newer token is asked for once in a while, and at once when the newer one is refused, too`()
   {
     var health = DestinationHealth()
