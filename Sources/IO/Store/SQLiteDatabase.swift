@@ -7,6 +7,8 @@ import Glibc
 final class SQLiteDatabase {
   let raw: OpaquePointer
   let path: String
+  /// A reader of the tables, which another program may change while it is open (`Database.init(reading:)`).
+  var isReader = false
 
   /// - Parameter isReadOnly: opens an existing database without ever writing to it.
   init(path: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
@@ -176,7 +178,9 @@ final class SQLiteStatement {
 
   /// Steps to the next row; false at the end, and the statement is ready for new values.
   func next() throws(StoreError) -> Bool {
-    switch sqlite3_step(raw) {
+    let code = sqlite3_step(raw)
+    if database.isReader, code == SQLITE_ROW || code == SQLITE_DONE { try demandKnownTables() }
+    switch code {
     case SQLITE_ROW: return true
     case SQLITE_DONE:
       sqlite3_reset(raw)
@@ -186,6 +190,19 @@ final class SQLiteStatement {
       sqlite3_reset(raw)
       throw error
     }
+  }
+
+  /// Throws if tables were changed since the statement was prepared (SQLite prepares it again then) and this program
+  /// does not know them as they are now.
+  private func demandKnownTables() throws(StoreError) {
+    guard sqlite3_stmt_status(raw, SQLITE_STMTSTATUS_REPREPARE, 0) > 0 else { return }
+    do throws(StoreError) {
+      try Migrations.demandCurrent(.sqlite(database))
+    } catch {
+      sqlite3_reset(raw)
+      throw error
+    }
+    sqlite3_stmt_status(raw, SQLITE_STMTSTATUS_REPREPARE, 1)
   }
 
   /// Leaves the rows that are left.

@@ -228,6 +228,23 @@ import Testing
     #expect(try TokenQueries(location).state(device) == DeviceState())
   }
 
+  @Test func `a reader that is open refuses what a newer program has made of the tables`() throws {
+    let location = try DatabaseKind.sqlite.location(in: folder)
+    let store = try open(location)
+    try put(store, registered: 10)
+    let reader = try TokenQueries(location)
+    #expect(try reader.state(device).registeredAt == 10)
+    let raw = try Database(location, isReadOnly: false, busyTimeout: 50)
+    try raw.execute("CREATE INDEX more ON devices (registered_at)")
+    #expect(try reader.state(device).registeredAt == 10, "the version is the same")
+    try raw.execute(
+      "ALTER TABLE devices ADD COLUMN more INTEGER; INSERT INTO migrations VALUES (99, 'later', 1)")
+    for _ in 0..<2 {
+      let error = #expect(throws: StoreError.self) { try reader.state(device) }
+      #expect(error?.description.contains("newer program") == true)
+    }
+  }
+
   @Test func `a file that is no database is refused for good`() throws {
     try File.write(folder.file("tokens.db"), Array(repeating: 7, count: 5_000))
     let error = #expect(throws: StoreError.self) { try open() }
