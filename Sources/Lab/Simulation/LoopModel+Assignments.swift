@@ -12,7 +12,8 @@ extension LoopModel {
       world.kafka.note("sender \(number): \(task)")
       switch task {
       case .begin(let assignment): begin(assignment, &world)
-      case .drain(let deadline, let isLeaving): drain(until: deadline, isLeaving, &world)
+      case .drain(let deadline, let isLost, let isLeaving):
+        drain(until: deadline, isLost, isLeaving, &world)
       case .unassigned: unassigned(&world)
       case .forget(let partitions):
         for partition in partitions { assignments.memory.forget(partition) }
@@ -86,9 +87,11 @@ extension LoopModel {
   }
 
   /// The loop is to drain, or there is less time for that than was said.
-  private func drain(until deadline: UInt64, _ isLeaving: Bool, _ world: inout World) {
+  private func drain(
+    until deadline: UInt64, _ isLost: Bool, _ isLeaving: Bool, _ world: inout World
+  ) {
     (reading, stretches) = (nil, [])
-    let begins = assignments.drain()
+    let begins = assignments.drain(isLost: isLost)
     if isLeaving {
       dispatcher.stop(until: deadline)
     } else if begins {
@@ -116,8 +119,7 @@ extension LoopModel {
         member.machine.jumped(places[one.partition].partition, epoch: epoch, jump)
       }
       guard let window = one.window else { continue }
-      assignments.memory.keep(
-        places[one.partition].partition, window, next: one.done.committable)
+      assignments.keep(places[one.partition].partition, window, next: one.done.committable)
     }
     while !assignments.loopDrained() {}
     member.machine.drained(now: world.now)

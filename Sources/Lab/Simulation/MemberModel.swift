@@ -11,7 +11,7 @@ struct MemberModel {
     case begin(GroupAssignment<Int>)
     /// The others read these from now on.
     case begun([Int])
-    case drain(deadline: UInt64, isLeaving: Bool)
+    case drain(deadline: UInt64, isLost: Bool, isLeaving: Bool)
     case abandon
     case unassigned
     case forget([Int])
@@ -138,7 +138,7 @@ struct MemberModel {
       return begin(assignment, startsOver, &world) ? .begun(assignment.partitions) : nil
     case .drain(let deadline, let isLost, let isLeaving):
       isLastRefused = isLost
-      return .drain(deadline: deadline, isLeaving: isLeaving)
+      return .drain(deadline: deadline, isLost: isLost, isLeaving: isLeaving)
     case .abandon: return .abandon
     case .forget(let partitions): return .forget(partitions)
     case .unassign:

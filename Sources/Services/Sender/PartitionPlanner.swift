@@ -112,15 +112,16 @@ struct PartitionPlanner {
 
   /// The loops are to drain, and no window is read any more.
   ///
+  /// - Parameter isLost: their partitions are others' already.
   /// - Returns: false if they do already.
-  mutating func drain() -> Bool {
+  mutating func drain(isLost: Bool) -> Bool {
     rebuild.cancel()
-    return assignments.drain()
+    return assignments.drain(isLost: isLost)
   }
 
   /// The windows of a loop that is drained.
   mutating func keep(_ windows: [DrainedWindow]) {
-    for kept in windows { assignments.memory.keep(kept.partition, kept.window, next: kept.next) }
+    for kept in windows { assignments.keep(kept.partition, kept.window, next: kept.next) }
   }
 
   /// What is known of these partitions is of other logs.

@@ -137,7 +137,8 @@ final class SenderControl {
     while let task = group.next(now: MonotonicClock.milliseconds()) {
       switch task {
       case .assigned(let assignment): try begin(assignment)
-      case .drain(let deadline, _, let isLeaving): drain(until: deadline, isLeaving: isLeaving)
+      case .drain(let deadline, let isLost, let isLeaving):
+        drain(until: deadline, isLost: isLost, isLeaving: isLeaving)
       // The loops have the deadline, and keep it.
       case .abandon: break
       case .unassigned:
@@ -169,8 +170,8 @@ final class SenderControl {
   }
 
   /// Has the loops drain; or gives them less time than they were told.
-  private func drain(until deadline: UInt64, isLeaving: Bool) {
-    let begins = planner.drain()
+  private func drain(until deadline: UInt64, isLost: Bool, isLeaving: Bool) {
+    let begins = planner.drain(isLost: isLost)
     if isLeaving {
       tell(.stop(deadline: deadline))
     } else {

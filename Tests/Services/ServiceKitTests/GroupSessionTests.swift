@@ -255,7 +255,7 @@ private struct SessionWorld {
         entry.offset.flatMap {
           try? OffsetMap.decode(entry.metadata, of: entry.partition, base: $0)
         } ?? []
-      let (resume, isNews) = memory.resume(entry.partition, committed: entry.offset, map: map)
+      let (resume, isNews, _) = memory.resume(entry.partition, committed: entry.offset, map: map)
       resumes[entry.partition] = resume
       starts.append(
         GroupStart(entry.partition, committed: entry.offset, resume, isNews: isNews))

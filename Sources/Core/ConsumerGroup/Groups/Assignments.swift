@@ -62,6 +62,8 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
   private let rebuildMilliseconds: UInt64
   /// Loops that have not said yet that they are drained.
   private var draining = 0
+  /// What they give back is others' already, who have gone on since.
+  private var isLost = false
 
   /// - Parameters:
   ///   - loops: at least 1.
@@ -129,11 +131,23 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
 
   /// The loops are to drain.
   ///
+  /// - Parameter isLost: their partitions are others' already.
   /// - Returns: false if they do already, and only have less time than they were told.
-  public mutating func drain() -> Bool {
-    guard draining == 0 else { return false }
+  public mutating func drain(isLost: Bool) -> Bool {
+    guard draining == 0 else {
+      self.isLost = self.isLost || isLost
+      return false
+    }
     draining = loops
+    self.isLost = isLost
     return true
+  }
+
+  /// A loop gave a partition back with these ids. Of what was lost they say nothing about the newest records.
+  ///
+  /// - Parameter next: the first offset that is not known to be done.
+  public mutating func keep(_ partition: Partition, _ window: DedupWindow, next: Int64) {
+    if !isLost { memory.keep(partition, window, next: next) }
   }
 
   /// A loop is drained.

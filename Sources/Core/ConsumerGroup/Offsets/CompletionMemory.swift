@@ -71,21 +71,23 @@ public struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
   ///   - map: what the map committed beside it says is done.
   ///   - logStart: the first offset of the log if that is known. A group without an offset begins there, and says so:
   ///     what retention removes above it from now on is known to be lost, also to the next owner.
-  /// - Returns: the point, and whether it says more than offset and map do.
+  /// - Returns: the point, whether it says more than offset and map do, and whether these say no more than is remembered:
+  ///   nobody else has completed anything since.
   public mutating func resume(
     _ partition: Partition, committed: Int64?, map: [Range<Int64>], logStart: Int64? = nil
-  ) -> (point: ResumePoint, isNews: Bool) {
+  ) -> (point: ResumePoint, isNews: Bool, isAsLeft: Bool) {
     let entry = entries.removeValue(forKey: partition)
-    guard let committed else { return (ResumePoint(next: logStart), logStart != nil) }
+    guard let committed else { return (ResumePoint(next: logStart), logStart != nil, false) }
     let told = ResumePoint(next: committed, joining: map)
     let words = ResumePoint(next: committed, completedAbove: map)
     guard let entry, committed >= entry.committed, entry.committable >= 0 else {
-      return (told, told != words)
+      return (told, told != words, false)
     }
     // All below its committable offset is done, so the one range from the group's offset says it.
     let prefix = committed..<max(committed, entry.committable)
-    let known = ResumePoint(
-      next: committed, joining: map + entry.completedAbove + (prefix.isEmpty ? [] : [prefix]))
-    return (known, known != words)
+    let remembered = entry.completedAbove + (prefix.isEmpty ? [] : [prefix])
+    let known = ResumePoint(next: committed, joining: map + remembered)
+    let isAsLeft = known == ResumePoint(next: committed, joining: remembered)
+    return (known, known != words, isAsLeft)
   }
 }

@@ -40,7 +40,7 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
     _ partition: Partition, takesIDs: Bool, committed: Int64?, map: [Range<Int64>],
     logStart: Int64? = nil
   ) -> Start {
-    let (resume, isNews) = completions.resume(
+    let (resume, isNews, isAsLeft) = completions.resume(
       partition, committed: committed, map: map, logStart: logStart)
     var start = Start(resume: resume, isNews: isNews)
     // Without an offset nothing was read before.
@@ -50,7 +50,7 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
     var ids = windows.take(partition, next: next, capacity: capacity)
     if !isRebuilding {
       ids.missing = next..<next
-    } else if ids.window == nil || !ids.missing.isEmpty {
+    } else if ids.window == nil || !ids.missing.isEmpty || !isAsLeft {
       // It committed some 200 ms ago, and what was done above that by then is in the map.
       let known = max(next, resume.completedAbove.last?.upperBound ?? next)
       ids.ahead = next..<known + Int64(capacity)

@@ -62,18 +62,29 @@ import Testing
     for number in 0..<10 as Range<UInt64> {
       _ = window.insert(NotificationID(high: 1, low: number))
     }
-    assignments.memory.keep(1, window, next: 20)
+    func giveBack(isLost: Bool) {
+      _ = assignments.drain(isLost: false)
+      if isLost { _ = assignments.drain(isLost: true) }
+      assignments.memory.completions.remember(
+        1, committed: 20, committable: 20, completedAbove: [])
+      assignments.keep(1, window, next: 20)
+      _ = assignments.loopDrained()
+    }
+    giveBack(isLost: false)
     let plan = assignments.plan([[known(1)]], now: 0)
     #expect(plan.windowsKept == 1 && plan.wants.isEmpty && plan.grants[0].window?.count == 10)
-    assignments.memory.keep(1, window, next: 20)
+    giveBack(isLost: false)
     assignments.begun()
     #expect(assignments.plan([[known(1)]], now: 0).windowsKept == 0)
+    giveBack(isLost: true)
+    let lost = assignments.plan([[known(1)]], now: 0)
+    #expect(lost.windowsKept == 0 && lost.wants[0].start.missing == 10..<20)
   }
 
   @Test func `drained is only who has heard it from every loop`() {
     var assignments = Assignments<Int>(loops: 3, window: 10, rebuildMilliseconds: 0)
     #expect(!assignments.isDraining)
-    let told = [assignments.drain(), assignments.drain()]
+    let told = [assignments.drain(isLost: false), assignments.drain(isLost: false)]
     #expect(told == [true, false], "the second time they have only less time")
     var drained: [Bool] = []
     for _ in 0..<3 where assignments.isDraining { drained.append(assignments.loopDrained()) }

@@ -190,7 +190,7 @@ import Testing
     #expect(state.everything(now: 0).isEmpty)
     var memory = CompletionMemory<Int>()
     state.handOver(to: &memory)
-    let (point, isNews) = memory.resume(1, committed: 105, map: [])
+    let (point, isNews, _) = memory.resume(1, committed: 105, map: [])
     #expect(point == ResumePoint(next: 105) && !isNews)
   }
 
@@ -201,7 +201,7 @@ import Testing
     state.refused()
     var memory = CompletionMemory<Int>()
     state.handOver(to: &memory)
-    let (point, isNews) = memory.resume(1, committed: 100, map: [])
+    let (point, isNews, _) = memory.resume(1, committed: 100, map: [])
     #expect(point == ResumePoint(next: 110, completedAbove: [115..<120]))
     #expect(isNews)
     state.begin(1, epoch: 2, committed: 100, point, isNews: isNews)
@@ -232,7 +232,8 @@ import Testing
   @Test func `memory and map are joined`() {
     var memory = CompletionMemory<Int>()
     memory.remember(1, committed: 100, committable: 104, completedAbove: [108..<112])
-    let (point, isNews) = memory.resume(1, committed: 102, map: [104..<106, 110..<115, 120..<121])
+    let (point, isNews, _) = memory.resume(
+      1, committed: 102, map: [104..<106, 110..<115, 120..<121])
     #expect(point == ResumePoint(next: 106, completedAbove: [108..<115, 120..<121]))
     #expect(isNews)
   }
@@ -335,7 +336,7 @@ private struct CommitWorld {
       if let committed, let text = committed.text {
         map = (try? OffsetMap.decode(Array(text.utf8), of: partition, base: committed.offset)) ?? []
       }
-      let (point, isNews) = memory.resume(partition, committed: committed?.offset, map: map)
+      let (point, isNews, _) = memory.resume(partition, committed: committed?.offset, map: map)
       for offset in 0..<(point.next ?? 0) where !done[partition].contains(offset) {
         problem = "the start passes \(offset)"
       }

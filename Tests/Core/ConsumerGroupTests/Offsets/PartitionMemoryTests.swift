@@ -24,6 +24,15 @@ import Testing
     #expect(again.resume.next == 15 && again.ids?.window == nil, "what is remembered is used up")
   }
 
+  @Test func `another process has worked on it meanwhile, although the offset stayed where it was`()
+  {
+    var memory = memory
+    let start = memory.start(1, takesIDs: true, committed: 20, map: [22..<24, 27..<28])
+    #expect(start.resume == ResumePoint(next: 20, completedAbove: [22..<25, 27..<28]))
+    #expect(start.ids?.window?.count == 10 && start.ids?.missing == 20..<20)
+    #expect(start.mustRead && start.ids?.ahead == 20..<38, "states that it may have sent")
+  }
+
   @Test func `one that is new has its ids read, as many as a window holds`() {
     var memory = memory
     let start = memory.start(2, takesIDs: true, committed: 30, map: [32..<33])
