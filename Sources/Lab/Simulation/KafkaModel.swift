@@ -259,8 +259,10 @@ struct KafkaModel {
     guard one.state.hasIdentity, let first = one.firstLog else { return }
     let key = StateKey(
       partition: first.partition, log: first.log, identity: one.state.identity)
+    // A repeat that nobody could recognize is a state of its own.
+    let offset = max(one.firstOffset, one.takenAsNewAt)
     let newest = sent[key]
-    if let newest, newest.offset > one.firstOffset {
+    if let newest, newest.offset > offset {
       // Nobody reads again what retention has removed.
       let isKnown =
         newest.offset >= partitions[first.partition].low && newest.offset < statesEnd
@@ -268,7 +270,7 @@ struct KafkaModel {
         fail("notification \(number) is sent after the newer \(newest.notification)")
       }
     } else if !isExcused {
-      sent[key] = (one.firstOffset, number)
+      sent[key] = (offset, number)
     }
   }
 
