@@ -4,7 +4,7 @@
 // are their ratios to h2load, times what h2load takes beside the sender.
 extension MeasuredCosts {
   public static let measured = MeasuredCosts(
-    sender: 2.16, request: 109.33, batch: 5.85, ingest: 2.21, feedback: 12.44,
-    h2load: 2.43, senderMiB: 66.80, ingestMiB: 99.30,
-    source: "AMD EPYC, 2 cores, Linux 6.18.44-fc-v669, commit 4a089249")
+    sender: 1.52, request: 217.15, batch: 5.38, ingest: 1.81, feedback: 8.90,
+    h2load: 2.26, senderMiB: 73.00, ingestMiB: 101.20,
+    source: "AMD EPYC, 2 cores, Linux 6.18.44-fc-v669, commit bb521b33")
 }
