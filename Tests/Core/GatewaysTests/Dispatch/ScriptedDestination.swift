@@ -175,7 +175,7 @@ final class ScriptedDestination {
     let end = now + milliseconds
     while now < end {
       now += step
-      if arriving > 0 { supply += arriving }
+      supply += arriving
       turn()
     }
   }
