@@ -161,6 +161,7 @@ let package = Package(
       cSettings: hardenedC + commit.map { .define("MARTLET_COMMIT", to: $0) }),
 
     // Core: decisions as values.
+    core("Identity"),
     core("Random"),
     core("APNS"),
     core("Contract", ["APNS"]),
@@ -331,6 +332,7 @@ let package = Package(
     .target(
       name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "TestSupport"],
       path: "Tests/Support/SystemTestSupport", swiftSettings: swift),
+    tests("Core", "Identity", ["Identity"]),
     tests("Core", "APNS", ["APNS", "Random"]),
     tests("Core", "Contract", ["APNS", "Contract", "Random"]),
     tests("Core", "ConsumerGroup", ["Random", "TestSupport", "ConsumerGroup", "APNS"]),

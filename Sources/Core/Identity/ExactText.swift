@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Text from outside that identifies something: the id of a request, a user, an app, a group, a tag. Two are equal only if
+/// each of their bytes is.
+///
+/// `String` compares by canonical equivalence: "é" as U+00E9 and as "e" with U+0301 are one key of a dictionary and one
+/// member of a set, though Kafka, SQLite and whoever wrote them tell them apart (The Unicode Standard, section 3.7; Swift's
+/// `String`). Where texts from outside are keys, members or compared, they are of this type.
+public struct ExactText: Hashable, Sendable {
+  public let text: String
+
+  public init(_ text: some StringProtocol) { self.text = String(text) }
+
+  public var isEmpty: Bool { text.isEmpty }
+
+  public static func == (one: ExactText, other: ExactText) -> Bool {
+    one.text.utf8.elementsEqual(other.text.utf8)
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    var word: UInt64 = 0
+    var count = 0
+    for byte in text.utf8 {
+      word = word << 8 | UInt64(byte)
+      count += 1
+      if count & 7 == 0 { hasher.combine(word) }
+    }
+    hasher.combine(word)
+    hasher.combine(count)
+  }
+}
+
+/// In the order of the bytes, which is that of the code points, and of a database's `BLOB` or collation `C`.
+extension ExactText: Comparable {
+  public static func < (one: ExactText, other: ExactText) -> Bool {
+    one.text.utf8.lexicographicallyPrecedes(other.text.utf8)
+  }
+}
+
+extension ExactText: CustomStringConvertible {
+  public var description: String { text }
+}
+
+extension ExactText: ExpressibleByStringLiteral {
+  public init(stringLiteral text: String) { self.init(text) }
+}
+
+extension StringProtocol {
+  /// This text as an identity: compared by its bytes.
+  public var exact: ExactText { ExactText(self) }
+}
