@@ -118,7 +118,7 @@ func tests(
 
 /// What the fuzz targets parse with.
 let fuzzed: [Target.Dependency] = [
-  "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Random", "Faults",
+  "APNS", "Identity", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Random", "Faults",
   "GatewayModel", "Schedule", "Settings",
   "Telemetry", "Bytes", "JSON", "Compatibility",
   "Records", "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit",
@@ -163,20 +163,20 @@ let package = Package(
     // Core: decisions as values.
     core("Identity"),
     core("Random"),
-    core("APNS"),
-    core("Contract", ["APNS"]),
+    core("APNS", ["Identity"]),
+    core("Contract", ["APNS", "Identity"]),
     core("ConsumerGroup", ["APNS"]),
     core("DeviceTokens", ["APNS", "Contract"]),
     core("Gateways", ["Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS"]),
     core("Diagnosis", ["APNS", "Contract"]),
     core("Settings"),
     core("Telemetry"),
-    core("Access"),
+    core("Access", ["Identity"]),
     core("TokenFiles", ["APNS", "Contract"]),
     core("PEMFiles"),
-    core("Webhooks", ["HTTP2Engine", "Telemetry", "ConsumerGroup", "Gateways"]),
-    core("HTTP1"),
-    core("Schedule"),
+    core("Webhooks", ["HTTP2Engine", "Identity", "Telemetry", "ConsumerGroup", "Gateways"]),
+    core("HTTP1", ["Identity"]),
+    core("Schedule", ["Identity"]),
     core("HTTP2Engine"),
     core("Planning", ["Contract", "Random", "Settings", "Telemetry", "Gateways"]),
 
@@ -191,13 +191,19 @@ let package = Package(
       name: "CSimdjson", path: "Sources/IO/CSimdjson",
       cxxSettings: [.unsafeFlags(["-O2"])] + hardenedCXX,
       linkerSettings: [.linkedLibrary("simdjson")]),
-    io("JSON", ["Bytes", "CSimdjson"]),
-    io("Records", ["Bytes", "JSON", "APNS", "Contract", "Schedule", "Telemetry", "CSimdjson"]),
-    io("Compatibility", ["JSON", "APNS", "Records"]),
-    io("HTTPServer", ["Bytes", "EventLoop", "TLS", "HTTP1", "CZlib"]),
+    io("JSON", ["Bytes", "CSimdjson", "Identity"]),
+    io(
+      "Records",
+      ["Bytes", "JSON", "APNS", "Contract", "Identity", "Schedule", "Telemetry", "CSimdjson"]),
+    io("Compatibility", ["JSON", "APNS", "Identity", "Records"]),
+    io("HTTPServer", ["Bytes", "EventLoop", "TLS", "HTTP1", "Identity", "CZlib"]),
     io("HTTPClient", ["CCurl"]),
     io(
-      "Store", ["APNS", "Contract", "CSQLite", "CPostgres", "DeviceTokens", "Gateways", "Schedule"]),
+      "Store",
+      [
+        "APNS", "Contract", "CSQLite", "CPostgres", "DeviceTokens", "Gateways", "Identity",
+        "Schedule",
+      ]),
     io("Signing", ["PEMFiles", "Bytes", "COpenSSL"]),
 
     // Services: one room per process.
@@ -220,7 +226,7 @@ let package = Package(
       [
         "Access", "APNS", "Contract", "Diagnosis", "EventLoop", "HTTP1", "Kafka", "JSON", "Records",
         "Signing", "Store", "HTTPServer", "TLS", "Compatibility", "DeviceTokens", "Gateways",
-        "Schedule",
+        "Identity", "Schedule",
       ]),
     service(
       "Signer",
@@ -243,14 +249,14 @@ let package = Package(
     service(
       "WebhookDelivery",
       [
-        "Webhooks", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
-        "Signing", "HTTPClient", "TLS", "ConsumerGroup",
+        "Webhooks", "APNS", "Contract", "Diagnosis", "EventLoop", "Identity", "Kafka", "JSON",
+        "Records", "Signing", "HTTPClient", "TLS", "ConsumerGroup",
       ]),
     service(
       "Scheduler",
       [
         "Schedule", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Store",
-        "ConsumerGroup", "Gateways", "JSON",
+        "ConsumerGroup", "Gateways", "Identity", "JSON",
       ]),
     service("CommandKit", ["Contract", "EventLoop", "JSON", "Kafka", "Signing"]),
     service(
@@ -258,8 +264,8 @@ let package = Package(
       [
         "CommandKit", "APNS", "Contract", "Diagnosis", "Planning", "EventLoop", "Kafka", "JSON",
         "Records",
-        "HTTPClient", "HTTPServer", "Schedule", "Store", "TLS", "TokenFiles", "DeviceTokens",
-        "Gateways",
+        "HTTPClient", "HTTPServer", "Identity", "Schedule", "Store", "TLS", "TokenFiles",
+        "DeviceTokens", "Gateways",
       ]),
 
     // Executables: parse, build, run.
@@ -302,7 +308,7 @@ let package = Package(
       [
         "APNS", "Contract", "Random", "Bytes", "EventLoop", "Kafka", "JSON", "Records", "Store",
         "Settings", "Telemetry", "ServiceKit", "LabCommand", "HTTPClient", "ConsumerGroup",
-        "Schedule",
+        "Identity", "Schedule",
       ]),
     labProgram("martlet-lab", ["LabCommand"]),
     labProgram("martlet-chaos", ["ChaosSuite", "ServiceKit"]),
@@ -320,7 +326,8 @@ let package = Package(
     .target(
       name: "Simulation",
       dependencies: [
-        "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Random", "Schedule",
+        "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Identity", "Random",
+        "Schedule",
       ],
       path: "Sources/Lab/Simulation", swiftSettings: pure),
     labProgram("martlet-simulate", ["Simulation"]),
@@ -333,22 +340,22 @@ let package = Package(
       name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "TestSupport"],
       path: "Tests/Support/SystemTestSupport", swiftSettings: swift),
     tests("Core", "Identity", ["Identity"]),
-    tests("Core", "APNS", ["APNS", "Random"]),
-    tests("Core", "Contract", ["APNS", "Contract", "Random"]),
+    tests("Core", "APNS", ["Identity", "APNS", "Random"]),
+    tests("Core", "Contract", ["Identity", "APNS", "Contract", "Random"]),
     tests("Core", "ConsumerGroup", ["Random", "TestSupport", "ConsumerGroup", "APNS"]),
-    tests("Core", "DeviceTokens", ["Random", "DeviceTokens", "Contract", "APNS"]),
+    tests("Core", "DeviceTokens", ["Identity", "Random", "DeviceTokens", "Contract", "APNS"]),
     tests(
       "Core", "Gateways",
       ["Random", "TestSupport", "ConsumerGroup", "Gateways", "Contract", "APNS"]),
-    tests("Core", "Simulation", ["Random", "Simulation", "TestSupport", "Gateways"]),
+    tests("Core", "Simulation", ["Identity", "Random", "Simulation", "TestSupport", "Gateways"]),
     tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "HTTP2Engine"]),
     tests("Core", "Settings", ["Settings"]),
-    tests("Core", "Access", ["Access", "Random"]),
-    tests("Core", "Schedule", ["Random", "Schedule"]),
-    tests("Core", "Webhooks", ["Webhooks", "ConsumerGroup", "Gateways"]),
+    tests("Core", "Access", ["Identity", "Access", "Random"]),
+    tests("Core", "Schedule", ["Identity", "Random", "Schedule"]),
+    tests("Core", "Webhooks", ["Identity", "Webhooks", "ConsumerGroup", "Gateways"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("Core", "TokenFiles", ["APNS", "Contract", "Random", "TokenFiles"]),
-    tests("Core", "HTTP1", ["HTTP1", "Random"]),
+    tests("Core", "HTTP1", ["Identity", "HTTP1", "Random"]),
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random"]),
     tests("Core", "Planning", ["Planning", "Random", "Telemetry", "Bytes", "Gateways"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
@@ -360,15 +367,19 @@ let package = Package(
         "TestSupport",
       ]),
     tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "Contract", "TestSupport"]),
-    tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
+    tests("IO", "JSON", ["Identity", "Bytes", "JSON", "Random"]),
     tests(
       "IO", "Records",
-      ["Bytes", "JSON", "Records", "APNS", "Contract", "Random", "Schedule", "TestSupport"]),
-    tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Contract", "Records"]),
-    tests("IO", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
+      [
+        "Identity", "Bytes", "JSON", "Records", "APNS", "Contract", "Random", "Schedule",
+        "TestSupport",
+      ]),
+    tests(
+      "IO", "Compatibility", ["Identity", "Compatibility", "APNS", "JSON", "Contract", "Records"]),
+    tests("IO", "HTTPServer", ["Identity", "Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
     tests(
       "IO", "Store",
-      ["APNS", "Contract", "Bytes", "Schedule", "Store", "TestSupport", "DeviceTokens"]),
+      ["Identity", "APNS", "Contract", "Bytes", "Schedule", "Store", "TestSupport", "DeviceTokens"]),
     tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
       "Services", "ServiceKit",
@@ -387,6 +398,7 @@ let package = Package(
     tests(
       "Services", "API",
       [
+        "Identity",
         "Access", "API", "APNS", "Diagnosis", "EmbeddedKafka", "Schedule", "ServiceKit", "Kafka",
         "JSON",
         "Records", "Signing", "Store", "HTTPClient", "TLS", "EventLoop", "Bytes", "Contract",
@@ -410,6 +422,7 @@ let package = Package(
     tests(
       "Services", "Feedback",
       [
+        "Identity",
         "Feedback", "ServiceKit", "Telemetry", "Random", "APNS", "Contract", "Kafka", "JSON",
         "Records", "Store", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka", "DeviceTokens",
         "Gateways",
@@ -417,6 +430,7 @@ let package = Package(
     tests(
       "Services", "Scheduler",
       [
+        "Identity",
         "APNS", "Ingest", "Schedule", "Scheduler", "ServiceKit", "Telemetry", "Contract", "Kafka",
         "Records", "EventLoop", "Settings", "TestSupport", "Store", "DeviceTokens", "JSON",
         "Bytes",
@@ -424,6 +438,7 @@ let package = Package(
     tests(
       "Services", "WebhookDelivery",
       [
+        "Identity",
         "WebhookDelivery", "Webhooks", "ServiceKit", "Telemetry", "Contract", "Kafka", "JSON",
         "Bytes", "EventLoop", "Settings", "Signing", "TestSupport",
       ]),
@@ -433,6 +448,7 @@ let package = Package(
     tests(
       "Services", "OperatorCommand",
       [
+        "Identity",
         "CommandKit", "OperatorCommand", "APNS", "Diagnosis", "Signing", "Contract", "Kafka",
         "EventLoop",
         "GatewaySimulator", "HTTPClient", "ServiceKit", "JSON", "Records", "Bytes", "Settings",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Identity
 
 /// Which device of which app in which environment: the key that `push.feedback`, `push.devices` and
 /// `push.invalid-tokens` share, `<token>:<app>:<environment>`.
@@ -77,6 +78,10 @@ public struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
       return false
     }
     return true
+  }
+
+  public static func == (one: DeviceKey, other: DeviceKey) -> Bool {
+    haveSameBytes(one.description, other.description)
   }
 
   /// The last 16 bytes of the token are hashed: few devices have these in common.

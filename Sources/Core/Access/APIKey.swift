@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+public import Identity
 
 /// The rights of a key of the HTTP API. The key itself is not known here: only its SHA-256.
 public struct APIKey: Sendable, Equatable {
   /// The key's holder, for logs and metrics.
-  public let name: String
+  public let name: ExactText
   /// The 32 bytes of SHA-256 over the key.
   public let digest: [UInt8]
   /// Apps that it may send for; `*` means all.
-  public let apps: Set<String>
+  public let apps: Set<ExactText>
   /// Apps whose device tokens and outcomes it may read; `*` means all.
-  public let readable: Set<String>
+  public let readable: Set<ExactText>
   /// Items per second; nil means no limit.
   public let rate: Int?
   /// The most bytes of a body that is not NDJSON; nil means the process's own limit.
@@ -22,7 +23,7 @@ public struct APIKey: Sendable, Equatable {
   public let campaigns: Bool
 
   public init(
-    name: String, digest: [UInt8], apps: Set<String>, readable: Set<String>, rate: Int?,
+    name: ExactText, digest: [UInt8], apps: Set<ExactText>, readable: Set<ExactText>, rate: Int?,
     maxBody: Int?, expires: Int64? = nil, paces: Bool = false,
     campaigns: Bool = false
   ) {
@@ -51,8 +52,10 @@ public struct APIKey: Sendable, Equatable {
     return Int(rest < 0 ? days - 1 : days)
   }
 
-  public func maySend(for app: String) -> Bool { apps.contains("*") || apps.contains(app) }
-  public func mayRead(_ app: String) -> Bool { readable.contains("*") || readable.contains(app) }
+  public func maySend(for app: String) -> Bool { apps.contains("*") || apps.contains(app.exact) }
+  public func mayRead(_ app: String) -> Bool {
+    readable.contains("*") || readable.contains(app.exact)
+  }
 }
 
 /// All keys of the HTTP API.
@@ -84,12 +87,13 @@ public struct KeyChanges: Sendable, Equatable {
 
   public init(from old: APIKeyTable, to new: APIKeyTable) {
     let (before, after) = (Self.byName(old), Self.byName(new))
-    added = after.keys.filter { before[$0] == nil }.sorted()
-    removed = before.keys.filter { after[$0] == nil }.sorted()
+    added = after.keys.filter { before[$0] == nil }.sorted().map(\.text)
+    removed = before.keys.filter { after[$0] == nil }.sorted().map(\.text)
     changed = after.keys.filter { before[$0] != nil && before[$0] != after[$0] }.sorted()
+      .map(\.text)
   }
 
-  private static func byName(_ table: APIKeyTable) -> [String: APIKey] {
+  private static func byName(_ table: APIKeyTable) -> [ExactText: APIKey] {
     Dictionary(table.keys.map { ($0.name, $0) }) { first, _ in first }
   }
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+public import Identity
 
 /// The people that a request is to, as far as it decides which of their devices get it.
 public struct Addressees: Equatable, Sendable {
   /// The request's push type, as `apns-push-type` spells it.
   public var type: String
   /// Their names, 1 to `RequestRules.maximumUsers`; each counts once.
-  public var users: [String]
+  public var users: [ExactText]
 
   /// The activity of the only user that the request is about; nil for none.
   public var activity: Activity?
 
-  public init(type: String, users: [String], activity: Activity? = nil) {
+  public init(type: String, users: [ExactText], activity: Activity? = nil) {
     (self.type, self.users, self.activity) = (type, users, activity)
   }
 
@@ -18,24 +19,24 @@ public struct Addressees: Equatable, Sendable {
   public struct Activity: Equatable, Sendable {
     public enum Event: String, Sendable { case start, update, end }
 
-    public var name: String
+    public var name: ExactText
     public var event: Event
 
-    public init(name: String, event: Event) { (self.name, self.event) = (name, event) }
+    public init(name: ExactText, event: Event) { (self.name, self.event) = (name, event) }
   }
 
   /// The activity that registrations have to name: none where one is started, by a token that starts any.
-  public var registeredActivity: String? {
+  public var registeredActivity: ExactText? {
     activity.flatMap { $0.event == .start ? nil : $0.name }
   }
 
   /// A device of one of them.
   public struct Device: Equatable, Sendable {
     public let token: String
-    public var bundle: String?
-    public var model: String?
+    public var bundle: ExactText?
+    public var model: ExactText?
 
-    public init(token: String, bundle: String? = nil, model: String? = nil) {
+    public init(token: String, bundle: ExactText? = nil, model: ExactText? = nil) {
       (self.token, self.bundle, self.model) = (token, bundle, model)
     }
   }
@@ -63,7 +64,7 @@ public struct Addressees: Equatable, Sendable {
   ///     and installed again has a new token, and the old one is valid until APNs refuses it.
   public static func chosen(_ devices: [Device], onePerModel: Bool) -> [Device] {
     guard onePerModel else { return devices }
-    var seen: Set<[String?]> = []
+    var seen: Set<[ExactText?]> = []
     return devices.filter { $0.model == nil || seen.insert([$0.model, $0.bundle]).inserted }
   }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Identity
 
 /// The details of a registration besides the token. All of it is the application's own and goes nowhere but into the
 /// database and its answers; the newest registration replaces all of it.
-public struct DeviceDetails: Equatable, Hashable, Sendable {
+public struct DeviceDetails: Sendable {
   /// The class of pushes that the token is for: an `apns-push-type`, such as `alert` or `voip`.
   public var pushType: String?
   /// The user whose device it is.
@@ -68,4 +69,15 @@ public struct DeviceDetails: Equatable, Hashable, Sendable {
     tags = try value(Self.tagsName)
     activity = try value("activity")
   }
+}
+
+/// Every member is the application's: it is the same only if its bytes are.
+extension DeviceDetails: Hashable {
+  private var exactMembers: [ExactText?] { members.map { $0.value?.exact } }
+
+  public static func == (one: DeviceDetails, other: DeviceDetails) -> Bool {
+    one.exactMembers == other.exactMembers
+  }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(exactMembers) }
 }

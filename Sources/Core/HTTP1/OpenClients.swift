@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import Identity
 
 /// The open connections of a server, and who leaves when there are too many.
 ///
@@ -15,7 +16,7 @@ public struct OpenClients: Sendable {
     /// Its place in the order of those that came, or were answered.
     var turn: UInt64
     /// The owner of its accepted request.
-    var owner: String?
+    var owner: ExactText?
     /// When a byte came last; nil while the server itself does not read.
     var heard: UInt64?
   }
@@ -68,7 +69,7 @@ public struct OpenClients: Sendable {
   /// A client's request was accepted.
   ///
   /// - Returns: whether there is a place for it, and who leaves for that.
-  public mutating func accept(_ id: Int, owner: String, now: UInt64) -> Entry {
+  public mutating func accept(_ id: Int, owner: ExactText, now: UInt64) -> Entry {
     guard clients[id] != nil else { return .refused }
     var replaced: Int?
     if accepted >= limit - max(1, limit / 8) {
@@ -82,8 +83,8 @@ public struct OpenClients: Sendable {
   }
 
   /// The accepted request that has been silent for longest, among those of owners that have as many as this one or more.
-  private func longestSilent(for owner: String, _ now: UInt64) -> Int? {
-    var counts: [String: Int] = [:]
+  private func longestSilent(for owner: ExactText, _ now: UInt64) -> Int? {
+    var counts: [ExactText: Int] = [:]
     for case let owner? in clients.values.map(\.owner) { counts[owner, default: 0] += 1 }
     let own = counts[owner] ?? 0
     let silent = clients.filter { _, client in

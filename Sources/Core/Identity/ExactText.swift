@@ -12,9 +12,10 @@ public struct ExactText: Hashable, Sendable {
   public init(_ text: some StringProtocol) { self.text = String(text) }
 
   public var isEmpty: Bool { text.isEmpty }
+  public var utf8: String.UTF8View { text.utf8 }
 
   public static func == (one: ExactText, other: ExactText) -> Bool {
-    one.text.utf8.elementsEqual(other.text.utf8)
+    haveSameBytes(one.text, other.text)
   }
 
   public func hash(into hasher: inout Hasher) {
@@ -30,6 +31,14 @@ public struct ExactText: Hashable, Sendable {
   }
 }
 
+/// True if two texts are the same, byte for byte.
+public func haveSameBytes(_ one: String, _ other: String) -> Bool {
+  let (first, second) = (one.utf8.span, other.utf8.span)
+  guard first.count == second.count else { return false }
+  for index in 0..<first.count where first[index] != second[index] { return false }
+  return true
+}
+
 /// In the order of the bytes, which is that of the code points, and of a database's `BLOB` or collation `C`.
 extension ExactText: Comparable {
   public static func < (one: ExactText, other: ExactText) -> Bool {
@@ -41,7 +50,7 @@ extension ExactText: CustomStringConvertible {
   public var description: String { text }
 }
 
-extension ExactText: ExpressibleByStringLiteral {
+extension ExactText: ExpressibleByStringInterpolation {
   public init(stringLiteral text: String) { self.init(text) }
 }
 

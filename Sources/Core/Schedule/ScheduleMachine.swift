@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import Identity
 
 /// One process's part of the schedule: which entries of its partitions are loaded from the database when, which are
 /// released, and which are ended when Kafka has the request. Events and times in, actions out. Times are milliseconds
@@ -11,12 +12,12 @@ public struct ScheduleMachine: Sendable {
   /// One entry, with what its owner needs to write it.
   public struct Entry: Sendable {
     public let partition: Int32
-    public let key: String
+    public let key: ExactText
     public let row: ScheduleRow
     /// The record's value.
     public let content: String
 
-    public init(partition: Int32, key: String, row: ScheduleRow, content: String) {
+    public init(partition: Int32, key: ExactText, row: ScheduleRow, content: String) {
       (self.partition, self.key, self.row, self.content) = (partition, key, row, content)
     }
   }
@@ -36,11 +37,11 @@ public struct ScheduleMachine: Sendable {
   /// A place in the order in which entries are loaded.
   public struct Place: Sendable, Equatable {
     public let due: Int64
-    public let key: String
+    public let key: ExactText
 
-    public init(due: Int64, key: String) { (self.due, self.key) = (due, key) }
+    public init(due: Int64, key: ExactText) { (self.due, self.key) = (due, key) }
 
-    func isBefore(_ row: ScheduleRow, _ key: String) -> Bool {
+    func isBefore(_ row: ScheduleRow, _ key: ExactText) -> Bool {
       (due, self.key) < (row.due, key)
     }
   }
@@ -58,7 +59,7 @@ public struct ScheduleMachine: Sendable {
 
   private struct Key: Hashable, Sendable {
     let partition: Int32
-    let key: String
+    let key: ExactText
   }
 
   private struct Partition: Sendable {
@@ -186,10 +187,10 @@ public struct ScheduleMachine: Sendable {
   }
 
   /// The database has nothing of a key any more.
-  public mutating func removed(_ partition: Int32, _ key: String) { leave(partition, key) }
+  public mutating func removed(_ partition: Int32, _ key: ExactText) { leave(partition, key) }
 
   /// The entry of a key in memory counts no more.
-  private mutating func leave(_ partition: Int32, _ key: String) {
+  private mutating func leave(_ partition: Int32, _ key: ExactText) {
     guard let slot = places.removeValue(forKey: Key(partition: partition, key: key)) else { return }
     switch slots[slot]!.state {
     case .waiting, .ended: release(slot)

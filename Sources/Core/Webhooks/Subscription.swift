@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import Identity
 
 /// An endpoint that wants to know of events, and of which.
 public struct Subscription: Sendable, Equatable {
@@ -9,9 +10,9 @@ public struct Subscription: Sendable, Equatable {
   public var keys: [[UInt8]]
   public var kinds: Set<EventKind>
   /// nil: of every app.
-  public var apps: Set<String>?
+  public var apps: Set<ExactText>?
   /// nil: with any reason, or none.
-  public var reasons: Set<String>?
+  public var reasons: Set<ExactText>?
   /// Milliseconds since the epoch: earlier events are not sent; nil sends all that the topics still have.
   public var since: Int64?
   public var limits = BatchLimits()
@@ -33,8 +34,8 @@ public struct Subscription: Sendable, Equatable {
   ///   - time: milliseconds since the epoch.
   public func wants(_ kind: EventKind, app: String?, reason: String?, at time: Int64) -> Bool {
     guard kinds.contains(kind), time >= since ?? .min else { return false }
-    if let apps, !(app.map(apps.contains) ?? false) { return false }
-    if let reasons, !(reason.map(reasons.contains) ?? false) { return false }
+    if let apps, !(app.map { apps.contains($0.exact) } ?? false) { return false }
+    if let reasons, !(reason.map { reasons.contains($0.exact) } ?? false) { return false }
     return true
   }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 import JSON
 
 /// A JSON object, read as programs in Go read it into a structure: the names of members in any case, the last one of a
 /// name, null as if it were absent, and members that nobody asks for ignored.
 struct GoObject: Sendable {
-  private var members: [String: JSONValue] = [:]
+  private var members: [ExactText: JSONValue] = [:]
 
   init(_ object: JSONObject) {
     for member in object.members where !member.value.isNull {
-      members[member.key.lowercased()] = member.value
+      members[member.key.lowercased().exact] = member.value
     }
   }
 
@@ -18,12 +19,12 @@ struct GoObject: Sendable {
   }
 
   /// - Parameter name: in lower case.
-  subscript(name: String) -> JSONValue? { members[name] }
+  subscript(name: String) -> JSONValue? { members[name.exact] }
 
   private func read<Value>(
     _ name: String, _ what: String, _ convert: (JSONValue) -> Value?
   ) throws(CompatibilityError) -> Value? {
-    guard let value = members[name] else { return nil }
+    guard let value = members[name.exact] else { return nil }
     guard let converted = convert(value) else {
       throw CompatibilityError(name, "is not \(what)")
     }
@@ -67,10 +68,10 @@ extension JSONValue {
     switch self {
     case .array(let elements): return .array(elements.map(\.sortedByKey))
     case .object(let object):
-      var last: [String: JSONValue] = [:]
-      for member in object.members { last[member.key] = member.value.sortedByKey }
-      let keys = last.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-      return .object(JSONObject(keys.map { .init(key: $0, value: last[$0] ?? .null) }))
+      var last: [ExactText: JSONValue] = [:]
+      for member in object.members { last[member.key.exact] = member.value.sortedByKey }
+      let keys = last.keys.sorted()
+      return .object(JSONObject(keys.map { .init(key: $0.text, value: last[$0] ?? .null) }))
     default: return self
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import HTTP1
+public import Identity
 
 /// One request and its answer.
 public final class StreamExchange {
@@ -9,7 +10,7 @@ public final class StreamExchange {
   public var attachment: AnyObject?
   /// The sender of the request, once it is accepted: connections of accepted requests are not ended for newcomers
   /// without one.
-  public var owner: String?
+  public var owner: ExactText?
   public private(set) var isPaused = false
   var response: HTTPResponse?
   /// Bytes that the owner holds in memory for it: the server adds them up.

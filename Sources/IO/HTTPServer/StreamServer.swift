@@ -3,6 +3,7 @@ import Bytes
 import EventLoop
 import Glibc
 public import HTTP1
+public import Identity
 import TLS
 
 /// The events of a `StreamServer`. All calls come from `StreamServer.turn`, on its thread.
@@ -138,12 +139,12 @@ public final class StreamServer {
   public var connections: Int { open.count }
 
   /// The bytes that the exchanges of an owner hold in memory.
-  public func held(by owner: String) -> Int {
+  public func held(by owner: ExactText) -> Int {
     open.values.reduce(0) { $0 + ($1.exchange?.owner == owner ? $1.exchange?.held ?? 0 : 0) }
   }
 
   /// The bytes that the exchanges of an owner keep in files.
-  public func stored(by owner: String) -> Int {
+  public func stored(by owner: ExactText) -> Int {
     open.values.reduce(0) { $0 + ($1.exchange?.owner == owner ? $1.exchange?.stored ?? 0 : 0) }
   }
 

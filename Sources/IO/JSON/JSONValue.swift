@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+internal import Identity
 
 /// A JSON value as Swift values, for everything that is not on a hot path.
 public enum JSONValue: Equatable, Sendable {
@@ -66,20 +67,20 @@ public struct JSONObject: Equatable, Sendable {
 
   /// The first member with this key.
   public subscript(key: String) -> JSONValue? {
-    members.first { $0.key == key }?.value
+    members.first { haveSameBytes($0.key, key) }?.value
   }
 
   /// The first member with this key that is not null, for records where null says as much as nothing.
   public func given(_ key: String) -> JSONValue? {
-    members.first { $0.key == key && !$0.value.isNull }?.value
+    members.first { haveSameBytes($0.key, key) && !$0.value.isNull }?.value
   }
 
   public var keys: [String] { members.map(\.key) }
 
   /// A key that stands more than once, if any: RFC 8259 leaves its meaning open.
   public var duplicateKey: String? {
-    var seen: Set<String> = []
-    return members.first { !seen.insert($0.key).inserted }?.key
+    var seen: Set<ExactText> = []
+    return members.first { !seen.insert($0.key.exact).inserted }?.key
   }
 
   /// Adds a member at the end.

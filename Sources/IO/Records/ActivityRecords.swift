@@ -2,6 +2,7 @@
 
 public import APNS
 public import Contract
+public import Identity
 
 /// The last that was sent to an activity of a user, on `push.schedule`: the line `A1`, when it was sent, when its request
 /// was written, the event, the channel of the activity and the request's `traceparent` (both may be empty), with tabs
@@ -50,7 +51,7 @@ public struct ActivityState: Equatable, Sendable {
 
 extension ScheduleKey {
   /// The key of the last state of an activity: no request has an id with a tab.
-  public init(app: String, environment: Environment, user: String, activity: String) {
+  public init(app: String, environment: Environment, user: ExactText, activity: ExactText) {
     self.init(app: app, environment: environment, id: "\t\(user)\t\(activity)")
   }
 }

@@ -3,6 +3,7 @@
 public import APNS
 public import Bytes
 public import Contract
+public import Identity
 
 /// The key of a record of `push.schedule`: `<app>:<environment>:<id>`. A scheduled request is found, replaced and
 /// cancelled by it.
@@ -10,22 +11,25 @@ public struct ScheduleKey: Hashable, Sendable, CustomStringConvertible {
   public let app: String
   public let environment: Environment
   /// The request's id, unescaped.
-  public let id: String
+  public let id: ExactText
 
-  public init(app: String, environment: Environment, id: String) {
+  public init(app: String, environment: Environment, id: ExactText) {
     (self.app, self.environment, self.id) = (app, environment, id)
   }
 
   /// The key that a text spells; nil if it is none.
-  public init?(_ text: String) {
+  public init?(_ key: ExactText) {
+    let text = key.text
     let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, let environment = Environment(String(parts[1])), !parts[2].isEmpty,
       (try? RequestRules.checkName(Array(parts[0].utf8).span, .app)) != nil
     else { return nil }
-    self.init(app: String(parts[0]), environment: environment, id: String(parts[2]))
+    self.init(app: String(parts[0]), environment: environment, id: parts[2].exact)
   }
 
   public var description: String { "\(app):\(environment):\(id)" }
+  /// The key as it stands on the topic, and in the database.
+  public var exact: ExactText { description.exact }
   public var bytes: [UInt8] { Array(description.utf8) }
 
   /// Appends the key of a request, and returns its bytes.
@@ -89,8 +93,8 @@ public struct ScheduledRequest: Equatable, Sendable {
     buffer.append(traceParent)
     if let addressees {
       let activity = addressees.activity
-      let texts = [addressees.type, activity?.event.rawValue ?? "", activity?.name ?? ""]
-      for text in texts + addressees.users {
+      let texts = [addressees.type, activity?.event.rawValue ?? "", activity?.name.text ?? ""]
+      for text in texts + addressees.users.map(\.text) {
         buffer.append(UInt8(ascii: "\t"))
         buffer.append(Array(text.utf8))
       }
@@ -160,9 +164,9 @@ public enum ScheduleRecord: Equatable, Sendable {
       throw RecordError(record: "schedule", field: "users", problem: "are too many")
     }
     request.addressees = Addressees(
-      type: fields[5], users: Array(fields[8...]),
+      type: fields[5], users: fields[8...].map(\.exact),
       activity: Addressees.Activity.Event(rawValue: fields[6]).map {
-        Addressees.Activity(name: fields[7], event: $0)
+        Addressees.Activity(name: fields[7].exact, event: $0)
       })
     return request
   }
@@ -185,10 +189,10 @@ extension Addressees {
   public init(_ request: borrowing PushRequest) {
     self.init(
       type: String(decoding: request.typeName, as: UTF8.self),
-      users: request.users.map { String(decoding: $0, as: UTF8.self) })
+      users: request.users.map { String(decoding: $0, as: UTF8.self).exact })
     if let event = Activity.Event(rawValue: request.activity.name), !request.activityName.isEmpty {
       let name = String(decoding: request.activityName, as: UTF8.self)
-      activity = Activity(name: name, event: event)
+      activity = Activity(name: name.exact, event: event)
     }
   }
 }

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 public import Contract
+public import Identity
 
 /// Whose devices are asked for: those of one user of one app that are registered and valid.
 public struct PersonQuestion: Equatable, Sendable {
-  public var user: String
+  public var user: ExactText
   public var app: String
   public var environment: Environment
   /// Types of registrations that are wanted; nil: registrations without one.
   public var types: [String?]
   /// The activity that registrations name; nil: none.
-  public var activity: String?
+  public var activity: ExactText?
   /// At most so many, the newest registrations.
   public var limit: Int
 
   public init(
-    user: String, app: String, environment: Environment, types: [String?],
-    activity: String? = nil, limit: Int
+    user: ExactText, app: String, environment: Environment, types: [String?],
+    activity: ExactText? = nil, limit: Int
   ) {
     (self.user, self.app, self.environment) = (user, app, environment)
     (self.types, self.activity, self.limit) = (types, activity, limit)
@@ -26,12 +27,14 @@ public struct PersonQuestion: Equatable, Sendable {
 /// A token that updates an activity.
 public struct ActivityToken: Hashable, Sendable {
   public let device: DeviceKey
-  public let user: String
-  public let activity: String
+  public let user: ExactText
+  public let activity: ExactText
   /// Milliseconds since the epoch.
   public let registeredAt: Int64
 
-  public init(device: DeviceKey, user: String, activity: String, registeredAt: Int64) {
+  public init(
+    device: DeviceKey, user: ExactText, activity: ExactText, registeredAt: Int64
+  ) {
     (self.device, self.user) = (device, user)
     (self.activity, self.registeredAt) = (activity, registeredAt)
   }
@@ -102,11 +105,11 @@ public final class PeopleReader {
     }
     guard let one else { return answers }
     for (place, question) in questions.enumerated() {
-      one.bind(1, question.user)
+      one.bind(1, question.user.text)
       one.bind(2, question.app)
       one.bind(3, question.environment.description)
       for (index, type) in question.boundTypes.enumerated() { one.bind(Int32(index + 4), type) }
-      one.bind(7, question.activity ?? "")
+      one.bind(7, question.activity?.text ?? "")
       one.bind(8, Int64(question.limit))
       while try one.next() { answers[place].append(one.person(from: 0)) }
     }
@@ -125,7 +128,7 @@ public final class PeopleReader {
       guard let device = statement.identity else { continue }
       tokens.append(
         ActivityToken(
-          device: device, user: statement.text(3), activity: statement.text(4),
+          device: device, user: statement.text(3).exact, activity: statement.text(4).exact,
           registeredAt: statement.integer(5) ?? 0))
     }
     return tokens
@@ -148,11 +151,11 @@ public final class PeopleReader {
     var columns = [PostgresArray](repeating: PostgresArray(), count: 9)
     for (place, question) in questions.enumerated() {
       columns[0].append(Int64(place))
-      columns[1].append(question.user)
+      columns[1].append(question.user.text)
       columns[2].append(question.app)
       columns[3].append(question.environment.description)
       for (index, type) in question.boundTypes.enumerated() { columns[index + 4].append(type) }
-      columns[7].append(question.activity ?? "")
+      columns[7].append(question.activity?.text ?? "")
       columns[8].append(Int64(question.limit))
     }
     for (index, column) in columns.enumerated() {
@@ -173,6 +176,7 @@ extension PersonQuestion {
 extension Statement {
   fileprivate func person(from column: Int32) -> Addressees.Device {
     Addressees.Device(
-      token: token(column), bundle: optionalText(column + 1), model: optionalText(column + 2))
+      token: token(column), bundle: optionalText(column + 1)?.exact,
+      model: optionalText(column + 2)?.exact)
   }
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+public import Identity
 public import Schedule
 
 /// One entry of the schedule as the database keeps it.
 public struct ScheduledEntry: Equatable, Sendable {
   /// The key of its record.
-  public let key: String
+  public let key: ExactText
   public let row: ScheduleRow
   /// The record's value.
   public let value: String
 
-  public init(key: String, row: ScheduleRow, value: String) {
+  public init(key: ExactText, row: ScheduleRow, value: String) {
     (self.key, self.row, self.value) = (key, row, value)
   }
 }
@@ -69,16 +70,16 @@ public final class ScheduleStore {
 
   /// The entries of these keys of a partition.
   public func entries(
-    _ partition: Int32, _ keys: [String]
-  ) throws(StoreError) -> [String: ScheduledEntry] {
-    var entries: [String: ScheduledEntry] = [:]
+    _ partition: Int32, _ keys: [ExactText]
+  ) throws(StoreError) -> [ExactText: ScheduledEntry] {
+    var entries: [ExactText: ScheduledEntry] = [:]
     if let many {
       for entry in try many.entries(partition, keys) { entries[entry.key] = entry }
       return entries
     }
     for key in keys {
       select.bind(1, Int64(partition))
-      select.bind(2, key)
+      select.bind(2, key.text)
       if try select.next() {
         entries[key] = select.scheduledEntry
         select.reset()
@@ -88,7 +89,7 @@ public final class ScheduleStore {
   }
 
   /// The entry of a key in whatever partition it is, also one of another process; nil for none.
-  public func entry(_ key: String) throws(StoreError) -> ScheduledEntry? {
+  public func entry(_ key: ExactText) throws(StoreError) -> ScheduledEntry? {
     try anywhere.scheduled(key: key)
   }
 
@@ -97,7 +98,7 @@ public final class ScheduleStore {
     if let many { return try many.put(partition, entries) }
     for entry in entries {
       upsert.bind(1, Int64(partition))
-      upsert.bind(2, entry.key)
+      upsert.bind(2, entry.key.text)
       upsert.bind(3, entry.row.offset)
       upsert.bind(4, entry.row.due)
       upsert.bind(5, entry.row.at)
@@ -107,11 +108,11 @@ public final class ScheduleStore {
     }
   }
 
-  public func remove(_ partition: Int32, _ keys: [String]) throws(StoreError) {
+  public func remove(_ partition: Int32, _ keys: [ExactText]) throws(StoreError) {
     if let many { return try many.remove(partition, keys) }
     for key in keys {
       delete.bind(1, Int64(partition))
-      delete.bind(2, key)
+      delete.bind(2, key.text)
       try delete.run()
     }
   }
@@ -119,12 +120,12 @@ public final class ScheduleStore {
   /// Entries of a partition that are due until a time (milliseconds since the epoch), in the order of time and key: those
   /// that follow a place in that order.
   public func due(
-    _ partition: Int32, through: Int64, after due: Int64, _ key: String, limit: Int
+    _ partition: Int32, through: Int64, after due: Int64, _ key: ExactText, limit: Int
   ) throws(StoreError) -> [ScheduledEntry] {
     page.bind(1, Int64(partition))
     page.bind(2, through)
     page.bind(3, due)
-    page.bind(4, key)
+    page.bind(4, key.text)
     page.bind(5, Int64(limit))
     return try page.scheduledEntries()
   }
@@ -189,7 +190,7 @@ extension Statement {
   var scheduledEntry: ScheduledEntry {
     let value = text(5)
     return ScheduledEntry(
-      key: text(0),
+      key: text(0).exact,
       row: ScheduleRow(
         offset: integer(1) ?? 0, due: integer(2) ?? 0, at: integer(3) ?? 0,
         isCancellation: integer(4) == 1, identity: ScheduleRow.identity(of: value.utf8),
@@ -226,12 +227,12 @@ private struct ManyScheduled {
       "DELETE FROM schedule WHERE partition = ?1 AND key = ANY (?2::text[])")
   }
 
-  func entries(_ partition: Int32, _ keys: [String]) throws(StoreError) -> [ScheduledEntry] {
+  func entries(_ partition: Int32, _ keys: [ExactText]) throws(StoreError) -> [ScheduledEntry] {
     bind(select, partition, keys)
     return try Statement.postgres(select).scheduledEntries()
   }
 
-  func remove(_ partition: Int32, _ keys: [String]) throws(StoreError) {
+  func remove(_ partition: Int32, _ keys: [ExactText]) throws(StoreError) {
     bind(delete, partition, keys)
     try Statement.postgres(delete).run()
   }
@@ -254,9 +255,9 @@ private struct ManyScheduled {
     try Statement.postgres(upsert).run()
   }
 
-  private func bind(_ statement: PostgresStatement, _ partition: Int32, _ keys: [String]) {
+  private func bind(_ statement: PostgresStatement, _ partition: Int32, _ keys: [ExactText]) {
     var column = PostgresArray()
-    for key in keys { column.append(key) }
+    for key in keys { column.append(key.text) }
     statement.bind(1, "\(partition)")
     statement.bind(2, column.literal)
   }

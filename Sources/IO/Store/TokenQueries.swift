@@ -2,6 +2,7 @@
 public import APNS
 public import Contract
 public import DeviceTokens
+public import Identity
 
 /// An invalid token as `TokenQueries` lists it.
 public struct ListedToken: Equatable, Sendable {
@@ -80,14 +81,14 @@ public final class TokenQueries {
   ///   - id: a request id, or an `apns-id`.
   ///   - apps: whose outcomes are asked for, at most 1,000; nil: everybody's.
   public func outcomes(
-    of id: String, apps: Set<String>?, limit: Int
+    of id: ExactText, apps: Set<ExactText>?, limit: Int
   ) throws(StoreError) -> [(app: String, receipt: String)] {
     let apps = apps.map { Array($0) }
     if let apps, apps.isEmpty { return [] }
     let statement = try outcomesStatement(apps: apps?.count ?? 0)
-    statement.bind(1, id)
+    statement.bind(1, id.text)
     statement.bind(2, Int64(limit))
-    for (index, app) in (apps ?? []).enumerated() { statement.bind(Int32(index + 3), app) }
+    for (index, app) in (apps ?? []).enumerated() { statement.bind(Int32(index + 3), app.text) }
     var found: [(app: String, receipt: String)] = []
     while try statement.next() { found.append((statement.text(0), statement.text(1))) }
     return found
@@ -110,7 +111,7 @@ public final class TokenQueries {
   ///
   /// - Parameter apps: whose devices are asked for, at most 1,000; nil: everybody's.
   public func devices(
-    ofUser user: String, apps: Set<String>?, limit: Int
+    ofUser user: ExactText, apps: Set<ExactText>?, limit: Int
   ) throws(StoreError) -> [KnownDevice] {
     try database.devices(ofUser: user, apps: apps, limit: limit)
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 public import DeviceTokens
+public import Identity
 
 /// A device with what is known of it.
 public struct KnownDevice: Equatable, Sendable {
@@ -58,7 +59,7 @@ extension TokenStoreReader {
   /// - Parameters:
   ///   - apps: whose devices are asked for, at most 1,000; nil: everybody's.
   public func devices(
-    ofUser user: String, apps: Set<String>? = nil, limit: Int = .max
+    ofUser user: ExactText, apps: Set<ExactText>? = nil, limit: Int = .max
   ) throws(StoreError) -> [KnownDevice] {
     try database.devices(ofUser: user, apps: apps, limit: limit)
   }
@@ -95,7 +96,7 @@ extension TokenStoreReader {
 extension Database {
   /// The devices of a user: see `TokenStoreReader.devices(ofUser:)`.
   func devices(
-    ofUser user: String, apps: Set<String>?, limit: Int
+    ofUser user: ExactText, apps: Set<ExactText>?, limit: Int
   ) throws(StoreError) -> [KnownDevice] {
     let apps = apps.map { Array($0) }
     if let apps, apps.isEmpty { return [] }
@@ -106,9 +107,9 @@ extension Database {
       WHERE user_name = ?1 \(apps == nil ? "" : "AND app IN (\(list))")
       ORDER BY app, environment, registered_at, token LIMIT ?2
       """)
-    statement.bind(1, user)
+    statement.bind(1, user.text)
     statement.bind(2, Int64(limit))
-    for (index, app) in (apps ?? []).enumerated() { statement.bind(Int32(index + 3), app) }
+    for (index, app) in (apps ?? []).enumerated() { statement.bind(Int32(index + 3), app.text) }
     return try statement.knownDevices()
   }
 }

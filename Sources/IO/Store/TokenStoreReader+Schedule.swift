@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import Identity
 import Schedule
 
 extension TokenStoreReader {
@@ -30,7 +31,7 @@ extension TokenStoreReader {
   }
 
   /// What the schedule has of a key: a request that waits, or its cancellation; nil for nothing.
-  public func scheduled(key: String) throws(StoreError) -> ScheduledEntry? {
+  public func scheduled(key: ExactText) throws(StoreError) -> ScheduledEntry? {
     try ScheduleQueries(database).scheduled(key: key)
   }
 }
@@ -70,8 +71,8 @@ public final class ScheduleQueries {
   }
 
   /// What the schedule has of a key: a request that waits, or its cancellation; nil for nothing.
-  public func scheduled(key: String) throws(StoreError) -> ScheduledEntry? {
-    select.bind(1, key)
+  public func scheduled(key: ExactText) throws(StoreError) -> ScheduledEntry? {
+    select.bind(1, key.text)
     guard try select.next() else { return nil }
     defer { select.reset() }
     return select.scheduledEntry

@@ -2,6 +2,7 @@
 import APNS
 import Contract
 import EventLoop
+import Identity
 import Kafka
 import LabCommand
 import Random
@@ -64,7 +65,7 @@ final class ScheduledLoad {
     guard !waiting.isEmpty else { return }
     let id = waiting.remove(at: Int(random.next() % UInt64(waiting.count)))
     entries[id]!.isCancelled = true
-    let key = ScheduleKey(app: Self.app, environment: .production, id: entries[id]!.id)
+    let key = ScheduleKey(app: Self.app, environment: .production, id: entries[id]!.id.exact)
     try producer.write(
       schedule, Array(key.description.utf8), ScheduleCancellation(at: now, by: "chaos").value)
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Identity
 import Random
 import Schedule
 
@@ -290,7 +291,7 @@ struct ScheduleDatabase {
     _ partition: Int, after: SchedulerModel.Machine.Place, through: Int64, limit: Int
   ) -> [(key: String, entry: Entry)] {
     let found = entries[partition].filter { key, entry in
-      entry.row.due <= through && (after.due, after.key) < (entry.row.due, key)
+      entry.row.due <= through && (after.due, after.key.text) < (entry.row.due, key)
     }
     let sorted = found.sorted { ($0.value.row.due, $0.key) < ($1.value.row.due, $1.key) }
     return sorted.prefix(limit).map { ($0.key, $0.value) }

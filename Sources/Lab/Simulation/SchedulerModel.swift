@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
+import Identity
 import Random
 import Schedule
 
@@ -224,7 +225,7 @@ final class SchedulerModel: GroupProcess {
         follow(key, entry, partition, world)
       case .remove:
         world.schedule.databases[place].entries[partition][key] = nil
-        machine.removed(Int32(partition), key)
+        machine.removed(Int32(partition), key.exact)
       case .restore:
         owed.append(Repair(partition: partition, offset: job.offset, key: key))
         isOpen = true
@@ -254,7 +255,7 @@ final class SchedulerModel: GroupProcess {
     _ partition: Int, _ key: String, _ entry: ScheduleDatabase.Entry
   ) -> Machine.Entry {
     .init(
-      partition: Int32(partition), key: key, row: entry.row,
+      partition: Int32(partition), key: key.exact, row: entry.row,
       content: entry.value.text)
   }
 
@@ -328,7 +329,7 @@ final class SchedulerModel: GroupProcess {
       machine.postponed(slot)
       return false
     }
-    let record = ScheduleModel.Record(key: entry.key, value: nil, ends: entry.row.identity)
+    let record = ScheduleModel.Record(key: entry.key.text, value: nil, ends: entry.row.identity)
     produce(
       .record(record, partition: Int(entry.partition)), .tombstone(slot: slot, round: round),
       &world)

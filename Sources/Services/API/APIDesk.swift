@@ -3,6 +3,7 @@ import APNS
 import Access
 import EventLoop
 import HTTPServer
+import Identity
 import JSON
 import Kafka
 import ServiceKit
@@ -121,7 +122,7 @@ final class APIDesk {
     context.log.debug(
       "HTTP request accepted",
       [
-        "key": key.name, "client": exchange.client, "method": exchange.method,
+        "key": key.name.text, "client": exchange.client, "method": exchange.method,
         "path": exchange.path, "requests": "\(requests)",
       ])
   }

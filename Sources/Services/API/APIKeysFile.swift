@@ -2,6 +2,7 @@
 import APNS
 import Access
 import Bytes
+import Identity
 import JSON
 import Telemetry
 
@@ -35,7 +36,7 @@ enum APIKeysFile {
       throw Failure(description: "\(path): is not a JSON array of keys")
     }
     var keys: [APIKey] = []
-    var names: Set<String> = []
+    var names: Set<ExactText> = []
     for (index, entry) in list.enumerated() {
       let place = "\(path): key \(index + 1)"
       let key = try key(entry, place)
@@ -71,7 +72,7 @@ enum APIKeysFile {
       throw Failure(description: "\(place): apps: is required; [\"*\"] means all")
     }
     return APIKey(
-      name: name, digest: digest, apps: apps,
+      name: name.exact, digest: digest, apps: apps,
       readable: object["read"] == nil ? apps : try names(object["read"], "\(place): read"),
       rate: try number(object["rate"], "\(place): rate", 1...10_000_000),
       maxBody: try number(object["max_body"], "\(place): max_body", 1_024...1 << 30),
@@ -104,13 +105,14 @@ enum APIKeysFile {
     return (0..<32).map { HexDigit.value(digits[2 * $0]) << 4 | HexDigit.value(digits[2 * $0 + 1]) }
   }
 
-  private static func names(_ value: JSONValue?, _ place: String) throws(Failure) -> Set<String> {
+  private static func names(_ value: JSONValue?, _ place: String) throws(Failure) -> Set<ExactText>
+  {
     guard let value else { return [] }
     let names = value.array?.compactMap(\.string) ?? []
     guard !names.isEmpty, names.count == value.array?.count else {
       throw Failure(description: "\(place): is not an array of app ids")
     }
-    return Set(names)
+    return Set(names.map(\.exact))
   }
 
   private static func number(

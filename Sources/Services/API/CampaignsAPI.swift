@@ -4,6 +4,7 @@ import Bytes
 import Contract
 import EventLoop
 import HTTPServer
+import Identity
 import JSON
 import Kafka
 import Records
@@ -242,7 +243,7 @@ final class CampaignsAPI: APIPart {
     api.context.log.info(
       "a campaign was changed over HTTP",
       [
-        "campaign": campaign.name ?? "", "change": change, "key": campaign.key.name,
+        "campaign": campaign.name ?? "", "change": change, "key": campaign.key.name.text,
         "client": campaign.exchange.client,
       ])
     answer(campaign, Self.accepted)

@@ -3,6 +3,7 @@ import APNS
 import Bytes
 import Contract
 import Gateways
+import Identity
 import JSON
 import Records
 import Store
@@ -32,7 +33,7 @@ enum DeviceArguments {
 
   /// A request or one notification whose outcomes are asked for.
   struct Notification {
-    let id: String
+    let id: ExactText
     /// nil: of all apps.
     let app: String?
 
@@ -42,21 +43,21 @@ enum DeviceArguments {
     /// The keys that the schedule may have it under, as far as the apps are known by name.
     ///
     /// - Parameter readable: the apps that may be read.
-    func scheduled(readable: Set<String>) -> [ScheduleKey] {
-      let named = readable.filter { $0 != "*" }.sorted().prefix(Self.mostApps)
-      return (app.map { [$0] } ?? Array(named)).flatMap { app in
+    func scheduled(readable: Set<ExactText>) -> [ScheduleKey] {
+      let named = readable.filter { $0 != "*" }.sorted().prefix(Self.mostApps).map(\.text)
+      return (app.map { [$0] } ?? named).flatMap { app in
         Environment.allCases.map { ScheduleKey(app: app, environment: $0, id: id) }
       }
     }
   }
 
   static func notification(_ id: String, app: String?) throws(Failure) -> Notification {
-    Notification(id: try Self.id(id), app: app == nil ? nil : try Self.app(app))
+    Notification(id: try Self.id(id).exact, app: app == nil ? nil : try Self.app(app))
   }
 
   /// A user of registrations.
   struct User: Sendable {
-    let name: String
+    let name: ExactText
     /// nil: of all apps.
     let app: String?
   }
@@ -65,7 +66,7 @@ enum DeviceArguments {
     guard name.utf8.count <= DeviceDetails.longest else {
       throw refuse("has more than \(DeviceDetails.longest) bytes", "user")
     }
-    return User(name: name, app: app == nil ? nil : try Self.app(app))
+    return User(name: name.exact, app: app == nil ? nil : try Self.app(app))
   }
 
   /// The scheduled request that a path and a query name.
@@ -78,7 +79,8 @@ enum DeviceArguments {
       throw Failure(.malformed("\(error)", field: "id"))
     }
     return ScheduleKey(
-      app: try Self.app(app), environment: try Self.environment(environment) ?? .production, id: id)
+      app: try Self.app(app), environment: try Self.environment(environment) ?? .production,
+      id: id.exact)
   }
 
   static func app(_ text: String?) throws(Failure) -> String {

@@ -3,6 +3,7 @@ import Access
 import Bytes
 import Compatibility
 import HTTPServer
+import Identity
 import JSON
 import Kafka
 import ServiceKit
@@ -28,7 +29,7 @@ final class GorushAPI: APIPart {
     guard exchange.header("Authorization") == nil, let name = api.settings.gorushKey else {
       return api.key(exchange)
     }
-    guard let key = api.keys.table.keys.first(where: { $0.name == name }) else {
+    guard let key = api.keys.table.keys.first(where: { $0.name == name.exact }) else {
       return .failure(.init(.unauthorized("there is no API key with the name \(name)")))
     }
     return api.valid(key)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
+import Identity
 import ServiceKit
 import Synchronization
 import Telemetry
@@ -15,13 +16,13 @@ final class KeyFigures: MetricSource {
   }
 
   private struct Values {
-    var requests: [String: Int] = [:]
+    var requests: [ExactText: Int] = [:]
     /// Since the start.
-    var changes: [String: Changes] = [:]
+    var changes: [ExactText: Changes] = [:]
     /// Those that no line of the log has told.
-    var untold: [String: Changes] = [:]
+    var untold: [ExactText: Changes] = [:]
     /// Seconds since the epoch.
-    var ends: [String: Int] = [:]
+    var ends: [ExactText: Int] = [:]
   }
 
   private let values = Mutex(Values())
@@ -46,7 +47,7 @@ final class KeyFigures: MetricSource {
   func drainUntold() -> [(name: String, changes: Changes)] {
     values.withLock { values in
       defer { values.untold = [:] }
-      return values.untold.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+      return values.untold.sorted { $0.key < $1.key }.map { ($0.key.text, $0.value) }
     }
   }
 
@@ -64,15 +65,15 @@ final class KeyFigures: MetricSource {
   var samples: [MetricSample] {
     values.withLock { values in
       values.requests.sorted { $0.key < $1.key }.map {
-        MetricSample(APIMetrics.keyRequests, [$0.key], $0.value)
+        MetricSample(APIMetrics.keyRequests, [$0.key.text], $0.value)
       }
         + values.ends.sorted { $0.key < $1.key }.map {
-          MetricSample(APIMetrics.keyEnd, [$0.key], $0.value)
+          MetricSample(APIMetrics.keyEnd, [$0.key.text], $0.value)
         }
         + values.changes.sorted { $0.key < $1.key }.flatMap { name, changes in
           [
-            MetricSample(APIMetrics.keyChanges, [name, "registered"], changes.registered),
-            MetricSample(APIMetrics.keyChanges, [name, "removed"], changes.removed),
+            MetricSample(APIMetrics.keyChanges, [name.text, "registered"], changes.registered),
+            MetricSample(APIMetrics.keyChanges, [name.text, "removed"], changes.removed),
           ]
         }
     }

@@ -2,6 +2,7 @@
 import Access
 import Bytes
 import EventLoop
+import Identity
 import ServiceKit
 import Signing
 import Telemetry
@@ -17,11 +18,11 @@ struct KeyRing {
   private(set) var table: APIKeyTable
   /// Another number whenever a key is another than before.
   private(set) var revision = 0
-  private var buckets: [String: RateBucket] = [:]
+  private var buckets: [ExactText: RateBucket] = [:]
   private var version: File.Version?
   private var lookAt: UInt64 = 0
   /// The days that were last told of each key that expires soon.
-  private var told: [String: Int] = [:]
+  private var told: [ExactText: Int] = [:]
   let figures = KeyFigures()
   let reloads = ReloadStatus(
     APIMetrics.reloadRefused, [APIMetrics.certificateFile, APIMetrics.keysFile])
@@ -85,7 +86,7 @@ struct KeyRing {
       // Streams of it end.
       if said < 0 { revision += 1 }
       let end = Timestamp.text(milliseconds: key.expires ?? 0)
-      let fields: KeyValuePairs = ["key": key.name, "expires": end, "days_left": "\(days)"]
+      let fields: KeyValuePairs = ["key": key.name.text, "expires": end, "days_left": "\(days)"]
       if said < 0 {
         context.log.error("an API key has expired; its requests are refused", fields)
       } else {

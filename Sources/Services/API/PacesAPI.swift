@@ -6,6 +6,7 @@ import Contract
 import EventLoop
 import Gateways
 import HTTPServer
+import Identity
 import JSON
 import Kafka
 import Records
@@ -168,7 +169,7 @@ final class PacesAPI: APIPart {
     api.context.log.info(
       "a pace was changed over HTTP",
       [
-        "of": pace.kind.subject.map { "\($0)" } ?? "", "rate": pace.rate, "key": pace.key.name,
+        "of": pace.kind.subject.map { "\($0)" } ?? "", "rate": pace.rate, "key": pace.key.name.text,
         "client": pace.exchange.client,
       ])
     answer(

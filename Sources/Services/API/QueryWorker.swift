@@ -4,6 +4,7 @@ import Access
 import Bytes
 import EventLoop
 import HTTPServer
+import Identity
 import Records
 import ServiceKit
 import Store
@@ -139,7 +140,7 @@ final class QueryWorker {
         return .response(DeviceAnswers.tokens(try queries.invalidTokens(page), page))
       case .outcomes(let notification, let key):
         let found = try queries.outcomes(
-          of: notification.id, apps: notification.app.map { [$0] } ?? Self.some(key.readable),
+          of: notification.id, apps: notification.app.map { [$0.exact] } ?? Self.some(key.readable),
           limit: OutcomeAnswers.limit + 1)
         guard found.isEmpty else { return .response(OutcomeAnswers.outcomes(found)) }
         let keys = notification.scheduled(readable: key.readable)
@@ -158,7 +159,7 @@ final class QueryWorker {
     private func campaigns(_ name: String?) throws(StoreError) -> [CampaignRecord] {
       let queries = try scheduleQueries()
       guard let name else { return CampaignRecord.all(in: try queries.campaigns().map(\.value)) }
-      let entry = try queries.scheduled(key: CampaignRecord.prefix + name)
+      let entry = try queries.scheduled(key: "\(CampaignRecord.prefix)\(name)")
       return CampaignRecord.all(in: entry.map { [$0.value] } ?? [])
     }
 
@@ -175,7 +176,7 @@ final class QueryWorker {
       let queries = try scheduleQueries()
       var entries: [ScheduledEntry] = []
       for key in keys {
-        if let entry = try queries.scheduled(key: key.description) { entries.append(entry) }
+        if let entry = try queries.scheduled(key: key.exact) { entries.append(entry) }
       }
       return entries
     }
@@ -183,15 +184,15 @@ final class QueryWorker {
     /// The devices of a user that belong to one of the apps, with one more than `DeviceAnswers.userLimit` if there are
     /// more.
     private func devices(
-      of user: DeviceArguments.User, _ apps: Set<String>, _ queries: TokenQueries
+      of user: DeviceArguments.User, _ apps: Set<ExactText>, _ queries: TokenQueries
     ) throws(StoreError) -> [KnownDevice] {
       try queries.devices(
-        ofUser: user.name, apps: user.app.map { [$0] } ?? Self.some(apps),
+        ofUser: user.name, apps: user.app.map { [$0.exact] } ?? Self.some(apps),
         limit: DeviceAnswers.userLimit + 1)
     }
 
     /// nil for all apps.
-    private static func some(_ apps: Set<String>) -> Set<String>? {
+    private static func some(_ apps: Set<ExactText>) -> Set<ExactText>? {
       apps.contains("*") ? nil : apps
     }
   }

@@ -2,6 +2,7 @@
 import CommandKit
 import Contract
 import EventLoop
+import Identity
 import Kafka
 public import ServiceKit
 public import Settings
@@ -51,9 +52,9 @@ public enum DeadLettersListCommand: Service {
     let scan = try DeadLetterScan(cluster, settings.names, settings.filter, context)
     let text = DeadLetterText(revealsTokens: settings.revealsTokens, parser: scan.parser)
     if !settings.isJSON { guard print(DeadLetterText.tableHead) else { return } }
-    var reasons: [String: Int] = [:]
+    var reasons: [ExactText: Int] = [:]
     let count = try scan.visit { letter in
-      reasons[letter.reason, default: 0] += 1
+      reasons[letter.reason.exact, default: 0] += 1
       return print(settings.isJSON ? text.json(letter) : text.row(letter))
     }
     let isStopped = context.signals.isStopping
@@ -120,7 +121,7 @@ public enum DeadLettersShowCommand: Service {
     var found = 0
     try scan.visit { letter in
       let isPlace = letter.place == settings.wanted
-      guard isPlace || letter.has(id: settings.wanted) else { return true }
+      guard isPlace || letter.has(id: settings.wanted.exact) else { return true }
       if found > 0 && !settings.isJSON { _ = print("") }
       found += 1
       let lines = settings.isJSON ? [text.wholeJSON(letter)] : text.whole(letter)

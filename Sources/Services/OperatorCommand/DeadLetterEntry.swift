@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import Identity
 import JSON
 import Kafka
 import Records
@@ -72,8 +73,8 @@ struct DeadLetterEntry {
   var id: String { apnsID ?? requestID ?? "" }
 
   /// True if this is its `apns-id`, in either case, or its request's id.
-  func has(id wanted: String) -> Bool {
-    requestID == wanted
-      || apnsID.map { $0.lowercased() == wanted.lowercased() } ?? false
+  func has(id wanted: ExactText) -> Bool {
+    requestID?.exact == wanted
+      || apnsID.map { $0.lowercased().exact == wanted.text.lowercased().exact } ?? false
   }
 }

@@ -2,6 +2,7 @@
 import CommandKit
 import Contract
 import EventLoop
+import Identity
 import JSON
 import ServiceKit
 public import Settings
@@ -127,10 +128,10 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
     if let stage, letter.stage != stage { return false }
     if let since, letter.at < since { return false }
     if let until, letter.at >= until { return false }
-    if let topic, letter.originTopic != topic { return false }
-    if let id, !letter.has(id: id) { return false }
+    if let topic, letter.originTopic.exact != topic.exact { return false }
+    if let id, !letter.has(id: id.exact) { return false }
     // Last, for it reads the value.
-    if let app, letter.app(parser) != app { return false }
+    if let app, letter.app(parser)?.exact != app.exact { return false }
     return true
   }
 }

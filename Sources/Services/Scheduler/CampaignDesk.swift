@@ -2,6 +2,7 @@
 import Contract
 import EventLoop
 import Gateways
+import Identity
 import JSON
 import Kafka
 import Records
@@ -140,7 +141,7 @@ final class CampaignDesk {
 
   /// The database has this record of a campaign.
   func stored(_ entry: ScheduledEntry, _ partition: Int32) {
-    guard let name = CampaignRecord.name(ofKey: entry.key) else { return }
+    guard let name = CampaignRecord.name(ofKey: entry.key.text) else { return }
     var text = entry.value
     let record = text.withUTF8 { bytes in
       try? CampaignRecord(UnsafeRawBufferPointer(bytes), parser: .init())
@@ -160,8 +161,8 @@ final class CampaignDesk {
   }
 
   /// The database has nothing of a campaign any more.
-  func removed(key: String) {
-    if let name = CampaignRecord.name(ofKey: key) { runs[name] = nil }
+  func removed(key: ExactText) {
+    if let name = CampaignRecord.name(ofKey: key.text) { runs[name] = nil }
   }
 
   // MARK: Turn

@@ -2,6 +2,7 @@
 import APNS
 import Contract
 import EventLoop
+import Identity
 import JSON
 import Records
 import ServiceKit
@@ -61,7 +62,7 @@ struct PeopleDesk {
   private static let mostWritten = 10_000
 
   private let location: String
-  private let onePerModel: Set<String>
+  private let onePerModel: Set<ExactText>
   private let context: ServiceContext
   private let counters: Counters<SchedulerCounter>
   private var reader: PeopleReader?
@@ -79,7 +80,7 @@ struct PeopleDesk {
   ///   - location: of the database of device tokens.
   ///   - onePerModel: apps of whose devices with the same model and bundle only the newest counts.
   init(
-    _ location: String, onePerModel: Set<String>, _ context: ServiceContext,
+    _ location: String, onePerModel: Set<ExactText>, _ context: ServiceContext,
     _ counters: Counters<SchedulerCounter>
   ) {
     (self.location, self.onePerModel) = (location, onePerModel)
@@ -91,7 +92,7 @@ struct PeopleDesk {
     _ slot: Int, _ key: ScheduleKey, _ addressees: Addressees, _ scheduled: ScheduledRequest,
     _ json: [UInt8]
   ) {
-    var seen: Set<String> = []
+    var seen: Set<ExactText> = []
     var addressees = addressees
     addressees.users = addressees.users.filter { seen.insert($0).inserted }
     waiting.append(
@@ -126,7 +127,7 @@ struct PeopleDesk {
       var place = 0
       for request in requests {
         let devices = found[place..<place + request.addressees.users.count].flatMap {
-          Addressees.chosen($0, onePerModel: onePerModel.contains(request.key.app))
+          Addressees.chosen($0, onePerModel: onePerModel.contains(request.key.app.exact))
         }
         place += request.addressees.users.count
         answers.append(try answer(request, devices, state))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
+import Identity
 import Kafka
 import Records
 import Schedule
@@ -11,7 +12,7 @@ import Store
 struct ScheduleJob {
   let source: Source
   let offset: Int64
-  let key: String
+  let key: ExactText
   let change: ScheduleChange
   /// The record's value; empty for a tombstone.
   let value: String
@@ -59,14 +60,14 @@ extension ScheduleJob {
     offset = record.offset
     guard record.value.baseAddress != nil else {
       // Of any key: the end of a record that could not be read.
-      key = String(decoding: record.key, as: UTF8.self)
+      key = String(decoding: record.key, as: UTF8.self).exact
       value = ""
       let header = record.header(named: ScheduleRecord.endsHeader)
       change = .end(of: header.flatMap { Int64(String(decoding: $0, as: UTF8.self)) })
       return
     }
-    guard let key = String(validating: record.key, as: UTF8.self),
-      ScheduleKey(key) != nil || CampaignRecord.name(ofKey: key) != nil
+    guard let key = String(validating: record.key, as: UTF8.self)?.exact,
+      ScheduleKey(key) != nil || CampaignRecord.name(ofKey: key.text) != nil
     else {
       throw RecordError(
         record: "schedule", field: "key",
@@ -78,9 +79,9 @@ extension ScheduleJob {
     }
     value = text
     let identity = ScheduleRow.identity(of: record.value)
-    if CampaignRecord.name(ofKey: key) != nil {
+    if CampaignRecord.name(ofKey: key.text) != nil {
       change = .campaign(
-        revision: try CampaignRecord.revision(record.value, key: key), identity: identity)
+        revision: try CampaignRecord.revision(record.value, key: key.text), identity: identity)
       return
     }
     switch try ScheduleRecord(record.value) {
@@ -106,7 +107,7 @@ extension ScheduleJob {
   init(unreadable record: KafkaRecord, _ source: Source, _ detail: String) {
     self.source = source
     offset = record.offset
-    key = String(decoding: record.key, as: UTF8.self)
+    key = String(decoding: record.key, as: UTF8.self).exact
     value = ""
     change = .unreadable
     refused = UnreadableRecord(
@@ -117,7 +118,7 @@ extension ScheduleJob {
 /// A record of no consequence, behind which compaction would drop what counts for its key: that is written again, and the
 /// record is completed when Kafka has it.
 struct ScheduleRepair {
-  let key: String
+  let key: ExactText
   let source: Source
   let offset: Int64
   /// The key of a record that cannot be read, and the headers of the tombstone that ends it where nothing counts.
@@ -136,7 +137,7 @@ struct ScheduleRepair {
 /// The consequences of one partition's records, in their order.
 struct ScheduleOutcome {
   /// The last state of each key that has changed; nil for nothing.
-  var changed: [String: ScheduledEntry?] = [:]
+  var changed: [ExactText: ScheduledEntry?] = [:]
   /// What is to be written again, by the records that make it necessary.
   var restored: [ScheduleRepair] = []
   /// Records that cannot be read.
@@ -145,10 +146,10 @@ struct ScheduleOutcome {
   var cancelled = 0
   var handedBack = 0
   /// Campaigns that were started again while their names were in use.
-  var startedAgain: [String] = []
+  var startedAgain: [ExactText] = []
 
   /// - Parameter rows: what the database has of the keys.
-  init(_ jobs: [ScheduleJob], over rows: [String: ScheduledEntry]) {
+  init(_ jobs: [ScheduleJob], over rows: [ExactText: ScheduledEntry]) {
     for job in jobs {
       let current = changed[job.key] ?? rows[job.key]
       let verdict = job.change.verdict(at: job.offset, over: current?.row)
@@ -174,5 +175,5 @@ struct ScheduleOutcome {
   }
 
   var stored: [ScheduledEntry] { changed.values.compactMap(\.self) }
-  var removed: [String] { changed.filter { $0.value == nil }.map(\.key) }
+  var removed: [ExactText] { changed.filter { $0.value == nil }.map(\.key) }
 }

@@ -2,6 +2,7 @@
 import APNS
 import Contract
 import EventLoop
+import Identity
 import JSON
 import Kafka
 import Records
@@ -17,7 +18,7 @@ extension SchedulerWorker {
   func sendToPeople(_ now: UInt64) -> Bool {
     guard failure == nil else { return false }
     let found = people.look(now: now) { [store] key throws(StoreError) in
-      try store.entry(key.description)?.activity?.state
+      try store.entry(key.exact)?.activity?.state
     }
     for answer in found {
       let slot = answer.request.slot
@@ -36,13 +37,13 @@ extension SchedulerWorker {
   private func send(_ answer: PeopleDesk.Answer) -> Bool {
     let request = answer.request
     guard let key = request.activityKey, let state = answer.state, answer.isNewest else {
-      return release(request.slot, request.key.description, request.scheduled, answer.json)
+      return release(request.slot, request.key.exact, request.scheduled, answer.json)
     }
     // The state is on its topic before the request is: a token that comes between the two gets it.
     let tag = Tag.activity(slot: request.slot, round: round, request.scheduled, answer.json)
     guard
       produce(
-        topics.schedule, key: key.description, state.value(request.json), [], as: tag, request.slot)
+        topics.schedule, key: key.exact, state.value(request.json), [], as: tag, request.slot)
     else { return false }
     people.note(key, state)
     return true
@@ -53,8 +54,8 @@ extension SchedulerWorker {
     guard failure == nil, !machine.owned.isEmpty else { return }
     let tokens = people.newTokens(now: now, wall: WallClock.milliseconds())
     guard !tokens.isEmpty else { return }
-    let keys = Array(Set(tokens.map(\.key.description)))
-    var states: [String: (state: ActivityState, json: [UInt8])] = [:]
+    let keys = Array(Set(tokens.map(\.key.exact)))
+    var states: [ExactText: (state: ActivityState, json: [UInt8])] = [:]
     // What fails here is tried again with the next look.
     let isDone = withDatabase(now) { () throws(StoreError) in
       for partition in machine.owned {
@@ -63,7 +64,7 @@ extension SchedulerWorker {
     }
     guard isDone else { return }
     for (token, key, firstSeen) in tokens {
-      guard let (state, json) = states[key.description],
+      guard let (state, json) = states[key.exact],
         state.isFor(tokenSeenAt: firstSeen)
       else { continue }
       let request = ScheduledRequest(

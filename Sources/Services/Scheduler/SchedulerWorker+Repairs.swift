@@ -2,6 +2,7 @@
 import ConsumerGroup
 import Contract
 import EventLoop
+import Identity
 import Kafka
 import Records
 import Schedule

@@ -3,6 +3,7 @@ import APNS
 import ConsumerGroup
 import Contract
 import EventLoop
+import Identity
 import Kafka
 import Records
 import Schedule
@@ -87,7 +88,7 @@ final class SchedulerWorker {
     machine = Machine(
       capacity: settings.maxLoaded, bytes: settings.maxLoadedBytes, page: Self.recordsAtOnce)
     people = PeopleDesk(
-      settings.devices, onePerModel: Set(settings.newestPerModel), context, counters)
+      settings.devices, onePerModel: Set(settings.newestPerModel.map(\.exact)), context, counters)
     records = KafkaBatch(capacity: Self.recordsAtOnce)
     let (counters, producer) = (counters, producer)
     campaigns = try CampaignDesk(
@@ -402,12 +403,12 @@ final class SchedulerWorker {
     }
   }
 
-  private func reportStart(_ key: String) {
+  private func reportStart(_ key: ExactText) {
     counters.add(.campaignsStartedAgain)
     context.log.warning(
       "a campaign of this name exists; another start of it changes nothing",
       [
-        "campaign": CampaignRecord.name(ofKey: key) ?? "",
+        "campaign": CampaignRecord.name(ofKey: key.text) ?? "",
         "remedy": "use another name, or wait until 30 days after the end of the first",
       ])
   }
@@ -488,7 +489,7 @@ final class SchedulerWorker {
   }
 
   func release(
-    _ slot: Int, _ key: String, _ request: ScheduledRequest, _ json: [UInt8]
+    _ slot: Int, _ key: ExactText, _ request: ScheduledRequest, _ json: [UInt8]
   ) -> Bool {
     produce(
       topics.requests, key: key, json, request.headers, as: .request(slot: slot, round: round), slot
@@ -504,7 +505,7 @@ final class SchedulerWorker {
   }
 
   func produce(
-    _ topic: KafkaTopic, key: String, _ value: [UInt8]?, _ headers: [KafkaHeader], as tag: Tag,
+    _ topic: KafkaTopic, key: ExactText, _ value: [UInt8]?, _ headers: [KafkaHeader], as tag: Tag,
     _ slot: Int
   ) -> Bool {
     do throws(KafkaError) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Identity
 import JSON
 import Signing
 public import Webhooks
@@ -136,20 +137,20 @@ private struct SubscriptionEntry {
     guard let names = try texts("events") else { throw failure("events: is required") }
     var kinds: Set<EventKind> = []
     for name in names.sorted() {
-      let named = EventKind.named(name)
+      let named = EventKind.named(name.text)
       guard !named.isEmpty else { throw failure("events: \"\(name)\" is not an event") }
       kinds.formUnion(named)
     }
     return kinds
   }
 
-  private func texts(_ member: String) throws(SubscriptionFile.Failure) -> Set<String>? {
+  private func texts(_ member: String) throws(SubscriptionFile.Failure) -> Set<ExactText>? {
     guard let value = object[member] else { return nil }
     let texts = value.array?.compactMap(\.string) ?? []
     guard !texts.isEmpty, texts.count == value.array?.count else {
       throw failure("\(member): is not an array of texts")
     }
-    return Set(texts)
+    return Set(texts.map(\.exact))
   }
 
   private func number(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 import Testing
 
 @testable import Access
@@ -54,7 +55,7 @@ import Testing
   }
 
   @Test func `two key files differ by names`() {
-    func key(_ name: String, _ byte: UInt8, apps: Set<String> = ["a"]) -> APIKey {
+    func key(_ name: ExactText, _ byte: UInt8, apps: Set<ExactText> = ["a"]) -> APIKey {
       APIKey(
         name: name, digest: Array(repeating: byte, count: 32), apps: apps, readable: apps,
         rate: nil,

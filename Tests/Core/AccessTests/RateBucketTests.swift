@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
+import Identity
 import Testing
 
 @Suite struct RateBucketTests {
@@ -34,7 +35,7 @@ import Testing
 }
 
 @Suite struct APIKeyTests {
-  private func key(_ name: String, _ byte: UInt8, apps: Set<String> = []) -> APIKey {
+  private func key(_ name: ExactText, _ byte: UInt8, apps: Set<ExactText> = []) -> APIKey {
     APIKey(
       name: name, digest: Array(repeating: byte, count: 32), apps: apps, readable: ["a"], rate: nil,
       maxBody: nil)

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Identity
 import Testing
 
 /// Which devices of people get a request.
 @Suite struct AddresseesTests {
+  @Test func `details and models of other bytes but equal text are not the same`() {
+    #expect(DeviceDetails(user: "\u{E9}") != DeviceDetails(user: "e\u{301}"))
+    #expect(DeviceDetails(user: "\u{E9}") == DeviceDetails(user: "\u{E9}"))
+    let devices = ["\u{E9}", "e\u{301}"].map { Addressees.Device(token: "a", model: $0.exact) }
+    #expect(Addressees.chosen(devices, onePerModel: true).count == 2)
+  }
+
   @Test func `an alert goes to the tokens of the app, any other type to tokens of its own`() {
     func types(_ type: String) -> [String?] {
       Addressees(type: type, users: ["ann"]).registrationTypes
@@ -14,7 +22,7 @@ import Testing
   }
 
   @Test func `an activity is started by a token that starts any, and followed by its own`() {
-    func registered(_ event: Addressees.Activity.Event) -> String? {
+    func registered(_ event: Addressees.Activity.Event) -> ExactText? {
       Addressees(
         type: "liveactivity", users: ["ann"], activity: .init(name: "order-1", event: event)
       ).registeredActivity
@@ -26,7 +34,7 @@ import Testing
 
   @Test func `all users together have no more devices than a request has tokens`() {
     for count in [1, 2, 3, 7, 99, RequestRules.maximumUsers] {
-      let users = (0..<count).map { "u\($0)" }
+      let users = (0..<count).map { "u\($0)".exact }
       let most = Addressees(type: "alert", users: users).devicesOfEach
       #expect(most * count <= RequestRules.maximumTokens && most >= 10)
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 import Random
 import Schedule
 import Testing
@@ -30,6 +31,15 @@ import Testing
     world.run(until: 70_000)
     #expect(world.released.isEmpty)
     #expect(world.rows["a"]?.row.isCancellation == true)
+  }
+
+  @Test func `keys of other bytes but equal text are two requests`() {
+    var world = ScheduleWorld()
+    world.schedule("caf\u{E9}", due: 10_000)
+    world.schedule("cafe\u{301}", due: 10_000)
+    world.cancel("caf\u{E9}", at: 1_000)
+    world.run(until: 12_000)
+    #expect(world.released.map(\.key) == ["cafe\u{301}"])
   }
 
   @Test func `without an answer about the log's end nothing is released`() {
@@ -149,10 +159,10 @@ import Testing
   {
     var random = SeededGenerator(seed: seed)
     var world = ScheduleWorld(capacity: random.below(2) == 0 ? 5 : 100)
-    var dues: [String: Int64] = [:]
-    var cancelled: [String: Int64] = [:]
+    var dues: [ExactText: Int64] = [:]
+    var cancelled: [ExactText: Int64] = [:]
     for index in 0..<60 {
-      let key = "k\(index)"
+      let key: ExactText = "k\(index)"
       dues[key] = world.now + (index % 8 == 0 ? 0 : 1_000 + Int64(random.below(20_000)))
       world.schedule(key, due: dues[key]!)
       if random.below(4) == 0 {
@@ -194,15 +204,15 @@ extension SeededGenerator {
 /// A scheduler around its machine: one partition, its topic, its database, and Kafka.
 struct ScheduleWorld {
   struct Record {
-    let key: String
+    let key: ExactText
     let change: ScheduleChange
   }
 
   var now: Int64 = 0
   var machine: ScheduleMachine
   var topic: [Record] = []
-  var rows: [String: (row: ScheduleRow, change: ScheduleChange)] = [:]
-  var released: [(key: String, at: Int64)] = []
+  var rows: [ExactText: (row: ScheduleRow, change: ScheduleChange)] = [:]
+  var released: [(key: ExactText, at: Int64)] = []
   var isReading = true
   var answers = true
   var acknowledges = true
@@ -219,12 +229,12 @@ struct ScheduleWorld {
     machine.begin([0])
   }
 
-  mutating func schedule(_ key: String, due: Int64) {
+  mutating func schedule(_ key: ExactText, due: Int64) {
     topic.append(
       Record(key: key, change: .request(due: due, accepted: now, identity: Int64(topic.count))))
   }
 
-  mutating func cancel(_ key: String, at: Int64) {
+  mutating func cancel(_ key: ExactText, at: Int64) {
     topic.append(Record(key: key, change: .cancellation(at: at, identity: Int64(topic.count))))
   }
 
@@ -275,7 +285,7 @@ struct ScheduleWorld {
     }
   }
 
-  private func entry(_ key: String, _ row: ScheduleRow) -> ScheduleMachine.Entry {
+  private func entry(_ key: ExactText, _ row: ScheduleRow) -> ScheduleMachine.Entry {
     .init(partition: 0, key: key, row: row, content: "")
   }
 

@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import Contract
+import Identity
 import Records
 import Testing
 
@@ -125,7 +126,7 @@ import Testing
       #expect(try value.withUnsafeBytes { try ScheduleRecord($0) } == .activity(state))
     }
     let key = ScheduleKey(app: "a.b", environment: .sandbox, user: "ann", activity: "x:y")
-    #expect(ScheduleKey(key.description) == key)
+    #expect(ScheduleKey(key.exact) == key)
     for text in [
       "A1\t1\t1\tend\tno channel\t\n", "A1\t1\t1\tstop\t\t\n", "A1\tx\t1\tend\t\t\n",
     ] {

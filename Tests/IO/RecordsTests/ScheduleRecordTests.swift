@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import Contract
+import Identity
 import Records
 import Testing
 
@@ -111,9 +112,9 @@ import Testing
 
   @Test func `a key is app, environment and id, which may have colons`() {
     let key = ScheduleKey(app: "com.example.app", environment: .sandbox, id: "order:1/ü")
-    #expect(ScheduleKey(key.description) == key)
+    #expect(ScheduleKey(key.exact) == key)
     for text in ["", "a", "a:b:c", "a.b:production", "a.b:production:", "a b:production:x"] {
-      #expect(ScheduleKey(text) == nil, "\(text)")
+      #expect(ScheduleKey(text.exact) == nil, "\(text)")
     }
   }
 }

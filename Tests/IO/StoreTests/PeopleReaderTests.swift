@@ -2,6 +2,7 @@
 import APNS
 import Contract
 import DeviceTokens
+import Identity
 import TestSupport
 import Testing
 
@@ -23,9 +24,26 @@ import Testing
   }
 
   private static func question(
-    _ user: String, _ types: [String?] = [nil, "alert", "background"], limit: Int = 10
+    _ user: ExactText, _ types: [String?] = [nil, "alert", "background"], limit: Int = 10
   ) -> PersonQuestion {
     PersonQuestion(user: user, app: app, environment: .production, types: types, limit: limit)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `users and activities of other bytes but equal text are two`(_ kind: DatabaseKind) throws {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
+    try Self.put(store, "a1", at: 10, DeviceDetails(user: "Zoé", tags: "caf\u{E9}"))
+    try Self.put(store, "a2", at: 20, DeviceDetails(user: "Zoe\u{301}", tags: "cafe\u{301}"))
+    let reader = try PeopleReader(location)
+    let found = try reader.devices([Self.question("Zoé"), Self.question("Zoe\u{301}")])
+    #expect(found.map { $0.map(\.token) } == [["a1"], ["a2"]])
+    // Registered for the other one: the row changes.
+    try Self.put(store, "a1", at: 30, DeviceDetails(user: "Zoe\u{301}"))
+    #expect(try reader.devices([Self.question("Zoé")]) == [[]])
+    #expect(try TokenStoreReader(location).devices(ofUser: "Zoe\u{301}").count == 2)
   }
 
   @Test(arguments: DatabaseKind.allCases)
@@ -59,7 +77,7 @@ import Testing
     try Self.put(store, "b1", at: 1, DeviceDetails(user: odd))
     let found = try reader.devices([
       Self.question("ann"), Self.question("nobody"), Self.question("ann", ["voip"]),
-      Self.question(odd), Self.question("ann", limit: 2),
+      Self.question(odd.exact), Self.question("ann", limit: 2),
     ])
     #expect(
       found.map { $0.map(\.token) } == [
@@ -86,7 +104,7 @@ import Testing
     try Self.put(store, "a3", at: 30, details("order-2"))
     try Self.put(store, "a4", at: 40, DeviceDetails(user: "ann", activity: "order-1"))
     let reader = try PeopleReader(location)
-    func question(_ activity: String?) -> PersonQuestion {
+    func question(_ activity: ExactText?) -> PersonQuestion {
       PersonQuestion(
         user: "ann", app: Self.app, environment: .production, types: ["liveactivity"],
         activity: activity, limit: 10)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 import Schedule
 import Store
 import TestSupport
@@ -7,7 +8,7 @@ import Testing
 /// The schedule in the database, on both kinds.
 @Suite struct ScheduleStoreTests {
   private static func entry(
-    _ key: String, due: Int64, offset: Int64 = 1, value: String = "S1\n{\"a\":\"\\\"\"}",
+    _ key: ExactText, due: Int64, offset: Int64 = 1, value: String = "S1\n{\"a\":\"\\\"\"}",
     isCancellation: Bool = false
   ) -> ScheduledEntry {
     ScheduledEntry(
@@ -16,6 +17,29 @@ import Testing
         offset: offset, due: due, at: 5, isCancellation: isCancellation,
         identity: ScheduleRow.identity(of: value.utf8)),
       value: value)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `keys of other bytes but equal text are two entries`(_ kind: DatabaseKind) throws {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try ScheduleStore(TokenStore(location, now: 0))
+    let (composed, decomposed): (ExactText, ExactText) = (
+      "a.b:production:é", "a.b:production:e\u{301}"
+    )
+    let entries = [Self.entry(composed, due: 10), Self.entry(decomposed, due: 20)]
+    try store.transaction { () throws(StoreError) in
+      try store.put(0, entries)
+      try store.setPosition(0, 1)
+    }
+    let found = try store.entries(0, [composed, decomposed])
+    #expect(found[composed]?.row.due == 10 && found[decomposed]?.row.due == 20)
+    let reader = try TokenStoreReader(location)
+    #expect(try reader.scheduled(key: decomposed)?.row.due == 20)
+    let page = try store.due(0, through: 100, after: 10, composed, limit: 10)
+    #expect(page.map(\.key) == [decomposed])
+    try store.remove(0, [composed])
+    #expect(try store.entry(composed) == nil && store.entry(decomposed)?.row.due == 20)
   }
 
   @Test(arguments: DatabaseKind.allCases)
@@ -50,7 +74,7 @@ import Testing
 
     #expect(try store.entry("c.d:sandbox:z")?.row.due == 10 && store.entry("none") == nil)
     let reader = try TokenStoreReader(location)
-    var listed: [String] = []
+    var listed: [ExactText] = []
     try reader.forEachScheduled(withPrefix: "c.d:sandbox:") { entry in
       listed.append(entry.key)
       return true

@@ -3,6 +3,7 @@ import APNS
 import Bytes
 import Contract
 import EventLoop
+import Identity
 import JSON
 import Kafka
 import Records
@@ -40,7 +41,7 @@ import Testing
 
   private static func entry(_ campaign: CampaignRecord) -> ScheduledEntry {
     ScheduledEntry(
-      key: campaign.key,
+      key: campaign.key.exact,
       row: ScheduleRow(
         offset: 1, due: ScheduleRow.never, at: 1, isCancellation: false, identity: 0),
       value: String(decoding: campaign.value, as: UTF8.self))

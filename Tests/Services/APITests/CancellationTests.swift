@@ -2,6 +2,7 @@
 import APNS
 import Contract
 import EventLoop
+import Identity
 import Records
 import Schedule
 import Store
@@ -49,7 +50,7 @@ import Testing
     let (devices, schedule) = (folder.file("devices.db"), folder.file("schedule.db"))
     _ = try TokenStore(devices, now: 0)
     let store = try ScheduleStore(TokenStore(isApart ? schedule : devices, now: 0))
-    func entry(_ key: String, isCancellation: Bool = false) -> ScheduledEntry {
+    func entry(_ key: ExactText, isCancellation: Bool = false) -> ScheduledEntry {
       ScheduledEntry(
         key: key,
         row: ScheduleRow(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
+import Identity
 import Kafka
 import Store
 import TestSupport
@@ -64,7 +65,7 @@ import Testing
         try queries.outcomes(of: "order-7", apps: nil, limit: 10).count == 3
       })
     let id = "00000000-0000-4000-8000-00000000000f"
-    #expect(try queries.outcomes(of: id, apps: nil, limit: 10).count == 2)
+    #expect(try queries.outcomes(of: id.exact, apps: nil, limit: 10).count == 2)
     #expect(try queries.receiptKeeping()?.retention == 7 * 86_400_000)
   }
 

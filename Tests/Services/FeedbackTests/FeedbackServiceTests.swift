@@ -3,6 +3,7 @@ import APNS
 import Contract
 import EventLoop
 import Glibc
+import Identity
 import Kafka
 import Records
 import ServiceKit

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Identity
 import Kafka
 import Records
 import Schedule
@@ -29,8 +30,10 @@ import Testing
     try store.transaction { () throws(StoreError) in
       try store.put(
         0,
-        [ScheduledEntry(key: campaign.key, row: row, value: String(decoding: value, as: UTF8.self))]
-      )
+        [
+          ScheduledEntry(
+            key: campaign.key.exact, row: row, value: String(decoding: value, as: UTF8.self))
+        ])
       try store.setPosition(0, 2)
     }
   }

@@ -2,6 +2,7 @@
 import CommandKit
 import Contract
 import EventLoop
+import Identity
 import Kafka
 import Records
 import ServiceKit
@@ -19,7 +20,7 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 @Suite struct TraceStoryTests {
   private func hop(
-    _ kind: TraceHop.Kind, _ at: Int64, _ apnsID: String? = nil, request: String? = nil,
+    _ kind: TraceHop.Kind, _ at: Int64, _ apnsID: String? = nil, request: ExactText? = nil,
     outcome: String? = nil
   ) -> TraceHop {
     TraceHop(
@@ -172,7 +173,7 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
   }
 
   @Test func `an apns-id finds one notification, and the request that it came from`() throws {
-    let found = try stories(pipeline(), .id(second.uppercased()))
+    let found = try stories(pipeline(), .id(second.uppercased().exact))
     #expect(found.map(\.apnsID) == [second])
     #expect(found[0].hops.contains { $0.kind == .requested })
     #expect(!found[0].hops.contains { $0.kind == .parked })

@@ -3,6 +3,7 @@ import CommandKit
 import Contract
 import EventLoop
 import Glibc
+import Identity
 import Kafka
 import ServiceKit
 import Settings
@@ -35,7 +36,7 @@ import Testing
     let begin = MonotonicClock.milliseconds()
     let cluster = try KafkaCluster(fixture.configuration, context)
     defer { cluster.admin.close() }
-    var search = TraceSearch(.id(Self.wanted), cluster, since: 0, progress: nil, context)
+    var search = TraceSearch(.id(Self.wanted.exact), cluster, since: 0, progress: nil, context)
     try search.run(TopicNames(prefix: fixture.prefix))
     let time = MonotonicClock.milliseconds() - begin
     #expect(search.hops.map(\.outcome) == ["delivered"])

@@ -2,6 +2,7 @@
 import Contract
 import EventLoop
 import Glibc
+import Identity
 import Kafka
 import Records
 import Schedule
@@ -33,6 +34,22 @@ import Testing
     #expect(eventually(withinMilliseconds: 5_000) { scheduler.counter("loaded") == 0 })
     let records = try fixture.readAll(fixture.names.schedule)
     #expect(records.last?.value == nil && records.count == 2)
+    #expect(ingest.stop() == nil)
+    #expect(scheduler.stop() == nil)
+  }
+
+  /// `String` takes the ids of a pair for the same; Kafka, the database and APNs do not.
+  @Test(arguments: DatabaseKind.allCases)
+  func `ids of other bytes but equal text are requests of their own`(_ kind: DatabaseKind) throws {
+    let fixture = try SchedulerFixture()
+    let ingest = try fixture.ingest()
+    let scheduler = try fixture.scheduler(kind.location(in: fixture.folder))
+    let due = WallClock.milliseconds() + 5_000
+    let ids = (0..<20).flatMap { ["caf\u{E9}-\($0)", "cafe\u{301}-\($0)"] }.map(\.exact)
+    for id in ids { try fixture.request(id.text, sendAt: due) }
+    #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("scheduled") == 40 })
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.sent().count >= 40 })
+    #expect(Set(try fixture.sent().map(\.id.exact)) == Set(ids))
     #expect(ingest.stop() == nil)
     #expect(scheduler.stop() == nil)
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
+import Identity
 import JSON
 import Testing
 import Webhooks

@@ -2,6 +2,7 @@
 import CommandKit
 import Contract
 import EventLoop
+import Identity
 import JSON
 import Kafka
 import Records
@@ -49,7 +50,7 @@ struct ControlTopic: Sendable {
     _ cluster: KafkaCluster, _ context: ServiceContext,
     _ line: (String, UnsafeRawBufferPointer) -> String?
   ) throws(ServiceFailure) -> [String] {
-    var found: [String: String] = [:]
+    var found: [ExactText: String] = [:]
     do {
       let table = try KafkaTable(cluster.configuration, topic: names.controls)
       defer { table.close() }
@@ -57,7 +58,7 @@ struct ControlTopic: Sendable {
       while !table.isCaughtUp, limit.left > 0, !context.signals.isStopping {
         table.poll(timeoutMilliseconds: 50) { key, value in
           let name = String(decoding: key, as: UTF8.self)
-          found[name] = value.flatMap { line(name, $0) }
+          found[name.exact] = value.flatMap { line(name, $0) }
         }
       }
       guard table.isCaughtUp else {

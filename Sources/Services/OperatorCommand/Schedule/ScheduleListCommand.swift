@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Identity
 import JSON
 import Records
 import Schedule
@@ -107,7 +108,7 @@ public enum ScheduleShowCommand: Service {
   ) throws(ServiceFailure) {
     let found: ScheduledEntry?
     do throws(StoreError) {
-      found = try TokenStoreReader(settings.database).scheduled(key: settings.key.description)
+      found = try TokenStoreReader(settings.database).scheduled(key: settings.key.exact)
     } catch {
       throw ServiceFailure("\(error)")
     }
@@ -145,7 +146,7 @@ struct ScheduleTarget: DeclaredSettings, Sendable {
 
   func key(_ values: SettingValues) throws(SettingErrors) -> ScheduleKey {
     guard let app else { throw SettingErrors("app", "is required") }
-    guard let key = ScheduleKey("\(app):\(environment):\(values.operands[0])") else {
+    guard let key = ScheduleKey("\(app):\(environment):\(values.operands[0])".exact) else {
       throw SettingErrors("app", "\(app) is not a bundle id")
     }
     return key

@@ -5,6 +5,7 @@ import Contract
 import DeviceTokens
 import EventLoop
 import Glibc
+import Identity
 import JSON
 public import ServiceKit
 public import Settings
@@ -69,7 +70,7 @@ public enum TokensListCommand: Service {
           && !context.signals.isStopping
       }
       if let user = settings.user {
-        let found = try reader.devices(ofUser: user)
+        let found = try reader.devices(ofUser: user.exact)
         _ = found.first { settings.filter.takes($0) && !show($0) }
       } else {
         try reader.forEachDevice(settings.filter, show)

@@ -2,6 +2,7 @@
 import CommandKit
 import Contract
 import EventLoop
+import Identity
 import Kafka
 public import ServiceKit
 public import Settings
@@ -63,7 +64,7 @@ public enum TraceCommand: Service {
         nil, "\"\(text)\" is no device token: give at least \(fewestDigits) hex digits")
     }
     if text.isEmpty { throw SettingErrors(nil, "the ID is empty") }
-    settings.wanted = settings.isToken ? .token(digits) : .id(text)
+    settings.wanted = settings.isToken ? .token(digits) : .id(text.exact)
     let now = WallClock.milliseconds()
     guard let since = MomentText.milliseconds(of: settings.sinceText, now: now) else {
       throw values.error("since", "\"\(settings.sinceText)\" is not \(MomentText.forms)")

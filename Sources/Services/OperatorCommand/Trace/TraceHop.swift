@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 
 /// One thing that a topic says about a notification.
 struct TraceHop: Equatable, Sendable {
@@ -28,7 +29,7 @@ struct TraceHop: Equatable, Sendable {
   let detail: String
   /// In lower case; nil for what concerns a request or a device as a whole.
   var apnsID: String?
-  var requestID: String?
+  var requestID: ExactText?
   /// The outcome, if this is one.
   var outcome: String?
   /// When a request that waits is due, in milliseconds since the epoch.
@@ -62,10 +63,10 @@ struct TraceStory: Equatable, Sendable {
   /// Groups hops by their notification, the oldest first; each begins with the request that it came from.
   static func stories(of hops: [TraceHop]) -> [TraceStory] {
     let sorted = hops.sorted { ($0.at, $0.kind, $0.place) < ($1.at, $1.kind, $1.place) }
-    var order: [String] = []
-    var byID: [String: [TraceHop]] = [:]
+    var order: [ExactText] = []
+    var byID: [ExactText: [TraceHop]] = [:]
     for hop in sorted {
-      guard let id = hop.apnsID else { continue }
+      guard let id = hop.apnsID?.exact else { continue }
       if byID[id] == nil { order.append(id) }
       byID[id, default: []].append(hop)
     }
@@ -77,7 +78,7 @@ struct TraceStory: Equatable, Sendable {
           && hop.requestID.map { wanted in own.contains { $0.requestID == wanted } } ?? false
       }
       told.formUnion(requests.map(\.place))
-      return TraceStory(apnsID: id, hops: requests + own)
+      return TraceStory(apnsID: id.text, hops: requests + own)
     }
     let rest = sorted.filter { $0.apnsID == nil && !told.contains($0.place) }
     if !rest.isEmpty { stories.insert(TraceStory(apnsID: nil, hops: rest), at: 0) }

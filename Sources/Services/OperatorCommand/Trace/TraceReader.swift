@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import Identity
 import JSON
 import Kafka
 import Records
@@ -61,7 +62,7 @@ struct TraceReader {
     guard let object = try? parser.parse(record.value) else { return nil }
     let many = object["tokens"]?.array?.compactMap(\.string) ?? []
     let tokens = object["token"]?.string.map { [$0] } ?? many
-    let id = object["id"]?.string
+    let id = object["id"]?.string?.exact
     let own = object["apns_id"]?.string
     guard
       subject.asks(requestID: id, tokens: tokens)
@@ -88,7 +89,9 @@ struct TraceReader {
   private func scheduled(
     _ record: ShownRecord, _ place: String, _ subject: TraceSubject
   ) -> TraceHop? {
-    guard let id = ScheduleKey(String(decoding: record.key, as: UTF8.self))?.id else { return nil }
+    guard let id = ScheduleKey(String(decoding: record.key, as: UTF8.self).exact)?.id else {
+      return nil
+    }
     let content = try? record.value.baseAddress.map { _ throws(RecordError) in
       try ScheduleRecord(record.value)
     }
@@ -138,7 +141,7 @@ struct TraceReader {
     let token = String(decoding: record.key, as: UTF8.self)
     guard
       subject.matches(
-        requestID: unescaped(id), apnsID: apnsID,
+        requestID: unescaped(id)?.exact, apnsID: apnsID,
         token: envelope.target == .device ? token : nil)
     else { return nil }
     let detail: String
@@ -154,7 +157,7 @@ struct TraceReader {
     let trace = carried(.traceParent)
     return TraceHop(
       kind: tier == nil ? .queued : .parked, at: record.timestamp, place: place, detail: detail,
-      apnsID: apnsID.lowercased(), requestID: id.isEmpty ? nil : unescaped(id),
+      apnsID: apnsID.lowercased(), requestID: id.isEmpty ? nil : unescaped(id)?.exact,
       traceParent: trace.isEmpty ? nil : trace)
   }
 
@@ -168,7 +171,7 @@ struct TraceReader {
   ) -> TraceHop? {
     guard let receipt = try? Receipt(line, parser: parser),
       subject.matches(
-        requestID: receipt.id, apnsID: receipt.apnsID.map { "\($0)" }, token: receipt.token)
+        requestID: receipt.id?.exact, apnsID: receipt.apnsID.map { "\($0)" }, token: receipt.token)
     else { return nil }
     var parts = ["\(receipt.outcome)"]
     if let status = receipt.status { parts.append("status \(status)") }
@@ -182,7 +185,7 @@ struct TraceReader {
     if let detail = receipt.detail { parts.append(detail) }
     return TraceHop(
       kind: .outcome, at: receipt.at, place: place, detail: parts.joined(separator: ", "),
-      apnsID: receipt.apnsID.map { "\($0)".lowercased() }, requestID: receipt.id,
+      apnsID: receipt.apnsID.map { "\($0)".lowercased() }, requestID: receipt.id?.exact,
       outcome: "\(receipt.outcome)", traceParent: receipt.traceParent)
   }
 
@@ -191,7 +194,7 @@ struct TraceReader {
   ) -> TraceHop? {
     guard let object = try? parser.parse(record.value),
       let id = object["apns_id"]?.string?.lowercased(),
-      subject.apnsIDs.contains(id)
+      subject.apnsIDs.contains(id.exact)
         || subject.matches(requestID: nil, apnsID: id, token: object["token"]?.string)
     else { return nil }
     let status = object["status"]?.int.map { "\($0) " } ?? ""
@@ -210,13 +213,13 @@ struct TraceReader {
       letter.letter.token
       ?? (letter.envelope == nil ? nil : String(decoding: record.key, as: UTF8.self))
     guard
-      subject.matches(requestID: letter.requestID, apnsID: letter.apnsID, token: token)
-        || subject.asks(requestID: letter.requestID, tokens: [])
+      subject.matches(requestID: letter.requestID?.exact, apnsID: letter.apnsID, token: token)
+        || subject.asks(requestID: letter.requestID?.exact, tokens: [])
     else { return nil }
     return TraceHop(
       kind: .deadLettered, at: letter.at, place: place,
       detail: "by \(letter.stage): \(letter.reason), \(letter.detail)",
-      apnsID: letter.apnsID?.lowercased(), requestID: letter.requestID,
+      apnsID: letter.apnsID?.lowercased(), requestID: letter.requestID?.exact,
       traceParent: letter.letter.traceParent)
   }
 

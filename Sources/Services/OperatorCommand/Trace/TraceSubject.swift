@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Identity
 import JSON
 
 /// The subject of a trace, and the names that have turned out to belong to it.
@@ -12,7 +13,7 @@ struct TraceSubject {
 
   enum Wanted: Equatable, Sendable {
     /// A request id or an `apns-id`.
-    case id(String)
+    case id(ExactText)
     /// The first digits of a device token, or all of them, in lower case.
     case token(String)
   }
@@ -21,15 +22,15 @@ struct TraceSubject {
   /// The ways in which a record may spell it.
   private let spellings: [[UInt8]]
   /// Requests that the notifications found came from.
-  private(set) var requestIDs: Set<String> = []
+  private(set) var requestIDs: Set<ExactText> = []
   private var requestSpellings: [[UInt8]] = []
-  private(set) var apnsIDs: Set<String> = []
+  private(set) var apnsIDs: Set<ExactText> = []
   private(set) var leftOut = false
 
   init(_ wanted: Wanted) {
     self.wanted = wanted
     switch wanted {
-    case .id(let text): spellings = Self.spellings(text)
+    case .id(let id): spellings = Self.spellings(id.text)
     case .token(let digits): spellings = [Array(digits.utf8)]
     }
   }
@@ -43,14 +44,14 @@ struct TraceSubject {
 
   /// Remembers what a hop is known by, for the topics that do not name the subject itself.
   mutating func note(_ hop: TraceHop) {
-    if let id = hop.apnsID { apnsIDs.insert(id) }
+    if let id = hop.apnsID { apnsIDs.insert(id.exact) }
     guard let id = hop.requestID, wanted != .id(id), !requestIDs.contains(id) else { return }
     guard requestIDs.count < Self.mostRequests else {
       leftOut = true
       return
     }
     requestIDs.insert(id)
-    requestSpellings += Self.spellings(id)
+    requestSpellings += Self.spellings(id.text)
   }
 
   /// True if these bytes name the subject.
@@ -64,15 +65,15 @@ struct TraceSubject {
   }
 
   /// True if a notification with these names is the subject: the bytes alone may name it by chance.
-  func matches(requestID: String?, apnsID: String?, token: String?) -> Bool {
+  func matches(requestID: ExactText?, apnsID: String?, token: String?) -> Bool {
     switch wanted {
-    case .id(let text): requestID == text || apnsID?.lowercased() == text.lowercased()
+    case .id(let id): requestID == id || apnsID?.lowercased().exact == id.text.lowercased().exact
     case .token(let digits): token?.lowercased().hasPrefix(digits) ?? false
     }
   }
 
   /// True if a request is the subject's, or one that it came from.
-  func asks(requestID: String?, tokens: [String]) -> Bool {
+  func asks(requestID: ExactText?, tokens: [String]) -> Bool {
     if let requestID, requestIDs.contains(requestID) { return true }
     switch wanted {
     case .id(let text): return requestID == text

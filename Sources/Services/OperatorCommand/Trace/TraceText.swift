@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 import JSON
 import Telemetry
 
@@ -42,7 +43,7 @@ enum TraceText {
       let hop = story.hops[index]
       var object = JSONObject()
       if let id = story.apnsID { object.append("apns_id", .string(id)) }
-      if let id = hop.requestID { object.append("id", .string(id)) }
+      if let id = hop.requestID { object.append("id", .string(id.text)) }
       object.append("hop", .string(hop.kind.rawValue))
       object.append("at", .integer(hop.at))
       if let gap = story.gap(before: index) { object.append("gap_milliseconds", .integer(gap)) }
