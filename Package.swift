@@ -176,7 +176,7 @@ let package = Package(
     core("PEMFiles"),
     core("Webhooks", ["HTTP2Engine", "Telemetry", "ConsumerGroup", "Gateways"]),
     core("HTTP1"),
-    core("Schedule"),
+    core("Schedule", ["Contract"]),
     core("HTTP2Engine"),
     core("Planning", ["Contract", "Random", "Settings", "Telemetry", "Gateways"]),
 
@@ -249,8 +249,8 @@ let package = Package(
     service(
       "Scheduler",
       [
-        "Schedule", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Store",
-        "ConsumerGroup", "Gateways", "JSON",
+        "Schedule", "APNS", "Contract", "DeviceTokens", "Diagnosis", "EventLoop", "Kafka", "Records",
+        "Store", "ConsumerGroup", "Gateways", "JSON",
       ]),
     service("CommandKit", ["Contract", "EventLoop", "JSON", "Kafka", "Signing"]),
     service(

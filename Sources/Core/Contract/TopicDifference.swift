@@ -62,6 +62,12 @@ extension TopicSpecification {
     {
       differences.append(found)
     }
+    if let found = difference(
+      inDuration: "min.compaction.lag.ms", settings,
+      "compaction may remove a cancellation before the request that it concerns has come")
+    {
+      differences.append(found)
+    }
     if let found = difference(inSync: settings, copies: state.copies) { differences.append(found) }
     return differences
   }
