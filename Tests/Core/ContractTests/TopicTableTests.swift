@@ -25,6 +25,10 @@ import Testing
       let state = TopicState(partitions: 12, copies: 3, settings: found)
       let differences = schedule.differences(from: state, mustHaveOnePartition: false)
       #expect(differences.count == count && differences.allSatisfy(\.isHarmful), "\(value)")
+      #expect(
+        differences.allSatisfy {
+          $0.remedy.hasSuffix("max.compaction.lag.ms=\(most),min.compaction.lag.ms=\(least)")
+        })
     }
   }
 
