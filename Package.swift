@@ -176,7 +176,7 @@ let package = Package(
     core("PEMFiles"),
     core("Webhooks", ["HTTP2Engine", "Identity", "Telemetry", "ConsumerGroup", "Gateways"]),
     core("HTTP1", ["Identity"]),
-    core("Schedule", ["Identity"]),
+    core("Schedule", ["Contract", "Identity"]),
     core("HTTP2Engine"),
     core("Planning", ["Contract", "Random", "Settings", "Telemetry", "Gateways"]),
 
@@ -255,8 +255,9 @@ let package = Package(
     service(
       "Scheduler",
       [
-        "Schedule", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Store",
-        "ConsumerGroup", "Gateways", "Identity", "JSON",
+        "Schedule", "APNS", "Contract", "DeviceTokens", "Diagnosis", "EventLoop", "Kafka",
+        "Records",
+        "Store", "ConsumerGroup", "Gateways", "Identity", "JSON",
       ]),
     service("CommandKit", ["Contract", "EventLoop", "JSON", "Kafka", "Signing"]),
     service(

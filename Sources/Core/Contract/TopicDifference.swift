@@ -62,6 +62,12 @@ extension TopicSpecification {
     {
       differences.append(found)
     }
+    if let found = difference(
+      inDuration: "min.compaction.lag.ms", settings,
+      "compaction may remove a cancellation before the request that it concerns has come")
+    {
+      differences.append(found)
+    }
     if let found = difference(inSync: settings, copies: state.copies) { differences.append(found) }
     return differences
   }
@@ -123,6 +129,15 @@ extension TopicSpecification {
         : "nothing can be written while a broker is away")
   }
 
+  /// What is set with a setting, as Kafka's tool takes it: it refuses a shortest lag of compaction above the longest one.
+  private func assignment(_ setting: String, _ wanted: String) -> String {
+    let others = settings.filter {
+      setting == "min.compaction.lag.ms" && $0.name == "max.compaction.lag.ms"
+    }
+    return (others.map { "\($0.name)=\($0.value)" } + ["\(setting)=\(wanted)"])
+      .joined(separator: ",")
+  }
+
   private func altered(
     _ setting: String, actual: String, wanted: String, consequence: String
   ) -> TopicDifference {
@@ -130,7 +145,8 @@ extension TopicSpecification {
       topic: name, property: .setting(setting), actual: actual, wanted: wanted,
       consequence: consequence,
       remedy:
-        "kafka-configs.sh --alter --entity-type topics --entity-name \(name) --add-config \(setting)=\(wanted)",
+        "kafka-configs.sh --alter --entity-type topics --entity-name \(name) --add-config"
+        + " \(assignment(setting, wanted))",
       isHarmful: true)
   }
 }

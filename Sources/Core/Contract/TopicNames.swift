@@ -77,10 +77,11 @@ public struct TopicNames: Equatable, Sendable {
         readerGroup: reader.map(group))
     }
     func table(
-      _ name: String, _ partitions: Int32, _ reader: ReaderGroup? = nil
+      _ name: String, _ partitions: Int32, _ reader: ReaderGroup? = nil, lag: Int64 = 0
     ) -> TopicSpecification {
       .init(
-        name: name, partitions: partitions, cleanup: .compact, readerGroup: reader.map(group))
+        name: name, partitions: partitions, cleanup: .compact, readerGroup: reader.map(group),
+        compactionLag: lag)
     }
     return [
       log(requests, 12, days: 1, .ingest)
@@ -95,7 +96,7 @@ public struct TopicNames: Equatable, Sendable {
         log(tokenRequests, 1, days: 1, .signer),
         log(deadLetters, 4, days: 14, nil),
         table(controls, 1),
-        table(schedule, 12, .scheduler),
+        table(schedule, 12, .scheduler, lag: TopicSpecification.cancellationKept),
         log(audiences, 4, days: 7, nil),
       ]
   }

@@ -16,11 +16,18 @@ public struct TopicSpecification: Equatable, Sendable {
   /// The consumer group that reads the topic to its end, if one does. What it has not committed must
   /// not be dropped.
   public let readerGroup: String?
+  /// For how long compaction leaves a record alone that has a newer one of its key, in milliseconds; 0: for no time.
+  public let compactionLag: Int64
+
+  /// For how long a cancellation on `push.schedule` counts, in milliseconds: it also concerns a request that was written
+  /// before it and comes after it. Compaction may not remove it in that time because the request has the same key.
+  public static let cancellationKept: Int64 = 86_400_000
 
   public init(
     name: String, partitions: Int32, cleanup: Cleanup = .delete,
-    retentionMilliseconds: Int64? = nil, readerGroup: String? = nil
+    retentionMilliseconds: Int64? = nil, readerGroup: String? = nil, compactionLag: Int64 = 0
   ) {
+    self.compactionLag = compactionLag
     self.name = name
     self.partitions = partitions
     self.cleanup = cleanup
@@ -35,7 +42,9 @@ public struct TopicSpecification: Equatable, Sendable {
     if cleanup == .compact {
       // Old values are dropped soon, so that readers start fast.
       settings.append(("segment.ms", "3600000"))
-      settings.append(("max.compaction.lag.ms", "21600000"))
+      // Kafka refuses a longest lag below the shortest one.
+      settings.append(("max.compaction.lag.ms", "\(compactionLag + 21_600_000)"))
+      if compactionLag > 0 { settings.append(("min.compaction.lag.ms", "\(compactionLag)")) }
       // A reader slower than this may miss that a token became valid again.
       settings.append(("delete.retention.ms", "604800000"))
     }

@@ -98,20 +98,36 @@ public struct RestoreRule: Sendable {
 
   public init(maxAge: Int64) { self.maxAge = maxAge }
 
-  /// The reason why a table has to be rebuilt before anything else.
+  /// A table that was complete so long ago lacks too much to be looked up in while the rest is read, in milliseconds. A
+  /// process that follows idle topics notes every ten minutes that it is complete.
+  public static let freshness: Int64 = 1_200_000
+
+  /// A part of the time for which Kafka keeps tombstones: clocks differ, and reading takes its time.
+  public static func maxAge(deleteRetention: Int64) -> Int64 { deleteRetention / 10 * 9 }
+
+  /// Whether nothing is to be looked up in a table before all that was written since has been read.
+  ///
+  /// - Parameter followedAt: as for `reason`.
+  public static func isBehind(followedAt: Int64?, now: Int64) -> Bool {
+    guard let followedAt else { return true }
+    let (age, overflow) = now.subtractingReportingOverflow(followedAt)
+    return overflow || age > freshness
+  }
+
+  /// The reason why a table has to be read from the first records of its topics on.
   ///
   /// - Parameters:
-  ///   - completeAt: when the table was last known to be complete, or was last started again; milliseconds since
-  ///     the epoch, nil for never.
+  ///   - followedAt: until when its positions reflect the topics: when it was last complete, or was last begun anew;
+  ///     milliseconds since the epoch, nil for never.
   ///   - now: milliseconds since the epoch.
   ///   - topics: of which it has positions.
   ///   - wanted: the topics it is to be made from.
   public func reason(
-    completeAt: Int64?, now: Int64, topics: Set<String>, wanted: Set<String>
+    followedAt: Int64?, now: Int64, topics: Set<String>, wanted: Set<String>
   ) -> RestoreReason? {
-    guard let completeAt else { return .empty }
+    guard let followedAt else { return .empty }
     guard topics.isSubset(of: wanted) else { return .otherTopics }
-    let (age, overflow) = now.subtractingReportingOverflow(completeAt)
+    let (age, overflow) = now.subtractingReportingOverflow(followedAt)
     if overflow || age > maxAge { return .tooOld(milliseconds: overflow ? .max : age) }
     return age < -Self.clockTolerance ? .clockWentBack(milliseconds: -age) : nil
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Contract
+
 /// The state of one key of the schedule as the database has it: the record that counts. Times are milliseconds since the
 /// epoch.
 public struct ScheduleRow: Equatable, Sendable {
@@ -54,8 +56,8 @@ public enum ScheduleChange: Equatable, Sendable {
   case unreadable
 
   /// For how long a cancellation stays, in milliseconds: a request that was written before it may arrive after it, when
-  /// ingest was behind. As long as requests are kept.
-  public static let cancellationKept: Int64 = 86_400_000
+  /// ingest was behind. As long as requests are kept, and as compaction leaves the topic alone.
+  public static let cancellationKept = TopicSpecification.cancellationKept
 
   /// The consequence of a record.
   public enum Verdict: Equatable, Sendable {
@@ -131,6 +133,17 @@ public enum ScheduleView {
   public static func isComplete(position: Int64?, committed: Int64?) -> Bool {
     guard let position, let committed else { return false }
     return position >= committed
+  }
+
+  /// Whether the log of a partition is another one than the database was read from: it ends before what was read of it.
+  /// Then nothing of what the database has is on it.
+  ///
+  /// - Parameters:
+  ///   - position: the next offset that the database has not taken; nil if it has nothing of the partition.
+  ///   - end: of the log; nil if that is not known.
+  public static func isAnotherLog(position: Int64?, end: Int64?) -> Bool {
+    guard let position, let end else { return false }
+    return end < position
   }
 
   /// When a request is released. One that ingest has handed back waits for as long as ingest's clock says that it is

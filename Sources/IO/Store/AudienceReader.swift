@@ -70,21 +70,29 @@ public final class AudienceReader {
   private var prepared: Prepared?
   private var pages: Pages?
 
-  /// Opens a database that exists and that `martlet-feedback` has filled: a file's path, or a `postgresql://` URL.
+  /// Opens a database that exists: a file's path, or a `postgresql://` URL. Every question throws while it is not complete
+  /// (`TableState`).
   public init(_ location: String) throws(StoreError) {
     database = try Database(reading: location, busyTimeout: 5_000)
-    try database.demandFilled()
   }
 
   /// The number of devices in an audience now.
   public func count(_ audience: Audience) throws(StoreError) -> Int {
     (prepared, pages) = (nil, nil)
-    return try prepare(audience).count
+    return try database.whileComplete { () throws(StoreError) in try prepare(audience).count }
   }
 
   /// Devices with tokens after one, at most `limit`; with `zones` only those in them.
   public func devices(
     _ audience: Audience, in zones: CampaignWave.Zones? = nil, after token: String, limit: Int
+  ) throws(StoreError) -> AudiencePage {
+    try database.whileComplete { () throws(StoreError) in
+      try page(audience, in: zones, after: token, limit: limit)
+    }
+  }
+
+  private func page(
+    _ audience: Audience, in zones: CampaignWave.Zones?, after token: String, limit: Int
   ) throws(StoreError) -> AudiencePage {
     let pages = try pages(audience, zones)
     pages.page.bind(1, token: token)
@@ -98,6 +106,10 @@ public final class AudienceReader {
 
   /// The time zones that its devices name, those of most devices first, at most `CampaignWave.mostZones`.
   public func zones(_ audience: Audience) throws(StoreError) -> [String] {
+    try database.whileComplete { () throws(StoreError) in try namedZones(audience) }
+  }
+
+  private func namedZones(_ audience: Audience) throws(StoreError) -> [String] {
     let (listed, values) = condition(audience, try prepare(audience).versions, from: 1)
     let statement = try database.prepare(
       """

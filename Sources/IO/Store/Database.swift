@@ -62,6 +62,11 @@ enum Database {
     }
   }
 
+  /// Throws if the database takes no writes now. With SQLite only a write can tell.
+  func demandWritable() throws(StoreError) {
+    if case .postgres(let database) = self { try database.demandWritable() }
+  }
+
   /// From now on a transaction is on the disk when it returns, with all before it, or need not be.
   func setDurable(_ isDurable: Bool) throws(StoreError) {
     switch self {
@@ -75,16 +80,6 @@ enum Database {
     let statement = try prepare(sql)
     defer { statement.reset() }
     return try statement.next() ? statement.integer(0) : nil
-  }
-
-  /// Throws unless `martlet-feedback` has read its topics into the database: without, there is no device.
-  func demandFilled() throws(StoreError) {
-    guard try integer("SELECT complete_at FROM completeness") == nil else { return }
-    throw StoreError(
-      code: 1, attempt: "cannot look up devices",
-      message:
-        "martlet-feedback has not read its topics into this database; name the database that it keeps"
-        + " with --devices")
   }
 
   /// The first column of the first row, as text.

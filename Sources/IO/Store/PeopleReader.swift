@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 public import Contract
+public import DeviceTokens
 public import Identity
 
 /// Whose devices are asked for: those of one user of one app that are registered and valid.
@@ -89,11 +90,18 @@ public final class PeopleReader {
     """
   }
 
-  /// Throws unless `martlet-feedback` has read its topics into the database: without, nobody has a device.
-  public func demandFilled() throws(StoreError) { try database.demandFilled() }
+  /// Whether all devices are in the database.
+  public func state() throws(StoreError) -> TableState { try database.tableState() }
 
-  /// The answers, in the order of the questions; the devices of each with the newest registration first.
+  /// The answers, in the order of the questions; the devices of each with the newest registration first. Throws while the
+  /// database is not complete (`TableState`): whoever is not in it may have devices.
   public func devices(
+    _ questions: [PersonQuestion]
+  ) throws(StoreError) -> [[Addressees.Device]] {
+    try database.whileComplete { () throws(StoreError) in try answers(questions) }
+  }
+
+  private func answers(
     _ questions: [PersonQuestion]
   ) throws(StoreError) -> [[Addressees.Device]] {
     var answers = [[Addressees.Device]](repeating: [], count: questions.count)

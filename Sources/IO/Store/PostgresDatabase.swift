@@ -6,6 +6,11 @@ import Glibc
 ///
 /// A connection that broke is rebuilt at the next transaction, or at the next statement outside of one; prepared
 /// statements follow by themselves. What was under way fails as temporary, and the server has done all of it or nothing.
+/// What cannot have changed anything is done once more instead: a connection that nobody used for a while may be cut, and
+/// only its next use shows that.
+///
+/// Behind a pooler such as PgBouncer each transaction may meet another backend, which then serves other programs: nothing
+/// is set for the session or prepared there (`isPooled`).
 final class PostgresDatabase {
   /// All of ours is in a schema of this name, so that a database may be shared with other programs.
   static let schema = "martlet"
@@ -17,6 +22,8 @@ final class PostgresDatabase {
   /// Counts connections: a statement was prepared on one of them.
   private(set) var generation = 0
   private var statementCount = 0
+  /// The connection is to a pooler, which has told another backend than the one that answers.
+  private(set) var isPooled = false
   private var isInTransaction = false
   /// False: a transaction may return before it is on the server's disk.
   var isDurable = true
@@ -66,13 +73,46 @@ final class PostgresDatabase {
     }
     generation += 1
     isInTransaction = false
-    let access = isReadOnly ? "on" : "off"
-    try send(
-      """
-      SET search_path TO \(Self.schema), pg_catalog; SET default_transaction_read_only TO \(access);
-      SET lock_timeout TO \(lockMilliseconds); SET statement_timeout TO 60000;
-      SET idle_in_transaction_session_timeout TO 60000
-      """)
+    isPooled = try backend() != PQbackendPID(raw)
+    guard !isPooled else { return }
+    try send((isReadOnly ? ["SET default_transaction_read_only TO on"] : []) + settings("SET"))
+  }
+
+  /// The process that has answered.
+  private func backend() throws(StoreError) -> Int32? {
+    try row("SELECT pg_catalog.pg_backend_pid()")?[0].map { Int32(truncatingIfNeeded: $0) }
+  }
+
+  private func row(_ question: String) throws(StoreError) -> [Int64?]? {
+    let result = PQexec(raw, question)
+    defer { PQclear(result) }
+    try check(result, "the database did not answer")
+    guard PQntuples(result) > 0 else { return nil }
+    return (0..<PQnfields(result)).map { column in
+      PQgetisnull(result, 0, column) == 0 ? strtoll(PQgetvalue(result, 0, column), nil, 10) : nil
+    }
+  }
+
+  /// The numbers in the first row of an answer, with one exchange; nil for none.
+  ///
+  /// - Parameter question: names its tables with their schema.
+  func numbers(_ question: String) throws(StoreError) -> [Int64?]? {
+    if !isInTransaction { try restore() }
+    do throws(StoreError) {
+      return try row(question)
+    } catch {
+      guard !isConnected, !isInTransaction else { throw error }
+      try restore()
+      return try row(question)
+    }
+  }
+
+  /// - Parameter verb: sets them for the session, or for the transaction alone.
+  private func settings(_ verb: String) -> [String] {
+    [
+      "search_path TO \(Self.schema), pg_catalog", "lock_timeout TO \(lockMilliseconds)",
+      "statement_timeout TO 60000", "idle_in_transaction_session_timeout TO 60000",
+    ].map { "\(verb) \($0)" }
   }
 
   /// Connects again if the connection broke.
@@ -80,6 +120,10 @@ final class PostgresDatabase {
     guard PQstatus(raw) != CONNECTION_OK, !isInTransaction else { return }
     PQreset(raw)
     try prepareSession()
+  }
+
+  private func send(_ statements: [String]) throws(StoreError) {
+    try send(statements.joined(separator: "; "))
   }
 
   private func send(_ sql: String) throws(StoreError) {
@@ -101,8 +145,9 @@ final class PostgresDatabase {
 
   /// Runs statements that return nothing of interest.
   func execute(_ sql: String) throws(StoreError) {
-    try restore()
-    try send(sql)
+    if !isInTransaction { try restore() }
+    guard isPooled, !isInTransaction else { return try send(sql) }
+    try alone { () throws(StoreError) in try send(sql) }
   }
 
   /// - Parameter sql: its parameters are `?1`, `?2`, …
@@ -117,6 +162,7 @@ final class PostgresDatabase {
   /// Has the server prepare a statement on the connection that there is now.
   func prepare(name: String, _ sql: String) throws(StoreError) {
     try restore()
+    guard !isPooled else { return }
     let result = PQprepare(raw, name, sql, 0, nil)
     defer { PQclear(result) }
     try check(result, "the database refused to prepare \(sql.prefix(60))")
@@ -124,15 +170,45 @@ final class PostgresDatabase {
 
   /// Lets the server forget a statement; a connection that broke has none.
   func forget(_ name: String) {
-    guard isConnected else { return }
+    guard isConnected, !isPooled else { return }
     PQclear(PQexec(raw, "DEALLOCATE \(name)"))
   }
 
-  /// Runs a prepared statement; the caller clears the result.
+  /// Runs a statement; the caller clears the result.
   func run(
-    name: String, _ parameters: UnsafePointer<UnsafePointer<CChar>?>, _ count: Int
+    _ statement: PostgresStatement, _ parameters: UnsafePointer<UnsafePointer<CChar>?>, _ count: Int
   ) throws(StoreError) -> OpaquePointer? {
-    let result = PQexecPrepared(raw, name, Int32(count), parameters, nil, nil, 0)
+    let wasConnected = isConnected
+    do throws(StoreError) {
+      return try attempt(statement, parameters, count)
+    } catch {
+      guard wasConnected, !isConnected, !isInTransaction, isReadOnly || statement.isQuestion else {
+        throw error
+      }
+      return try attempt(statement, parameters, count)
+    }
+  }
+
+  private func attempt(
+    _ statement: PostgresStatement, _ parameters: UnsafePointer<UnsafePointer<CChar>?>, _ count: Int
+  ) throws(StoreError) -> OpaquePointer? {
+    try restore()
+    try statement.prepareAgain()
+    guard isPooled else {
+      return try checked(
+        PQexecPrepared(raw, statement.name, Int32(count), parameters, nil, nil, 0))
+    }
+    guard !isInTransaction else { return try execute(statement, parameters, count) }
+    return try alone { () throws(StoreError) in try execute(statement, parameters, count) }
+  }
+
+  private func execute(
+    _ statement: PostgresStatement, _ parameters: UnsafePointer<UnsafePointer<CChar>?>, _ count: Int
+  ) throws(StoreError) -> OpaquePointer? {
+    try checked(PQexecParams(raw, statement.sql, Int32(count), nil, parameters, nil, nil, 0))
+  }
+
+  private func checked(_ result: OpaquePointer?) throws(StoreError) -> OpaquePointer? {
     do throws(StoreError) {
       try check(result, "the database did not answer")
     } catch {
@@ -146,12 +222,26 @@ final class PostgresDatabase {
 
   /// Runs `body` in one transaction that no other writer of ours is beside: all of it happens or nothing.
   func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    try alone { () throws(StoreError) in
+      if !isReadOnly { try send("SELECT pg_catalog.pg_advisory_xact_lock(\(Self.writerLock))") }
+      return try body()
+    }
+  }
+
+  /// Runs `body` in a transaction of its own.
+  private func alone<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
     try restore()
-    try send(isDurable ? "BEGIN" : "BEGIN; SET LOCAL synchronous_commit = off")
+    do throws(StoreError) {
+      try begin()
+    } catch {
+      // Nothing has happened yet.
+      guard !isConnected else { throw error }
+      try restore()
+      try begin()
+    }
     isInTransaction = true
     defer { isInTransaction = false }
     do throws(StoreError) {
-      if !isReadOnly { try send("SELECT pg_advisory_xact_lock(\(Self.writerLock))") }
       let result = try body()
       try send("COMMIT")
       return result
@@ -161,14 +251,38 @@ final class PostgresDatabase {
     }
   }
 
+  private func begin() throws(StoreError) {
+    let durability = isDurable ? [] : ["SET LOCAL synchronous_commit = off"]
+    guard isPooled else { return try send(["BEGIN"] + durability) }
+    // The backend may have any settings.
+    try send(["BEGIN READ \(isReadOnly ? "ONLY" : "WRITE")"] + settings("SET LOCAL") + durability)
+  }
+
+  /// Throws if the server takes no writes now.
+  func demandWritable() throws(StoreError) {
+    let answer = try numbers(
+      "SELECT CASE WHEN pg_catalog.pg_is_in_recovery() THEN 1 ELSE 0 END,"
+        + " CASE WHEN pg_catalog.current_setting('transaction_read_only') = 'on' THEN 1 ELSE 0 END")
+    let isStandby = answer?[0] == 1
+    // What another program has set for a pooler's connection does not count.
+    guard isStandby || (answer?[1] == 1 && !isPooled) else { return }
+    throw StoreError(
+      sqlState: "25006", attempt: "the database takes no changes (\(location))",
+      message: isStandby
+        ? "its server is a standby; name the primary in the URL"
+        : "its server only answers questions (default_transaction_read_only)")
+  }
+
   /// The advisory lock that every writer takes for the time of its transaction: "MART".
   private static let writerLock = 0x4D41_5254
 }
 
 /// A prepared statement. Reused: bind, step, and it is ready again.
 final class PostgresStatement {
-  private let name: String
-  private let sql: String
+  let name: String
+  let sql: String
+  /// It changes nothing.
+  var isQuestion: Bool { sql.hasPrefix("SELECT") }
   private let database: PostgresDatabase
   private var generation = 0
   private var parameters: [String?] = []
@@ -210,10 +324,14 @@ final class PostgresStatement {
     return true
   }
 
+  /// Has the server prepare it if the connection is another one than it was prepared on.
+  func prepareAgain() throws(StoreError) {
+    if generation != database.generation { try prepare() }
+  }
+
   private func run() throws(StoreError) {
-    if !database.isConnected || generation != database.generation { try prepare() }
     result = try withCStrings(parameters) { pointers throws(StoreError) in
-      try database.run(name: name, pointers, parameters.count)
+      try database.run(self, pointers, parameters.count)
     }
     row = -1
   }

@@ -183,6 +183,40 @@ enum PostgresMigrations {
         WHERE recorded_at IS NOT NULL;
       """
     ),
+    (
+      "completeness",
+      """
+      -- Which reading of the topics from their first records on the row is of: that of completeness, or an older one, whose
+      -- rows go when all has been read.
+      ALTER TABLE devices ADD COLUMN generation bigint NOT NULL DEFAULT 1;
+      CREATE TABLE new_completeness (
+        id bigint PRIMARY KEY CHECK (id = 1),
+        generation bigint NOT NULL,
+        -- Until when the positions reflect the topics without a gap: when the rows were last complete, or reading them anew
+        -- began.
+        followed_at bigint NOT NULL,
+        -- When the rows had all of the topics; NULL while they lack some of it.
+        complete_at bigint,
+        has_old_rows bigint NOT NULL,
+        -- Offsets that were read since reading began, and how many there were then.
+        done bigint NOT NULL,
+        total bigint NOT NULL
+      );
+      INSERT INTO new_completeness SELECT 1, 1, complete_at, NULL, 0, 0, 0 FROM completeness;
+      DROP TABLE completeness;
+      ALTER TABLE new_completeness RENAME TO completeness;
+      DROP VIEW dead_tokens;
+      -- The first condition is that of the index devices_dead. Every mark has the time.
+      CREATE VIEW dead_tokens AS
+        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
+          user_name, locale, app_version, bundle, model, time_zone, tags, activity
+        FROM devices
+        WHERE recorded_at IS NOT NULL AND invalid_since IS NOT NULL
+          AND coalesce(registered_at < alive_from, true);
+      -- 0 while the partition is read anew.
+      ALTER TABLE schedule_positions ADD COLUMN is_complete bigint NOT NULL DEFAULT 1;
+      """
+    ),
   ]
 
   /// Makes the schema if it is not there, and refuses one of another program. In the transaction of the migrations.

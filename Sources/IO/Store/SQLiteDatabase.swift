@@ -27,9 +27,16 @@ final class SQLiteDatabase {
     }
     raw = handle
     self.path = path
+    self.busyTimeout = busyTimeout
     sqlite3_extended_result_codes(raw, 1)
     if !isReadOnly { definePacking() }
     sqlite3_busy_timeout(raw, busyTimeout)
+  }
+
+  private let busyTimeout: Int32
+  /// Whether statements wait for others who use the file.
+  var isPatient = true {
+    didSet { sqlite3_busy_timeout(raw, isPatient ? busyTimeout : 0) }
   }
 
   deinit { sqlite3_close_v2(raw) }

@@ -47,7 +47,7 @@ public final class ScheduleStore {
       "SELECT next_offset FROM schedule_positions WHERE partition = ?1")
     upsertPosition = try database.prepare(
       """
-      INSERT INTO schedule_positions VALUES (?1, ?2)
+      INSERT INTO schedule_positions VALUES (?1, ?2, 1)
       ON CONFLICT (partition) DO UPDATE SET next_offset = excluded.next_offset
       """)
     if case .postgres(let server) = database {
@@ -147,7 +147,7 @@ public final class ScheduleStore {
       partition, through: ScheduleRow.never, after: ScheduleRow.never - 1, "", limit: .max)
   }
 
-  /// The next offset of a partition that is not reflected; nil if nothing of it is.
+  /// The next offset of a partition that is not reflected; nil if nothing was ever read of it.
   public func position(_ partition: Int32) throws(StoreError) -> Int64? {
     selectPosition.bind(1, Int64(partition))
     defer { selectPosition.reset() }
@@ -161,14 +161,67 @@ public final class ScheduleStore {
     try upsertPosition.run()
   }
 
-  /// Forgets everything of a partition: it is read from the topic again.
+  /// Forgets what a partition's topic has: it is read from its first record again. What is to be written to the topic
+  /// stays (`renew`).
   public func startOver(_ partition: Int32) throws(StoreError) {
     try transaction { () throws(StoreError) in
       try store.database.execute(
-        "DELETE FROM schedule WHERE partition = \(partition);"
-          + "DELETE FROM schedule_positions WHERE partition = \(partition)")
+        "DELETE FROM schedule WHERE partition = \(partition) AND record_offset >= 0;"
+          + "DELETE FROM schedule_positions WHERE partition = \(partition);"
+          + "INSERT INTO schedule_positions VALUES (\(partition), 0, 0)")
     }
   }
+
+  /// The partition's topic was made anew and has nothing of what is here: it is to be written there again, and the topic is
+  /// read from its first record.
+  public func renew(_ partition: Int32) throws(StoreError) {
+    try transaction { () throws(StoreError) in
+      try store.database.execute(
+        "UPDATE schedule SET record_offset = \(Self.unwritten) WHERE partition = \(partition);"
+          + "DELETE FROM schedule_positions WHERE partition = \(partition);"
+          + "INSERT INTO schedule_positions VALUES (\(partition), 0, 0)")
+    }
+  }
+
+  /// The offset of what is not on the topic.
+  private static let unwritten: Int64 = -1
+
+  /// What is to be written to a partition's topic again, in the order of the keys behind this one.
+  public func unwritten(
+    _ partition: Int32, after key: String, limit: Int
+  ) throws(StoreError) -> [ScheduledEntry] {
+    let statement = try store.database.prepare(
+      """
+      SELECT \(Self.columns) FROM schedule
+      WHERE partition = ?1 AND record_offset < 0 AND key > ?2 ORDER BY key LIMIT ?3
+      """)
+    statement.bind(1, Int64(partition))
+    statement.bind(2, key)
+    statement.bind(3, Int64(limit))
+    return try statement.scheduledEntries()
+  }
+
+  /// A partition has been read to its end since it was begun anew.
+  public func setComplete(_ partition: Int32) throws(StoreError) {
+    try store.database.execute(
+      "UPDATE schedule_positions SET is_complete = 1 WHERE partition = \(partition)")
+  }
+
+  /// Entries of a partition, of any kind.
+  public func entryCount(_ partition: Int32) throws(StoreError) -> Int {
+    Int(
+      try store.database.integer("SELECT count(*) FROM schedule WHERE partition = \(partition)")
+        ?? 0)
+  }
+
+  /// Throws if the database takes no changes now: see `TokenStore.demandWritable`.
+  public func demandWritable() throws(StoreError) { try store.demandWritable() }
+
+  /// The bytes of SQLite's log; nil with PostgreSQL.
+  public var logBytes: Int? { store.logBytes }
+
+  /// Cuts SQLite's log: see `TokenStore.cutLog`.
+  public func cutLog() throws(StoreError) -> Bool { try store.cutLog() }
 
   /// Requests of these partitions that wait.
   public func count(_ partitions: [Int32]) throws(StoreError) -> Int {

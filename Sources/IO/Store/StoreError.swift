@@ -60,7 +60,8 @@ public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
   /// with another transaction, a statement that took too long.
   private static func isTemporary(_ sqlState: String) -> Bool {
     let classes = ["08", "40", "53", "57", "58"]
-    return sqlState.isEmpty || sqlState == "25006" || sqlState == "25P03" || sqlState == "55P03"
+    // 0A000: a standby begins no transaction that writes, and a statement was prepared for tables that changed.
+    return sqlState.isEmpty || ["25006", "25P03", "55P03", "0A000"].contains(sqlState)
       || classes.contains(String(sqlState.prefix(2)))
   }
 

@@ -69,6 +69,9 @@ public final class TokenQueries {
     keeping = try database.prepare(ReceiptStatements.keepingSQL)
   }
 
+  /// Whether all devices are in the database: questions about devices are to be asked only then.
+  public func state() throws(StoreError) -> TableState { try database.tableState() }
+
   /// Since when outcomes are kept; nil: they are not.
   public func receiptKeeping() throws(StoreError) -> ReceiptKeeping? {
     try keeping.receiptKeeping()

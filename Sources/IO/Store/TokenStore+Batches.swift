@@ -68,7 +68,18 @@ public struct DeviceRows {
   }
 
   /// Takes in what the database has of a device.
-  fileprivate mutating func found(_ state: DeviceState, at place: Int) { rows[place].state = state }
+  ///
+  /// - Parameter isOld: it is of an earlier reading of the topics than the one under way, and nothing of it counts any
+  ///   more but its history: what the topics still say of the device follows.
+  fileprivate mutating func found(_ state: DeviceState, at place: Int, isOld: Bool = false) {
+    guard isOld else {
+      rows[place].state = state
+      return
+    }
+    counts.move(from: state.word, to: nil)
+    rows[place].state = DeviceState(history: state.history)
+    rows[place].change = .all
+  }
 
   /// Those that are not as the database has them, each once, in the order of the table.
   fileprivate var changed: [Int] { order.filter { rows[$0].change != .none } }
@@ -176,18 +187,27 @@ extension TokenStore {
     try known?.check()
     var rows = DeviceRows(of: devices, known)
     if let many {
-      if !rows.order.isEmpty { try many.read(&rows) }
+      if !rows.order.isEmpty { try many.read(&rows, generation) }
       return rows
     }
     for place in rows.order {
       if let state = known?.state(rows.rows[place]) {
         rows.found(state, at: place)
       } else {
-        rows.found(try device(rows.device(place)), at: place)
+        try readRow(place, of: &rows)
       }
     }
     if remembering { known?.remember(rows) }
     return rows
+  }
+
+  private func readRow(_ place: Int, of rows: inout DeviceRows) throws(StoreError) {
+    select.bind(rows.device(place))
+    guard try select.next() else { return }
+    defer { select.reset() }
+    rows.found(
+      select.deviceState(from: 0), at: place,
+      isOld: select.integer(SQL.generationColumn) != generation)
   }
 
   /// Writes what was changed.
@@ -208,7 +228,8 @@ extension TokenStore {
     let gone = changed.filter { rows[$0].isEmpty }.map { rows.device($0) }
     if !gone.isEmpty { try many.delete(gone) }
     if gone.count < changed.count {
-      try many.put(changed.filter { !rows[$0].isEmpty }.map { (rows.device($0), rows[$0]) })
+      try many.put(
+        changed.filter { !rows[$0].isEmpty }.map { (rows.device($0), rows[$0]) }, generation)
     }
   }
 }
@@ -222,16 +243,16 @@ struct ManyDevices {
   init(_ database: PostgresDatabase) throws(StoreError) {
     select = try database.prepare(
       """
-      SELECT token, app, environment, \(TokenStore.SQL.stateColumns)
+      SELECT token, app, environment, \(TokenStore.SQL.stateColumns), generation
       FROM unnest(?1::text[], ?2::text[], ?3::text[]) AS wanted (token, app, environment)
       JOIN devices USING (token, app, environment)
       """)
     upsert = try database.prepare(
       """
-      INSERT INTO devices SELECT * FROM unnest(?1::text[], ?2::text[], ?3::text[], ?4::bigint[],
-        ?5::bigint[], ?6::bigint[], ?7::text[], ?8::bigint[], ?9::bigint[], ?10::text[], ?11::text[],
-        ?12::text[], ?13::text[], ?14::text[], ?15::text[], ?16::text[], ?17::text[], ?18::text[],
-        ?19::text[])
+      INSERT INTO devices SELECT *, ?20::bigint FROM unnest(?1::text[], ?2::text[], ?3::text[],
+        ?4::bigint[], ?5::bigint[], ?6::bigint[], ?7::text[], ?8::bigint[], ?9::bigint[],
+        ?10::text[], ?11::text[], ?12::text[], ?13::text[], ?14::text[], ?15::text[], ?16::text[],
+        ?17::text[], ?18::text[], ?19::text[])
       \(TokenStore.SQL.replacesDevice)
       """)
     delete = try database.prepare(
@@ -242,12 +263,14 @@ struct ManyDevices {
       """)
   }
 
-  fileprivate func read(_ rows: inout DeviceRows) throws(StoreError) {
+  fileprivate func read(_ rows: inout DeviceRows, _ generation: Int64) throws(StoreError) {
     bind(select, rows.order.map { rows.device($0) })
     let found = Statement.postgres(select)
     while try found.next() {
       guard let device = found.identity, let place = rows.place(of: device) else { continue }
-      rows.found(found.deviceState(from: 3), at: place)
+      rows.found(
+        found.deviceState(from: 3), at: place,
+        isOld: found.integer(3 + TokenStore.SQL.generationColumn) != generation)
     }
   }
 
@@ -256,8 +279,11 @@ struct ManyDevices {
     try Statement.postgres(delete).run()
   }
 
-  func put(_ rows: [(device: DeviceKey, state: DeviceState)]) throws(StoreError) {
+  func put(
+    _ rows: [(device: DeviceKey, state: DeviceState)], _ generation: Int64
+  ) throws(StoreError) {
     bind(upsert, rows.map(\.device))
+    upsert.bind(20, "\(generation)")
     var times = [PostgresArray](repeating: PostgresArray(), count: 5)
     // The reason, details, the history, further details.
     var texts = [PostgresArray](repeating: PostgresArray(), count: 11)

@@ -4,8 +4,12 @@ extension TokenStore {
   /// The statements. ?1 token, ?2 app, ?3 environment.
   enum SQL {
     static let select = """
-      SELECT \(stateColumns) FROM devices WHERE token = ?1 AND app = ?2 AND environment = ?3
+      SELECT \(stateColumns), generation FROM devices
+      WHERE token = ?1 AND app = ?2 AND environment = ?3
       """
+
+    /// Where `select` has the generation of the row.
+    static let generationColumn: Int32 = 16
 
     /// The columns that `deviceState(from:)` reads.
     static let stateColumns = """
@@ -16,14 +20,15 @@ extension TokenStore {
 
     static let upsert = """
       INSERT INTO devices VALUES
-        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
+        (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+          ?20)
       \(replacesDevice)
       """
 
     static let upsertMark = """
       INSERT INTO devices
-        (token, app, environment, invalid_since, invalid_reason, recorded_at, alive_from)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+        (token, app, environment, invalid_since, invalid_reason, recorded_at, alive_from, generation)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
       ON CONFLICT (token, app, environment) DO UPDATE SET invalid_since = excluded.invalid_since,
         invalid_reason = excluded.invalid_reason, recorded_at = excluded.recorded_at,
         alive_from = excluded.alive_from
@@ -38,18 +43,13 @@ extension TokenStore {
         user_name = excluded.user_name, locale = excluded.locale,
         app_version = excluded.app_version, bundle = excluded.bundle, history = excluded.history,
         model = excluded.model, time_zone = excluded.time_zone, tags = excluded.tags,
-        activity = excluded.activity
+        activity = excluded.activity, generation = excluded.generation
       """
 
     static let upsertPosition = """
       INSERT INTO changelog VALUES (?1, ?2, ?3, ?4, ?5)
       ON CONFLICT (topic, partition) DO UPDATE SET last_offset = excluded.last_offset,
         timestamp = excluded.timestamp, key_hash = excluded.key_hash
-      """
-
-    static let upsertCompleteness = """
-      INSERT INTO completeness VALUES (1, ?1)
-      ON CONFLICT (id) DO UPDATE SET complete_at = excluded.complete_at
       """
 
     static let delete =

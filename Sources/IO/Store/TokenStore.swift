@@ -12,14 +12,14 @@ import Glibc
 /// may share the database, one writes at a time.
 public final class TokenStore {
   let database: Database
-  private let select: Statement
+  let select: Statement
   private let upsert: Statement
   private let upsertMark: Statement
   private let delete: Statement
   private let refuted: Statement
   private let selectPositions: Statement
   private let upsertPosition: Statement
-  private let upsertCompleteness: Statement
+  let completeness: CompletenessStatements
   let suspicions: SuspicionStatements
   let waves: WaveStatements
   let counts: CountStatements
@@ -29,6 +29,8 @@ public final class TokenStore {
   private var isCopying = false
   /// With SQLite: rows that need not be read again.
   var known: KnownRows?
+  /// Which reading of the topics rows are written from: see `TokenStore+Completeness`.
+  var generation: Int64
 
   /// Opens the database, makes it if it is not there, and brings its schema up to date. Refuses a file that another
   /// program or a newer version has made.
@@ -69,13 +71,16 @@ public final class TokenStore {
     selectPositions = try database.prepare(
       "SELECT topic, partition, last_offset, timestamp, key_hash FROM changelog")
     upsertPosition = try database.prepare(SQL.upsertPosition)
-    upsertCompleteness = try database.prepare(SQL.upsertCompleteness)
+    completeness = try CompletenessStatements(database)
+    generation = try completeness.generation()
     suspicions = try SuspicionStatements(database)
     waves = try WaveStatements(database)
     counts = try CountStatements(database)
     receipts = try ReceiptStatements(database)
     known = try KnownRows(database)
     self.database = database
+    // What a process that was killed has left in the log.
+    _ = try cutLog()
   }
 
   /// Refuses a location that nothing can be at: a URL that libpq does not read, or one with a password.
@@ -93,6 +98,8 @@ public final class TokenStore {
 
   private static let cacheKilobytes = 8_192
   private static let checkpointPages = 8_000
+  /// The write-ahead log is cut to this many bytes when it is begun anew.
+  static let longestLog = 64 << 20
 
   /// Switches to a write-ahead log, which the file remembers.
   ///
@@ -115,10 +122,12 @@ public final class TokenStore {
     // Pages of 4 KiB: rows of a batch are all over the file and written in the order of their keys, so that a page is
     // changed once. A larger cache saves reads that the system's cache answers, and hardly any time.
     // A checkpoint writes a page once, however many transactions have changed it.
+    // What is deleted is overwritten with zeros: names and tokens of people who are forgotten do not stay in free pages.
     try database.execute(
       """
       PRAGMA synchronous = FULL; PRAGMA cache_size = -\(cacheKilobytes);
-      PRAGMA wal_autocheckpoint = \(checkpointPages)
+      PRAGMA wal_autocheckpoint = \(checkpointPages); PRAGMA journal_size_limit = \(longestLog);
+      PRAGMA secure_delete = ON
       """)
     return mode
   }
@@ -142,6 +151,10 @@ public final class TokenStore {
       throw error
     }
   }
+
+  /// Throws if the database takes no changes now, as far as a question can tell: its server has become a standby, or
+  /// answers questions only.
+  public func demandWritable() throws(StoreError) { try database.demandWritable() }
 
   // MARK: Devices
 
@@ -183,6 +196,7 @@ public final class TokenStore {
     upsert.bind(17, optional: state.details.timeZone)
     upsert.bind(18, optional: state.details.tags)
     upsert.bind(19, optional: state.details.activity)
+    upsert.bind(20, generation)
     try upsert.run()
   }
 
@@ -193,6 +207,7 @@ public final class TokenStore {
     upsertMark.bind(5, mark.reason)
     upsertMark.bind(6, mark.recordedAt)
     upsertMark.bind(7, mark.aliveFrom)
+    upsertMark.bind(8, generation)
     try upsertMark.run()
   }
 
@@ -238,30 +253,6 @@ public final class TokenStore {
     upsertPosition.bind(4, anchor.timestamp)
     upsertPosition.bind(5, anchor.keyHash)
     try upsertPosition.run()
-  }
-
-  /// When the rows were last known to be complete, or were started again: milliseconds since the epoch, nil for never.
-  public func completeAt() throws(StoreError) -> Int64? {
-    try database.integer("SELECT complete_at FROM completeness")
-  }
-
-  public func setComplete(at time: Int64) throws(StoreError) {
-    upsertCompleteness.bind(1, time)
-    try upsertCompleteness.run()
-  }
-
-  /// Forgets all devices and positions: they are read from the topics again, from this time on. Suspicions stay: they
-  /// are on no topic.
-  public func startOver(at time: Int64) throws(StoreError) {
-    known?.forget()
-    try transaction { () throws(StoreError) in
-      switch database {
-      case .sqlite: try database.execute("DELETE FROM devices; DELETE FROM changelog")
-      case .postgres: try database.execute("TRUNCATE devices, changelog")
-      }
-      try database.execute("UPDATE device_counts SET count = 0")
-      try setComplete(at: time)
-    }
   }
 
   /// Makes the database full at that many pages of 4 KiB: what a full disk looks like, for tests.

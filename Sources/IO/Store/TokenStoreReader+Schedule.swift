@@ -9,15 +9,38 @@ extension TokenStoreReader {
   public func forEachScheduled(
     withPrefix prefix: String, _ body: (ScheduledEntry) -> Bool
   ) throws(StoreError) {
+    // Page by page: a statement that stands open for as long as somebody reads its rows keeps SQLite's log from being cut.
     let statement = try database.prepare(
       """
       SELECT \(ScheduleStore.columns) FROM schedule
-      WHERE cancelled = 0 AND substr(key, 1, length(?1)) = ?1 ORDER BY due, key
+      WHERE cancelled = 0 AND substr(key, 1, length(?1)) = ?1 AND (due, key) > (?2, ?3)
+      ORDER BY due, key LIMIT \(Self.page)
       """)
-    statement.bind(1, prefix)
-    while try statement.next() {
-      guard body(statement.scheduledEntry) else { return statement.reset() }
+    var (due, key) = (Int64.min, "")
+    while true {
+      statement.bind(1, prefix)
+      statement.bind(2, due)
+      statement.bind(3, key)
+      let entries = try statement.scheduledEntries()
+      for entry in entries {
+        guard body(entry) else { return }
+      }
+      guard entries.count == Self.page, let last = entries.last else { return }
+      (due, key) = (last.row.due, last.key)
     }
+  }
+
+  private static var page: Int { 1_000 }
+
+  /// Runs `body`, which looks into the schedule, and throws while a partition is read anew, before or after it.
+  public func whileScheduleIsComplete<R>(
+    _ body: () throws(StoreError) -> R
+  ) throws(StoreError) -> R {
+    let queries = try ScheduleQueries(database)
+    try queries.demandComplete()
+    let result = try body()
+    try queries.demandComplete()
+    return result
   }
 
   /// The records of the campaigns.
@@ -40,6 +63,8 @@ extension TokenStoreReader {
 public final class ScheduleQueries {
   private let select: Statement
   private let selectCampaigns: Statement
+  private let selectIncomplete: Statement
+  private let database: Database
   /// Records of campaigns that are read, at most.
   private static let mostCampaigns = 10_000
 
@@ -49,6 +74,7 @@ public final class ScheduleQueries {
   }
 
   init(_ database: Database) throws(StoreError) {
+    self.database = database
     // The table's key begins with the partition.
     select = try database.prepare(
       """
@@ -62,6 +88,77 @@ public final class ScheduleQueries {
       WHERE partition IN (SELECT partition FROM schedule_positions) AND due = ?1 AND cancelled = 2
       ORDER BY key LIMIT \(Self.mostCampaigns)
       """)
+    selectIncomplete = try database.prepare(
+      "SELECT count(*) FROM schedule_positions WHERE is_complete = 0")
+  }
+
+  /// Calls `body` for the entries of whatever kind in whose keys or values the name of a user or one of these tokens
+  /// stands, and perhaps for more; `body` returns false to stop.
+  ///
+  /// - Parameter tokens: lower-case digits.
+  public func forEachEntry(
+    naming user: String, _ tokens: Set<String>, _ body: (ScheduledEntry) -> Bool
+  ) throws(StoreError) {
+    let words = [user] + tokens.sorted()
+    for start in stride(from: 0, to: words.count, by: Self.wordsAtOnce) {
+      let some = Array(words[start..<min(start + Self.wordsAtOnce, words.count)])
+      guard try forEachEntry(with: some, body) else { return }
+    }
+  }
+
+  private static let wordsAtOnce = 50
+  private static let page = 500
+
+  /// - Returns: false if `body` stopped it.
+  private func forEachEntry(
+    with words: [String], _ body: (ScheduledEntry) -> Bool
+  ) throws(StoreError) -> Bool {
+    let find: String =
+      switch database {
+      case .sqlite: "instr"
+      case .postgres: "strpos"
+      }
+    // Names as they are, digits in either case.
+    let conditions = words.indices.map { index in
+      "\(find)(key, ?\(index + 4)) > 0 OR \(find)(value, ?\(index + 4)) > 0"
+        + " OR \(find)(lower(value), ?\(index + 4)) > 0"
+    }
+    let statement = try database.prepare(
+      """
+      SELECT \(ScheduleStore.columns), partition FROM schedule
+      WHERE (partition, key) > (?1, ?2) AND cancelled <> 2 AND (\(conditions.joined(separator: " OR ")))
+      ORDER BY partition, key LIMIT ?3
+      """)
+    for (index, word) in words.enumerated() { statement.bind(Int32(index + 4), word) }
+    var place: (partition: Int64, key: String) = (-1, "")
+    while true {
+      statement.bind(1, place.partition)
+      statement.bind(2, place.key)
+      statement.bind(3, Int64(Self.page))
+      var entries: [(entry: ScheduledEntry, partition: Int64)] = []
+      while try statement.next() {
+        entries.append((statement.scheduledEntry, statement.integer(6) ?? 0))
+      }
+      for (entry, _) in entries {
+        guard body(entry) else { return false }
+      }
+      guard entries.count == Self.page, let last = entries.last else { return true }
+      place = (last.partition, last.entry.key)
+    }
+  }
+
+  /// Why what is not found may be on the topic; nil if the schedule is complete.
+  public func obstacle() throws(StoreError) -> String? {
+    defer { selectIncomplete.reset() }
+    let count = try selectIncomplete.next() ? selectIncomplete.integer(0) ?? 0 : 0
+    return count == 0
+      ? nil : "martlet-scheduler is reading \(count) partitions of its topic into the database"
+  }
+
+  /// Throws while a partition is read anew.
+  func demandComplete() throws(StoreError) {
+    guard let obstacle = try obstacle() else { return }
+    throw StoreError(code: 1, attempt: "cannot look up the schedule", message: obstacle)
   }
 
   /// The records of the campaigns.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
+public import DeviceTokens
 
 /// An invalid token.
 public struct InvalidDevice: Hashable, Sendable {
@@ -16,6 +17,14 @@ public final class TokenStoreReader {
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   public init(_ location: String) throws(StoreError) {
     database = try Database(reading: location, busyTimeout: 5_000)
+  }
+
+  /// Whether all devices are in the database.
+  public func state() throws(StoreError) -> TableState { try database.tableState() }
+
+  /// Runs `body`, which looks devices up, and throws unless all devices are in the database before and after it.
+  public func whileComplete<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    try database.whileComplete(body)
   }
 
   /// Devices of which anything is known.

@@ -136,6 +136,7 @@ final class CampaignsAPI: APIPart {
   func answered(_ number: UInt64, _ content: QueryWorker.Answer.Content?) {
     guard let campaign = open[number] else { return }
     guard !campaign.isGone else { return open.remove(campaign) }
+    if case .response(let response) = content { return end(campaign, response) }
     do throws(Admission.Failure) {
       guard case .campaigns(let known) = content else {
         throw .init(.unavailable("the database does not answer"))

@@ -33,11 +33,13 @@ enum DeviceAnswers {
     return ok(answer)
   }
 
-  /// Kafka has it that so many devices are to be forgotten.
-  static func forgotten(_ count: Int, hasMore: Bool) -> HTTPResponse {
+  /// Kafka has it that so many devices are to be forgotten, and that so many entries of the schedule end or go on without
+  /// them.
+  static func forgotten(_ count: Int, scheduled: Int, hasMore: Bool) -> HTTPResponse {
     var answer = JSONObject()
     answer.append("status", 202)
     answer.append("devices", .integer(Int64(count)))
+    answer.append("scheduled", .integer(Int64(scheduled)))
     answer.append("has_more", .bool(hasMore))
     return HTTPResponse(
       status: 202, contentType: "application/json", body: .bytes(JSONValue.object(answer).text))

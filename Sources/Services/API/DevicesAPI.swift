@@ -167,37 +167,64 @@ final class DevicesAPI: APIPart {
   private func produce(
     _ topic: KafkaTopic, key: [UInt8], _ value: [UInt8], _ device: DeviceExchange
   ) throws(Admission.Failure) {
-    try produce(topic, [(key, value)], device)
+    try produce([Record(topic: topic, key: key, value: value)], device)
+  }
+
+  private struct Record {
+    let topic: KafkaTopic
+    let key: [UInt8]
+    let value: [UInt8]?
+    var headers: [KafkaHeader] = []
   }
 
   /// - Parameter records: at least one.
   private func produce(
-    _ topic: KafkaTopic, _ records: [(key: [UInt8], value: [UInt8]?)], _ device: DeviceExchange
+    _ records: [Record], _ device: DeviceExchange
   ) throws(Admission.Failure) {
     open.insert(device)
     device.unacknowledged = records.count
     for record in records {
       let result = api.producer.produce(
-        topic, key: record.key, value: record.value, tag: DeviceExchanges.tag(device.number))
+        record.topic, key: record.key, value: record.value, headers: record.headers,
+        tag: DeviceExchanges.tag(device.number))
       if case .queued = result { continue }
       _ = open.take(device.number)
       throw .init(.unavailable("Kafka does not take records now"))
     }
   }
 
-  /// Forgets the devices of a user: their records on the topic are deleted.
-  private func forget(_ found: [DeviceKey], _ device: DeviceExchange) {
+  /// Forgets the devices of a user: their records on the topic are deleted, and what waits for them does not wait longer.
+  private func forget(
+    _ found: [DeviceKey], _ erasure: ScheduleErasure, _ device: DeviceExchange
+  ) {
     let devices = found.prefix(DeviceAnswers.userLimit)
     device.success = DeviceAnswers.forgotten(
-      devices.count, hasMore: found.count > DeviceAnswers.userLimit)
-    guard !devices.isEmpty else { return answer(device, device.success) }
+      devices.count, scheduled: erasure.changes.count,
+      hasMore: found.count > DeviceAnswers.userLimit || erasure.hasMore)
+    // First of all what would still be sent to them.
+    let records =
+      erasure.changes.map { record($0, by: device.key) }
+      + devices.map { Record(topic: topic, key: $0.bytes, value: nil) }
+    guard !records.isEmpty else { return answer(device, device.success) }
     device.forgotten = devices.count
     do throws(Admission.Failure) {
-      try produce(
-        topic,
-        devices.map { ($0.bytes, nil) }, device)
+      try produce(records, device)
     } catch {
       answer(device, error.problem.response)
+    }
+  }
+
+  private func record(_ change: ScheduleErasure.Change, by key: APIKey) -> Record {
+    switch change.kind {
+    case .cancel:
+      let cancellation = ScheduleCancellation(at: WallClock.milliseconds(), by: key.actor)
+      return Record(topic: schedule, key: change.key.bytes, value: cancellation.value)
+    case .replace(let value):
+      return Record(topic: schedule, key: change.key.bytes, value: value)
+    case .end(let identity):
+      return Record(
+        topic: schedule, key: change.key.bytes, value: nil,
+        headers: [KafkaHeader(ScheduleRecord.endsHeader, "\(identity)")])
     }
   }
 
@@ -222,7 +249,7 @@ final class DevicesAPI: APIPart {
     guard let device = open.take(number) else { return }
     switch content {
     case .response(let response): answer(device, response)
-    case .devices(let devices): forget(devices, device)
+    case .erasure(let devices, let schedule): forget(devices, schedule, device)
     case .campaigns, nil:
       answer(device, Problem.unavailable("the database does not answer").response)
     }

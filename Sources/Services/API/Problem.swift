@@ -177,6 +177,12 @@ struct Problem: Sendable, Equatable {
       retryAfter: seconds)
   }
 
+  /// The database lacks devices that the topics have.
+  static func incomplete(_ obstacle: String) -> Problem {
+    Problem(
+      status: 503, title: "The database is not complete", detail: obstacle, retryAfter: 10)
+  }
+
   static func unavailable(_ detail: String) -> Problem {
     Problem(status: 503, title: "Service unavailable", detail: detail, retryAfter: 5)
   }

@@ -2,6 +2,7 @@
 import APNS
 import Access
 import Bytes
+import DeviceTokens
 import EventLoop
 import HTTPServer
 import Identity
@@ -23,6 +24,14 @@ final class QueryWorker {
     case forget(DeviceArguments.User, APIKey)
     /// The campaign of this name, or all that the schedule has.
     case campaigns(named: String?)
+
+    /// Whether the answer is wrong where devices are missing from the database.
+    var isAboutDevices: Bool {
+      switch self {
+      case .device, .invalidTokens, .user, .forget: true
+      case .outcomes, .campaigns: false
+      }
+    }
   }
 
   /// The part that asks: each has numbers of its own.
@@ -31,7 +40,8 @@ final class QueryWorker {
   struct Answer: Sendable {
     enum Content: Sendable {
       case response(HTTPResponse)
-      case devices([DeviceKey])
+      /// The devices that are to be forgotten, and what of the schedule is to change with them.
+      case erasure([DeviceKey], ScheduleErasure)
       case campaigns([CampaignRecord])
     }
 
@@ -129,10 +139,26 @@ final class QueryWorker {
     }
 
     private func ask(_ question: Question) throws(StoreError) -> Answer.Content {
-      if case .campaigns(let name) = question { return .campaigns(try campaigns(name)) }
+      if case .campaigns(let name) = question { return try campaigns(name) }
       let queries: TokenQueries
       if let open = self.queries { queries = open } else { queries = try TokenQueries(location) }
       self.queries = queries
+      guard question.isAboutDevices else { return try answer(question, queries) }
+      let before = try queries.state()
+      if let obstacle = before.obstacle { return .response(Problem.incomplete(obstacle).response) }
+      let content = try answer(question, queries)
+      let after = try queries.state()
+      guard before == after else {
+        return .response(
+          Problem.incomplete(after.obstacle ?? "it was read from the topics anew; ask again")
+            .response)
+      }
+      return content
+    }
+
+    private func answer(
+      _ question: Question, _ queries: TokenQueries
+    ) throws(StoreError) -> Answer.Content {
       switch question {
       case .device(let identity):
         return .response(DeviceAnswers.device(identity, try queries.state(identity)))
@@ -146,21 +172,38 @@ final class QueryWorker {
         let keys = notification.scheduled(readable: key.readable)
         let waiting = try scheduled(keys)
         guard waiting.isEmpty else { return .response(OutcomeAnswers.scheduled(waiting)) }
+        if !keys.isEmpty, let obstacle = try scheduleQueries().obstacle() {
+          return .response(Problem.incomplete(obstacle).response)
+        }
         return .response(
           OutcomeAnswers.none(try queries.receiptKeeping(), isScheduleKnown: !keys.isEmpty))
       case .user(let user, let key):
         return .response(DeviceAnswers.devices(try devices(of: user, key.readable, queries)))
       case .forget(let user, let key):
-        return .devices(try devices(of: user, key.apps, queries).map(\.device))
+        let devices = try devices(of: user, key.apps, queries).map(\.device)
+        let schedule = try scheduleQueries()
+        if let obstacle = try schedule.obstacle() {
+          return .response(Problem.incomplete(obstacle).response)
+        }
+        return .erasure(
+          devices,
+          try ScheduleErasure(
+            of: user.name, devices, apps: user.app.map { [$0] } ?? Self.some(key.apps), in: schedule
+          ))
       case .campaigns: return .campaigns([])
       }
     }
 
-    private func campaigns(_ name: String?) throws(StoreError) -> [CampaignRecord] {
+    private func campaigns(_ name: String?) throws(StoreError) -> Answer.Content {
       let queries = try scheduleQueries()
-      guard let name else { return CampaignRecord.all(in: try queries.campaigns().map(\.value)) }
+      if let obstacle = try queries.obstacle() {
+        return .response(Problem.incomplete(obstacle).response)
+      }
+      guard let name else {
+        return .campaigns(CampaignRecord.all(in: try queries.campaigns().map(\.value)))
+      }
       let entry = try queries.scheduled(key: "\(CampaignRecord.prefix)\(name)")
-      return CampaignRecord.all(in: entry.map { [$0.value] } ?? [])
+      return .campaigns(CampaignRecord.all(in: entry.map { [$0.value] } ?? []))
     }
 
     private func scheduleQueries() throws(StoreError) -> ScheduleQueries {

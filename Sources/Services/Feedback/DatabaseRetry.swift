@@ -7,13 +7,13 @@ import Store
 /// What is done about a database that does not take a transaction: wait and try again, or give up where waiting does
 /// not help.
 struct DatabaseRetry {
-  private let log: Logger
+  private let context: ServiceContext
   private let counters: Counters<FeedbackCounter>
   private var backoff = Backoff(base: 100, cap: 5_000)
   private var notBefore: UInt64 = 0
 
-  init(_ log: Logger, _ counters: Counters<FeedbackCounter>) {
-    self.log = log
+  init(_ context: ServiceContext, _ counters: Counters<FeedbackCounter>) {
+    self.context = context
     self.counters = counters
   }
 
@@ -25,16 +25,19 @@ struct DatabaseRetry {
     counters.add(.databaseRetries)
     if backoff.failures == 0 { counters.add(.databaseFailing) }
     if backoff.failures % 20 == 0 {
-      log.warning("cannot write to the database; retrying", ["error": "\(error)"])
+      context.log.warning("cannot write to the database; retrying", ["error": "\(error)"])
     }
+    context.status.set("database", obstacle: "the database takes no changes: \(error)")
     let wait = backoff.failed(random: UInt64.random(in: .min ... .max))
     notBefore = MonotonicClock.milliseconds() + wait
   }
 
   mutating func succeeded() {
     guard backoff.failures > 0 else { return }
-    log.info("the database accepts records again")
+    context.log.info("the database accepts records again")
     counters.add(.databaseFailing, -1)
+    // There is one of these for each kind of work.
+    if counters[.databaseFailing] == 0 { context.status.set("database", obstacle: nil) }
     backoff.succeeded()
   }
 }

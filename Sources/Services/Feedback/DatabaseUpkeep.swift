@@ -4,7 +4,8 @@ import ServiceKit
 import Store
 
 /// What the database needs besides records: receipts whose time is over go, and those of forgotten devices, a bounded
-/// number at a time.
+/// number at a time; SQLite's log is cut when it is long, or may have what was forgotten. Says whether the database takes
+/// changes, which nothing else would notice while there are none.
 struct DatabaseUpkeep {
   /// A walk over all receipts for those of devices that were forgotten before a time (milliseconds since the epoch).
   private struct Walk {
@@ -26,16 +27,34 @@ struct DatabaseUpkeep {
   private var isKeepingNoted: Bool
   private var nextRemoval: UInt64 = 0
   private var walk: Walk?
+  /// When the log is to be cut; monotonic milliseconds.
+  private var cuts: [UInt64] = []
+  /// Between a record's tombstone and what follows from it on the other topic; the walk over receipts comes later.
+  private static let cutDelays: [UInt64] = [0, 5_000, 20_000]
 
   init(
-    _ store: TokenStore, _ settings: FeedbackSettings, _ log: Logger,
+    _ store: TokenStore, _ settings: FeedbackSettings, _ context: ServiceContext,
     _ counters: Counters<FeedbackCounter>
   ) {
     self.store = store
     retention = settings.keepReceipts
     self.counters = counters
-    patience = DatabaseRetry(log, counters)
+    patience = DatabaseRetry(context, counters)
     isKeepingNoted = retention == 0
+  }
+
+  /// Devices were forgotten: nothing of them is to stay in SQLite's log.
+  ///
+  /// - Parameter now: monotonic milliseconds.
+  mutating func hasForgotten(now: UInt64) { cuts = Self.cutDelays.map { now + $0 } }
+
+  /// Cuts the log if that is due, and again later where somebody reads.
+  private mutating func cutLog(now: UInt64) throws(StoreError) {
+    guard let bytes = store.logBytes else { return }
+    if bytes > TokenStore.longLog || cuts.contains(where: { $0 <= now }), try store.cutLog() {
+      cuts.removeAll { $0 <= now }
+    }
+    counters.set(.databaseLogBytes, store.logBytes ?? 0)
   }
 
   /// - Parameter now: monotonic milliseconds.
@@ -44,12 +63,14 @@ struct DatabaseUpkeep {
     guard now >= nextRemoval, patience.isOver else { return false }
     var hasMore = false
     do throws(StoreError) {
+      try store.demandWritable()
       if !isKeepingNoted {
         try store.set(ReceiptKeeping(since: WallClock.milliseconds(), retention: retention))
         isKeepingNoted = true
       }
       hasMore = try removeReceipts()
-      if try removeForgotten() { hasMore = true }
+      if try removeForgotten(now) { hasMore = true }
+      try cutLog(now: now)
       nextRemoval = hasMore ? now : now + Self.removalPeriod
     } catch {
       try patience.failed(error)
@@ -60,7 +81,7 @@ struct DatabaseUpkeep {
   }
 
   /// - Returns: whether the walk goes on.
-  private mutating func removeForgotten() throws(StoreError) -> Bool {
+  private mutating func removeForgotten(_ now: UInt64) throws(StoreError) -> Bool {
     if walk == nil {
       let before = WallClock.milliseconds() - Self.forgettingDelay
       guard let first = try store.firstForgotten(), first < before else { return false }
@@ -75,6 +96,7 @@ struct DatabaseUpkeep {
     counters.add(.receiptsForgotten, page.removed)
     walk.place = page.end
     self.walk = page.end == nil ? nil : walk
+    if page.end == nil { hasForgotten(now: now) }
     return page.end != nil
   }
 

@@ -10,7 +10,8 @@ import Store
 import Telemetry
 
 /// Keeps the database at what `push.devices` and `push.invalid-tokens` say: reads all of both topics, from where the
-/// database stands or, where that cannot be trusted, from their beginning, and says when nothing is missing.
+/// database stands or, where that cannot be trusted, from their beginning beside the rows that are there, and says when
+/// nothing is missing.
 ///
 /// Owned by the worker's thread; never waits for a broker.
 final class DeviceTables {
@@ -37,8 +38,11 @@ final class DeviceTables {
   private static let idlePeriod: Int64 = 600_000
   /// In milliseconds.
   private static let gatheringTime: UInt64 = 200
+  /// Rows that are looked through in one transaction when old ones are removed.
+  private static let sweptRows = 10_000
 
   private let log: Logger
+  private let status: StatusBoard
   private let store: TokenStore
   private let invalidator: TokenInvalidator
   private let rule: RestoreRule
@@ -55,6 +59,10 @@ final class DeviceTables {
   /// Whether the database has not been complete since it was opened, and since when that is (monotonic).
   private(set) var isCatchingUp = true
   private var began: UInt64 = 0
+  /// How far that is, and whether others may look nothing up meanwhile.
+  private var filling = Filling()
+  /// The end of the last page of all rows from which old ones were removed.
+  private var sweptTo: DeviceKey?
   private var errors = RepeatedMessages()
   private var caughtUp = 0
   /// Whether marks may stand on the topic that registrations refute.
@@ -66,7 +74,8 @@ final class DeviceTables {
     _ counters: Counters<FeedbackCounter>, wakeup: Wakeup
   ) throws {
     log = context.log
-    patience = DatabaseRetry(context.log, counters)
+    status = context.status
+    patience = DatabaseRetry(context, counters)
     self.store = store
     self.invalidator = invalidator
     self.counters = counters
@@ -100,7 +109,10 @@ final class DeviceTables {
   /// Something is to be judged: from now on the tables are complete when they have all that was written until now.
   func want() { completeness.want() }
 
-  var isComplete: Bool {
+  var isComplete: Bool { !isCatchingUp && hasRead }
+
+  /// Whether the topics have been read as far as was asked for.
+  private var hasRead: Bool {
     isOpen && tables.allSatisfy { $0.batch.count == 0 } && completeness.isComplete(position)
   }
 
@@ -138,7 +150,8 @@ final class DeviceTables {
       if !isOpen { try open() }
       for table in tables where try follow(table, isPublishing) { hasMore = true }
       try ask()
-      try noteCompleteness()
+      if try noteCompleteness() { hasMore = true }
+      try tellProgress()
     } catch {
       try patience.failed(error)
       return false
@@ -148,10 +161,11 @@ final class DeviceTables {
   }
 
   private func ask() throws(StoreError) {
-    if let answer = watermarks.drainAnswer(),
-      let other = completeness.answered(answer.mapValues(\.high))
-    {
-      return try restore(.otherLog(topic: other.topic, partition: other.partition))
+    if let answer = watermarks.drainAnswer() {
+      if let other = completeness.answered(answer.mapValues(\.high)) {
+        return try restore(.otherLog(topic: other.topic, partition: other.partition))
+      }
+      filling.answered(answer.mapValues { ($0.low, $0.high) })
     }
     guard isOpen, !watermarks.isAsked, let partitions = completeness.question(position) else {
       return
@@ -162,20 +176,25 @@ final class DeviceTables {
 
   // MARK: Reading
 
-  /// Begins where the database stands, or with an empty one.
+  /// Begins where the database stands, or at the beginning of the topics.
   private func open() throws(StoreError) {
     let stored = try store.positions()
+    let (followedAt, now) = (try store.followedAt(), WallClock.milliseconds())
     let reason = rule.reason(
-      completeAt: try store.completeAt(), now: WallClock.milliseconds(), topics: Set(stored.keys),
+      followedAt: followedAt, now: now, topics: Set(stored.keys),
       wanted: Set(tables.map(\.changelog.topic)))
     if let reason { return try restore(reason) }
+    if RestoreRule.isBehind(followedAt: followedAt, now: now), case .complete = try store.state() {
+      log.info("the database is behind the topics; nothing is looked up in it until it is complete")
+      try store.setIncomplete()
+    }
     begin(stored)
   }
 
   private func restore(_ reason: RestoreReason) throws(StoreError) {
     let now = WallClock.milliseconds()
     try store.startOver(at: now)
-    notedAt = now
+    (notedAt, sweptTo) = (now, nil)
     if reason == .empty {
       log.info("building the database from the topics; judging starts when it is complete")
     } else {
@@ -209,6 +228,14 @@ final class DeviceTables {
     isCatchingUp = true
     caughtUp = 0
     began = MonotonicClock.milliseconds()
+    var starts: [TopicPartition: Int64] = [:]
+    for table in tables {
+      for (number, position) in table.positions.enumerated() {
+        starts[TopicPartition(topic: table.changelog.topic, partition: Int32(number))] =
+          position.next
+      }
+    }
+    filling = Filling(starts)
     completeness.want()
   }
 
@@ -256,6 +283,7 @@ final class DeviceTables {
     let applied = try store.transaction(isCopy: true) { () throws(StoreError) -> Applied? in
       var applied = Applied()
       var last = [Int](repeating: -1, count: table.positions.count)
+      try store.followGeneration()
       let stored = try store.positions()[topic] ?? [:]
       // Another process that shares the file may be ahead.
       let next = table.positions.indices.map { stored[Int32($0)]?.next ?? 0 }
@@ -342,22 +370,102 @@ final class DeviceTables {
   // MARK: Age
 
   /// Has the database remember when it was complete; asks by itself where nobody else wants to know.
-  private func noteCompleteness() throws(StoreError) {
+  ///
+  /// - Returns: whether there is more to do at once.
+  private func noteCompleteness() throws(StoreError) -> Bool {
     let now = WallClock.milliseconds()
     if now - askedAt >= Self.idlePeriod, completeness.isAnswered { completeness.want() }
     let isRecent = askedAt >= notedAt && askedAt - notedAt < Self.notePeriod
-    guard isCatchingUp || !isRecent, isComplete else { return }
+    guard isCatchingUp || !isRecent, hasRead else { return false }
     let reason = rule.reason(
-      completeAt: try store.completeAt(), now: now, topics: [], wanted: [])
-    // Reading stood still for so long that tombstones may be gone.
-    if let reason { return try restore(reason) }
-    if isCatchingUp {
-      isCatchingUp = false
-      let took = MonotonicClock.milliseconds() - began
-      log.info(
-        "the database is complete", ["records": "\(caughtUp)", "milliseconds": "\(took)"])
+      followedAt: try store.followedAt(), now: now, topics: [], wanted: [])
+    if let reason {
+      // Reading stood still for so long that tombstones may be gone.
+      try restore(reason)
+      return true
+    }
+    if isCatchingUp, try removeOldRows() { return true }
+    let isNoted = try store.transaction { () throws(StoreError) in
+      guard try isCurrent() else { return false }
+      try store.setComplete(at: askedAt)
+      return true
+    }
+    guard isNoted else {
+      isOpen = false
+      return true
     }
     notedAt = askedAt
-    try store.transaction { () throws(StoreError) in try store.setComplete(at: askedAt) }
+    guard isCatchingUp else { return false }
+    isCatchingUp = false
+    status.set("devices", obstacle: nil)
+    let took = MonotonicClock.milliseconds() - began
+    log.info(
+      "the database is complete", ["records": "\(caughtUp)", "milliseconds": "\(took)"])
+    return false
+  }
+
+  /// Removes what is in the database and was not on the topics, a page at a time.
+  ///
+  /// - Returns: whether there is more.
+  private func removeOldRows() throws(StoreError) -> Bool {
+    guard try store.hasOldRows() else { return false }
+    let page = try store.transaction { () throws(StoreError) in
+      try store.followGeneration()
+      let page = try store.removeOldRows(after: sweptTo, limit: Self.sweptRows)
+      if page.end == nil { try store.noteOldRowsGone() }
+      return page
+    }
+    sweptTo = page.end
+    return page.end != nil
+  }
+
+  /// Tells those who wait how far it is, once a second.
+  private func tellProgress() throws(StoreError) {
+    let now = MonotonicClock.milliseconds()
+    guard isOpen, isCatchingUp, filling.isDue(now) else { return }
+    let progress = filling.progress(position)
+    guard case .filling = try store.state() else { return }
+    let obstacle = TableState.filling(progress).obstacle
+    status.set("devices", obstacle: obstacle)
+    try store.transaction(isCopy: true) { () throws(StoreError) in try store.set(progress) }
+  }
+}
+
+/// How far the reading of all partitions is.
+private struct Filling {
+  private static let period: UInt64 = 1_000
+
+  /// Where each began, and where its log ended then.
+  private var starts: [TopicPartition: Int64]
+  private var ends: [TopicPartition: Int64] = [:]
+  private var next: UInt64 = 0
+
+  init(_ starts: [TopicPartition: Int64] = [:]) { self.starts = starts }
+
+  /// Where the logs begin and end: the first answer counts.
+  mutating func answered(_ logs: [TopicPartition: (low: Int64, high: Int64)]) {
+    guard ends.isEmpty, logs.count == starts.count else { return }
+    for (partition, log) in logs {
+      starts[partition] = max(starts[partition] ?? 0, log.low)
+      ends[partition] = log.high
+    }
+  }
+
+  /// - Parameter now: monotonic milliseconds.
+  mutating func isDue(_ now: UInt64) -> Bool {
+    guard now >= next else { return false }
+    next = now + Self.period
+    return true
+  }
+
+  /// - Parameter position: the next offset to read of a partition; nil before it is read.
+  func progress(_ position: (TopicPartition) -> Int64?) -> TableProgress {
+    var (done, total): (Int64, Int64) = (0, 0)
+    for (partition, end) in ends {
+      let start = starts[partition] ?? 0
+      total += max(0, end - start)
+      done += max(0, min(position(partition) ?? start, end) - start)
+    }
+    return TableProgress(done: done, total: total)
   }
 }

@@ -43,13 +43,15 @@ enum FeedbackCounter: Int, CounterKey {
   case receiptsRemoved
   /// Outcomes of devices that were forgotten.
   case receiptsForgotten
+  /// The size of SQLite's log.
+  case databaseLogBytes
   case partitionsAssigned
   /// Age of the oldest record of the batch under way.
   case backlogMilliseconds
 
   var kind: CounterKind {
     switch self {
-    case .partitionsAssigned, .databaseFailing, .backlogMilliseconds: .gauge
+    case .partitionsAssigned, .databaseFailing, .backlogMilliseconds, .databaseLogBytes: .gauge
     default: .total
     }
   }

@@ -44,6 +44,10 @@ public enum FeedbackMetrics {
     event: "cannot write to the database; retrying",
     "1 or more while the database refuses a transaction that is tried again; nothing is read meanwhile."
   )
+  static let databaseLog = Metric(
+    "martlet_feedback_database_log_bytes", .gauge, unit: .bytes, merge: .highest,
+    "Size of the database's write-ahead log (SQLite's file -wal; 0 with PostgreSQL). It is cut at 64 MiB; one that grows"
+      + " further is held by a program that reads the database in one long transaction.")
   static let restores = Metric(
     "martlet_feedback_restores_total", .counter,
     event: "rebuilding the database from the topics; judging starts when it is complete",
@@ -83,7 +87,8 @@ public enum FeedbackMetrics {
   public static let all = [
     answers, verdicts, registrations, forgotten, waves, withdrawn, revived, deadLetters, published,
     databaseRetries,
-    databaseFailing, restores, receiptsKept, receiptsUnusable, receiptsRemoved, receiptsForgotten,
+    databaseFailing, databaseLog, restores, receiptsKept, receiptsUnusable, receiptsRemoved,
+    receiptsForgotten,
     partitions, backlog,
     devices, wavesHeld,
   ]
@@ -108,6 +113,7 @@ extension FeedbackCounter {
     case .published: MetricSeries(FeedbackMetrics.published)
     case .databaseRetries: MetricSeries(FeedbackMetrics.databaseRetries)
     case .databaseFailing: MetricSeries(FeedbackMetrics.databaseFailing)
+    case .databaseLogBytes: MetricSeries(FeedbackMetrics.databaseLog)
     case .restores: MetricSeries(FeedbackMetrics.restores)
     case .receiptsKept: MetricSeries(FeedbackMetrics.receiptsKept)
     case .receiptsUnusable: MetricSeries(FeedbackMetrics.receiptsUnusable)

@@ -44,12 +44,24 @@ public enum FeedbackService: Service {
       cluster.configuration.dividePrefetch(
         among: cluster.partitions(of: own) + cluster.partitions(of: [names.devices]))
       guard let store = try openStore(settings, context) else { return }
+      var settings = settings
+      settings.databaseMaxAge = settings.maxAge(
+        deleteRetention: deleteRetention([names.devices, names.invalidTokens], settings.kafka))
       try FeedbackWorker(settings, context, names, store, cluster).run()
     } catch let failure as ServiceFailure {
       throw failure
     } catch {
       throw ServiceFailure("\(error)")
     }
+  }
+
+  /// For how long Kafka keeps the tombstones of these topics at least, in milliseconds; nil if it does not say.
+  private static func deleteRetention(_ topics: [String], _ kafka: KafkaConfiguration) -> Int64? {
+    guard let admin = try? KafkaAdmin(kafka) else { return nil }
+    defer { admin.close() }
+    let settings = try? admin.topicSettings(topics, timeoutMilliseconds: 5_000)
+    let times = topics.compactMap { settings?[$0]?["delete.retention.ms"] }.compactMap { Int64($0) }
+    return times.count == topics.count ? times.min() : nil
   }
 
   private static func openStore(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Compatibility
+import DeviceTokens
 public import Kafka
 import ServiceKit
 public import Settings
@@ -23,10 +24,21 @@ public struct FeedbackSettings: DeclaredSettings, Sendable {
   /// In milliseconds.
   @Declared(
     .duration(
-      "database-max-age", default: "12h", in: 60_000...31_536_000_000,
-      "An older database is rebuilt from the topics. Keep it below delete.retention.ms of devices and"
-        + " invalid-tokens (24h by default).")
+      "database-max-age", default: "0s", in: 0...31_536_000_000,
+      "A database that was complete longer ago is read from the first records of its topics again, beside what it has:"
+        + " tombstones may have been removed. A younger one is brought up to date from where it stands. 0s means nine tenths"
+        + " of delete.retention.ms of devices and invalid-tokens, which is also the most that counts; 12h where the cluster"
+        + " does not say that.")
   ) public var databaseMaxAge: Int64
+
+  /// The age that counts.
+  ///
+  /// - Parameter deleteRetention: the shortest `delete.retention.ms` of the two topics; nil if it is not known.
+  func maxAge(deleteRetention: Int64?) -> Int64 {
+    let known = deleteRetention.map { RestoreRule.maxAge(deleteRetention: $0) }
+    let asked = databaseMaxAge > 0 ? databaseMaxAge : known ?? 43_200_000
+    return min(asked, known ?? asked)
+  }
 
   @Declared(
     .integer(

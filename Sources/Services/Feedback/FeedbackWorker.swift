@@ -58,8 +58,8 @@ final class FeedbackWorker {
     tables = try DeviceTables(
       settings, context, names, store, invalidator, cluster, counters, wakeup: wakeup)
     feedbackPartitions = cluster.partitions[names.feedback] ?? 0
-    patience = DatabaseRetry(context.log, counters)
-    upkeep = DatabaseUpkeep(store, settings, context.log, counters)
+    patience = DatabaseRetry(context, counters)
+    upkeep = DatabaseUpkeep(store, settings, context, counters)
     let atOnce = settings.keepReceipts > 0 ? Self.receiptRecordsAtOnce : Self.recordsAtOnce
     records = KafkaBatch(capacity: atOnce)
     machine = FeedbackMachine(records: settings.batchSize, atOnce: atOnce)
@@ -235,7 +235,12 @@ final class FeedbackWorker {
   }
 
   private func tell(_ outcome: TokenInvalidator.Outcome) {
-    for (counter, count) in outcome.counts { counters.add(counter, count) }
+    for (counter, count) in outcome.counts {
+      counters.add(counter, count)
+      if counter == .forgotten, count > 0 {
+        upkeep.hasForgotten(now: MonotonicClock.milliseconds())
+      }
+    }
     for alarm in outcome.alarms {
       counters.add(.badTokenWaves)
       context.log.error(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import DeviceTokens
 import EventLoop
 import Identity
 import JSON
@@ -66,8 +67,6 @@ struct PeopleDesk {
   private let context: ServiceContext
   private let counters: Counters<SchedulerCounter>
   private var reader: PeopleReader?
-  /// Whether the database has what the topics say, as far as we know.
-  private var isFilled = false
   private var waiting: [Request] = []
   private var notBefore: UInt64 = 0
   private let parser = JSONParser()
@@ -75,6 +74,7 @@ struct PeopleDesk {
   private var written: [ScheduleKey: ActivityState] = [:]
   private var tokens = NewTokens()
   private var nextTokens: UInt64 = 0
+  private var nextState: UInt64 = 0
 
   /// - Parameters:
   ///   - location: of the database of device tokens.
@@ -218,10 +218,29 @@ struct PeopleDesk {
   private mutating func ask(
     _ questions: [PersonQuestion]
   ) throws(StoreError) -> [[Addressees.Device]] {
-    let reader = try open()
-    if !isFilled { try reader.demandFilled() }
-    isFilled = true
-    return try reader.devices(questions)
+    try open().devices(questions)
+  }
+
+  /// Says once a second whether the devices are being read from the topics, while which nothing is looked up in them. Where
+  /// nobody keeps devices, none are missing.
+  mutating func lookAtState(now: UInt64) {
+    guard now >= nextState else { return }
+    nextState = now + 1_000
+    var reason: String?
+    if let state = state(), case .filling = state, let obstacle = state.obstacle {
+      reason = "requests to users and campaigns wait: \(obstacle)"
+    }
+    context.status.set("devices", obstacle: reason)
+  }
+
+  private mutating func state() -> TableState? {
+    do throws(StoreError) {
+      return try open().state()
+    } catch {
+      // Requests to people say so.
+      reader = nil
+      return nil
+    }
   }
 
   private mutating func open() throws(StoreError) -> PeopleReader {

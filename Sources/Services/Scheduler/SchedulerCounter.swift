@@ -22,6 +22,10 @@ enum SchedulerCounter: Int, CounterKey {
   case databaseFailing
   /// How often a partition was read again from its first record.
   case rebuilds
+  /// Entries of the database that were written to a topic that was made anew.
+  case writtenAgain
+  /// The size of SQLite's log.
+  case databaseLogBytes
   /// Requests that wait in the database, of this process's partitions.
   case entries
   /// Entries in memory.
@@ -51,7 +55,8 @@ enum SchedulerCounter: Int, CounterKey {
 
   var kind: CounterKind {
     switch self {
-    case .databaseFailing, .entries, .loaded, .lateMilliseconds, .partitionsAssigned,
+    case .databaseFailing, .databaseLogBytes, .entries, .loaded, .lateMilliseconds,
+      .partitionsAssigned,
       .peopleWaiting, .peopleFailing, .campaigns:
       .gauge
     default: .total
@@ -69,6 +74,8 @@ enum SchedulerCounter: Int, CounterKey {
     case .databaseRetries: MetricSeries(SchedulerMetrics.databaseRetries)
     case .databaseFailing: MetricSeries(SchedulerMetrics.databaseFailing)
     case .rebuilds: MetricSeries(SchedulerMetrics.rebuilds)
+    case .writtenAgain: MetricSeries(SchedulerMetrics.writtenAgain)
+    case .databaseLogBytes: MetricSeries(SchedulerMetrics.databaseLog)
     case .entries: MetricSeries(SchedulerMetrics.entries)
     case .loaded: MetricSeries(SchedulerMetrics.loaded)
     case .lateMilliseconds: MetricSeries(SchedulerMetrics.late, isMilliseconds: true)
@@ -126,6 +133,16 @@ public enum SchedulerMetrics {
     "martlet_scheduler_rebuilds_total", .counter,
     event: "the database lacks a part of the schedule; reading it from the topic",
     "Partitions that were read again from their first record because the database lacked a part.")
+  static let writtenAgain = Metric(
+    "martlet_scheduler_written_again_total", .counter,
+    event:
+      "the schedule's topic was made anew or cut; what the database has is written to it again",
+    "Entries of the database that were written to push.schedule again because that was made anew, or cut."
+  )
+  static let databaseLog = Metric(
+    "martlet_scheduler_database_log_bytes", .gauge, unit: .bytes, merge: .highest,
+    "Size of the database's write-ahead log (SQLite's file -wal; 0 with PostgreSQL). It is cut at 64 MiB; one that grows"
+      + " further is held by a program that reads the database in one long transaction.")
   static let partitions = Metric(
     "martlet_scheduler_partitions_assigned", .gauge,
     "Partitions that the group has given to this process.")
@@ -193,7 +210,8 @@ public enum SchedulerMetrics {
 
   public static let all = [
     requests, lateness, late, entries, loaded, restored, unreadable, databaseRetries,
-    databaseFailing, rebuilds, partitions, people, peopleDevices, peopleWaiting, peopleFailing,
+    databaseFailing, databaseLog, rebuilds, writtenAgain, partitions, people, peopleDevices,
+    peopleWaiting, peopleFailing,
     lateTokens, campaignDevices, campaigns, campaignsStopped, campaignsStartedAgain, campaignState,
     campaignAudience, campaignAddressed, campaignOutcomes, campaignRate, campaignLeft,
     campaignsUnlisted,

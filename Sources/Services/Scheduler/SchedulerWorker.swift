@@ -27,6 +27,8 @@ final class SchedulerWorker {
     /// What an update token gets that came late.
     case late
     case restored(Source, epoch: UInt32, Int64)
+    /// An entry that a new topic does not have.
+    case again
     case deadLetter(ScheduleRepair, epoch: UInt32)
     case campaign(CampaignDesk.Tag)
   }
@@ -45,15 +47,15 @@ final class SchedulerWorker {
   private static let countPeriod: UInt64 = 30_000
   private static let databasePause: UInt64 = 500
 
-  private let context: ServiceContext
+  let context: ServiceContext
   let store: ScheduleStore
-  private let loop: ServiceLoop
+  let loop: ServiceLoop
   var member: GroupMember
   let counters = Counters<SchedulerCounter>()
   private let lateness = LatencyCells(SchedulerMetrics.lateness, [[]])
   let producer: TaggedProducer<Tag>
   let topics: Topics
-  private let watermarks: WatermarkReader
+  let watermarks: WatermarkReader
   var machine: Machine
   var people: PeopleDesk
   private var records: KafkaBatch
@@ -63,11 +65,12 @@ final class SchedulerWorker {
   var owed: (repairs: [ScheduleRepair], letters: [ScheduleJob]) = ([], [])
   private let campaigns: CampaignDesk
   /// What this process has of each partition in the database: another number there means another owner.
-  private var positions: [Int32: Int64] = [:]
+  var positions: [Int32: Int64] = [:]
   /// Counts assignments: an answer to a record of an earlier one concerns no slot.
   private(set) var round = 0
   private var databaseNotBefore: UInt64 = 0
   private var nextCount: UInt64 = 0
+  var upkeep = ScheduleUpkeep()
   var failure: ServiceFailure?
 
   init(
@@ -143,6 +146,8 @@ final class SchedulerWorker {
     let wall = WallClock.milliseconds()
     counters.set(.loaded, machine.count)
     counters.set(.lateMilliseconds, Int(machine.lateness(now: wall)))
+    people.lookAtState(now: now)
+    lookAfterDatabase(now)
     guard now >= nextCount, now >= databaseNotBefore else { return }
     nextCount = now + Self.countPeriod
     withDatabase(now) { () throws(StoreError) in
@@ -162,6 +167,7 @@ final class SchedulerWorker {
       case .begun(let partitions):
         counters.set(.partitionsAssigned, partitions.count)
         round += 1
+        upkeep.begin(partitions.map(\.partition))
         owed = ([], [])
         _ = people.removeAll()
         machine.begin(partitions.map(\.partition))
@@ -189,21 +195,30 @@ final class SchedulerWorker {
   /// - Parameter committed: the group's offset.
   private func startsOver(_ partition: TopicPartition, _ committed: Int64?) -> Bool {
     let number = partition.partition
+    let end = logEnd(of: number)
     for _ in 0..<40 where !context.signals.isStopping {
       do throws(StoreError) {
         let position = try store.position(number)
+        if ScheduleView.isAnotherLog(position: position, end: end) {
+          try renew(number, position, end)
+          return true
+        }
         if ScheduleView.isComplete(position: position, committed: committed) {
           positions[number] = position
           try mendTimes(number)
           return false
         }
+        let entries = try store.entryCount(number)
         try store.startOver(number)
-        positions[number] = nil
-        if committed != nil {
+        positions[number] = 0
+        if committed != nil || entries > 0 {
           counters.add(.rebuilds)
           context.log.warning(
             "the database lacks a part of the schedule; reading it from the topic",
-            ["partition": "\(number)", "has": "\(position ?? 0)", "committed": "\(committed ?? 0)"])
+            [
+              "partition": "\(number)", "has": "\(position ?? 0)",
+              "committed": committed.map { "\($0)" } ?? "none", "entries": "\(entries)",
+            ])
         }
         return true
       } catch {
@@ -260,6 +275,7 @@ final class SchedulerWorker {
     }
     if counters[.databaseFailing] > 0 {
       counters.set(.databaseFailing, 0)
+      context.status.set("database", obstacle: nil)
       context.log.info("the database answers again")
     }
     return true
@@ -271,6 +287,7 @@ final class SchedulerWorker {
       return
     }
     counters.add(.databaseRetries)
+    context.status.set("database", obstacle: "the database does not take changes: \(error)")
     if counters[.databaseFailing] == 0 {
       counters.set(.databaseFailing, 1)
       context.log.warning("the database does not answer; retrying", ["error": "\(error)"])
@@ -367,6 +384,7 @@ final class SchedulerWorker {
         machine.stored(entry.machineEntry(partition), bytes: entry.bytes)
         if entry.row.isCampaign { campaigns.stored(entry, partition) }
       }
+      upkeep.hasRemoved = upkeep.hasRemoved || !outcome.removed.isEmpty
       for key in outcome.removed {
         machine.removed(partition, key)
         campaigns.removed(key: key)
@@ -425,7 +443,7 @@ final class SchedulerWorker {
   /// - Returns: whether there is more to do at once.
   private func act(_ now: UInt64) -> Bool {
     guard failure == nil else { return false }
-    guard writeDeadLetters(), restore(now) else { return false }
+    guard writeDeadLetters(), restore(now), writeAgain(now) else { return false }
     if machine.hasClockGoneBack {
       let isDone = withDatabase(now) { () throws(StoreError) in
         for partition in machine.owned { try mendTimes(partition) }
@@ -541,7 +559,7 @@ final class SchedulerWorker {
       case .campaign(let tag): campaigns.acknowledged(tag)
       case .deadLetter(let repair, let epoch):
         if epoch == member.epoch { owed.repairs.append(repair) }
-      case .request, .tombstone, .activity, .late: break
+      case .request, .tombstone, .activity, .late, .again: break
       }
     }
   }

@@ -17,6 +17,7 @@ extension ServiceContext {
     while !signals.isStopping {
       do throws(Failure) {
         let database = try open()
+        status.set("database", obstacle: nil)
         if let file { warnOfExposure(file) }
         return database
       } catch {
@@ -25,6 +26,7 @@ extension ServiceContext {
           log.warning("cannot open the database; retrying", ["error": "\(error)"])
         }
         isReported = true
+        status.set("database", obstacle: "the database cannot be opened: \(error)")
         usleep(500_000)
       }
     }

@@ -12,7 +12,8 @@ public enum ProgramMetrics {
   static let notReady = Metric(
     "martlet_not_ready", .gauge, labels: ["condition"],
     bound: "\(StatusBoard.conditions.count)",
-    "1 while a condition is not met without which /readyz answers 503: start, partitions, kafka, provider-tokens, stop."
+    "1 while a condition is not met without which /readyz answers 503: start, partitions, kafka, rights, provider-tokens,"
+      + " database, devices, stop."
   )
   static let heartbeat = Metric(
     "martlet_heartbeat_timestamp_seconds", .gauge, unit: .seconds, labels: ["thread"],

@@ -34,7 +34,7 @@ public final class StatusBoard: Sendable {
 
   /// The conditions that stand on `/metrics` whether or not they are met.
   public static let conditions = [
-    "start", "partitions", "kafka", "rights", "provider-tokens", "stop",
+    "start", "partitions", "kafka", "rights", "provider-tokens", "database", "devices", "stop",
   ]
 
   private struct State {

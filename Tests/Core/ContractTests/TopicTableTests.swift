@@ -11,6 +11,27 @@ import Testing
     }
   }
 
+  @Test func `compaction leaves the schedule alone for as long as cancellations are kept`() throws {
+    let names = TopicNames()
+    let schedule = try #require(names.all.first { $0.name == names.schedule })
+    let settings = Dictionary(uniqueKeysWithValues: schedule.settings.map { ($0.name, $0.value) })
+    let least = try #require(settings["min.compaction.lag.ms"].flatMap { Int64($0) })
+    let most = try #require(settings["max.compaction.lag.ms"].flatMap { Int64($0) })
+    #expect(least == 86_400_000 && most > least)
+    #expect(names.all.count { $0.compactionLag > 0 } == 1)
+    for (value, count) in [("0", 1), ("86399999", 1), ("86400000", 0), ("-1", 0)] {
+      var found = settings
+      found["min.compaction.lag.ms"] = value
+      let state = TopicState(partitions: 12, copies: 3, settings: found)
+      let differences = schedule.differences(from: state, mustHaveOnePartition: false)
+      #expect(differences.count == count && differences.allSatisfy(\.isHarmful), "\(value)")
+      #expect(
+        differences.allSatisfy {
+          $0.remedy.hasSuffix("max.compaction.lag.ms=\(most),min.compaction.lag.ms=\(least)")
+        })
+    }
+  }
+
   @Test func `three copies are made where there are brokers for them, and two must be in sync`() {
     #expect((1...4).map { TopicReplication(asked: 0, brokers: $0).copies } == [1, 2, 3, 3])
     #expect(TopicReplication(asked: 5, brokers: 3).copies == 5)

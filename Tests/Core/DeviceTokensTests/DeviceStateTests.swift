@@ -140,10 +140,10 @@ import Testing
 
   @Test func `a table is rebuilt when nothing or nothing certain is known of it`() {
     let rule = RestoreRule(maxAge: 3_600_000)
-    func reason(_ completeAt: Int64?, now: Int64 = 10_000_000, _ topics: Set<String> = ["a"])
+    func reason(_ followedAt: Int64?, now: Int64 = 10_000_000, _ topics: Set<String> = ["a"])
       -> RestoreReason?
     {
-      rule.reason(completeAt: completeAt, now: now, topics: topics, wanted: ["a", "b"])
+      rule.reason(followedAt: followedAt, now: now, topics: topics, wanted: ["a", "b"])
     }
     #expect(reason(nil) == .empty)
     #expect(reason(9_999_999) == nil)
@@ -154,6 +154,23 @@ import Testing
     #expect(reason(10_000_000 + 60_001) == .clockWentBack(milliseconds: 60_001))
     #expect(reason(9_999_999, ["a", "c"]) == .otherTopics)
     #expect(reason(.min, now: .max) == .tooOld(milliseconds: .max))
+  }
+
+  @Test func `nothing is looked up in a table that nobody has followed for a while`() {
+    #expect(RestoreRule.isBehind(followedAt: nil, now: 0))
+    #expect(!RestoreRule.isBehind(followedAt: 1_000, now: 1_201_000))
+    #expect(RestoreRule.isBehind(followedAt: 1_000, now: 1_201_001))
+    #expect(RestoreRule.isBehind(followedAt: .min, now: .max))
+    #expect(RestoreRule.maxAge(deleteRetention: 604_800_000) == 544_320_000)
+  }
+
+  @Test func `progress is never said to be at its end`() {
+    #expect(TableProgress(done: 0, total: 0).description == "it has just begun")
+    #expect(TableProgress(done: 37, total: 100).description == "37 % of 100 records")
+    #expect(TableProgress(done: 200, total: 100).percent == 99)
+    #expect(TableProgress(done: -5, total: 100).percent == 0)
+    #expect(TableState.complete(generation: 1).obstacle == nil)
+    #expect(TableState.unfilled.obstacle?.contains("martlet-feedback") == true)
   }
 }
 

@@ -79,6 +79,8 @@ import Testing
       #expect(counts.registered + counts.removed + counts.invalid > 0)
     }
     try store.startOver(at: 1)
+    #expect(try store.deviceCounts() == counted())
+    #expect(try store.removeOldRows(after: nil, limit: 1_000).removed > 0)
     #expect(try store.deviceCounts() == DeviceCounts())
   }
 

@@ -85,6 +85,39 @@ import Testing
     #expect(try reader.scheduled(key: "none") == nil)
 
     try store.startOver(3)
-    #expect(try store.position(3) == nil && store.count([3]) == 0 && store.count([4]) == 1)
+    #expect(try store.position(3) == 0 && store.count([3]) == 0 && store.count([4]) == 1)
+    let queries = try ScheduleQueries(location)
+    #expect(try queries.obstacle()?.contains("1 partitions") == true)
+    #expect(throws: StoreError.self) {
+      try reader.whileScheduleIsComplete { () throws(StoreError) in try reader.scheduledCount() }
+    }
+    try store.setComplete(3)
+    #expect(try queries.obstacle() == nil)
+    let count = try reader.whileScheduleIsComplete { () throws(StoreError) in
+      try reader.scheduledCount()
+    }
+    #expect(count == 1)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `what a new topic does not have stays until it was written there`(kind: DatabaseKind) throws
+  {
+    let store = try ScheduleStore(TokenStore(try kind.location(in: TemporaryFolder()), now: 1))
+    try store.put(3, [Self.entry("a.b:production:x", due: 40, offset: 7)])
+    try store.put(3, [Self.entry("a.b:production:y", due: 40, offset: 8)])
+    try store.put(4, [Self.entry("a.b:production:z", due: 40, offset: 8)])
+    try store.setPosition(3, 9)
+    try store.renew(3)
+    #expect(try store.position(3) == 0)
+    #expect(try store.unwritten(3, after: "", limit: 1).map(\.key) == ["a.b:production:x"])
+    #expect(
+      try store.unwritten(3, after: "a.b:production:x", limit: 9).map(\.key)
+        == ["a.b:production:y"])
+    #expect(try store.unwritten(4, after: "", limit: 9).isEmpty)
+    // One was written and read back; then the partition is begun again.
+    try store.put(3, [Self.entry("a.b:production:x", due: 40, offset: 0)])
+    try store.startOver(3)
+    #expect(try store.unwritten(3, after: "", limit: 9).map(\.key) == ["a.b:production:y"])
+    #expect(try store.entryCount(3) == 1)
   }
 }

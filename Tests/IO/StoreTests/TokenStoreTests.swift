@@ -126,7 +126,7 @@ import Testing
       try store.setPosition("push.devices", 2, position)
     }
     #expect(try store.positions() == ["push.devices": [2: position]])
-    #expect(try store.completeAt() == nil)
+    #expect(try store.followedAt() == nil && store.state() == .unfilled)
     // What no log has, and librdkafka takes for its beginning or its end.
     for offset in [Int64.min, -1_001, -2, -1, .max] {
       try store.setPosition(
@@ -136,8 +136,10 @@ import Testing
       #expect(read.map { (0..<Int64.max).contains($0) } == true)
     }
     try store.startOver(at: 9)
-    #expect(try store.positions().isEmpty && store.completeAt() == 9)
-    #expect(try store.device(device).isEmpty)
+    #expect(try store.positions().isEmpty && store.followedAt() == 9)
+    #expect(try store.state() == .filling(TableProgress(done: 0, total: 0)))
+    #expect(try !store.device(device).isEmpty, "it stays until the topics were read")
+    #expect(try store.rows(of: [device])[device].isEmpty, "of what is read it is not")
   }
 
   @Test func `a SQLite file of another program is refused and stays as it was`() throws {
@@ -352,7 +354,7 @@ import Testing
     let mark = DeviceState.Mark(
       since: 100, aliveFrom: 101, reason: "Unregistered", recordedAt: 100)
     #expect(try store.device(device) == DeviceState(mark: mark))
-    #expect(try store.completeAt() == nil, "it is rebuilt from the topics")
+    #expect(try store.state() == .unfilled, "it is filled from the topics")
   }
 
   @Test func `an error names the file and what to do about it`() throws {

@@ -126,6 +126,7 @@ private let lower = token.lowercased()
   }
 
   private static func put(_ store: TokenStore, _ states: [DeviceKey: DeviceState]) throws {
+    try store.setComplete(at: 1)
     try store.transaction { () throws(StoreError) in
       var rows = try store.rows(of: Array(states.keys))
       for (device, state) in states { rows[device] = state }
@@ -226,7 +227,7 @@ private let lower = token.lowercased()
   @Test func `questions that make no sense are refused, and keys read their own apps`() throws {
     let folder = TemporaryFolder()
     let location = try DatabaseKind.sqlite.location(in: folder)
-    _ = try TokenStore(location, now: 1)
+    try TokenStore(location, now: 1).setComplete(at: 1)
     let fixture = try APIFixture(["--database", location])
     for (query, field) in [
       ("", "app"), ("app=com.example.shop&limit=0", "limit"),
@@ -243,6 +244,44 @@ private let lower = token.lowercased()
     #expect(try fixture.send("GET", "invalid-tokens?app=a.b", key: "shop").status == 403)
   }
 
+  @Test(arguments: DatabaseKind.allCases)
+  func `while devices are read from the topics nothing is answered from some of them`(
+    kind: DatabaseKind
+  ) throws {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 1)
+    try Self.put(
+      store,
+      [
+        Self.device(1): DeviceState(
+          presence: .registered(at: 7), details: DeviceDetails(user: "ann"))
+      ])
+    try store.startOver(at: 5)
+    try store.transaction { () throws(StoreError) in
+      try store.set(TableProgress(done: 370, total: 1_000))
+    }
+    let fixture = try APIFixture(["--database", location])
+    let questions = [
+      ("GET", "devices/\(Self.device(1).token)?app=com.example.shop"),
+      ("GET", "devices/\(Self.device(2).token)?app=com.example.shop"), ("GET", "users/ann"),
+      ("GET", "invalid-tokens?app=com.example.shop"), ("DELETE", "users/ann"),
+    ]
+    for (method, path) in questions {
+      let answer = try fixture.send(method, path, key: "shop")
+      let body = try APIFixture.json(answer.text)
+      #expect(answer.status == 503 && body["retry_after"] == 10, "\(method) \(path)")
+      #expect(body["detail"]?.string?.contains("37 % of 1000 records") == true)
+    }
+    // Nothing was forgotten.
+    #expect(try fixture.send("PUT", "devices/ab", #"{"app":"a.b"}"#).status == 202)
+    #expect(try fixture.kafka.read(fixture.kafka.name("devices"), count: 1).first?.value != nil)
+    try store.setComplete(at: 6)
+    for (method, path) in questions {
+      #expect(try fixture.send(method, path, key: "shop").status < 500, "\(method) \(path)")
+    }
+  }
+
   @Test func `a database that goes away is answered with 503 and does not hold up requests`() throws
   {
     let server = try PostgresServer()
@@ -251,6 +290,10 @@ private let lower = token.lowercased()
     try Self.put(store, [Self.device(1): DeviceState(presence: .registered(at: 7))])
     let fixture = try APIFixture(["--database", location])
     let path = "devices/\(Self.device(1).token)?app=com.example.shop"
+    #expect(try fixture.send("GET", path, key: "shop").status == 200)
+    // A restart cuts the connection while nobody uses it: the question is asked once more.
+    try server.kill()
+    try server.start()
     #expect(try fixture.send("GET", path, key: "shop").status == 200)
     try server.kill()
     #expect(try fixture.send("GET", path, key: "shop").status == 503)

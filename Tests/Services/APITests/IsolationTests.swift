@@ -86,6 +86,7 @@ import Testing
   private func start() throws -> APIFixture {
     let location = folder.file("tokens.db")
     let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
     try store.set(ReceiptKeeping(since: 1, retention: 86_400_000))
     for app in Self.apps {
       for environment in [Environment.production, .sandbox] {

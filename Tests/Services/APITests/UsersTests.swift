@@ -24,6 +24,7 @@ import Testing
   }
 
   private static func put(_ store: TokenStore, _ devices: [(DeviceKey, user: String)]) throws {
+    try store.setComplete(at: 1)
     try store.transaction { () throws(StoreError) in
       var rows = try store.rows(of: devices.map(\.0))
       for (device, user) in devices {

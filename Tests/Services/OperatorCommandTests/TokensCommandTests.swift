@@ -165,6 +165,37 @@ import Testing
     return state
   }
 
+  @Test func `nothing is listed or exported while the database is not complete`() throws {
+    let folder = TemporaryFolder()
+    let location = folder.file("tokens.db")
+    let store = try TokenStore(location, now: 1)
+    let state = DeviceState(
+      presence: .registered(at: 1), details: DeviceDetails(user: "ann"))
+    try store.put(Self.device(1), state)
+    func run<S: Service>(_ command: S.Type, _ flags: [String]) throws {
+      let table = CommonSettings.table(of: S.self)
+      let values = try table.read(
+        CommandLineFlags(["--database", location] + flags, for: table), environment: [:], file: nil)
+      let context = ServiceContext(
+        name: S.name, log: Logger(service: "test", level: .error), values: values)
+      try S.run(S.settings(values), context)
+    }
+    let token = Self.device(1).token
+    let commands: [() throws -> Void] = [
+      { try run(TokensListCommand.self, []) }, { try run(TokensListCommand.self, ["--count"]) },
+      { try run(TokensListCommand.self, ["--user", "ann"]) },
+      { try run(TokensShowCommand.self, [token]) }, { try run(TokensExportCommand.self, []) },
+      { try run(TokensReviveCommand.self, [token, "--kafka", "127.0.0.1:1", "--yes"]) },
+    ]
+    try store.startOver(at: 1)
+    for command in commands {
+      let failure = #expect(throws: ServiceFailure.self) { try command() }
+      #expect(failure.map { "\($0)" }?.contains("is reading its topics") == true)
+    }
+    try store.setComplete(at: 2)
+    for command in commands.dropLast() { try command() }
+  }
+
   @Test(arguments: DatabaseKind.allCases)
   func `what is exported and imported again is what it was`(kind: DatabaseKind) throws {
     let folder = TemporaryFolder()

@@ -114,6 +114,52 @@ import Testing
     #expect(scheduler.stop() == nil)
   }
 
+  @Test(arguments: DatabaseKind.allCases)
+  func `while devices are read from the topics requests to users wait, and readiness says why`(
+    _ kind: DatabaseKind
+  ) throws {
+    let fixture = try SchedulerFixture()
+    let location = try kind.location(in: fixture.folder)
+    let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
+    try Self.register(store, 1, at: 10, DeviceDetails(user: "ann"))
+    try store.startOver(at: 5)
+    try store.transaction { () throws(StoreError) in
+      try store.set(TableProgress(done: 37, total: 100))
+    }
+    let ingest = try fixture.ingest()
+    let scheduler = try fixture.scheduler(
+      fixture.folder.file("schedule.db"), ["--devices", location])
+    func obstacle() -> String? {
+      scheduler.context.status.obstacles.first { $0.condition == "devices" }?.reason
+    }
+    try Self.send(fixture, "a", #""user":"ann""#)
+    try Self.send(fixture, "b", #""user":"bob""#)
+    #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("people_waiting") == 2 })
+    #expect(
+      eventually(withinMilliseconds: 5_000) {
+        obstacle()?.contains("37 % of 100 records") == true
+      })
+    #expect(try fixture.receipts().isEmpty)
+    // What is read now; ann's first device is on no topic.
+    try store.transaction { () throws(StoreError) in
+      let device = DeviceKey(token: Self.token(2), app: Self.app, environment: .production)
+      try store.put(
+        device, DeviceState(presence: .registered(at: 20), details: DeviceDetails(user: "ann")))
+      _ = try store.removeOldRows(after: nil, limit: 1_000)
+      try store.setComplete(at: 9)
+    }
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try fixture.receipts().count { $0.outcome == .addressed } == 2
+      })
+    #expect(try Self.tokens(fixture, "a") == [Self.token(2)])
+    #expect(try Self.summary(fixture, "b")?.reason == "no_device")
+    #expect(eventually(withinMilliseconds: 5_000) { obstacle() == nil })
+    #expect(ingest.stop() == nil)
+    #expect(scheduler.stop() == nil)
+  }
+
   @Test
   func `without a filled database requests to users wait, and no others`()
     throws

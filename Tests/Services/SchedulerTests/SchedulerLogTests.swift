@@ -32,6 +32,43 @@ import Testing
     #expect(second.stop() == nil)
   }
 
+  /// As when the topic is deleted, its group's offsets go with it.
+  @Test(arguments: DatabaseKind.allCases)
+  func `what waits is written to a topic that was made anew, and can be cancelled there`(
+    _ kind: DatabaseKind
+  ) throws {
+    let (old, new) = (try SchedulerFixture(partitions: 1), try SchedulerFixture(partitions: 1))
+    let path = try kind.location(in: old.folder)
+    let due = WallClock.milliseconds() + 25_000
+    let oldIngest = try old.ingest()
+    let first = try old.scheduler(path)
+    let count = 700
+    for number in 0..<count { try old.request("r\(number)", sendAt: due) }
+    #expect(eventually(withinMilliseconds: 20_000) { first.counter("scheduled") == count })
+    #expect(first.stop() == nil)
+    #expect(oldIngest.stop() == nil)
+    let ingest = try new.ingest()
+    // It is stopped in the middle of it, and begins once more.
+    let interrupted = try new.scheduler(path)
+    _ = eventually(withinMilliseconds: 20_000) { interrupted.counter("written_again") > 0 }
+    #expect(interrupted.stop() == nil)
+    let second = try new.scheduler(path)
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        Set(try new.readAll(new.names.schedule).map(\.key)).count == count
+      })
+    try new.cancel("r3")
+    #expect(eventually(withinMilliseconds: 10_000) { second.counter("cancelled") == 1 })
+    #expect(try eventually(withinMilliseconds: 60_000) { try new.sent().count >= count - 1 })
+    let sent = try new.sent()
+    #expect(
+      sent.map(\.id).sorted() == (0..<count).filter { $0 != 3 }.map { "r\($0)" }.sorted())
+    #expect(sent.allSatisfy { $0.at >= due })
+    #expect(second.counter("rebuilds") == 0)
+    #expect(ingest.stop() == nil)
+    #expect(second.stop() == nil)
+  }
+
   /// The group's offset and the database's are those of a log that was longer.
   private func forget(_ path: String, _ fixture: SchedulerFixture) throws {
     let store = try ScheduleStore(try TokenStore(path, now: 1))

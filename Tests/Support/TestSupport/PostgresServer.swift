@@ -61,13 +61,34 @@ public final class PostgresServer: @unchecked Sendable {
     return "postgresql://martlet@/\(name)?host=\(folder.path)"
   }
 
+  /// Starts PgBouncer in transaction mode before the server, with two connections for each database: the URL of a database
+  /// through it. Once in the server's life.
+  public func pool(_ name: String) throws -> String {
+    try command("pool")
+    return "postgresql://martlet@/\(name)?host=\(folder.path)&port=6432"
+  }
+
+  /// Starts a hot standby of the server: the URL of a database there. Once in the server's life.
+  public func standby(_ name: String) throws -> String {
+    try command("standby")
+    return "postgresql://martlet@/\(name)?host=\(folder.path)&port=5433"
+  }
+
+  /// From now on transactions on the server only read, or may write again, also those of connections that there are.
+  public func setReadOnly(_ isReadOnly: Bool) throws {
+    try command(isReadOnly ? "freeze" : "thaw")
+  }
+
   /// Ends the server at once, as a crash does: open transactions are gone, and so are the connections.
   public func kill() throws { try command("kill") }
 
   public func start() throws { try command("start") }
 
   private func command(_ text: String) throws {
-    let verbs = ["create": "created", "kill": "killed", "start": "started"]
+    let verbs = [
+      "create": "created", "kill": "killed", "start": "started", "pool": "pooled",
+      "standby": "standing", "freeze": "frozen", "thaw": "thawed",
+    ]
     // Tests that run beside each other share a server: each reads the answer to its own command.
     try turn.withLock { _ in
       fputs(text + "\n", commands)
@@ -102,6 +123,22 @@ public final class PostgresServer: @unchecked Sendable {
       run "$bin/pg_ctl" -D "$folder/data" -w -t 60 -l "$folder/server.log" -o "-k $folder -h ''" start
     }
     end() { run "$bin/pg_ctl" -D "$folder/data" -m immediate -w -t 60 stop; }
+    pool() {
+      printf '%s\\n' '[databases]' "* = host=$folder user=martlet" '[pgbouncer]' "unix_socket_dir = $folder" \
+        'listen_addr =' 'listen_port = 6432' 'auth_type = any' 'pool_mode = transaction' \
+        'default_pool_size = 2' "logfile = $folder/pgbouncer.log" "pidfile = $folder/pgbouncer.pid" \
+        > "$folder/pgbouncer.ini"
+      run /usr/sbin/pgbouncer -d "$folder/pgbouncer.ini"
+    }
+    default() {
+      run "$bin/psql" -h "$folder" -U martlet -d postgres -v ON_ERROR_STOP=1 \
+        -c "ALTER SYSTEM SET default_transaction_read_only = $1" -c "SELECT pg_reload_conf()"
+    }
+    stand() {
+      run "$bin/pg_basebackup" -h "$folder" -U martlet -D "$folder/standby" -R -X stream -c fast --no-sync &&
+        run "$bin/pg_ctl" -D "$folder/standby" -w -t 60 -l "$folder/standby.log" \
+          -o "-k $folder -h '' -p 5433" start
+    }
     say() { if [ $1 = 0 ]; then echo "$2"; else echo "$2 failed: $(tail -n 3 "$folder/log" | tr '\\n' ' ')"; fi; }
     run touch "$folder/log"
     run "$bin/initdb" -D "$folder/data" -U martlet -A trust -E UTF8 --locale C.UTF-8 --no-sync
@@ -112,8 +149,14 @@ public final class PostgresServer: @unchecked Sendable {
         create) run "$bin/createdb" -h "$folder" -U martlet "$name"; say $? created ;;
         kill) end; say $? killed ;;
         start) begin; say $? started ;;
+        pool) pool; say $? pooled ;;
+        freeze) default on; say $? frozen ;;
+        thaw) default off; say $? thawed ;;
+        standby) stand; say $? standing ;;
       esac
     done
+    [ -f "$folder/pgbouncer.pid" ] && kill "$(cat "$folder/pgbouncer.pid")"
+    [ -d "$folder/standby" ] && run "$bin/pg_ctl" -D "$folder/standby" -m immediate -w -t 60 stop
     end
     cd / && rm -rf "$folder"
     """

@@ -4,6 +4,7 @@ import Bytes
 import DeviceTokens
 import EventLoop
 import Store
+import Synchronization
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -35,11 +36,12 @@ import Testing
       for number in 0..<200 { try store.put(device(number), state(number, from: time)) }
       let anchor = ChangelogPosition.Anchor(offset: time, timestamp: time, keyHash: 7)
       try store.setPosition("push.devices", 0, ChangelogPosition(anchor: anchor))
+      try store.setComplete(at: time)
     }
   }
 
   /// A text in each block of commands of the page; the tests below run every line of each.
-  private static let blocks = [".backup", "cp tokens-backup.db", "pg_dump", "tokens export"]
+  private static let blocks = ["backup-sqlite", "mv tokens-backup.db", "pg_dump", "tokens export"]
 
   private func block(_ text: String) throws -> String {
     let page = try Documents.text("docs/backup.md")
@@ -55,14 +57,16 @@ import Testing
     var commands = try block(text)
     if let line { commands = String(commands.split(separator: "\n")[line]) }
     let script = """
-      set -eu; cd '\(folder.path)'; DATABASE='\(database)'; export MARTLET_KAFKA='\(kafka)'
+      set -eu; cd '\(folder.path)'; ln -sfn '\(Documents.path("deploy"))' deploy; DATABASE='\(database)'; export MARTLET_KAFKA='\(kafka)'
       martlet() { '\(ChildProcess.sibling("martlet"))' "$@"; }
       \(commands)
       """
     let result = try BuiltProgram.run(
       try SystemProgram.path("bash"), ["-c", script], in: folder, withinMilliseconds: 60_000)
     #expect(result.status == 0, "\(result.output)")
-    if text.contains(".backup") { #expect(result.output.contains("ok\n"), "\(result.output)") }
+    if text == "backup-sqlite" {
+      #expect(result.output.contains(" devices 200 "), "\(result.output)")
+    }
   }
 
   private func expect(_ database: String, from time: Int64) throws {
@@ -80,13 +84,53 @@ import Testing
     do {
       let store = try TokenStore(database, now: 1)
       try fill(store, from: 1_000)
-      try run(".backup")
+      try run("backup-sqlite")
       try fill(store, from: 5_000)
-      try run("PRAGMA integrity_check", line: 1)
     }
     try expect(database, from: 5_000)
-    try run("cp tokens-backup.db")
+    try run("mv tokens-backup.db")
     try expect(database, from: 1_000)
+  }
+
+  /// Runs the script on a database; its status and what it printed.
+  private func backUp(_ database: String, to copy: String) throws -> (status: Int32, output: String)
+  {
+    try BuiltProgram.run(
+      Documents.path("deploy/backup-sqlite.sh"), [folder.file(database), folder.file(copy)],
+      in: folder, withinMilliseconds: 120_000)
+  }
+
+  @Test func `a SQLite file that is written to all the time is copied whole, and in no time`()
+    throws
+  {
+    let database = folder.file("tokens.db")
+    let isDone = Atomic(false)
+    let store = try TokenStore(database, now: 1)
+    try fill(store, from: 1_000)
+    let copied = try withExtendedLifetime(store) {
+      let writer = try LoopThread(name: "writer") { [self] in
+        guard let store = try? TokenStore(database, now: 2, busyTimeout: 60_000) else { return }
+        var number = 0
+        while !isDone.load(ordering: .acquiring) {
+          number += 1
+          try? store.put(device(number % 5_000), DeviceState(presence: .registered(at: 7)))
+        }
+      }
+      defer {
+        isDone.store(true, ordering: .releasing)
+        writer.join()
+      }
+      return try backUp("tokens.db", to: "copy.db")
+    }
+    #expect(copied.status == 0, "\(copied.output)")
+    let copy = try TokenStore(folder.file("copy.db"), now: 3)
+    let counts = try copy.deviceCounts()
+    #expect(counts.registered + counts.invalid >= 200)
+    #expect(try copy.positions()["push.devices"]?[0]?.anchor?.offset == 1_000)
+    let again = try backUp("tokens.db", to: "copy.db")
+    #expect(again.status != 0 && again.output.contains("is there already"), "\(again.output)")
+    let missing = try backUp("none.db", to: "other.db")
+    #expect(missing.status != 0 && missing.output.contains("there is no database"))
   }
 
   @Test func `a PostgreSQL schema is what it was when it was dumped`() throws {

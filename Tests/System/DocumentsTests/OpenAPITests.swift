@@ -15,7 +15,7 @@ import Testing
 
   private func start(_ folder: TemporaryFolder, _ kafka: KafkaFixture) throws -> BuiltProgram {
     let database = folder.file("tokens.sqlite")
-    _ = try TokenStore(database, now: 1)
+    try TokenStore(database, now: 1).setComplete(at: 1)
     let digest = SHA256Digest.of(Self.key).map { byte in
       (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }.joined()

@@ -85,7 +85,10 @@ enum CampaignReading {
   static func all(_ database: String) throws(ServiceFailure) -> [CampaignRecord] {
     let entries: [ScheduledEntry]
     do throws(StoreError) {
-      entries = try TokenStoreReader(database).campaigns()
+      let reader = try TokenStoreReader(database)
+      entries = try reader.whileScheduleIsComplete { () throws(StoreError) in
+        try reader.campaigns()
+      }
     } catch {
       throw ServiceFailure("\(error)")
     }

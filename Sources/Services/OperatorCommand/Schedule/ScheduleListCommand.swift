@@ -57,17 +57,23 @@ public enum ScheduleListCommand: Service {
     do throws(StoreError) {
       let reader = try TokenStoreReader(settings.database)
       if settings.isCount {
-        StandardOutput.line("\(try reader.scheduledCount())")
+        let count = try reader.whileScheduleIsComplete { () throws(StoreError) in
+          try reader.scheduledCount()
+        }
+        StandardOutput.line("\(count)")
         return
       }
       var count = 0
-      try reader.forEachScheduled(withPrefix: settings.prefix) { entry in
-        if settings.limit > 0, count == settings.limit {
-          StandardError.line("… more than \(settings.limit); --limit 0 shows all")
-          return false
+      try reader.whileScheduleIsComplete { () throws(StoreError) in
+        try reader.forEachScheduled(withPrefix: settings.prefix) { entry in
+          if settings.limit > 0, count == settings.limit {
+            StandardError.line("… more than \(settings.limit); --limit 0 shows all")
+            return false
+          }
+          count += 1
+          return StandardOutput.line(TerminalText.plain(line(entry)))
+            && !context.signals.isStopping
         }
-        count += 1
-        return StandardOutput.line(TerminalText.plain(line(entry))) && !context.signals.isStopping
       }
     } catch {
       throw ServiceFailure("\(error)")
@@ -108,7 +114,10 @@ public enum ScheduleShowCommand: Service {
   ) throws(ServiceFailure) {
     let found: ScheduledEntry?
     do throws(StoreError) {
-      found = try TokenStoreReader(settings.database).scheduled(key: settings.key.exact)
+      let reader = try TokenStoreReader(settings.database)
+      found = try reader.whileScheduleIsComplete { () throws(StoreError) in
+        try reader.scheduled(key: settings.key.exact)
+      }
     } catch {
       throw ServiceFailure("\(error)")
     }

@@ -56,7 +56,9 @@ public enum TokensListCommand: Service {
   ) throws(ServiceFailure) {
     do throws(StoreError) {
       let reader = try TokenStoreReader(settings.database)
-      if settings.isCount { return show(try reader.deviceCounts()) }
+      if settings.isCount {
+        return show(try reader.whileComplete { () throws(StoreError) in try reader.deviceCounts() })
+      }
       var count = 0
       let show = { (known: KnownDevice) in
         if settings.limit > 0, count == settings.limit {
@@ -69,11 +71,13 @@ public enum TokensListCommand: Service {
         return StandardOutput.line(TerminalText.plain(line(known) + sign))
           && !context.signals.isStopping
       }
-      if let user = settings.user {
-        let found = try reader.devices(ofUser: user.exact)
-        _ = found.first { settings.filter.takes($0) && !show($0) }
-      } else {
-        try reader.forEachDevice(settings.filter, show)
+      try reader.whileComplete { () throws(StoreError) in
+        if let user = settings.user {
+          let found = try reader.devices(ofUser: user.exact)
+          _ = found.first { settings.filter.takes($0) && !show($0) }
+        } else {
+          try reader.forEachDevice(settings.filter, show)
+        }
       }
     } catch {
       throw ServiceFailure("\(error)")
@@ -145,11 +149,14 @@ public enum TokensExportCommand: Service {
       ? ProgressLine("tokens export", unit: "tokens") : nil
     var count = 0
     do throws(StoreError) {
-      try TokenStoreReader(settings.database).forEachDevice(settings.filter) { known in
-        count += 1
-        if count % 256 == 0 { progress?.update(count: count, fraction: nil) }
-        let line = String(decoding: JSONValue.object(known.exported).text, as: UTF8.self)
-        return StandardOutput.line(line) && !context.signals.isStopping
+      let reader = try TokenStoreReader(settings.database)
+      try reader.whileComplete { () throws(StoreError) in
+        try reader.forEachDevice(settings.filter) { known in
+          count += 1
+          if count % 256 == 0 { progress?.update(count: count, fraction: nil) }
+          let line = String(decoding: JSONValue.object(known.exported).text, as: UTF8.self)
+          return StandardOutput.line(line) && !context.signals.isStopping
+        }
       }
     } catch {
       throw ServiceFailure("\(error)")

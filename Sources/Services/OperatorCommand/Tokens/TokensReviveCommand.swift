@@ -76,7 +76,10 @@ public enum TokensReviveCommand: Service {
       let reader = try TokenStoreReader(settings.database)
       var invalid: [KnownDevice] = []
       for token in settings.tokens {
-        invalid += try reader.devices(token: token).filter { known in
+        let known = try reader.whileComplete { () throws(StoreError) in
+          try reader.devices(token: token)
+        }
+        invalid += known.filter { known in
           known.state.isInvalid && (settings.app ?? known.device.app) == known.device.app
             && (settings.environment ?? known.device.environment.description)
               == known.device.environment.description

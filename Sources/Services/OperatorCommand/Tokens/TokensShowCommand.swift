@@ -44,7 +44,10 @@ public enum TokensShowCommand: Service {
   ) throws(ServiceFailure) {
     let devices: [KnownDevice]
     do throws(StoreError) {
-      devices = try TokenStoreReader(settings.database).devices(token: settings.token)
+      let reader = try TokenStoreReader(settings.database)
+      devices = try reader.whileComplete { () throws(StoreError) in
+        try reader.devices(token: settings.token)
+      }
     } catch {
       throw ServiceFailure("\(error)")
     }

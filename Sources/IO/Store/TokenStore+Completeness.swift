@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+public import APNS
+public import DeviceTokens
+
+/// Whether the rows are all that the topics say, and the reading of the topics that makes them so.
+///
+/// Reading anew empties nothing. Each reading from the first records on has a number, the generation. A row that a record
+/// of the topics touches is made anew under it; when all has been read, the rows of earlier generations are those that
+/// the topics do not have any more, and go.
+extension TokenStore {
+  /// Whether the rows are complete; and which generation they are of.
+  public func state() throws(StoreError) -> TableState { try database.tableState() }
+
+  /// Until when the positions reflect the topics without a gap that tombstones may have fallen into: when the rows were
+  /// last complete, or reading them anew began. Milliseconds since the epoch; nil if nothing was ever read.
+  public func followedAt() throws(StoreError) -> Int64? { try completeness.followedAt() }
+
+  /// Takes over the generation that another process may have begun; to be called in a transaction that writes rows.
+  public func followGeneration() throws(StoreError) {
+    let current = try completeness.generation()
+    if current != generation { known?.forget() }
+    generation = current
+  }
+
+  /// All that was on the topics at this time, milliseconds since the epoch, is in the rows.
+  public func setComplete(at time: Int64) throws(StoreError) {
+    try completeness.setComplete(at: time)
+  }
+
+  /// The rows lack what the topics have: nothing is to be looked up in them until they are complete again.
+  public func setIncomplete() throws(StoreError) {
+    try transaction { () throws(StoreError) in try completeness.setIncomplete() }
+  }
+
+  /// Notes how far reading is, for those who wait; in the caller's transaction.
+  public func set(_ progress: TableProgress) throws(StoreError) {
+    try completeness.set(progress)
+  }
+
+  /// Begins to read the topics from their first records, at this time, beside the rows that are there. Suspicions stay:
+  /// they are on no topic.
+  public func startOver(at time: Int64) throws(StoreError) {
+    known?.forget()
+    try transaction { () throws(StoreError) in
+      try completeness.startOver(at: time)
+      try database.execute("DELETE FROM changelog")
+    }
+    generation = try completeness.generation()
+  }
+
+  /// Whether rows of earlier generations may be there.
+  public func hasOldRows() throws(StoreError) -> Bool { try completeness.hasOldRows() }
+
+  /// All rows of earlier generations are gone; in the transaction that removes the last of them.
+  public func noteOldRowsGone() throws(StoreError) { try completeness.noteOldRowsGone() }
+
+  /// Removes the rows of earlier generations from a page of all rows, in the caller's transaction.
+  ///
+  /// - Parameters:
+  ///   - device: the end of the page before; nil: this is the first one.
+  ///   - limit: rows of a page, at least 1.
+  /// - Returns: the end of this page, nil after the last one, and the number of rows that were removed.
+  public func removeOldRows(
+    after device: DeviceKey?, limit: Int
+  ) throws(StoreError) -> (end: DeviceKey?, removed: Int) {
+    known?.forget()
+    let last = try database.prepare(
+      """
+      SELECT token, app, environment FROM devices WHERE (token, app, environment) > (?1, ?2, ?3)
+      ORDER BY token, app, environment LIMIT 1 OFFSET ?4
+      """)
+    last.bind(after: device)
+    last.bind(4, Int64(limit - 1))
+    let end = try last.next() ? last.identity : nil
+    last.reset()
+    let remove = try database.prepare(
+      """
+      DELETE FROM devices WHERE (token, app, environment) > (?1, ?2, ?3) AND generation <> ?4
+        \(end == nil ? "" : "AND (token, app, environment) <= (?5, ?6, ?7)")
+      RETURNING CASE
+        WHEN invalid_since IS NOT NULL AND (registered_at IS NULL OR registered_at < alive_from)
+          THEN 'invalid'
+        WHEN registered_at IS NOT NULL THEN 'registered' ELSE 'removed' END
+      """)
+    remove.bind(after: device)
+    remove.bind(4, generation)
+    if let end {
+      remove.bind(5, token: end.token)
+      remove.bind(6, end.app)
+      remove.bind(7, end.environment.description)
+    }
+    var (change, removed) = (DeviceCounts(), 0)
+    while try remove.next() {
+      if let word = DeviceState.Word(rawValue: remove.text(0)) { change[word] -= 1 }
+      removed += 1
+    }
+    try counts.add(change)
+    return (end, removed)
+  }
+}
+
+/// The statements about the one row that says whether the rows of devices are complete.
+struct CompletenessStatements {
+  private let selectGeneration: Statement
+  private let selectFollowed: Statement
+  private let selectOld: Statement
+  private let complete: Statement
+  private let incomplete: Statement
+  private let progress: Statement
+  private let begin: Statement
+  private let swept: Statement
+
+  init(_ database: Database) throws(StoreError) {
+    selectGeneration = try database.prepare("SELECT generation FROM completeness")
+    selectFollowed = try database.prepare("SELECT followed_at FROM completeness")
+    selectOld = try database.prepare("SELECT has_old_rows FROM completeness")
+    complete = try database.prepare(
+      """
+      INSERT INTO completeness VALUES (1, 1, ?1, ?1, 0, 0, 0)
+      ON CONFLICT (id) DO UPDATE SET followed_at = excluded.followed_at,
+        complete_at = excluded.complete_at
+      """)
+    incomplete = try database.prepare(
+      "UPDATE completeness SET complete_at = NULL, done = 0, total = 0")
+    progress = try database.prepare("UPDATE completeness SET done = ?1, total = ?2")
+    begin = try database.prepare(
+      """
+      INSERT INTO completeness VALUES (1, 1, ?1, NULL, 0, 0, 0)
+      ON CONFLICT (id) DO UPDATE SET generation = completeness.generation + 1,
+        followed_at = excluded.followed_at, complete_at = NULL,
+        has_old_rows = CASE WHEN EXISTS (SELECT 1 FROM devices) THEN 1 ELSE 0 END, done = 0, total = 0
+      """)
+    swept = try database.prepare("UPDATE completeness SET has_old_rows = 0")
+  }
+
+  /// 1 as long as nothing was read.
+  func generation() throws(StoreError) -> Int64 { try integer(selectGeneration) ?? 1 }
+
+  func followedAt() throws(StoreError) -> Int64? { try integer(selectFollowed) }
+
+  func hasOldRows() throws(StoreError) -> Bool { try integer(selectOld) ?? 0 != 0 }
+
+  func setComplete(at time: Int64) throws(StoreError) {
+    complete.bind(1, time)
+    try complete.run()
+  }
+
+  func setIncomplete() throws(StoreError) { try incomplete.run() }
+
+  func set(_ made: TableProgress) throws(StoreError) {
+    progress.bind(1, made.done)
+    progress.bind(2, made.total)
+    try progress.run()
+  }
+
+  func startOver(at time: Int64) throws(StoreError) {
+    begin.bind(1, time)
+    try begin.run()
+  }
+
+  func noteOldRowsGone() throws(StoreError) { try swept.run() }
+
+  private func integer(_ statement: Statement) throws(StoreError) -> Int64? {
+    defer { statement.reset() }
+    return try statement.next() ? statement.integer(0) : nil
+  }
+}
+
+extension Database {
+  /// Whether the rows of devices are complete.
+  func tableState() throws(StoreError) -> TableState {
+    let columns = "SELECT generation, complete_at, done, total FROM"
+    let row: [Int64?]?
+    switch self {
+    case .sqlite:
+      let statement = try prepare("\(columns) completeness")
+      defer { statement.reset() }
+      row = try statement.next() ? (0..<4).map { statement.integer($0) } : nil
+    case .postgres(let server):
+      row = try server.numbers("\(columns) \(PostgresDatabase.schema).completeness")
+    }
+    guard let row else { return .unfilled }
+    guard row[1] == nil else { return .complete(generation: row[0] ?? 0) }
+    return .filling(TableProgress(done: row[2] ?? 0, total: row[3] ?? 0))
+  }
+
+  /// Runs `body`, which looks devices up, and throws unless they were complete before it and still are: an answer from
+  /// some of the devices would be taken for one from all.
+  func whileComplete<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
+    let before = try tableState()
+    try demandComplete(before)
+    let result = try body()
+    let after = try tableState()
+    try demandComplete(after)
+    guard before == after else { throw Self.refusal("they are being read from the topics anew") }
+    return result
+  }
+
+  private func demandComplete(_ state: TableState) throws(StoreError) {
+    if let obstacle = state.obstacle { throw Self.refusal(obstacle) }
+  }
+
+  private static func refusal(_ why: String) -> StoreError {
+    StoreError(code: 1, attempt: "cannot look up devices", message: why)
+  }
+}

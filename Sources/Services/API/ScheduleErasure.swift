@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import JSON
+import Records
+import Schedule
+import Store
+
+/// What is to change of the schedule when a user and devices are forgotten: requests to nobody else are cancelled, others
+/// go on without them, and the last states of the user's activities end.
+struct ScheduleErasure: Sendable {
+  /// The most entries that are changed at once.
+  static let limit = 1_000
+
+  struct Change: Sendable {
+    enum Kind: Sendable {
+      case cancel
+      case replace([UInt8])
+      /// The tombstone of this value and no other.
+      case end(identity: Int64)
+    }
+
+    let key: ScheduleKey
+    let kind: Kind
+  }
+
+  private(set) var changes: [Change] = []
+  private(set) var hasMore = false
+
+  /// Looks through the whole schedule.
+  ///
+  /// - Parameter apps: whose requests are meant; nil for all.
+  init(
+    of user: String, _ devices: [DeviceKey], apps: Set<String>?, in schedule: ScheduleQueries
+  ) throws(StoreError) {
+    let tokens = Set(devices.map(\.token))
+    let parser = JSONParser()
+    var seen: Set<[UInt8]> = []
+    try schedule.forEachEntry(naming: user, tokens) { entry in
+      guard let key = ScheduleKey(entry.key), apps?.contains(key.app) ?? true,
+        let change = Self.change(entry, key, user, tokens, parser), seen.insert(key.bytes).inserted
+      else { return true }
+      guard changes.count < Self.limit else {
+        hasMore = true
+        return false
+      }
+      changes.append(change)
+      return true
+    }
+  }
+
+  private static func change(
+    _ entry: ScheduledEntry, _ key: ScheduleKey, _ user: String, _ tokens: Set<String>,
+    _ parser: JSONParser
+  ) -> Change? {
+    let rest = Array(entry.value.utf8).withUnsafeBytes {
+      ErasedRequest($0, key: key, without: user, tokens, parser)
+    }
+    switch rest {
+    case .untouched: return nil
+    case .rest(let value): return Change(key: key, kind: .replace(value))
+    case .gone:
+      return Change(
+        key: key,
+        kind: entry.row.isCancellation ? .end(identity: entry.row.identity) : .cancel)
+    }
+  }
+}
