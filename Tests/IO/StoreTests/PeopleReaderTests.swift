@@ -70,9 +70,8 @@ import Testing
         DeviceState(presence: .removed(at: 80)))
     }
     let reader = try PeopleReader(location)
-    #expect(throws: StoreError.self) { try reader.demandFilled() }
+    #expect(throws: StoreError.self) { try reader.devices([Self.question("ann")]) }
     try store.setComplete(at: 1)
-    try reader.demandFilled()
     let odd = #"o"\'{},d"#
     try Self.put(store, "b1", at: 1, DeviceDetails(user: odd))
     let found = try reader.devices([

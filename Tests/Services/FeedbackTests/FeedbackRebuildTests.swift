@@ -6,6 +6,7 @@ import EmbeddedKafka
 import EventLoop
 import Kafka
 import Records
+import ServiceKit
 import Store
 import TestSupport
 import Testing

@@ -5,6 +5,7 @@ import DeviceTokens
 import EventLoop
 import Glibc
 import Records
+import ServiceKit
 import Store
 import Telemetry
 import TestSupport

@@ -92,6 +92,10 @@ import Testing
     try expect(database, from: 1_000)
   }
 
+  private final class Flag: Sendable {
+    let isSet = Atomic(false)
+  }
+
   /// Runs the script on a database; its status and what it printed.
   private func backUp(_ database: String, to copy: String) throws -> (status: Int32, output: String)
   {
@@ -104,24 +108,24 @@ import Testing
     throws
   {
     let database = folder.file("tokens.db")
-    let isDone = Atomic(false)
+    let flag = Flag()
     let store = try TokenStore(database, now: 1)
     try fill(store, from: 1_000)
-    let copied = try withExtendedLifetime(store) {
-      let writer = try LoopThread(name: "writer") { [self] in
-        guard let store = try? TokenStore(database, now: 2, busyTimeout: 60_000) else { return }
-        var number = 0
-        while !isDone.load(ordering: .acquiring) {
-          number += 1
-          try? store.put(device(number % 5_000), DeviceState(presence: .registered(at: 7)))
-        }
+    let writer = try LoopThread(name: "writer") {
+      guard let store = try? TokenStore(database, now: 2, busyTimeout: 60_000) else { return }
+      var number = 0
+      while !flag.isSet.load(ordering: .acquiring) {
+        number += 1
+        let device = DeviceKey(
+          token: String(0x100000 + number % 5_000, radix: 16), app: "com.example.app",
+          environment: .sandbox)
+        try? store.put(device, DeviceState(presence: .registered(at: 7)))
       }
-      defer {
-        isDone.store(true, ordering: .releasing)
-        writer.join()
-      }
-      return try backUp("tokens.db", to: "copy.db")
     }
+    let result = Result { try backUp("tokens.db", to: "copy.db") }
+    flag.isSet.store(true, ordering: .releasing)
+    writer.join()
+    let copied = try result.get()
     #expect(copied.status == 0, "\(copied.output)")
     let copy = try TokenStore(folder.file("copy.db"), now: 3)
     let counts = try copy.deviceCounts()
