@@ -125,7 +125,7 @@ let fuzzed: [Target.Dependency] = [
   "Ingest",
   "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator",
   "HTTP2Server", "CommandKit", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles",
-  "PEMFiles",
+  "PEMFiles", "Scheduler", "Store",
 ]
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,
@@ -220,7 +220,7 @@ let package = Package(
       [
         "Access", "APNS", "Contract", "Diagnosis", "EventLoop", "HTTP1", "Kafka", "JSON", "Records",
         "Signing", "Store", "HTTPServer", "TLS", "Compatibility", "DeviceTokens", "Gateways",
-        "Schedule",
+        "Schedule", "Identity",
       ]),
     service(
       "Signer",
@@ -250,7 +250,7 @@ let package = Package(
       "Scheduler",
       [
         "Schedule", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Store",
-        "ConsumerGroup", "Gateways", "JSON",
+        "ConsumerGroup", "Gateways", "JSON", "Identity",
       ]),
     service("CommandKit", ["Contract", "EventLoop", "JSON", "Kafka", "Signing"]),
     service(

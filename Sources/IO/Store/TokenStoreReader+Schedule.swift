@@ -19,9 +19,12 @@ extension TokenStoreReader {
     }
   }
 
+  /// Records of campaigns that are read at once, at most.
+  private static let mostCampaigns = 10_000
+
   /// The records of the campaigns.
   public func campaigns() throws(StoreError) -> [ScheduledEntry] {
-    try ScheduleQueries(database).campaigns()
+    try ScheduleQueries(database).campaigns(after: "", limit: Self.mostCampaigns)
   }
 
   /// The requests that wait for their time.
@@ -39,8 +42,6 @@ extension TokenStoreReader {
 public final class ScheduleQueries {
   private let select: Statement
   private let selectCampaigns: Statement
-  /// Records of campaigns that are read, at most.
-  private static let mostCampaigns = 10_000
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   public convenience init(_ location: String) throws(StoreError) {
@@ -59,13 +60,16 @@ public final class ScheduleQueries {
       """
       SELECT \(ScheduleStore.columns) FROM schedule
       WHERE partition IN (SELECT partition FROM schedule_positions) AND due = ?1 AND cancelled = 2
-      ORDER BY key LIMIT \(Self.mostCampaigns)
+        AND key > ?2
+      ORDER BY key LIMIT ?3
       """)
   }
 
-  /// The records of the campaigns.
-  public func campaigns() throws(StoreError) -> [ScheduledEntry] {
+  /// The records of campaigns whose keys follow one, in the order of the keys.
+  public func campaigns(after key: String, limit: Int) throws(StoreError) -> [ScheduledEntry] {
     selectCampaigns.bind(1, ScheduleRow.never)
+    selectCampaigns.bind(2, key)
+    selectCampaigns.bind(3, Int64(limit))
     return try selectCampaigns.scheduledEntries()
   }
 
