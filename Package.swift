@@ -125,7 +125,7 @@ let fuzzed: [Target.Dependency] = [
   "Ingest",
   "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator",
   "HTTP2Server", "CommandKit", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles",
-  "PEMFiles",
+  "PEMFiles", "Scheduler", "Store",
 ]
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,

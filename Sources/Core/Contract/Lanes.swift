@@ -84,6 +84,8 @@ public struct Lanes: Sendable, Equatable {
     guard rule.name.utf8.span.isPlainName(most: longestName) else {
       throw Problem("\"\(rule.name)\" is not 1 to \(longestName) of a-z, 0-9 and hyphen")
     }
+    // Metrics count what is on retry topics as a lane of this name.
+    guard rule.name != "retries" else { throw Problem("retries are those of all lanes") }
     // Keys of pauses would be the same as those of apps.
     guard Environment(rule.name) == nil else { throw Problem("\(rule.name) is an environment") }
     guard (1...1_000).contains(rule.weight) else { throw Problem("the weight must be 1 to 1000") }

@@ -42,6 +42,19 @@ public struct TopicNames: Equatable, Sendable {
   /// Device tokens of campaigns, from files.
   public var audiences: String { prefix + "audiences" }
 
+  /// True for the topic of a lane, whatever the lanes are called.
+  public func isOfLane(_ topic: String) -> Bool {
+    let first = notifications(.first)
+    return topic.utf8.elementsEqual(first.utf8) || topic.utf8.starts(with: "\(first).".utf8)
+  }
+
+  /// True for a topic of the pipeline, also for that of a lane or a retry tier that this process does not know.
+  public func isOwn(_ topic: String) -> Bool {
+    guard topic.utf8.starts(with: prefix.utf8) else { return false }
+    return isOfLane(topic) || topic.utf8.starts(with: "\(prefix)retries.".utf8)
+      || all.contains { $0.name.utf8.elementsEqual(topic.utf8) }
+  }
+
   /// The name of a consumer group. Two pipelines on one cluster differ by their prefix, and so must their
   /// groups: with another prefix than the default it goes before the group's name.
   public func group(_ reader: ReaderGroup) -> String {

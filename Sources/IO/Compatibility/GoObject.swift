@@ -46,7 +46,7 @@ struct GoObject: Sendable {
 
   /// A number as it was given.
   func number(_ name: String) throws(CompatibilityError) -> JSONValue? {
-    try read(name, "a number") { $0.number == nil ? nil : $0 }
+    try read(name, "a number") { $0.anyNumber == nil ? nil : $0 }
   }
 
   /// Empty without any.

@@ -19,18 +19,30 @@ public enum JSONValue: Equatable, Sendable {
     if case .string(let value) = self { value } else { nil }
   }
 
+  /// An integer of any size: to look at, and not to calculate with.
   public var int: Int64? {
     if case .integer(let value) = self { value } else { nil }
   }
 
-  /// Any number as a double.
-  public var number: Double? {
-    switch self {
-    case .integer(let value): Double(value)
-    case .double(let value): value
-    default: nil
-    }
+  /// A number without fraction or exponent that is in the range: safe to calculate with as far as the range is. Whatever
+  /// anyone may have written is read by this, and not by `int`.
+  public func int(_ range: ClosedRange<Int64>) -> Int64? {
+    int.flatMap { range.contains($0) ? $0 : nil }
   }
+
+  /// Any number that is in the range, as a double.
+  public func number(_ range: ClosedRange<Double>) -> Double? {
+    let value: Double? =
+      switch self {
+      case .integer(let value): Double(value)
+      case .double(let value): value
+      default: nil
+      }
+    return value.flatMap { range.contains($0) ? $0 : nil }
+  }
+
+  /// Any number, as a double: to look at, and not to calculate with.
+  public var anyNumber: Double? { number(-.infinity ... .infinity) }
 
   public var bool: Bool? {
     if case .bool(let value) = self { value } else { nil }

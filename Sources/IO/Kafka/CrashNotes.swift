@@ -3,6 +3,7 @@ public import Bytes
 internal import CLinux
 internal import CRdKafka
 internal import Glibc
+internal import Synchronization
 
 /// Which records were in hand when a process of this kind crashed, so that none is met twice by a crash for ever: the
 /// process that starts again would begin with the same record.
@@ -88,15 +89,36 @@ public struct CrashNotes: Sendable {
       timestamp: record.writtenAt)
   }
 
+  /// The same of what a database keeps of a topic's record (`RecordInHand.take(stored:)`).
+  public func areDeadly(stored identity: Int64, of topic: String) -> Bool {
+    if crashes.isEmpty { return false }
+    return areDeadly(
+      topic: topic, partition: RecordInHand.stored, offset: identity, timestamp: 0)
+  }
+
+  private static let judge = Mutex<(@Sendable (KafkaRecord) -> Bool)?>(nil)
+
+  /// Has every reader of this process without a group that is made from now on, such as `KafkaTable` and `KafkaTail`, leave
+  /// out the records of which this says true, unless its configuration says otherwise. The notes are the process's, and so
+  /// is this: no service or command can forget it.
+  public static func leaveOut(_ isDeadly: @escaping @Sendable (KafkaRecord) -> Bool) {
+    judge.withLock { $0 = isDeadly }
+  }
+
+  static var leftOut: (@Sendable (KafkaRecord) -> Bool)? { judge.withLock { $0 } }
+
   func areDeadly(topic: String, partition: Int32, offset: Int64, timestamp: Int64) -> Bool {
     let place = RecordKey(topic: topic, partition: partition, offset: offset, timestamp: timestamp)
     return crashes[place] ?? 0 >= Self.deadly
   }
 }
 
-/// A record that was copied out of Kafka's memory and is worked on later: in hand as one of a batch is.
+/// A record that was copied out of Kafka's memory, or comes from a database, and is worked on later: in hand as one of a
+/// batch is.
 public struct RecordInHand {
   private let topic: UnsafePointer<CChar>
+  /// In place of a partition for what comes from a database.
+  static let stored: Int32 = -1
 
   /// - Parameter topic: its name is kept for as long as the process lives: one for each topic, not for each record.
   public init(topic: String) {
@@ -108,6 +130,14 @@ public struct RecordInHand {
   /// - Parameter timestamp: the record's `writtenAt`.
   public func take(partition: Int32, offset: Int64, timestamp: Int64) {
     martlet_take_record_in_hand(topic, partition, offset, timestamp)
+  }
+
+  /// The calling thread works on what a database has of a record of the topic. It knows no timestamp of it, and one that is
+  /// written again to the topic is still the same: it is named by its value.
+  ///
+  /// - Parameter identity: tells its value from others.
+  public func take(stored identity: Int64) {
+    martlet_take_record_in_hand(topic, Self.stored, identity, 0)
   }
 
   /// The calling thread works on none of such records.

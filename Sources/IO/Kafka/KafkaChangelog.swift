@@ -23,7 +23,7 @@ public final class KafkaChangelog {
     _ configuration: KafkaConfiguration, topic: String, partitions: Int, wakeup: Wakeup
   ) throws(KafkaError) {
     self.topic = topic
-    isDeadly = configuration.isDeadly
+    isDeadly = configuration.isDeadly ?? CrashNotes.leftOut
     positions = Array(repeating: 0, count: partitions)
     reader = try LogReader(
       configuration, topic: topic, partitions: partitions, fixed: [("auto.offset.reset", "error")],

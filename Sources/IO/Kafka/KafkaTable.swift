@@ -29,7 +29,7 @@ public final class KafkaTable {
     wakeup: Wakeup? = nil, timeoutMilliseconds: Int32 = 10_000
   ) throws(KafkaError) {
     self.topic = topic
-    isDeadly = configuration.isDeadly
+    isDeadly = configuration.isDeadly ?? CrashNotes.leftOut
     let reader = try LogReader(
       configuration, topic: topic, partitions: partitions, fixed: [("auto.offset.reset", "error")],
       wakeup: wakeup,

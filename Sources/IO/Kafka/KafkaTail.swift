@@ -19,6 +19,7 @@ public final class KafkaTail {
   private var reader: LogReader?
   private var expected: [Int64]
   private var unfinished: Set<Int32>
+  private let isDeadly: (@Sendable (KafkaRecord) -> Bool)?
 
   /// The number of offsets that were jumped over: records that were gone before they were read. (Compacted and
   /// transactional topics jump by nature.)
@@ -34,6 +35,7 @@ public final class KafkaTail {
     timeoutMilliseconds: Int32 = 10_000
   ) throws(KafkaError) {
     self.topic = topic
+    isDeadly = configuration.isDeadly ?? CrashNotes.leftOut
     let reader = try LogReader(
       configuration, topic: topic, fixed: [("auto.offset.reset", "earliest")], wakeup: wakeup,
       timeoutMilliseconds: timeoutMilliseconds)
@@ -65,7 +67,7 @@ public final class KafkaTail {
   /// Fills the batch with what has arrived, waiting up to the time until it is full, and returns how
   /// many records it holds in all. Release the batch before closing.
   ///
-  /// Records only: ends and errors of partitions are handled here.
+  /// Records only: ends and errors of partitions are handled here, and what crashed the process is left out (`CrashNotes`).
   ///
   /// - Parameter most: how many to take; with 1, the wait ends with the first.
   public func poll(
@@ -77,7 +79,7 @@ public final class KafkaTail {
     _ = batch.fill(
       from: reader.queue, limit: min(most, batch.capacity), timeout: timeoutMilliseconds)
     for index in before..<batch.count { note(batch.records[index]) }
-    batch.removeAll(from: before, where: { $0.errorCode != 0 })
+    batch.removeAll(from: before, where: { $0.errorCode != 0 || isDeadly?($0) == true })
     return batch.count
   }
 

@@ -23,6 +23,7 @@ public final class OffsetRangeReader {
     ("fetch.message.max.bytes", "65536"),
   ]
 
+  private let isDeadly: (@Sendable (KafkaRecord) -> Bool)?
   private var client: KafkaClient?
   private let queue: OpaquePointer
   private var topics: [(name: String, handle: OpaquePointer, partitions: Int)] = []
@@ -46,6 +47,7 @@ public final class OffsetRangeReader {
 
   /// Makes the client; asks no broker.
   public init(_ configuration: KafkaConfiguration) throws(KafkaError) {
+    isDeadly = configuration.isDeadly ?? CrashNotes.leftOut
     let native = try configuration.makeNative(.reader, fixed: Self.limits)
     native.enableEvents(RD_KAFKA_EVENT_ERROR)
     let client = try KafkaClient(RD_KAFKA_CONSUMER, native, wakeup: nil)
@@ -122,7 +124,7 @@ public final class OffsetRangeReader {
   public var reading: Int { open.count }
 
   /// Appends records of the stretches to the batch, in the order of each partition's log; waits up to the time
-  /// for the first.
+  /// for the first. What crashed the process is left out (`CrashNotes`).
   public func poll(into batch: inout KafkaBatch, timeoutMilliseconds: Int32) {
     guard let client, !open.isEmpty else { return }
     while let event = rd_kafka_queue_poll(client.events, 0) { rd_kafka_event_destroy(event) }
@@ -136,6 +138,7 @@ public final class OffsetRangeReader {
       from: before,
       where: { record in
         record.errorCode != 0 || open[place(of: record)].map { record.offset >= $0.end } ?? true
+          || isDeadly?(record) == true
       })
   }
 

@@ -15,7 +15,7 @@ public struct CampaignRecord: Equatable, Sendable {
   public var at: Int64
   public var by: String
   /// The request without its target.
-  public let request: JSONObject
+  public private(set) var request: JSONObject
   public let audience: Audience
   public let plan: CampaignPlan
   /// The pace of its requests, which the scheduler sets; nil: it sets none.
@@ -32,6 +32,8 @@ public struct CampaignRecord: Equatable, Sendable {
   public static let startHeader: StaticString = "campaign-at"
   /// The most bytes of a name.
   public static let longestName = 64
+  /// The most campaigns of an app that are not over, as the HTTP API starts them.
+  public static let mostOpen = 1_000
 
   private static let kind = "campaign"
   static let mark = Array("M1\n".utf8)
@@ -45,6 +47,9 @@ public struct CampaignRecord: Equatable, Sendable {
   ]
 
   public var key: String { Self.prefix + name }
+
+  /// Forgets the request, which is most of what a campaign needs of memory: for those who only tell how it stands.
+  public mutating func dropRequest() { request = JSONObject() }
 
   /// The name in a campaign's key; nil for other keys.
   public static func name(ofKey key: String) -> String? {
@@ -101,18 +106,17 @@ public struct CampaignRecord: Equatable, Sendable {
     plan = try Self.plan(fields, at: self.at, hasPace: pace != nil)
     guard at == nil else { return }
     progress = try Self.progress(fields)
-    for member in fields.members["outcomes"]?.object?.members ?? [] {
-      outcomes[member.key] = member.value.int.map { Int($0) }
-    }
-    rates = fields.members["rates"].flatMap(Self.rates)
+    outcomes = try Self.outcomes(fields)
+    rates = try Self.rates(fields)
   }
 
-  /// The revision of the campaign in a record's value, which has to be that of its key; a new one's time zone has to be
-  /// known, and its request is checked as ingest will.
+  /// The revision of the campaign in a record's value, which has to be that of its key, with a topic of device tokens that
+  /// is one; a new one's time zone has to be known, and its request is checked as ingest will.
   public static func revision(
-    _ value: UnsafeRawBufferPointer, key: String
+    _ value: UnsafeRawBufferPointer, key: String, _ topics: AudienceTopics
   ) throws(RecordError) -> Int64 {
     let campaign = try CampaignRecord(value, parser: JSONParser())
+    try campaign.check(topics)
     guard campaign.key == key else {
       throw RecordError(record: kind, field: "campaign", problem: "is not the name in the key")
     }
@@ -125,6 +129,12 @@ public struct CampaignRecord: Equatable, Sendable {
       }
     }
     return campaign.progress.revision
+  }
+
+  /// Throws if it is for a topic that is none of these.
+  public func check(_ topics: AudienceTopics) throws(RecordError) {
+    guard let topic = audience.tokenTopic, !topics.contains(topic) else { return }
+    throw RecordError(record: "audience", field: "topic", problem: topics.problem)
   }
 
   private static func refuseUnknown(
@@ -181,9 +191,9 @@ public struct CampaignRecord: Equatable, Sendable {
       return Audience(app: app, environment: environment, type: type, tokenTopic: topic)
     }
     return Audience(
-      app: app, environment: environment, type: type, locale: try members.optionalText("locale"),
-      leastVersion: try members.optionalText("app_version"),
-      bundle: try members.optionalText("bundle"), tagsAny: try tags("tags_any", members),
+      app: app, environment: environment, type: type, locale: try detail("locale", members),
+      leastVersion: try detail("app_version", members),
+      bundle: try detail("bundle", members), tagsAny: try tags("tags_any", members),
       tagsAll: try tags("tags_all", members),
       registeredSince: try moment("registered_since", members))
   }
@@ -204,11 +214,26 @@ public struct CampaignRecord: Equatable, Sendable {
     guard fields.members.given(field) != nil else { return [] }
     let tags = try fields.texts(field)
     guard (1...Audience.mostTags).contains(tags.count),
-      tags.allSatisfy({ !$0.isEmpty && !$0.utf8.contains { $0 <= 0x20 || $0 == 0x7F } })
+      tags.allSatisfy({ !$0.isEmpty && !$0.utf8.contains { $0 <= 0x20 || $0 == 0x7F } }),
+      tags.allSatisfy({ $0.utf8.count <= DeviceDetails.longest })
     else {
-      throw fields.fail(field, "is not 1 to \(Audience.mostTags) words without blanks")
+      throw fields.fail(
+        field,
+        "is not 1 to \(Audience.mostTags) words without blanks, of at most \(DeviceDetails.longest) bytes"
+      )
     }
     return tags
+  }
+
+  /// A condition on a detail of registrations, which is as long as these are.
+  private static func detail(
+    _ field: String, _ fields: RecordFields
+  ) throws(RecordError) -> String? {
+    let text = try fields.optionalText(field)
+    guard text?.utf8.count ?? 0 <= DeviceDetails.longest else {
+      throw fields.fail(field, "is longer than \(DeviceDetails.longest) bytes")
+    }
+    return text
   }
 
   /// Epoch seconds, or RFC 3339 with an offset; in milliseconds.
@@ -217,9 +242,7 @@ public struct CampaignRecord: Equatable, Sendable {
   ) throws(RecordError) -> Int64? {
     guard let value = fields.members.given(field) else { return nil }
     let time =
-      value.int.flatMap {
-        (1_000_000_000..<RequestRules.timeLimit).contains($0) ? $0 * 1_000 : nil
-      }
+      value.int(1_000_000_000...RequestRules.timeLimit - 1).map { $0 * 1_000 }
       ?? value.string.flatMap { Timestamp.moment($0) }
     guard let time, OutsideTime.problem(time) == nil else {
       throw fields.fail(
@@ -294,14 +317,8 @@ public struct CampaignRecord: Equatable, Sendable {
   private static func optionalNumber(
     _ field: String, upTo most: Int, _ fields: RecordFields
   ) throws(RecordError) -> Double? {
-    var number: Double?
-    switch fields.members.given(field) {
-    case .integer(let value): number = Double(value)
-    case .double(let value): number = value
-    case nil: return nil
-    default: break
-    }
-    guard let number, number > 0, number <= Double(most) else {
+    guard let value = fields.members.given(field) else { return nil }
+    guard let number = value.number(0...Double(most)), number > 0 else {
       throw fields.fail(field, "is not a number above 0 and at most \(most)")
     }
     return number
@@ -311,7 +328,7 @@ public struct CampaignRecord: Equatable, Sendable {
     var progress = CampaignProgress()
     guard let value = fields.members.given("progress") else { return progress }
     let members = try RecordFields(value, record: "progress")
-    let most = Int64.max / 2
+    let most = CampaignProgress.most
     progress.revision = try members.integer("revision", upTo: most)
     guard let state = CampaignProgress.State(rawValue: try members.text("state")) else {
       throw members.fail("state", "is not known")
@@ -330,10 +347,22 @@ public struct CampaignRecord: Equatable, Sendable {
 }
 
 extension CampaignRecord {
-  private static func rates(_ value: JSONValue) -> CampaignRates? {
-    guard let at = value["at"]?.time, let addressed = value["addressed"]?.number,
-      let outcomes = value["outcomes"]?.number
-    else { return nil }
-    return CampaignRates(at: at, addressed: addressed, outcomes: outcomes)
+  private static func outcomes(_ fields: RecordFields) throws(RecordError) -> [String: Int] {
+    guard let value = fields.members.given("outcomes") else { return [:] }
+    let members = try RecordFields(value, record: "outcomes")
+    var outcomes: [String: Int] = [:]
+    for name in members.members.keys {
+      outcomes[name] = Int(try members.integer(name, upTo: CampaignProgress.most))
+    }
+    return outcomes
+  }
+
+  private static func rates(_ fields: RecordFields) throws(RecordError) -> CampaignRates? {
+    guard let value = fields.members.given("rates") else { return nil }
+    let members = try RecordFields(value, record: "rates")
+    let most = Double(CampaignProgress.most)
+    return CampaignRates(
+      at: try members.time("at"), addressed: try members.number("addressed", upTo: most),
+      outcomes: try members.number("outcomes", upTo: most))
   }
 }

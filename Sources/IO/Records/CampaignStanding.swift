@@ -8,14 +8,14 @@ internal import Telemetry
 
 /// How a campaign stands, for people and programs that ask.
 extension CampaignRecord {
-  /// The campaigns in these values of records, the newest first; what cannot be read is left out.
-  public static func all(in values: [String]) -> [CampaignRecord] {
-    let parser = JSONParser()
-    return values.compactMap { value in
-      var text = value
-      return text.withUTF8 { try? CampaignRecord(UnsafeRawBufferPointer($0), parser: parser) }
+  /// The campaign in the value of a record as a database keeps it; nil if it cannot be read.
+  public init?(stored value: String) {
+    var text = value
+    let campaign = text.withUTF8 { bytes in
+      try? CampaignRecord(UnsafeRawBufferPointer(bytes), parser: JSONParser())
     }
-    .sorted { ($1.at, $0.name) < ($0.at, $1.name) }
+    guard let campaign else { return nil }
+    self = campaign
   }
 
   /// Its outcomes without those of notifications that were repeated.

@@ -83,9 +83,10 @@ struct RecordFields {
     return text
   }
 
+  /// A number of any size, for the bounded ones below.
   private func optionalInteger(_ field: String) throws(RecordError) -> Int64? {
     guard let value = member(field) else { return nil }
-    guard let number = value.int else { throw fail(field, "is not an integer") }
+    guard let number = value.int(.min ... .max) else { throw fail(field, "is not an integer") }
     return number
   }
 
@@ -125,6 +126,15 @@ struct RecordFields {
   func integer(_ field: String, upTo limit: Int64) throws(RecordError) -> Int64 {
     guard let number = try optionalInteger(field, upTo: limit) else {
       throw fail(field, "is required")
+    }
+    return number
+  }
+
+  /// A number from 0 to `limit`, with or without a fraction.
+  func number(_ field: String, upTo limit: Double) throws(RecordError) -> Double {
+    guard let value = member(field) else { throw fail(field, "is required") }
+    guard let number = value.number(0...limit) else {
+      throw fail(field, "is not a number within 0 to \(Int64(limit))")
     }
     return number
   }

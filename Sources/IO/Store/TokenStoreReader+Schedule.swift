@@ -43,9 +43,12 @@ extension TokenStoreReader {
     return result
   }
 
+  /// Records of campaigns that are read at once, at most.
+  private static let mostCampaigns = 10_000
+
   /// The records of the campaigns.
   public func campaigns() throws(StoreError) -> [ScheduledEntry] {
-    try ScheduleQueries(database).campaigns()
+    try ScheduleQueries(database).campaigns(after: "", limit: Self.mostCampaigns)
   }
 
   /// The requests that wait for their time.
@@ -65,8 +68,6 @@ public final class ScheduleQueries {
   private let selectCampaigns: Statement
   private let selectIncomplete: Statement
   private let database: Database
-  /// Records of campaigns that are read, at most.
-  private static let mostCampaigns = 10_000
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   public convenience init(_ location: String) throws(StoreError) {
@@ -86,7 +87,8 @@ public final class ScheduleQueries {
       """
       SELECT \(ScheduleStore.columns) FROM schedule
       WHERE partition IN (SELECT partition FROM schedule_positions) AND due = ?1 AND cancelled = 2
-      ORDER BY key LIMIT \(Self.mostCampaigns)
+        AND key > ?2
+      ORDER BY key LIMIT ?3
       """)
     selectIncomplete = try database.prepare(
       "SELECT count(*) FROM schedule_positions WHERE is_complete = 0")
@@ -161,9 +163,11 @@ public final class ScheduleQueries {
     throw StoreError(code: 1, attempt: "cannot look up the schedule", message: obstacle)
   }
 
-  /// The records of the campaigns.
-  public func campaigns() throws(StoreError) -> [ScheduledEntry] {
+  /// The records of campaigns whose keys follow one, in the order of the keys.
+  public func campaigns(after key: String, limit: Int) throws(StoreError) -> [ScheduledEntry] {
     selectCampaigns.bind(1, ScheduleRow.never)
+    selectCampaigns.bind(2, key)
+    selectCampaigns.bind(3, Int64(limit))
     return try selectCampaigns.scheduledEntries()
   }
 

@@ -119,7 +119,8 @@ enum APIKeysFile {
     _ value: JSONValue?, _ place: String, _ range: ClosedRange<Int>
   ) throws(Failure) -> Int? {
     guard let value else { return nil }
-    guard let number = value.int.map({ Int($0) }), range.contains(number) else {
+    guard let number = value.int(Int64(range.lowerBound)...Int64(range.upperBound)).map({ Int($0) })
+    else {
       throw Failure(
         description: "\(place): is not a number from \(range.lowerBound) to \(range.upperBound)")
     }

@@ -50,7 +50,7 @@ final class APILoop: StreamHandler {
       notifications = NotificationsAPI(api)
       queries = try settings.database.map {
         try QueryWorker(
-          $0, schedule: settings.scheduleDatabase ?? $0, context.log, wakeup: wakeup)
+          $0, schedule: settings.scheduleDatabase ?? $0, names.schedule, context, wakeup: wakeup)
       }
       devices = try DevicesAPI(api, names, queries)
       controls = try ControlsView(names, cluster, wakeup: wakeup)

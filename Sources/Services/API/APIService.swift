@@ -15,6 +15,7 @@ public enum APIService: Service {
   public static let summary =
     "Takes notification requests over HTTP (POST /v1/notifications) and answers when Kafka has them, with a verdict on"
     + " each; registers devices, and tells which tokens are invalid. Start more copies behind a load balancer to take more."
+  public static let notesCrashes = true
   public static let table = APISettings.table
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> APISettings {

@@ -46,6 +46,12 @@ public struct APISettings: DeclaredSettings, Sendable {
         + " has of requests that wait for their time. It is only read.")
   ) public var scheduleDatabase: String?
 
+  @Declared(CommonSettings.audienceTopics) private var audiencePrefixes: [String]
+  /// The topics of device tokens that campaigns may be for.
+  public var audienceTopics: AudienceTopics {
+    AudienceTopics(TopicNames(prefix: topicPrefix), prefixes: audiencePrefixes)
+  }
+
   @Declared(.path("tls-certificate", placeholder: "FILE", "Certificate chain for HTTPS (PEM)."))
   public var certificate: String?
 

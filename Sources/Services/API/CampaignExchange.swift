@@ -15,7 +15,8 @@ final class CampaignExchange: WaitingExchange {
   static let mark: UInt = 1 << 60
 
   enum Kind {
-    case list
+    /// Its apps are those of the key, at the time of the question.
+    case list(after: String, limit: Int)
     case read(String)
     /// Its body is the campaign.
     case start
@@ -78,14 +79,39 @@ enum CampaignArguments {
     return text
   }
 
+  /// A page of the list.
+  ///
+  /// - Parameter query: the value of a query's argument.
+  static func page(
+    _ query: (String) -> String?
+  ) throws(Failure) -> (after: String, limit: Int) {
+    func refuse(_ problem: String, _ field: String) -> Failure {
+      Failure(.malformed("\(field): \(problem)", field: field))
+    }
+    var limit = CampaignPage.usualLimit
+    if let text = query("limit") {
+      guard let number = Int(text), (1...CampaignPage.mostListed).contains(number) else {
+        throw refuse("must be a number from 1 to \(CampaignPage.mostListed)", "limit")
+      }
+      limit = number
+    }
+    guard let after = query("after") else { return ("", limit) }
+    guard (1...500).contains(after.utf8.count) else {
+      throw refuse("is not one of an earlier answer", "after")
+    }
+    return (CampaignRecord.prefix + after, limit)
+  }
+
   /// The campaign in a body, checked as `martlet campaign start` does it.
   static func campaign(
-    _ body: UnsafeRawBufferPointer, by key: APIKey, _ reader: RequestReader, _ parser: JSONParser
+    _ body: UnsafeRawBufferPointer, by key: APIKey, _ topics: AudienceTopics,
+    _ reader: RequestReader, _ parser: JSONParser
   ) throws(Failure) -> CampaignRecord {
     let campaign: CampaignRecord
     do throws(RecordError) {
       campaign = try CampaignRecord(
         json: body, at: WallClock.milliseconds(), by: key.actor, parser: parser)
+      try campaign.check(topics)
       try campaign.checkZone()
     } catch {
       throw refusal(error)

@@ -16,9 +16,6 @@ import ServiceKit
 final class CampaignsAPI: APIPart {
   /// The most bytes of a body.
   static let longestBody = 65_536
-  /// The most campaigns in an answer.
-  static let mostListed = 1_000
-
   private let api: APIDesk
   private let schedule: KafkaTopic
   private let controlTopic: KafkaTopic
@@ -26,6 +23,7 @@ final class CampaignsAPI: APIPart {
   /// Asks the database; nil without one.
   private let queries: QueryWorker?
   private let reader: RequestReader
+  private let inHand: StoredInHand
   private var open = OpenExchanges<CampaignExchange>()
 
   init(
@@ -36,6 +34,7 @@ final class CampaignsAPI: APIPart {
     controlTopic = try api.producer.topic(known: names.controls)
     self.controls = controls
     self.queries = queries
+    inHand = StoredInHand(names.schedule, api.context)
     reader = RequestReader(types: api.settings.pushTypes, lanes: api.settings.lanes)
   }
 
@@ -89,7 +88,9 @@ final class CampaignsAPI: APIPart {
       try Admission.plainJSON(
         type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"))
       return .start
-    default: return .list
+    default:
+      let page = try CampaignArguments.page { exchange.argument($0) }
+      return .list(after: page.after, limit: page.limit)
     }
   }
 
@@ -113,11 +114,27 @@ final class CampaignsAPI: APIPart {
           throw .init(.campaignTooLarge(Self.longestBody))
         }
         campaign.campaign = try CampaignArguments.campaign(
-          campaign.body.bytes, by: key, reader, api.parser)
+          campaign.body.bytes, by: key, api.settings.audienceTopics, reader, api.parser)
       }
-      queries?.ask(open.insert(campaign), .campaigns(named: campaign.name), from: .campaigns)
+      let question = Self.question(campaign, key)
+      // Its answer counts while it is made, too.
+      campaign.exchange.held = campaign.body.count + question.answerBytes
+      queries?.ask(open.insert(campaign), question, from: .campaigns, of: key)
     } catch {
       answer(campaign, error.problem.response)
+    }
+  }
+
+  private static func question(
+    _ campaign: CampaignExchange, _ key: APIKey
+  ) -> QueryWorker.Question {
+    switch campaign.kind {
+    case .list(let after, let limit):
+      let apps = key.apps.contains("*") ? nil : key.apps
+      return .campaigns(CampaignPage(apps: apps, after: after, limit: limit))
+    case .read(let name), .change(let name, _): return .campaign(named: name)
+    case .start:
+      return .start(named: campaign.name ?? "", app: campaign.campaign?.audience.app ?? "")
     }
   }
 
@@ -138,18 +155,20 @@ final class CampaignsAPI: APIPart {
     guard !campaign.isGone else { return open.remove(campaign) }
     if case .response(let response) = content { return end(campaign, response) }
     do throws(Admission.Failure) {
-      guard case .campaigns(let known) = content else {
-        throw .init(.unavailable("the database does not answer"))
-      }
       let key = try current(campaign)
-      let own = known.filter { key.maySend(for: $0.audience.app) }
-      switch campaign.kind {
-      case .list: end(campaign, list(own))
-      case .read(let name):
-        end(campaign, Self.ok(.object(standing(try Self.first(own, name)))))
-      case .start: try start(campaign, number, over: known.first, key)
-      case .change(let name, let change):
-        try produce(change, of: try Self.first(own, name), campaign, number, key)
+      switch (campaign.kind, content) {
+      case (.list, .campaigns(let found, let more)):
+        end(
+          campaign, list(found.filter { key.maySend(for: $0.campaign.audience.app) }, more, found))
+      case (.read(let name), .campaigns(let found, _)):
+        let known = try Self.first(found, name, key)
+        guard let standing = standing(known) else { throw .init(.noCampaign(name)) }
+        end(campaign, Self.ok(.object(standing)))
+      case (.change(let name, let change), .campaigns(let found, _)):
+        try produce(change, of: try Self.first(found, name, key).campaign, campaign, number, key)
+      case (.start, .start(let known, let open)):
+        try start(campaign, number, over: known?.campaign, open: open, key)
+      default: throw .init(.unavailable("the database does not answer"))
       }
     } catch {
       end(campaign, error.problem.response)
@@ -157,30 +176,43 @@ final class CampaignsAPI: APIPart {
   }
 
   private static func first(
-    _ known: [CampaignRecord], _ name: String
-  ) throws(Admission.Failure) -> CampaignRecord {
-    guard let campaign = known.first else { throw .init(.noCampaign(name)) }
+    _ known: [StoredCampaign], _ name: String, _ key: APIKey
+  ) throws(Admission.Failure) -> StoredCampaign {
+    guard let campaign = known.first, key.maySend(for: campaign.campaign.audience.app) else {
+      throw .init(.noCampaign(name))
+    }
     return campaign
   }
 
-  private func list(_ campaigns: [CampaignRecord]) -> HTTPResponse {
+  /// - Parameter found: all of the page; the key may have lost apps meanwhile.
+  private func list(
+    _ campaigns: [StoredCampaign], _ hasMore: Bool, _ found: [StoredCampaign]
+  ) -> HTTPResponse {
     var answer = JSONObject()
     answer.append(
-      "campaigns", .array(campaigns.prefix(Self.mostListed).map { .object(standing($0)) }))
-    answer.append("has_more", .bool(campaigns.count > Self.mostListed))
+      "campaigns", .array(campaigns.compactMap { standing($0).map { .object($0) } }))
+    answer.append("has_more", .bool(hasMore))
+    if let last = found.last?.key {
+      answer.append("after", .string(String(last.dropFirst(CampaignRecord.prefix.count))))
+    }
     return Self.ok(.object(answer))
   }
 
-  private func standing(_ campaign: CampaignRecord) -> JSONObject {
-    campaign.standing(
-      now: WallClock.milliseconds(),
-      isPaused: controls.control(of: campaign).isPaused && !campaign.progress.state.isOver)
+  /// - Returns: nil for one with which this process has crashed.
+  private func standing(_ stored: StoredCampaign) -> JSONObject? {
+    let campaign = stored.campaign
+    return inHand.work(on: stored.identity, key: stored.key) {
+      campaign.standing(
+        now: WallClock.milliseconds(),
+        isPaused: controls.control(of: campaign).isPaused && !campaign.progress.state.isOver)
+    }
   }
 
   // MARK: Changes
 
   private func start(
-    _ exchange: CampaignExchange, _ number: UInt64, over known: CampaignRecord?, _ key: APIKey
+    _ exchange: CampaignExchange, _ number: UInt64, over known: CampaignRecord?, open: Int,
+    _ key: APIKey
   ) throws(Admission.Failure) {
     guard let campaign = exchange.campaign else { return }
     if let known {
@@ -191,6 +223,12 @@ final class CampaignsAPI: APIPart {
         ))
     }
     try CampaignArguments.demand(campaign, key)
+    guard open < CampaignRecord.mostOpen else {
+      throw .init(
+        .conflict(
+          "\(open) campaigns of \(campaign.audience.app) are not over, the most that may be: cancel some, or wait"
+        ))
+    }
     try produce(schedule, campaign.key, campaign.value, number, key)
   }
 

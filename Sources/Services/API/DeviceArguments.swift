@@ -154,7 +154,7 @@ enum DeviceArguments {
     guard let given = object["registered_at"], !given.isNull else {
       return DeviceRecord(device: device, event: .registered(at: now), details: details)
     }
-    guard let time = given.int, (earliest...now + dayMilliseconds).contains(time) else {
+    guard let time = given.int(earliest...now + dayMilliseconds) else {
       throw refuse(
         "is not a time in milliseconds since 1970, up to a day from now", "registered_at")
     }

@@ -49,6 +49,7 @@ final class DevicesAPI: APIPart {
       guard !queries.isFull, open.questions(of: key) < QueryWorker.share else {
         throw .init(.unavailable("too many questions wait for the database"))
       }
+      try api.demandRoom(key)
     case .register, .remove, .cancel: try api.demandProducer()
     }
     api.keys.take(key, 1, now: api.now)
@@ -121,7 +122,9 @@ final class DevicesAPI: APIPart {
       case .ask(let question):
         let question = try permitted(question, key)
         open.insert(device)
-        queries?.ask(device.number, question, from: .devices)
+        // Its answer counts while it is made, too.
+        exchange.held = question.answerBytes
+        queries?.ask(device.number, question, from: .devices, of: key)
       case .register(let token):
         guard device.body.count <= Self.longestBody else {
           throw .init(.tooLarge(Self.longestBody))

@@ -7,10 +7,12 @@ import EventLoop
 import HTTPServer
 import Identity
 import Records
+import Schedule
 import ServiceKit
 import Store
 
-/// Asks the database on a thread of its own: one that does not answer holds up nothing but questions.
+/// Asks the database on a thread of its own: one that does not answer holds up nothing but questions. Keys take turns, so
+/// many large questions of one delay another's by one step of each.
 final class QueryWorker {
   enum Question: Sendable {
     case device(DeviceKey)
@@ -22,14 +24,35 @@ final class QueryWorker {
     case user(DeviceArguments.User, APIKey)
     /// The devices of a user that the key may send to; they are to be forgotten.
     case forget(DeviceArguments.User, APIKey)
-    /// The campaign of this name, or all that the schedule has.
-    case campaigns(named: String?)
+    /// The campaign of this name.
+    case campaign(named: String)
+    case campaigns(CampaignPage)
+    /// The same as `campaign`, and how many of an app's are not over: one is to be started.
+    case start(named: String, app: String)
 
     /// Whether the answer is wrong where devices are missing from the database.
     var isAboutDevices: Bool {
       switch self {
       case .device, .invalidTokens, .user, .forget: true
-      case .outcomes, .campaigns: false
+      case .outcomes, .campaign, .campaigns, .start: false
+      }
+    }
+
+    /// Whether the answer is wrong where the schedule is not complete.
+    var isAboutCampaigns: Bool {
+      switch self {
+      case .campaign, .campaigns, .start: true
+      case .device, .invalidTokens, .user, .forget, .outcomes: false
+      }
+    }
+
+    /// Bytes of its answer, at most, or about.
+    var answerBytes: Int {
+      switch self {
+      case .device, .campaign, .start: 16 << 10
+      case .invalidTokens(let page): page.limit << 10
+      case .outcomes, .user, .campaigns: 1 << 20
+      case .forget: 256 << 10
       }
     }
   }
@@ -42,7 +65,9 @@ final class QueryWorker {
       case response(HTTPResponse)
       /// The devices that are to be forgotten, and what of the schedule is to change with them.
       case erasure([DeviceKey], ScheduleErasure)
-      case campaigns([CampaignRecord])
+      /// Those that were found, without their requests; with `more` there are others behind the last one.
+      case campaigns([StoredCampaign], more: Bool)
+      case start(known: StoredCampaign?, open: Int)
     }
 
     let asker: Asker
@@ -52,8 +77,17 @@ final class QueryWorker {
   }
 
   private enum Message: Sendable {
-    case question(Asker, UInt64, Question)
+    case question(Job)
     case stop
+  }
+
+  /// A question on its way, and what of its answer is known: one about many campaigns takes several turns.
+  private struct Job: Sendable {
+    let asker: Asker
+    let number: UInt64
+    let key: ExactText
+    let question: Question
+    var found = CampaignScan()
   }
 
   /// The most questions that wait; further ones are refused.
@@ -67,16 +101,19 @@ final class QueryWorker {
 
   /// - Parameters:
   ///   - schedule: the database of the schedule.
+  ///   - topic: that of the schedule.
   ///   - wakeup: of the loop that takes the answers.
   init(
-    _ location: String, schedule: String, _ log: Logger, wakeup: Wakeup
+    _ location: String, schedule: String, _ topic: String, _ context: ServiceContext,
+    wakeup: Wakeup
   ) throws(SystemError) {
     answers = Mailbox(wakeup: wakeup)
     let (messages, answers) = (messages, answers)
     let poller = try Poller(capacity: 1)
     try poller.add(messages.wakeup.fd, token: 0, .readable)
     let thread = try LoopThread(name: "queries") {
-      Session(location, schedule, log).run(poller, messages, answers)
+      Session(location, schedule, StoredInHand(topic, context), context.log)
+        .run(poller, messages, answers)
     }
     thread.detach()
   }
@@ -85,9 +122,10 @@ final class QueryWorker {
 
   var isFull: Bool { waiting >= Self.limit }
 
-  func ask(_ number: UInt64, _ question: Question, from asker: Asker) {
+  func ask(_ number: UInt64, _ question: Question, from asker: Asker, of key: APIKey) {
     waiting += 1
-    messages.post(.question(asker, number, question))
+    messages.post(
+      .question(Job(asker: asker, number: number, key: key.name, question: question)))
   }
 
   func drainAnswers() -> [Answer] {
@@ -100,32 +138,44 @@ final class QueryWorker {
   private final class Session {
     private let location: String
     private let scheduleLocation: String
+    private let inHand: StoredInHand
     private let log: Logger
     private var queries: TokenQueries?
     private var schedule: ScheduleQueries?
     private var hasFailed = false
 
-    init(_ location: String, _ schedule: String, _ log: Logger) {
+    init(_ location: String, _ schedule: String, _ inHand: StoredInHand, _ log: Logger) {
       self.location = location
       scheduleLocation = schedule
+      self.inHand = inHand
       self.log = log
     }
 
     func run(_ poller: Poller, _ messages: Mailbox<Message>, _ answers: Mailbox<Answer>) {
       var ready: [ReadyEvent] = []
+      var jobs = Turns<ExactText, Job>()
       while true {
-        poller.wait(timeoutMilliseconds: 60_000, into: &ready)
+        poller.wait(timeoutMilliseconds: jobs.isEmpty ? 60_000 : 0, into: &ready)
         messages.wakeup.clear()
         for message in messages.drain() {
-          guard case .question(let asker, let number, let question) = message else { return }
-          answers.post(Answer(asker: asker, number: number, content: answer(question)))
+          guard case .question(let job) = message else { return }
+          jobs.add(job, of: job.key)
+        }
+        guard var job = jobs.next()?.item else { continue }
+        if let content = step(&job) {
+          answers.post(Answer(asker: job.asker, number: job.number, content: content))
+        } else if hasFailed {
+          answers.post(Answer(asker: job.asker, number: job.number, content: nil))
+        } else {
+          jobs.giveBack(job, of: job.key)
         }
       }
     }
 
-    private func answer(_ question: Question) -> Answer.Content? {
+    /// - Returns: nil if it is not done, or the database does not answer (`hasFailed`).
+    private func step(_ job: inout Job) -> Answer.Content? {
       do throws(StoreError) {
-        let content = try ask(question)
+        let content = try ask(&job)
         if hasFailed { log.info("the database answers again") }
         hasFailed = false
         return content
@@ -138,8 +188,27 @@ final class QueryWorker {
       }
     }
 
+    private func ask(_ job: inout Job) throws(StoreError) -> Answer.Content? {
+      if job.question.isAboutCampaigns, let obstacle = try scheduleQueries().obstacle() {
+        return .response(Problem.incomplete(obstacle).response)
+      }
+      switch job.question {
+      case .campaign(let name):
+        return .campaigns(try campaign(name).map { [$0] } ?? [], more: false)
+      case .campaigns(let page):
+        guard try scan(&job.found, page) else { return nil }
+        return .campaigns(job.found.campaigns, more: job.found.hasMore)
+      case .start(let name, let app):
+        let page = CampaignPage(
+          apps: [app], after: "", limit: CampaignRecord.mostOpen, isOpenOnly: true)
+        guard try scan(&job.found, page) else { return nil }
+        return .start(known: try campaign(name), open: job.found.count)
+      default: return try ask(job.question)
+      }
+    }
+
+    /// A question of one step.
     private func ask(_ question: Question) throws(StoreError) -> Answer.Content {
-      if case .campaigns(let name) = question { return try campaigns(name) }
       let queries: TokenQueries
       if let open = self.queries { queries = open } else { queries = try TokenQueries(location) }
       self.queries = queries
@@ -188,22 +257,38 @@ final class QueryWorker {
         return .erasure(
           devices,
           try ScheduleErasure(
-            of: user.name, devices, apps: user.app.map { [$0] } ?? Self.some(key.apps), in: schedule
+            of: user.name, devices, apps: user.app.map { [$0.exact] } ?? Self.some(key.apps), in: schedule
           ))
-      case .campaigns: return .campaigns([])
+      case .campaign, .campaigns, .start: return .campaigns([], more: false)
       }
     }
 
-    private func campaigns(_ name: String?) throws(StoreError) -> Answer.Content {
-      let queries = try scheduleQueries()
-      if let obstacle = try queries.obstacle() {
-        return .response(Problem.incomplete(obstacle).response)
+    private func campaign(_ name: String) throws(StoreError) -> StoredCampaign? {
+      let entry = try scheduleQueries().scheduled(key: "\(CampaignRecord.prefix)\(name)")
+      return entry.flatMap { read($0) }
+    }
+
+    /// Looks through some campaigns.
+    ///
+    /// - Returns: whether that was all.
+    private func scan(
+      _ found: inout CampaignScan, _ page: CampaignPage
+    ) throws(StoreError) -> Bool {
+      let entries = try scheduleQueries().campaigns(
+        after: found.last ?? page.after, limit: CampaignScan.step)
+      for entry in entries {
+        let campaign = read(entry)
+        guard found.take(campaign, key: entry.key, page) else { return true }
       }
-      guard let name else {
-        return .campaigns(CampaignRecord.all(in: try queries.campaigns().map(\.value)))
+      return entries.count < CampaignScan.step
+    }
+
+    private func read(_ entry: ScheduledEntry) -> StoredCampaign? {
+      inHand.work(on: entry.row.identity, key: entry.key) {
+        CampaignRecord(stored: entry.value).map {
+          StoredCampaign($0, key: entry.key, identity: entry.row.identity)
+        }
       }
-      let entry = try queries.scheduled(key: "\(CampaignRecord.prefix)\(name)")
-      return .campaigns(CampaignRecord.all(in: entry.map { [$0.value] } ?? []))
     }
 
     private func scheduleQueries() throws(StoreError) -> ScheduleQueries {

@@ -39,7 +39,9 @@ public enum PartitionCounts {
   private static func topic(
     _ short: String, _ names: TopicNames, _ values: SettingValues
   ) throws(SettingErrors) -> String {
-    guard let name = TopicLookup.find(short, in: names) else {
+    guard let name = TopicLookup.find(short, in: names),
+      names.all.contains(where: { $0.name == name })
+    else {
       throw values.error(
         setting.name, "there is no topic \(short); there are \(TopicLookup.list(names))")
     }
@@ -59,10 +61,12 @@ public enum PartitionCounts {
 
 /// Topics by the names that people type.
 public enum TopicLookup {
-  /// `receipts` and `push.receipts` both name it; nil for none of ours.
+  /// `receipts` and `push.receipts` both name it, and `notifications.news` the topic of a lane that the command does not
+  /// know; nil for none of ours.
   public static func find(_ word: String, in names: TopicNames) -> String? {
     let all = names.all.map(\.name)
-    return all.contains(word) ? word : all.first { $0 == names.prefix + word }
+    if all.contains(word) { return word }
+    return names.isOwn(names.prefix + word) ? names.prefix + word : nil
   }
 
   /// The short names, for messages.

@@ -54,7 +54,7 @@ struct ChannelSession {
       throw refusal(answer)
     }
     let policy =
-      switch body["message-storage-policy"]?.int {
+      switch body["message-storage-policy"]?.int(0...1) {
       case 0: "none"
       case 1: "last"
       default: "unknown"

@@ -3,6 +3,7 @@ import Bytes
 import Contract
 import EventLoop
 import Glibc
+import Identity
 import Kafka
 import Records
 import Schedule
@@ -10,7 +11,8 @@ import Store
 import Synchronization
 
 /// Looks audiences up, in the database of device tokens or on topics, on a thread of its own: to look through millions of
-/// devices takes seconds, and what is due does not wait for them.
+/// devices takes seconds, and what is due does not wait for them. Apps take turns: one whose campaigns have large topics
+/// delays another's by `turn` each time.
 final class AudienceWorker {
   enum Question: Sendable {
     case count
@@ -44,13 +46,16 @@ final class AudienceWorker {
     let hasEnded = Atomic(false)
   }
 
+  /// A turn with a topic, in milliseconds. A question to the database is one, however long it takes.
+  private static let turn: UInt64 = 200
+
   private let messages = Mailbox<Message>(wakeup: Wakeup())
   private let answers: Mailbox<(Asker, Answer)>
   private let flags = Flags()
 
   /// - Parameter wakeup: of the loop that takes the answers.
   init(
-    _ location: String, _ kafka: KafkaConfiguration, wakeup: Wakeup
+    _ location: String, _ topics: AudienceTopics, _ kafka: KafkaConfiguration, wakeup: Wakeup
   ) throws(SystemError) {
     answers = Mailbox(wakeup: wakeup)
     let (messages, answers, flags) = (messages, answers, flags)
@@ -58,7 +63,7 @@ final class AudienceWorker {
     try poller.add(messages.wakeup.fd, token: 0, .readable)
     let thread = try LoopThread(name: "audiences") {
       let tokens = TokenTopicReader(kafka) { flags.isStopping.load(ordering: .relaxed) }
-      Session(location, tokens).run(poller, messages, answers)
+      Session(location, topics, tokens).run(poller, messages, answers)
       tokens.close()
       flags.hasEnded.store(true, ordering: .releasing)
     }
@@ -83,46 +88,63 @@ final class AudienceWorker {
 
   func drainAnswers() -> [(Asker, Answer)] { answers.drain() }
 
+  /// A question that waits for its turn, with what was read of a topic for it.
+  private struct Job {
+    let asker: Asker
+    let audience: Audience
+    let question: Question
+    var reading: TokenTopicReader.Reading?
+  }
+
   /// The state that the thread owns.
   private final class Session {
     private let location: String
+    private let topics: AudienceTopics
     private let tokens: TokenTopicReader
     private var reader: AudienceReader?
 
-    init(_ location: String, _ tokens: TokenTopicReader) {
-      (self.location, self.tokens) = (location, tokens)
+    init(_ location: String, _ topics: AudienceTopics, _ tokens: TokenTopicReader) {
+      (self.location, self.topics, self.tokens) = (location, topics, tokens)
     }
 
     func run(
       _ poller: Poller, _ messages: Mailbox<Message>, _ answers: Mailbox<(Asker, Answer)>
     ) {
       var ready: [ReadyEvent] = []
+      var jobs = Turns<ExactText, Job>()
       while true {
-        poller.wait(timeoutMilliseconds: 60_000, into: &ready)
+        poller.wait(timeoutMilliseconds: jobs.isEmpty ? 60_000 : 0, into: &ready)
         messages.wakeup.clear()
-        let waiting = messages.drain()
-        if waiting.isEmpty { tokens.close() }
-        for message in waiting {
+        let arrived = messages.drain()
+        if arrived.isEmpty, jobs.isEmpty { tokens.close() }
+        for message in arrived {
           guard case .question(let asker, let audience, let question) = message else { return }
-          answers.post((asker, answer(question, audience, asker)))
+          jobs.add(
+            Job(asker: asker, audience: audience, question: question), of: audience.app.exact)
+        }
+        guard let next = jobs.next() else { continue }
+        var job = next.item
+        if let answer = step(&job) {
+          answers.post((job.asker, answer))
+        } else {
+          jobs.giveBack(job, of: next.owner)
         }
       }
     }
 
-    private func answer(_ question: Question, _ audience: Audience, _ asker: Asker) -> Answer {
-      if let topic = audience.tokenTopic {
-        return answer(question, TokenTopicReader.Source(topic: topic, campaign: asker))
-      }
+    /// - Returns: nil if it is not done.
+    private func step(_ job: inout Job) -> Answer? {
+      if let topic = job.audience.tokenTopic { return step(&job, topic) }
       do throws(StoreError) {
         let open: AudienceReader
         if let reader { open = reader } else { open = try AudienceReader(location) }
         reader = open
-        switch question {
-        case .count: return .count(.init(tokens: try open.count(audience)))
+        switch job.question {
+        case .count: return .count(.init(tokens: try open.count(job.audience)))
         case .waves(let local):
-          return waves(local, zones: try open.zones(audience))
+          return waves(local, zones: try open.zones(job.audience))
         case .devices(let zones, let token, let limit):
-          let page = try open.devices(audience, in: zones, after: token, limit: limit)
+          let page = try open.devices(job.audience, in: zones, after: token, limit: limit)
           return .devices(page, limit: limit)
         }
       } catch {
@@ -137,17 +159,36 @@ final class AudienceWorker {
         ?? .none("time zone \(local.zone) is not known: install tzdata")
     }
 
-    private func answer(_ question: Question, _ source: TokenTopicReader.Source) -> Answer {
+    private func step(_ job: inout Job, _ topic: String) -> Answer? {
+      // The database may have it from before the settings were others.
+      guard topics.contains(topic) else { return .none("\(topic) \(topics.problem)") }
       do throws(KafkaError) {
-        switch question {
-        case .count: return .count(try tokens.count(source))
-        // Nothing is known of where the devices are.
-        case .waves(let local): return waves(local, zones: [])
-        case .devices(_, let place, let limit):
-          return .devices(try tokens.page(source, after: place, limit: limit), limit: limit)
+        if job.reading == nil { job.reading = try begin(job, topic) }
+        guard var reading = job.reading else {
+          // Nothing is known of where the devices are.
+          guard case .waves(let local) = job.question else { return nil }
+          return waves(local, zones: [])
         }
+        let isDone = try tokens.goOn(
+          &reading, until: MonotonicClock.milliseconds() + AudienceWorker.turn)
+        job.reading = reading
+        guard isDone else { return nil }
+        return reading.limit.map { .devices(reading.page, limit: $0) } ?? .count(reading.count)
       } catch {
         return .none("\(error)")
+      }
+    }
+
+    /// - Returns: nil for a question that no topic answers.
+    private func begin(
+      _ job: Job, _ topic: String
+    ) throws(KafkaError) -> TokenTopicReader.Reading? {
+      let source = TokenTopicReader.Source(topic: topic, campaign: job.asker)
+      switch job.question {
+      case .count: return try tokens.counting(source)
+      case .waves: return nil
+      case .devices(_, let place, let limit):
+        return try tokens.paging(source, after: place, limit: limit)
       }
     }
   }

@@ -69,6 +69,7 @@ final class CampaignDesk {
   private static let countPeriod: Int64 = 5_000
 
   private let context: ServiceContext
+  private let inHand: StoredInHand
   private let counters: Counters<SchedulerCounter>
   private let producer: TaggedProducer<SchedulerWorker.Tag>
   private let requests: KafkaTopic
@@ -91,11 +92,13 @@ final class CampaignDesk {
   private(set) var failure: ServiceFailure?
 
   init(
-    _ devices: String, _ context: ServiceContext, _ counters: Counters<SchedulerCounter>,
+    _ devices: String, _ audienceTopics: AudienceTopics, _ context: ServiceContext,
+    _ counters: Counters<SchedulerCounter>,
     _ names: TopicNames, _ cluster: ClusterView, _ producer: TaggedProducer<SchedulerWorker.Tag>,
     wakeup: Wakeup
   ) throws {
     self.context = context
+    inHand = StoredInHand(names.schedule, context)
     self.counters = counters
     self.producer = producer
     requests = try producer.topic(names.requests)
@@ -103,7 +106,8 @@ final class CampaignDesk {
     controlsTopic = try producer.topic(names.controls)
     openTools = {
       Tools(
-        audiences: try AudienceWorker(devices, cluster.configuration, wakeup: wakeup),
+        audiences: try AudienceWorker(
+          devices, audienceTopics, cluster.configuration, wakeup: wakeup),
         receipts: try CampaignReceipts.start(cluster.configuration, names.receipts, context.log),
         controls: try KafkaTable(
           cluster.configuration, topic: names.controls,
@@ -142,9 +146,8 @@ final class CampaignDesk {
   /// The database has this record of a campaign.
   func stored(_ entry: ScheduledEntry, _ partition: Int32) {
     guard let name = CampaignRecord.name(ofKey: entry.key.text) else { return }
-    var text = entry.value
-    let record = text.withUTF8 { bytes in
-      try? CampaignRecord(UnsafeRawBufferPointer(bytes), parser: .init())
+    let record = inHand.work(on: entry.row.identity, key: entry.key) {
+      CampaignRecord(stored: entry.value)
     }
     guard let record else { return }
     if let run = runs[name], run.partition == partition,
@@ -181,6 +184,8 @@ final class CampaignDesk {
     show(tallies, now)
     var hasActed = false
     for (name, run) in runs where isCaughtUp(run.partition) {
+      inHand.take(run.identity)
+      defer { inHand.drop() }
       if let control = controlRecords[name] {
         // One that is older concerned another campaign of this name.
         run.machine.control = control.at >= run.record.at ? control.control : CampaignControl()

@@ -51,22 +51,33 @@ extension ScheduleJob {
   /// Reads a record.
   ///
   /// - Parameters:
+  ///   - topics: those whose device tokens a campaign may be for.
   ///   - now: milliseconds since the epoch.
   ///   - isCaughtUp: whether its partition has been read to the end before.
   init(
-    _ record: KafkaRecord, _ source: Source, now: Int64, isCaughtUp: Bool
+    _ record: KafkaRecord, _ source: Source, _ topics: AudienceTopics, now: Int64,
+    isCaughtUp: Bool
   ) throws(RecordError) {
-    self.source = source
-    offset = record.offset
-    guard record.value.baseAddress != nil else {
-      // Of any key: the end of a record that could not be read.
-      key = String(decoding: record.key, as: UTF8.self).exact
-      value = ""
-      let header = record.header(named: ScheduleRecord.endsHeader)
-      change = .end(of: header.flatMap { Int64(String(decoding: $0, as: UTF8.self)) })
+    guard record.value.baseAddress == nil else {
+      try self.init(
+        record.key, record.value, source, record.offset, topics, now: now, isCaughtUp: isCaughtUp)
       return
     }
-    guard let key = String(validating: record.key, as: UTF8.self)?.exact,
+    let header = record.header(named: ScheduleRecord.endsHeader)
+    // Of any key: the end of a record that could not be read.
+    self.init(
+      source: source, offset: record.offset, key: String(decoding: record.key, as: UTF8.self).exact,
+      change: .end(of: header.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }), value: "")
+  }
+
+  /// Reads a record that is no tombstone from its key and value.
+  init(
+    _ recordKey: UnsafeRawBufferPointer, _ content: UnsafeRawBufferPointer, _ source: Source,
+    _ offset: Int64, _ topics: AudienceTopics, now: Int64, isCaughtUp: Bool
+  ) throws(RecordError) {
+    self.source = source
+    self.offset = offset
+    guard let key = String(validating: recordKey, as: UTF8.self)?.exact,
       ScheduleKey(key) != nil || CampaignRecord.name(ofKey: key.text) != nil
     else {
       throw RecordError(
@@ -74,17 +85,17 @@ extension ScheduleJob {
         problem: "is neither <app>:<environment>:<id> nor campaign:<name>")
     }
     self.key = key
-    guard let text = String(validating: record.value, as: UTF8.self) else {
+    guard let text = String(validating: content, as: UTF8.self) else {
       throw RecordError(record: "schedule", field: nil, problem: "is not UTF-8")
     }
     value = text
-    let identity = ScheduleRow.identity(of: record.value)
+    let identity = ScheduleRow.identity(of: content)
     if CampaignRecord.name(ofKey: key.text) != nil {
       change = .campaign(
-        revision: try CampaignRecord.revision(record.value, key: key.text), identity: identity)
+        revision: try CampaignRecord.revision(content, key: key.text, topics), identity: identity)
       return
     }
-    switch try ScheduleRecord(record.value) {
+    switch try ScheduleRecord(content) {
     case .cancellation(let cancellation):
       change = .cancellation(
         at: cancellation.at, keptFrom: min(cancellation.at, now), identity: identity)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import Contract
 public import Kafka
 import ServiceKit
 public import Settings
@@ -49,6 +50,12 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
       "Bundle ids of apps of whose user's devices with the same model and bundle only the newest registration gets a"
         + " request to that user. Repeat it for more.")
   ) public var newestPerModel: [String]
+
+  @Declared(CommonSettings.audienceTopics) private var audiencePrefixes: [String]
+  /// The topics of device tokens that campaigns may be for.
+  public var audienceTopics: AudienceTopics {
+    AudienceTopics(TopicNames(prefix: topicPrefix), prefixes: audiencePrefixes)
+  }
 
   public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 

@@ -52,6 +52,33 @@ extension SchedulerWorker {
     return true
   }
 
+  /// Ends a request of the database that cannot be worked on: it becomes a dead letter, and its tombstone follows.
+  ///
+  /// - Returns: false when Kafka's client has no room.
+  func bury(_ slot: Int) -> Bool {
+    let entry = machine.entry(slot)
+    let record = UnreadableRecord(
+      reason: .invalidSchedule, detail: DeadLetter.crashed, key: Array(entry.key.utf8),
+      value: Array(entry.content.utf8))
+    let place = TopicPartition(topic: topics.scheduleName, partition: entry.partition)
+    do throws(KafkaError) {
+      let isTaken = try producer.produce(
+        topics.deadLetters, key: record.key, value: record.value,
+        headers: record.headers(
+          by: .scheduler, from: place, entry.row.offset, at: WallClock.milliseconds()),
+        as: .late)
+      guard isTaken else {
+        machine.postponed(slot)
+        return false
+      }
+    } catch {
+      failure = failure ?? ServiceFailure("\(error)")
+      return false
+    }
+    counters.add(.unreadable)
+    return end(slot)
+  }
+
   /// Writes the dead letters of records that cannot be read; false when Kafka's client has no room.
   func writeDeadLetters() -> Bool {
     while let job = owed.letters.last, let record = job.refused {

@@ -33,12 +33,15 @@ final class SchedulerWorker {
     case campaign(CampaignDesk.Tag)
   }
 
-  /// The topics that are written.
+  /// The topics that are written, and those that campaigns may be for.
   struct Topics {
     let requests: KafkaTopic
     let schedule: KafkaTopic
     let deadLetters: KafkaTopic
     let scheduleName: String
+    /// What the database has of the schedule's records.
+    let stored: StoredInHand
+    let audiences: AudienceTopics
   }
 
   private static let turnMilliseconds: Int32 = 50
@@ -86,7 +89,8 @@ final class SchedulerWorker {
     producer = try TaggedProducer(kafka, wakeup: wakeup, watch: ProducerWatch(context))
     topics = Topics(
       requests: try producer.topic(names.requests), schedule: try producer.topic(names.schedule),
-      deadLetters: try producer.topic(names.deadLetters), scheduleName: names.schedule)
+      deadLetters: try producer.topic(names.deadLetters), scheduleName: names.schedule,
+      stored: StoredInHand(names.schedule, context), audiences: settings.audienceTopics)
     watermarks = try WatermarkReader(kafka, context, wakeup: wakeup)
     machine = Machine(
       capacity: settings.maxLoaded, bytes: settings.maxLoadedBytes, page: Self.recordsAtOnce)
@@ -95,7 +99,8 @@ final class SchedulerWorker {
     records = KafkaBatch(capacity: Self.recordsAtOnce)
     let (counters, producer) = (counters, producer)
     campaigns = try CampaignDesk(
-      settings.devices, context, counters, names, cluster, producer, wakeup: wakeup)
+      settings.devices, settings.audienceTopics, context, counters, names, cluster, producer,
+      wakeup: wakeup)
     let plan = GroupPlan(
       group: names.group(.scheduler), topics: [names.schedule], instanceID: settings.instanceID,
       rebalancePatience: 3_000, stopPatience: 10_000,
@@ -325,7 +330,7 @@ final class SchedulerWorker {
       }
       batch.take(
         try ScheduleJob(
-          record, source, now: WallClock.milliseconds(),
+          record, source, topics.audiences, now: WallClock.milliseconds(),
           isCaughtUp: machine.isCaughtUp(source.partition)))
     } catch {
       counters.add(.unreadable)
@@ -492,13 +497,17 @@ final class SchedulerWorker {
   /// - Returns: false when Kafka's client has no room.
   private func release(_ slot: Int) -> Bool {
     let entry = machine.entry(slot)
-    var value = entry.content
-    let (request, json) = value.withUTF8 { bytes -> (ScheduledRequest?, [UInt8]) in
-      let bytes = UnsafeRawBufferPointer(bytes)
-      guard case .request(let request)? = try? ScheduleRecord(bytes) else { return (nil, []) }
-      return (request, Array(ScheduleRecord.request(in: bytes)))
+    let content = topics.stored.work(on: entry.row.identity, key: entry.key) {
+      () -> (ScheduledRequest, [UInt8])? in
+      var value = entry.content
+      return value.withUTF8 { bytes in
+        let bytes = UnsafeRawBufferPointer(bytes)
+        guard case .request(let request)? = try? ScheduleRecord(bytes) else { return nil }
+        return (request, Array(ScheduleRecord.request(in: bytes)))
+      }
     }
-    guard let request else { preconditionFailure("a request that was read before") }
+    // What has crashed this process, or a database that was written by another program: it ends unsent.
+    guard let (request, json) = content else { return bury(slot) }
     if let addressees = request.addressees, let key = ScheduleKey(entry.key) {
       people.add(slot, key, addressees, request, json)
       return true
@@ -514,7 +523,7 @@ final class SchedulerWorker {
     )
   }
 
-  private func end(_ slot: Int) -> Bool {
+  func end(_ slot: Int) -> Bool {
     let entry = machine.entry(slot)
     let header = KafkaHeader(ScheduleRecord.endsHeader, "\(entry.row.identity)")
     return produce(

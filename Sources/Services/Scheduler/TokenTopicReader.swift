@@ -26,7 +26,20 @@ final class TokenTopicReader {
     var start = ""
   }
 
-  /// Topics that are kept open: one that is not is opened again for each page.
+  /// A question, and how far its answer is: to read a topic may take minutes, and others have their turns meanwhile.
+  struct Reading {
+    let source: Source
+    /// Tokens that are wanted; nil: all are counted, and none is kept.
+    let limit: Int?
+    fileprivate(set) var cursor: TokenTopicCursor
+    fileprivate(set) var count = Count()
+    fileprivate(set) var page = AudiencePage()
+
+    /// What is wanted is read.
+    fileprivate var isFull: Bool { limit.map { page.count >= $0 } ?? false }
+  }
+
+  /// Topics that are kept open: one that is not is opened again for each turn.
   private static let mostOpen = 4
   private static let timeout: Int32 = 10_000
 
@@ -34,6 +47,7 @@ final class TokenTopicReader {
   private let isStopping: () -> Bool
   /// That used last at the end.
   private var open: [(source: Source, stretch: TokenStretch)] = []
+  private var digits: [UInt8] = []
 
   init(_ kafka: KafkaConfiguration, isStopping: @escaping () -> Bool) {
     (self.kafka, self.isStopping) = (kafka, isStopping)
@@ -47,55 +61,67 @@ final class TokenTopicReader {
     open = []
   }
 
-  /// Reads what the topic has now, once.
-  func count(_ source: Source) throws(KafkaError) -> Count {
+  /// Begins to count what the topic has now.
+  func counting(_ source: Source) throws(KafkaError) -> Reading {
     let start = try start(of: source.topic)
-    let stretch = try TokenStretch(kafka, source, start, isStopping)
-    defer { stretch.close() }
-    var count = Count()
-    count.start = start.description
-    var digits: [UInt8] = []
-    try stretch.forEachLine { line, place in
-      digits.removeAll(keepingCapacity: true)
-      do throws(DeviceToken.Problem) {
-        try DeviceToken.append(line, to: &digits)
-        count.tokens += 1
-      } catch {
-        count.others += 1
-        if count.others == 1 { count.example = "\(place()) \(error)" }
-      }
-      return true
-    }
-    return count
+    var reading = Reading(source: source, limit: nil, cursor: start)
+    reading.count.start = start.description
+    return reading
   }
 
-  /// Tokens behind a place, at most `limit`.
-  func page(
-    _ source: Source, after place: String, limit: Int
-  ) throws(KafkaError) -> AudiencePage {
-    let stretch = try stretch(source, at: place)
-    var page = AudiencePage()
-    page.tokens.reserveCapacity(limit * 67)
+  /// Begins to read tokens behind a place, at most `limit`.
+  func paging(_ source: Source, after place: String, limit: Int) throws(KafkaError) -> Reading {
+    guard let cursor = TokenTopicCursor(place) else {
+      throw .invalid("\(place) is no place in a topic of device tokens")
+    }
+    var reading = Reading(source: source, limit: limit, cursor: cursor)
+    reading.page.tokens.reserveCapacity(limit * 67)
+    return reading
+  }
+
+  /// Goes on with it.
+  ///
+  /// - Parameter deadline: monotonic milliseconds.
+  /// - Returns: whether it is done.
+  func goOn(_ reading: inout Reading, until deadline: UInt64) throws(KafkaError) -> Bool {
+    let stretch = try stretch(reading.source, at: reading.cursor)
+    let state: TokenStretch.State
     do throws(KafkaError) {
-      try stretch.forEachLine { line, _ in
-        try? page.append(line)
-        return page.count < limit
+      state = try stretch.forEachLine(until: deadline) { line, place in
+        take(line, place, &reading)
+        return !reading.isFull
       }
     } catch {
       stretch.close()
       throw error
     }
-    page.last = stretch.cursor.description
-    if page.count == limit { open.append((source, stretch)) } else { stretch.close() }
+    reading.cursor = stretch.cursor
+    reading.page.last = stretch.cursor.description
+    // What is counted is read from its beginning next.
+    if state == .atEnd { stretch.close() } else { open.append((reading.source, stretch)) }
     if open.count > Self.mostOpen { open.removeFirst().stretch.close() }
-    return page
+    return state != .late
+  }
+
+  private func take(_ line: Span<UInt8>, _ place: () -> String, _ reading: inout Reading) {
+    guard reading.limit == nil else {
+      try? reading.page.append(line)
+      return
+    }
+    digits.removeAll(keepingCapacity: true)
+    do throws(DeviceToken.Problem) {
+      try DeviceToken.append(line, to: &digits)
+      reading.count.tokens += 1
+    } catch {
+      reading.count.others += 1
+      if reading.count.others == 1 { reading.count.example = "\(place()) \(error)" }
+    }
   }
 
   /// That which stands at this place, if it is open; it is no more in the list.
-  private func stretch(_ source: Source, at place: String) throws(KafkaError) -> TokenStretch {
-    guard let cursor = TokenTopicCursor(place) else {
-      throw .invalid("\(place) is no place in a topic of device tokens")
-    }
+  private func stretch(
+    _ source: Source, at cursor: TokenTopicCursor
+  ) throws(KafkaError) -> TokenStretch {
     if let index = open.firstIndex(where: { $0.source == source }) {
       let found = open.remove(at: index).stretch
       if found.cursor == cursor { return found }
@@ -119,6 +145,16 @@ final class TokenTopicReader {
 
 /// A topic of device tokens from a place on. Owned by one thread.
 private final class TokenStretch {
+  /// Why reading has ended for now.
+  enum State {
+    /// The caller has enough.
+    case enough
+    /// Everything is read.
+    case atEnd
+    /// Its time is over.
+    case late
+  }
+
   /// Nothing has come for so long: the question is asked again, in milliseconds.
   private static let patience: UInt64 = 10_000
 
@@ -132,6 +168,8 @@ private final class TokenStretch {
   /// The record of the batch that is read, and its bytes that are done; nil before its first line.
   private var index = 0
   private var done: Int?
+  /// When a record came last, in monotonic milliseconds.
+  private var heardAt = MonotonicClock.milliseconds()
 
   init(
     _ kafka: KafkaConfiguration, _ source: TokenTopicReader.Source, _ cursor: TokenTopicCursor,
@@ -152,18 +190,21 @@ private final class TokenStretch {
     reader.close()
   }
 
-  /// Reads lines that are not empty until `body` says that it has enough, or there are no more.
+  /// Reads lines that are not empty until `body` says that it has enough, there are no more, or a time has come.
   ///
-  /// - Parameter body: with the line, and its place in words.
+  /// - Parameters:
+  ///   - deadline: monotonic milliseconds; at least one record is read.
+  ///   - body: with the line, and its place in words.
   func forEachLine(
-    _ body: (_ line: Span<UInt8>, _ place: () -> String) -> Bool
-  ) throws(KafkaError) {
+    until deadline: UInt64, _ body: (_ line: Span<UInt8>, _ place: () -> String) -> Bool
+  ) throws(KafkaError) -> State {
     while true {
-      if index == batch.count, try !fill() { return cursor.finish() }
+      if index == batch.count, let state = try fill(until: deadline) { return state }
       let record = batch[index]
-      if isOurs(record), !read(record, body) { return }
+      if isOurs(record), !read(record, body) { return .enough }
       cursor.advance(record.partition, to: record.offset + 1)
       (index, done) = (index + 1, nil)
+      if index & 7 == 0, MonotonicClock.milliseconds() >= deadline { return .late }
     }
   }
 
@@ -206,19 +247,28 @@ private final class TokenStretch {
     } ?? true
   }
 
-  /// - Returns: false if everything is read.
-  private func fill() throws(KafkaError) -> Bool {
+  /// Waits for records.
+  ///
+  /// - Returns: nil if there are some.
+  private func fill(until deadline: UInt64) throws(KafkaError) -> State? {
     batch.release()
     index = 0
-    let deadline = MonotonicClock.milliseconds() + Self.patience
-    while batch.count == 0 {
+    while true {
       _ = reader.drainFinished()
-      if reader.isDone { return false }
-      guard !isStopping(), MonotonicClock.milliseconds() < deadline else {
-        throw .invalid("nothing came from topic \(topic) within \(Self.patience / 1_000)s")
+      if reader.isDone {
+        cursor.finish()
+        return .atEnd
       }
       reader.poll(into: &batch, timeoutMilliseconds: 100)
+      let now = MonotonicClock.milliseconds()
+      if batch.count > 0 {
+        heardAt = now
+        return nil
+      }
+      guard !isStopping(), now < heardAt + Self.patience else {
+        throw .invalid("nothing came from topic \(topic) within \(Self.patience / 1_000)s")
+      }
+      if now >= deadline { return .late }
     }
-    return true
   }
 }

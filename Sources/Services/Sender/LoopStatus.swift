@@ -217,6 +217,7 @@ extension LoopStatus {
 
   private var backlogSamples: [MetricSample] {
     [MetricSample(SenderMetrics.slow, slow)]
+      + lanes.enumerated().map { MetricSample(SenderMetrics.lanePlace, [$1], $0) }
       + (lanes + [Self.retries]).map { lane in
         let oldest = partitions.filter { $0.lane == lane }.map(\.backlog).max() ?? 0
         return MetricSample(SenderMetrics.backlog, [lane], .thousandths(oldest))

@@ -176,10 +176,15 @@ public enum SenderMetrics {
     "martlet_sender_notifications_waiting", .gauge,
     "Notifications that wait for a stream or a credential.")
   static let backlog = Metric(
-    "martlet_sender_backlog_seconds", .gauge, unit: .seconds, labels: ["lane"], bound: "3",
+    "martlet_sender_backlog_seconds", .gauge, unit: .seconds, labels: ["lane"],
+    bound: "lanes + 1",
     merge: .highest,
     "Age of the oldest notification that was taken and has no outcome, since ingest created it; 0 without one. The lane"
       + " retries is that of the retry topics.")
+  static let lanePlace = Metric(
+    "martlet_sender_lane_place", .gauge, labels: ["lane"], bound: "lanes", merge: .highest,
+    "Place of a lane in --lanes, from 0: that is the one that matters most, and alerts and scaling go by it, whatever it is"
+      + " called.")
   static let slow = Metric(
     "martlet_sender_slow_notifications", .gauge,
     "Notifications in memory that ingest created more than a minute ago; /debug/state has the oldest of each partition."
@@ -287,7 +292,7 @@ public enum SenderMetrics {
     + [closedIdle, waitsForRoom, tokenRequests]
     + [goAways, streamFailures, connections, openStreams, streamLimit, streamCredit, destinations]
     + [blocked, held, refusedSeconds, governedStreams]
-    + [credentialRefusals, inFlight, waiting, backlog, slow, incomplete, completedRuns]
+    + [credentialRefusals, inFlight, waiting, backlog, lanePlace, slow, incomplete, completedRuns]
     + [oldestIncomplete, widestSpan, partitionsPaused, paused, paces, paceAllowed, paceWaiting]
     + [paceForgotten, partitions, dedupRebuilds]
     + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused]

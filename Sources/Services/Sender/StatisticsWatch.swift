@@ -45,20 +45,25 @@ struct StatisticsWatch {
 }
 
 extension KafkaStatistics {
+  /// Counts and numbers of brokers and partitions.
+  private static let counts: ClosedRange<Int64> = 0...Int64(Int32.max)
+
   /// Reads what librdkafka writes; what is missing counts as nothing.
   init(_ root: JSONValue) {
     self.init(partitions: [], brokers: [])
     for member in root["brokers"]?.object?.members ?? [] {
       let broker = member.value
       // Bootstrap addresses have an id below zero; a group's coordinator stands there a second time, as logical.
-      guard let id = broker["nodeid"]?.int, id >= 0, broker["source"]?.string != "logical" else {
+      guard let id = broker["nodeid"]?.int(Self.counts), broker["source"]?.string != "logical"
+      else {
         continue
       }
-      func number(_ name: String) -> Int { Int(broker[name]?.int ?? 0) }
+      func number(_ name: String) -> Int { Int(broker[name]?.int(Self.counts) ?? 0) }
       brokers.append(
         Broker(
           id: Int(id), name: broker["nodename"]?.string ?? "",
-          state: broker["state"]?.string ?? "", roundTrip: Int(broker["rtt"]?["avg"]?.int ?? 0),
+          state: broker["state"]?.string ?? "",
+          roundTrip: Int(broker["rtt"]?["avg"]?.int(Self.counts) ?? 0),
           toSend: number("outbuf_cnt"), unanswered: number("waitresp_cnt"),
           timeouts: number("req_timeouts"), errors: number("rxerrs") + number("txerrs")))
     }
@@ -66,15 +71,16 @@ extension KafkaStatistics {
       for member in topic.value["partitions"]?.object?.members ?? [] {
         let partition = member.value
         // -1 stands for what belongs to no partition; others are not fetched here.
-        guard let number = partition["partition"]?.int, number >= 0,
+        guard let number = partition["partition"]?.int(Self.counts),
           let state = partition["fetch_state"]?.string, state != "none"
         else { continue }
         partitions.append(
           Partition(
-            topic: topic.key, number: Int(number), leader: Int(partition["leader"]?.int ?? -1),
-            fetchState: state, nextOffset: partition["next_offset"]?.int ?? -1,
-            waiting: Int(partition["fetchq_cnt"]?.int ?? 0),
-            lag: partition["consumer_lag"]?.int ?? -1))
+            topic: topic.key, number: Int(number),
+            leader: Int(partition["leader"]?.int(Self.counts) ?? -1),
+            fetchState: state, nextOffset: partition["next_offset"]?.int(0...(.max / 2)) ?? -1,
+            waiting: Int(partition["fetchq_cnt"]?.int(Self.counts) ?? 0),
+            lag: partition["consumer_lag"]?.int(0...(.max / 2)) ?? -1))
       }
     }
   }

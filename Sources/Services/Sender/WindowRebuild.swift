@@ -150,7 +150,7 @@ final class WindowRebuild: Sendable {
       for index in 0..<batch.count {
         let record = batch[index]
         // What could not be sent has taken no id. Of which type it is does not matter here.
-        guard let partition = places[stretches.place(of: record)], kafka.isDeadly?(record) != true,
+        guard let partition = places[stretches.place(of: record)],
           let envelope = try? record.envelope(&reader)
         else { continue }
         let state =

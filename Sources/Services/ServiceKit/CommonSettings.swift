@@ -67,6 +67,14 @@ public enum CommonSettings {
       + " not listen on the loopback, names without a dot need not be listed. Others are refused, so that no web page"
       + " reaches them under a name of its own (DNS rebinding).")
 
+  /// The topics of device tokens.
+  public static let audienceTopics = SettingKey<[String]>.list(
+    "audience-topics", placeholder: "PREFIX",
+    "Beginnings of the names of topics whose device tokens campaigns may be for, besides push.audiences and those that"
+      + " begin with push.audiences. (with the topic prefix for push.): whoever starts a campaign names the topic. No"
+      + " other topic of the pipeline is ever one. The scheduler, the HTTP API and martlet campaign start need the same."
+  )
+
   /// A service's table with the settings that the harness adds.
   public static func table<S: Service>(of service: S.Type) -> SettingTable {
     let own = S.table

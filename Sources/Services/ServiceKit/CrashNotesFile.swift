@@ -2,15 +2,19 @@
 import Bytes
 import Glibc
 import Kafka
+import Settings
 
 /// The file of a program's crash notes.
 enum CrashNotesFile {
   /// The notes of earlier crashes, with further ones noted from now on. Without a place for them the process goes on,
-  /// and says what that means.
+  /// and a service says what that means.
   ///
-  /// - Parameter setting: `--crash-notes`.
-  static func notes(of program: String, _ setting: String?, _ log: Logger) -> CrashNotes {
+  /// - Parameter isService: it has the setting `--crash-notes`. A command, which a person starts again, has none.
+  static func notes(
+    of program: String, _ isService: Bool, _ values: SettingValues, _ log: Logger
+  ) -> CrashNotes {
     do throws(SystemError) {
+      let setting = isService ? values[CommonSettings.crashNotes] : nil
       let path = if let setting { setting } else { try usualPath(program) }
       let notes = try CrashNotes(path: path)
       if !notes.isEmpty {
@@ -18,6 +22,7 @@ enum CrashNotesFile {
       }
       return notes
     } catch {
+      guard isService else { return CrashNotes() }
       log.warning(
         "cannot keep crash notes; a record that crashes this process will crash it again after each start. Name a"
           + " writable file with --crash-notes",

@@ -29,13 +29,34 @@ public struct ServiceContext: Sendable {
   /// True if a record crashed this process so often that it is not to be worked on; says so the first time.
   public func isDeadly(_ record: KafkaRecord) -> Bool {
     guard crashNotes.areDeadly(record) else { return false }
-    // It may be read by several readers, and again after a rebalance.
-    let place = "\(record.topic)/\(record.partition)/\(record.offset)"
-    guard knownDeadly.places.withLock({ $0.insert(place).inserted }) else { return true }
-    deadlyRecords.add(.deadlyRecords)
+    guard isNew("\(record.topic)/\(record.partition)/\(record.offset)") else { return true }
     log.error(
       "this record was in hand when the process crashed, twice; it is not worked on again",
       ["topic": record.topic, "partition": "\(record.partition)", "offset": "\(record.offset)"])
+    return true
+  }
+
+  /// The same of what a database keeps of a topic's record (`StoredInHand`).
+  ///
+  /// - Parameters:
+  ///   - identity: tells its value from others.
+  ///   - key: the record's.
+  public func isDeadly(stored identity: Int64, of topic: String, key: String) -> Bool {
+    guard hasCrashed, crashNotes.areDeadly(stored: identity, of: topic) else { return false }
+    guard isNew("\(topic) \(identity)") else { return true }
+    log.error(
+      "what the database has of this record was in hand when the process crashed, twice; it is not worked on again",
+      [
+        "topic": topic, "key": key,
+        "remedy": "write another record of this key, or a tombstone",
+      ])
+    return true
+  }
+
+  /// Counts a deadly record, unless it was met before: it may be read by several readers, and again after a rebalance.
+  private func isNew(_ place: String) -> Bool {
+    guard knownDeadly.places.withLock({ $0.insert(place).inserted }) else { return false }
+    deadlyRecords.add(.deadlyRecords)
     return true
   }
 

@@ -112,8 +112,9 @@ public enum ServiceRunner {
     let interval = S.reportsCounters ? values[CommonSettings.countersInterval] : 0
     let context = ServiceContext(
       name: program, log: log, values: values,
-      crashNotes: S.notesCrashes
-        ? CrashNotesFile.notes(of: program, values[CommonSettings.crashNotes], log) : CrashNotes())
+      crashNotes: CrashNotesFile.notes(of: program, S.notesCrashes, values, log))
+    // Whatever the program reads without a group.
+    CrashNotes.leaveOut { context.isDeadly($0) }
     do throws(SystemError) {
       // Before any other thread.
       let keeper = try Housekeeper(context, reportsEvery: interval, reloads: !S.belongsToTerminal)

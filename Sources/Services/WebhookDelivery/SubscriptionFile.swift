@@ -157,7 +157,7 @@ private struct SubscriptionEntry {
     _ member: String, _ range: ClosedRange<Int64>
   ) throws(SubscriptionFile.Failure) -> Int64? {
     guard let value = object[member] else { return nil }
-    guard let number = value.int, range.contains(number) else {
+    guard let number = value.int(range) else {
       throw failure("\(member): is not a number from \(range.lowerBound) to \(range.upperBound)")
     }
     return number

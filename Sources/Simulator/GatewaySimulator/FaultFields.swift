@@ -67,7 +67,7 @@ struct FaultFields {
   /// A number from 0 to 1.
   mutating func share(_ field: String) throws(FaultScriptError) -> Double? {
     guard let value = value(field) else { return nil }
-    guard let number = value.number, number >= 0, number <= 1 else {
+    guard let number = value.anyNumber, number >= 0, number <= 1 else {
       throw error(field, "must be a number from 0 to 1")
     }
     return number

@@ -10,7 +10,7 @@ public enum IssueTime {
   public static func seconds(_ claim: JSONValue, isLenient: Bool) -> Int64? {
     if let whole = claim.int { return whole }
     guard isLenient else { return nil }
-    if let number = claim.number { return Int64(exactly: number.rounded(.down)) }
+    if let number = claim.anyNumber { return Int64(exactly: number.rounded(.down)) }
     return claim.string.flatMap(seconds)
   }
 

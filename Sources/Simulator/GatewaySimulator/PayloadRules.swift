@@ -32,7 +32,7 @@ enum PayloadRules {
   }
 
   private static func isActivity(_ aps: JSONValue) -> Bool {
-    guard aps["timestamp"]?.number != nil, let event = aps["event"]?.string else { return false }
+    guard aps["timestamp"]?.anyNumber != nil, let event = aps["event"]?.string else { return false }
     switch event {
     case "update": return aps["content-state"]?.object != nil
     case "end": return true
@@ -45,7 +45,7 @@ enum PayloadRules {
   }
 
   private static func isMediaSession(_ aps: JSONValue) -> Bool {
-    guard aps["timestamp"]?.number != nil, let event = aps["event"]?.string,
+    guard aps["timestamp"]?.anyNumber != nil, let event = aps["event"]?.string,
       let id = aps["attributes"]?["id"]?.string
     else { return false }
     return ["start", "update", "end"].contains(event) && !id.isEmpty

@@ -41,6 +41,7 @@ import Testing
       #expect(problem([rule(name)]) == "\"\(name)\" is not 1 to 16 of a-z, 0-9 and hyphen")
     }
     #expect(problem([rule("production")]) == "production is an environment")
+    #expect(problem([rule("retries")]) == "retries are those of all lanes")
     for weight: Int32 in [0, -1, 1_001] {
       #expect(problem([rule("a", weight: weight)]) == "the weight must be 1 to 1000")
     }
@@ -75,6 +76,13 @@ import Testing
       names.notifications == ["p.notifications", "p.notifications.news", "p.notifications.sale"])
     #expect(names.all.map(\.name).filter { $0.contains("notifications") } == names.notifications)
     #expect(names.all.count == TopicNames(prefix: "p.").all.count + 1)
+    // Also for who does not know the lanes.
+    let others = TopicNames(prefix: "p.")
+    #expect(names.notifications.allSatisfy(others.isOfLane))
+    #expect(names.all.allSatisfy { others.isOwn($0.name) } && others.isOwn("p.retries.1h"))
+    for topic in ["p.notificationsx", "notifications", "p.", "p.vips", "q.requests"] {
+      #expect(!others.isOfLane(topic) && !others.isOwn(topic), "\(topic)")
+    }
   }
 
   @Test func `tiers go from the shortest to the longest, each step once`() {

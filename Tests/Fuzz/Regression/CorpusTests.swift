@@ -9,7 +9,7 @@ import Testing
   private static let place = #filePath.split(separator: "/").dropLast(2).map { "/\($0)" }.joined()
 
   /// Names of the files in a folder, sorted.
-  private static func files(_ folder: String) -> [String] {
+  static func files(_ folder: String) -> [String] {
     guard let handle = opendir(folder) else { return [] }
     defer { closedir(handle) }
     var names: [String] = []

@@ -20,7 +20,7 @@ struct FuzzTarget {
       feedback(), offsetMap(), deadLetter(), inspection(), statusPage(),
       // The same records, and what works on them.
       signerRecords(), senderRecords(), feedbackRecords(), webhookRecords(), operatorRecords(),
-      foreignRequests(),
+      foreignRequests(), schedulerRecords(), controlRecords(), requestRecords(),
       // What the gateway, a proxy and a resolver's file say.
       answer(), clientSession(), engineSession(), bothSessions(), engineRequests(), proxyAnswer(),
       hosts(), gatewayReport(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import EventLoop
 import Glibc
 import TestSupport
 import Testing
@@ -107,6 +108,82 @@ import Testing
     #expect(
       String(decoding: try File.read(file), as: UTF8.self)
         == "\(signal) 7 9223372036854775807 -1 push.feedback\n")
+  }
+
+  @Test func `what a database has of a record is named by its value`() async throws {
+    let folder = TemporaryFolder()
+    let file = folder.file("notes")
+    await #expect(processExitsWith: .signal(SIGSEGV)) { [file = file as String] in
+      _ = try CrashNotes(path: file)
+      RecordInHand(topic: "push.schedule").take(stored: .min)
+      raise(SIGSEGV)
+    }
+    let note = String(decoding: try File.read(file), as: UTF8.self)
+    #expect(note == "11 -1 -9223372036854775808 0 push.schedule\n")
+    #expect(!notes(note).areDeadly(stored: .min, of: "push.schedule"))
+    let twice = notes(note + note)
+    #expect(twice.areDeadly(stored: .min, of: "push.schedule"))
+    #expect(!twice.areDeadly(stored: .max, of: "push.schedule"))
+    #expect(!twice.areDeadly(stored: .min, of: "push.requests"))
+  }
+
+  /// Every way to read a topic without a group.
+  @Test func `no reader hands out what the process is to leave out`() throws {
+    let fixture = try KafkaFixture()
+    let topic = try fixture.createTopic("t", partitions: 1)
+    let producer = try KafkaProducer(fixture.configuration)
+    for number in 0..<3 {
+      try fixture.produce(producer, producer.topic(named: topic), key: "k", "\(number)")
+    }
+    var configuration = fixture.configuration
+    configuration.isDeadly = { $0.offset == 1 }
+    var batch = KafkaBatch(capacity: 10)
+    func drain(_ poll: (inout KafkaBatch) throws -> Bool) rethrows -> [Int64] {
+      var offsets: [Int64] = []
+      _ = try eventually(withinMilliseconds: 20_000) {
+        let isDone = try poll(&batch)
+        for index in 0..<batch.count where batch[index].errorCode == 0 {
+          offsets.append(batch[index].offset)
+        }
+        batch.release()
+        return isDone
+      }
+      return offsets
+    }
+    let tail = try KafkaTail(configuration, topic: topic, from: .beginning)
+    #expect(
+      drain {
+        _ = tail.poll(into: &$0, timeoutMilliseconds: 50)
+        return tail.isCaughtUp
+      } == [0, 2])
+    #expect(tail.missed == 0)
+    tail.close()
+    let stretches = try OffsetRangeReader(configuration)
+    _ = try stretches.read(
+      TopicPartition(topic: topic, partition: 0), 0..<3, timeoutMilliseconds: 5_000)
+    #expect(
+      drain {
+        stretches.poll(into: &$0, timeoutMilliseconds: 50)
+        _ = stretches.drainFinished()
+        return stretches.isDone
+      } == [0, 2])
+    stretches.close()
+    let changes = try KafkaChangelog(configuration, topic: topic, partitions: 1, wakeup: Wakeup())
+    try changes.begin(at: [0])
+    #expect(
+      drain {
+        changes.poll(into: &$0)
+        return changes.positions == [3]
+      } == [0, 2])
+    changes.close()
+    let table = try KafkaTable(configuration, topic: topic)
+    var read: [Int64] = []
+    _ = eventually(withinMilliseconds: 20_000) {
+      table.pollRecords(timeoutMilliseconds: 50) { read.append($0.offset) }
+      return table.isCaughtUp
+    }
+    #expect(read == [0, 2])
+    table.close()
   }
 
   @Test func `nothing in hand is nothing to blame`() async throws {

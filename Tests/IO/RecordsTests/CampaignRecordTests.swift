@@ -52,7 +52,9 @@ import Testing
     let again = try campaign.value.withUnsafeBytes { try CampaignRecord($0, parser: JSONParser()) }
     #expect(again == campaign)
     #expect(
-      try campaign.value.withUnsafeBytes { try CampaignRecord.revision($0, key: "campaign:sale") }
+      try campaign.value.withUnsafeBytes {
+        try CampaignRecord.revision($0, key: "campaign:sale", AudienceTopics(TopicNames()))
+      }
         == 3)
   }
 
@@ -83,7 +85,7 @@ import Testing
       Self.json(more: #","send_at":"2001-09-11T00:00:00","time_zone":"Europe/Atlantis""#))
     func revision(_ campaign: CampaignRecord) throws {
       _ = try campaign.value.withUnsafeBytes {
-        try CampaignRecord.revision($0, key: "campaign:sale")
+        try CampaignRecord.revision($0, key: "campaign:sale", AudienceTopics(TopicNames()))
       }
     }
     let error = #expect(throws: RecordError.self) { try revision(campaign) }
@@ -152,6 +154,48 @@ import Testing
     #expect(later["seconds_left"] == nil && later["outcomes_per_second"] == .double(0))
   }
 
+  private static let extremes = [
+    "-1", "\(Int64.min)", "\(Int64.max)", "\(Int64.max / 2)", "\(CampaignProgress.most + 1)",
+    "9223372036854775808", "18446744073709551616", "1e300", "-1e300", "0.5", "true", "\"1\"", "[]",
+  ]
+
+  /// Each number of what the scheduler adds to a campaign's record: whoever may write the topic may have written it.
+  @Test(arguments: [
+    ("outcomes", #""outcomes":{"delivered":1,"rejected":N}"#),
+    ("progress", #""progress":{"revision":N,"state":"running","addressed":1}"#),
+    ("progress", #""progress":{"revision":1,"state":"running","addressed":N}"#),
+    ("progress", #""progress":{"revision":1,"state":"running","addressed":1,"total":N}"#),
+  ])
+  func `a count that no campaign can have is refused by its name`(
+    _ record: String, _ members: String
+  ) throws {
+    func read(_ number: String) throws -> CampaignRecord {
+      let text =
+        #"{"campaign":"sale","at":1000000000000,"request":{"app":"a.b","payload":{}},"audience":{},"#
+      let json = "M1\n" + text + members.replacing("N", with: number) + "}"
+      return try Array(json.utf8).withUnsafeBytes { try CampaignRecord($0, parser: JSONParser()) }
+    }
+    _ = try read("\(CampaignProgress.most)")
+    for number in Self.extremes {
+      let error = #expect(throws: RecordError.self, "\(number)") { try read(number) }
+      #expect(error?.record == record && error?.field != nil)
+    }
+  }
+
+  @Test func `as many of the largest counts as a record has room for add up`() throws {
+    let outcomes = (0..<20_000).map { "\"x\($0)\":\(CampaignProgress.most)" }.joined(separator: ",")
+    let json =
+      #"M1"# + "\n"
+      + #"{"campaign":"sale","at":1000000000000,"request":{"app":"a.b","payload":{}},"audience":{},"#
+      + #""outcomes":{\#(outcomes)},"rates":{"at":1000000000000,"addressed":1,"outcomes":0.1},"#
+      + #""progress":{"revision":1,"state":"running","addressed":1,"total":3}}"#
+    let campaign = try Array(json.utf8).withUnsafeBytes {
+      try CampaignRecord($0, parser: JSONParser())
+    }
+    #expect(campaign.ended == 20_000 << 40)
+    _ = campaign.standing(now: 1_000_000_000_000, isPaused: true)
+  }
+
   @Test func `the requests of a campaign have its id and group, and the lane for bulk`() throws {
     let campaign = try Self.read(Self.json())
     let text = String(decoding: campaign.request(tokens: Array(#""ab","cd""#.utf8)), as: UTF8.self)
@@ -214,7 +258,9 @@ import Testing
     throws
   {
     func revision(_ campaign: CampaignRecord, _ key: String) throws -> Int64 {
-      try campaign.value.withUnsafeBytes { try CampaignRecord.revision($0, key: key) }
+      try campaign.value.withUnsafeBytes {
+        try CampaignRecord.revision($0, key: key, AudienceTopics(TopicNames()))
+      }
     }
     #expect(try revision(Self.read(Self.json()), "campaign:sale") == 0)
     #expect(throws: RecordError.self) { try revision(Self.read(Self.json()), "campaign:sales") }

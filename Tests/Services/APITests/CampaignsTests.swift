@@ -100,8 +100,8 @@ import Testing
     let sale = try APIFixture.json(answer.text)
     #expect(sale["state"] == "running" && sale["paused"] == false && sale["by"] == "key old")
     #expect(sale["total"] == 100 && sale["addressed"] == 60)
-    #expect(sale["outcomes"]?["rejected"] == 10 && sale["rejected_percent"]?.number == 25)
-    #expect(sale["outcomes_per_second"]?.number == 3 && sale["seconds_left"] == 20)
+    #expect(sale["outcomes"]?["rejected"] == 10 && sale["rejected_percent"]?.anyNumber == 25)
+    #expect(sale["outcomes_per_second"]?.anyNumber == 3 && sale["seconds_left"] == 20)
     #expect(sale["request"] == nil)
     func names(_ key: String) throws -> [String?] {
       let list = try fixture.send("GET", "campaigns", key: key)

@@ -172,6 +172,28 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(rejected.outcome == "rejected")
   }
 
+  @Test func `a notification is found in the lanes of the cluster, whatever they are called`()
+    throws
+  {
+    let lanes = try Lanes(
+      ["codes", "news", "sales"].map { .init($0, weight: 1, maxAge: 86_400_000) })
+    let names = TopicNames(prefix: "", lanes: lanes)
+    let fixture = try KafkaFixture(topics: names.all.map { ($0.name, 1) })
+    let producer = try KafkaProducer(fixture.configuration)
+    for (lane, id) in zip(lanes.all, [first, second, "99999999-2222-4333-8444-555555555555"]) {
+      let topic = try producer.topic(named: fixture.name(names.notifications(lane)))
+      try fixture.produce(
+        producer, topic, key: token,
+        "M2\t\(lanes.name(lane))\tproduction\ta.b\ta.b\talert\t10\t\t\(id)\t1795000000000\tr\t\t\t\n{}"
+      )
+    }
+    let found = try stories(fixture, .id("r"))
+    #expect(found.count == 3 && found.allSatisfy { $0.hops.map(\.kind) == [.queued] })
+    let short = TopicLookup.find("notifications.sales", in: TopicNames())
+    #expect(short == "push.notifications.sales")
+    #expect(TopicLookup.find("sales", in: TopicNames()) == nil)
+  }
+
   @Test func `an apns-id finds one notification, and the request that it came from`() throws {
     let found = try stories(pipeline(), .id(second.uppercased().exact))
     #expect(found.map(\.apnsID) == [second])

@@ -41,7 +41,7 @@ import Testing
 
   private static func progress(_ database: String, _ name: String) -> CampaignProgress? {
     let values = (try? TokenStoreReader(database).campaigns().map(\.value)) ?? []
-    return CampaignRecord.all(in: values).first { $0.name == name }?.progress
+    return values.compactMap { CampaignRecord(stored: $0) }.first { $0.name == name }?.progress
   }
 
   private static func source(_ topic: String, _ name: String = "sale") -> TokenTopicReader.Source {
@@ -134,14 +134,14 @@ import Testing
     let ingest = try fixture.ingest()
     let database = fixture.folder.file("s.db")
     let scheduler = try fixture.scheduler(database)
-    _ = try Self.start(fixture, "sale", fixture.kafka.name("vips"))
+    _ = try Self.start(fixture, "sale", fixture.kafka.name("audiences.vips"))
     #expect(
       eventually(withinMilliseconds: 30_000) {
         Self.progress(database, "sale")?.state == .running
       })
     usleep(1_500_000)
     #expect(Self.progress(database, "sale")?.total == nil)
-    let topic = try fixture.kafka.createTopic("vips", partitions: 3)
+    let topic = try fixture.kafka.createTopic("audiences.vips", partitions: 3)
     for first in stride(from: 0, to: 3_000, by: 300) {
       try fixture.produce(topic, Self.lines(first..<first + 300))
     }
@@ -160,5 +160,95 @@ import Testing
           == 3_000
       })
     #expect(scheduler.stop() == nil && ingest.stop() == nil)
+  }
+
+  /// What a campaign may not read: a topic of the pipeline, another one, one that begins alike, and one that is not there.
+  @Test(arguments: ["receipts", "notifications.vip", "retries.1h", "vips", "audiencesx", "none"])
+  func `a campaign for a topic that is none of device tokens becomes a dead letter`(
+    _ name: String
+  ) throws {
+    let fixture = try SchedulerFixture()
+    if name == "vips" { _ = try fixture.kafka.createTopic(name, partitions: 1) }
+    let database = fixture.folder.file("s.db")
+    let scheduler = try fixture.scheduler(database)
+    _ = try Self.start(fixture, "sale", fixture.kafka.name(name))
+    #expect(
+      eventually(withinMilliseconds: 30_000) {
+        (try? fixture.readAll(fixture.names.deadLetters).count) == 1
+      })
+    let letter = try #require(try fixture.readAll(fixture.names.deadLetters).first)
+    let detail = letter.headers.map { String(decoding: $0.value, as: UTF8.self) }
+    // Every refusal is the same, whatever there is of the topic.
+    #expect(
+      detail.contains {
+        $0.hasSuffix(
+          "is not a topic of device tokens: name \(fixture.names.audiences), one that begins with"
+            + " \(fixture.names.audiences)., or one with a prefix of --audience-topics")
+      }, "\(detail)")
+    #expect(Self.progress(database, "sale") == nil && scheduler.stop() == nil)
+  }
+
+  @Test func `a prefix of the settings names further topics, and never one of the pipeline`() {
+    let names = TopicNames()
+    let topics = AudienceTopics(names, prefixes: ["crm.", "push."])
+    for topic in ["push.audiences", "push.audiences.vip", "crm.", "crm.vip", "push.mine"] {
+      #expect(topics.contains(topic), "\(topic)")
+    }
+    let own = names.all.map(\.name) + ["push.notifications.own-lane", "push.retries.1h"]
+    for topic in own where topic != names.audiences { #expect(!topics.contains(topic), "\(topic)") }
+    for topic in ["crm", "CRM.vip", "other", ""] { #expect(!topics.contains(topic), "\(topic)") }
+    #expect(!AudienceTopics(names).contains("push.mine"))
+    #expect(!AudienceTopics(TopicNames(prefix: "")).contains("receipts"))
+  }
+
+  @Test func `an app whose campaigns have large topics leaves others their turns`() throws {
+    let fixture = try SchedulerFixture()
+    let large = try fixture.kafka.createTopic("audiences.large", partitions: 1)
+    let small = try fixture.kafka.createTopic("audiences.small", partitions: 1)
+    let lines = Self.lines(0..<10_000)
+    for _ in 0..<40 { try fixture.produce(large, lines) }
+    try fixture.produce(small, Self.lines(0..<3))
+    let wakeup = Wakeup()
+    let worker = try AudienceWorker(
+      fixture.folder.file("d.db"), AudienceTopics(fixture.names), fixture.kafka.configuration,
+      wakeup: wakeup)
+    defer { worker.close() }
+    func audience(_ app: String, _ topic: String) -> Audience {
+      Audience(app: app, environment: .production, type: "alert", tokenTopic: topic)
+    }
+    for number in 0..<10 {
+      worker.ask(
+        .init(name: "a\(number)", run: number, startedAt: 1), audience("a.a", large), .count)
+    }
+    worker.ask(.init(name: "b", run: 10, startedAt: 1), audience("b.b", small), .count)
+    var order: [(name: String, count: Int)] = []
+    #expect(
+      eventually(withinMilliseconds: 60_000) {
+        for (asker, answer) in worker.drainAnswers() {
+          if case .count(let count) = answer { order.append((asker.name, count.tokens)) }
+        }
+        return order.count == 11
+      })
+    // All of it was read in pieces, and in each app's own order.
+    #expect(order.allSatisfy { $0.count == ($0.name == "b" ? 3 : 400_000) })
+    #expect(order.filter { $0.name != "b" }.map(\.name) == (0..<10).map { "a\($0)" })
+    let place = try #require(order.firstIndex { $0.name == "b" })
+    #expect(place <= 1, "\(order)")
+  }
+}
+
+extension TokenTopicReader {
+  /// Counts without others' turns.
+  func count(_ source: Source) throws -> Count {
+    var reading = try counting(source)
+    while try !goOn(&reading, until: 0) {}
+    return reading.count
+  }
+
+  /// Reads a page, so often interrupted as can be.
+  func page(_ source: Source, after place: String, limit: Int) throws -> AudiencePage {
+    var reading = try paging(source, after: place, limit: limit)
+    while try !goOn(&reading, until: 0) {}
+    return reading.page
   }
 }

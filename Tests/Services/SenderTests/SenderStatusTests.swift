@@ -75,6 +75,9 @@ import Testing
     #expect(value("martlet_sender_connections{state=\"ready\"}", sender) ?? 0 >= 2)
     #expect(value("martlet_sender_destinations{state=\"working\"}", sender) == 2)
     #expect(value("martlet_sender_backlog_seconds{lane=\"transactional\"}", sender) == 0)
+    for (place, lane) in ["transactional", "bulk"].enumerated() {
+      #expect(value("martlet_sender_lane_place{lane=\"\(lane)\"}", sender) == Double(place))
+    }
     #expect(value("martlet_sender_streams_limit{environment=\"sandbox\"}", sender) ?? 0 > 1)
     #expect(
       value(
@@ -116,7 +119,7 @@ import Testing
       })
     #expect(partition["incomplete"]?.int == 3)
     #expect(partition["oldest"]?["offset"]?.int == 0)
-    #expect(partition["oldest"]?["age_seconds"]?.number ?? 0 >= 60)
+    #expect(partition["oldest"]?["age_seconds"]?.anyNumber ?? 0 >= 60)
     #expect(partition["oldest"]?["state"]?.string == "waiting")
     #expect(!text.contains(token) && !text.contains("alert"), "\(text)")
     try rig.publishToken(generation: 2)

@@ -46,6 +46,29 @@ enum SourceRules {
     ("-Ouncheck" + "ed", "it removes checks and gained nothing when measured"),
   ]
 
+  /// Whether a line has `JSONValue.int`, without the bounds of `int(_:)`.
+  static func readsAnyInteger(_ line: Substring) -> Bool {
+    let code = line.utf8.starts(with: "//".utf8) ? "" : line
+    var rest = code.utf8[...]
+    while let dot = rest.firstIndex(of: UInt8(ascii: ".")) {
+      rest = rest[rest.index(after: dot)...]
+      guard rest.starts(with: "int".utf8) else { continue }
+      let next = rest.dropFirst(3).first ?? 0x20
+      let isLonger =
+        next == UInt8(ascii: "(") || next == UInt8(ascii: "_")
+        || Character(
+          UnicodeScalar(next)
+        ).isLetter || Character(UnicodeScalar(next)).isNumber
+      if !isLonger { return true }
+    }
+    return false
+  }
+
+  /// Lanes and retry tiers as code would name them.
+  static let namesOfLists = [
+    "\"transactional\"", "\"bulk\"", ".bulk", ".seconds5", ".minute1", ".minutes15",
+  ]
+
   /// As `String.contains`, which takes seconds over all files in a debug build.
   static func contains(_ text: String, _ word: String) -> Bool { strstr(text, word) != nil }
 

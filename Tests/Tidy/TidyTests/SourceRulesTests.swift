@@ -63,6 +63,15 @@ import Testing
     #expect(SourceRules.longDocumentLines([String(repeating: "é", count: 120)[...]]).isEmpty)
   }
 
+  @Test func `a number that is read without bounds is found`() {
+    for line in ["let a = value.int else", "a?.int ?? 0", "read(name, \\.int)", "x.int"] {
+      #expect(SourceRules.readsAnyInteger(line[...]), "\(line)")
+    }
+    for line in ["a.int(0...1)", ".integer(1)", "interval.interval", "a.int8", "point"] {
+      #expect(!SourceRules.readsAnyInteger(line[...]), "\(line)")
+    }
+  }
+
   @Test func `bytes that are no text are found`() {
     #expect(SourceRules.isText("é – text\n"))
     #expect(!SourceRules.isText("a\0b"))

@@ -129,6 +129,41 @@ import Testing
     }
   }
 
+  /// What anyone may have written is bounded where it is read, so that nothing behind overflows.
+  @Test func `no number of JSON is read without its bounds`() {
+    // What is handed on and not calculated with.
+    let free = ["Sources/IO/JSON/", "Sources/IO/Compatibility/GoObject.swift"]
+    for path in repository.swiftPaths
+    where path.hasPrefix("Sources/IO/") || path.hasPrefix("Sources/Services/") {
+      guard !free.contains(where: path.hasPrefix) else { continue }
+      for (index, line) in repository.lines(path).enumerated()
+      where SourceRules.readsAnyInteger(line) {
+        Issue.record("\(path):\(index + 1) reads a number of any size: use int(_:) with a range")
+      }
+    }
+  }
+
+  /// Lanes and retry topics are lists: who names one of them works with that list alone.
+  @Test func `no lane and no retry topic is named outside of its table`() {
+    let tables = [
+      "Sources/Core/Contract/Lanes.swift", "Sources/Core/Contract/RetryTier.swift",
+      "Sources/Core/Gateways/Paces/PaceLine.swift",
+      "Sources/IO/Records/CampaignRecord+Writing.swift",
+      // A model of two lanes.
+      "Sources/Core/Planning/", "Sources/Services/OperatorCommand/PlanCommand.swift",
+    ]
+    for path in repository.swiftPaths
+    where ["Core", "IO", "Services"].contains(where: { path.hasPrefix("Sources/\($0)/") }) {
+      guard !tables.contains(where: path.hasPrefix) else { continue }
+      for (index, line) in repository.lines(path).enumerated()
+      where !line.drop(while: { $0 == " " }).hasPrefix("//") {
+        for name in SourceRules.namesOfLists where SourceRules.contains(String(line), name) {
+          Issue.record("\(path):\(index + 1) names \(name)")
+        }
+      }
+    }
+  }
+
   @Test func `relative links in documents lead to files`() {
     for path in repository.paths where path.hasSuffix(".md") {
       let folder = path.split(separator: "/").dropLast().map { "\($0)/" }.joined()

@@ -142,7 +142,7 @@ public struct CampaignMachine: Sendable {
     while let page = pages.first, page.isProduced {
       pages.removeFirst()
       progress.cursor = page.last
-      progress.addressed += page.count
+      progress.addressed = min(progress.addressed + page.count, Int(CampaignProgress.most))
       unsavedPages += 1
       isDirty = true
     }
@@ -195,7 +195,7 @@ public struct CampaignMachine: Sendable {
     if isDirty, !isSaving {
       (isDirty, isSaving) = (false, true)
       saving = unsavedPages
-      progress.revision += 1
+      progress.revision = min(progress.revision + 1, CampaignProgress.most)
       return .save(progress)
     }
     guard !isDraining else { return nil }

@@ -38,6 +38,10 @@ public struct CampaignPlan: Equatable, Sendable {
 
 /// How far a campaign is: what its record says, and the next owner goes on from.
 public struct CampaignProgress: Equatable, Sendable {
+  /// No count of a campaign, its revisions among them, is above this, whoever has written it: the sum of as many as a
+  /// record has room for is far from overflowing.
+  public static let most: Int64 = 1 << 40
+
   public enum State: String, Sendable, CaseIterable {
     /// Its time has not come.
     case scheduled

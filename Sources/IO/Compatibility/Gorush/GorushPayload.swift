@@ -59,7 +59,7 @@ extension GorushNotification {
 
   /// `name` and `volume` make a critical alert of their own, whatever `sound` says.
   private func soundValue() throws(CompatibilityError) -> JSONValue? {
-    let isLoud = (soundVolume?.number ?? 0) > 0
+    let isLoud = (soundVolume?.anyNumber ?? 0) > 0
     if !soundName.isEmpty || isLoud {
       return [
         "critical": 1, "name": .string(soundName.isEmpty ? "default" : soundName),
@@ -82,7 +82,7 @@ extension GorushNotification {
     // gorush leaves a 0 out; APNs wants to be told.
     object.append("critical", .integer(try fields.integer("critical") ?? 0))
     object.appendText("name", try fields.text("name"))
-    if let volume = try fields.number("volume"), volume.number != 0 {
+    if let volume = try fields.number("volume"), volume.anyNumber != 0 {
       object.append("volume", volume)
     }
     return .object(object)

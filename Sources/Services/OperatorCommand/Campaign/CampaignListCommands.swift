@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import EventLoop
 import JSON
 import Records
@@ -30,9 +31,8 @@ public enum CampaignListCommand: Service {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let campaigns = try CampaignReading.all(settings.database)
     let now = WallClock.milliseconds()
-    let lines = campaigns.map { line($0, now) }
+    let lines = try CampaignReading.all(settings.database, context) { line($0, now) }
     for line in lines.isEmpty ? ["no campaign"] : lines {
       guard StandardOutput.line(line) else { return }
     }
@@ -67,22 +67,24 @@ public enum CampaignShowCommand: Service {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    guard let campaign = try CampaignReading.named(settings.name, settings.database) else {
+    let now = WallClock.milliseconds()
+    let found = try CampaignReading.all(settings.database, context) { campaign in
+      campaign.name == settings.name
+        ? JSONValue.object(campaign.standing(now: now, isPaused: nil)).text : nil
+    }
+    guard let text = found.first else {
       throw ServiceFailure("no campaign of this name is known")
     }
-    let standing = campaign.standing(now: WallClock.milliseconds(), isPaused: nil)
-    let text = JSONValue.object(standing).text
     StandardOutput.line(TerminalText.json(String(decoding: text, as: UTF8.self)))
   }
 }
 
 enum CampaignReading {
-  static func named(_ name: String, _ database: String) throws(ServiceFailure) -> CampaignRecord? {
-    try all(database).first { $0.name == name }
-  }
-
-  /// All campaigns, the newest first.
-  static func all(_ database: String) throws(ServiceFailure) -> [CampaignRecord] {
+  /// What `body` makes of each campaign of the database, the newest first. One that cannot be read is left out, and one with
+  /// which this command has crashed twice.
+  static func all<Result>(
+    _ database: String, _ context: ServiceContext, _ body: (CampaignRecord) -> Result?
+  ) throws(ServiceFailure) -> [Result] {
     let entries: [ScheduledEntry]
     do throws(StoreError) {
       let reader = try TokenStoreReader(database)
@@ -92,6 +94,18 @@ enum CampaignReading {
     } catch {
       throw ServiceFailure("\(error)")
     }
-    return CampaignRecord.all(in: entries.map(\.value))
+    let inHand = StoredInHand(TopicNames().schedule, context)
+    var found: [(at: Int64, name: String, result: Result)] = []
+    for entry in entries {
+      let one = inHand.work(on: entry.row.identity, key: entry.key) {
+        () -> (at: Int64, name: String, result: Result)? in
+        guard let campaign = CampaignRecord(stored: entry.value), let result = body(campaign) else {
+          return nil
+        }
+        return (campaign.at, campaign.name, result)
+      }
+      if let one { found.append(one) }
+    }
+    return found.sorted { ($1.at, $1.name) < ($0.at, $0.name) }.map(\.result)
   }
 }

@@ -42,7 +42,8 @@ public enum CampaignStartCommand: Service {
     "progress", default: true, "Show progress on standard error.")
   public static let table = SettingTable(
     [
-      CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting, database.setting,
+      CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting,
+      CommonSettings.audienceTopics.setting, database.setting,
       tokens.setting, progress.setting,
     ],
     kafkaProperties: true,
@@ -68,11 +69,13 @@ public enum CampaignStartCommand: Service {
     return Settings(
       kafka: try KafkaConfiguration(values, clientID: "martlet-campaign"), names: names,
       database: values[database], tokens: values[tokens], showsProgress: values[progress],
-      campaign: try read(text, file, tokenTopic: values[tokens].map { _ in names.audiences }))
+      campaign: try read(
+        text, file, AudienceTopics(names, prefixes: values[CommonSettings.audienceTopics]),
+        tokenTopic: values[tokens].map { _ in names.audiences }))
   }
 
   private static func read(
-    _ text: [UInt8], _ file: String, tokenTopic: String?
+    _ text: [UInt8], _ file: String, _ topics: AudienceTopics, tokenTopic: String?
   ) throws(SettingErrors) -> CampaignRecord {
     let result = text.withUnsafeBytes { bytes in
       Result { () throws(RecordError) in
@@ -83,6 +86,7 @@ public enum CampaignStartCommand: Service {
     }
     do {
       let campaign = try result.get()
+      try campaign.check(topics)
       try campaign.checkZone()
       try campaign.checkRequest(RequestReader(types: .any, lanes: .any))
       return campaign
@@ -113,7 +117,7 @@ public enum CampaignStartCommand: Service {
     let topic = settings.names.audiences
     try cluster.demand(topic, "martlet topics create creates it")
     if let database = settings.database {
-      _ = try isKnown(settings.campaign, database)
+      _ = try isKnown(settings.campaign, database, context)
     }
     let file = AudienceFile(path, showsProgress: settings.showsProgress, context)
     try file.check()
@@ -127,7 +131,7 @@ public enum CampaignStartCommand: Service {
   ) throws(ServiceFailure) {
     let limit = TimeLimit(milliseconds: patience)
     while limit.left > 0, !context.signals.isStopping {
-      if try isKnown(campaign, database) { return }
+      if try isKnown(campaign, database, context) { return }
       usleep(100_000)
     }
     throw ServiceFailure(
@@ -137,9 +141,12 @@ public enum CampaignStartCommand: Service {
 
   /// Looks whether the scheduler has this start; fails if it has another one of the name.
   private static func isKnown(
-    _ campaign: CampaignRecord, _ database: String
+    _ campaign: CampaignRecord, _ database: String, _ context: ServiceContext
   ) throws(ServiceFailure) -> Bool {
-    guard let known = try CampaignReading.named(campaign.name, database) else { return false }
+    let known = try CampaignReading.all(database, context) { known in
+      known.name == campaign.name ? known : nil
+    }
+    guard let known = known.first else { return false }
     if known.at == campaign.at, known.by == campaign.by { return true }
     let time = Timestamp.text(milliseconds: known.at)
     throw ServiceFailure(

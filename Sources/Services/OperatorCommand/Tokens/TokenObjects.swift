@@ -95,7 +95,7 @@ struct TokenObjects {
 
   private func time(_ object: JSONObject, _ name: String) throws(Problem) -> Int64? {
     guard let value = object[name], !value.isNull else { return nil }
-    guard let time = value.int else {
+    guard let time = value.int(0...OutsideTime.last) else {
       throw Problem(field: name, text: "is not a time in milliseconds since 1970")
     }
     return time
@@ -109,7 +109,7 @@ struct TokenObjects {
     if let text = date.string ?? date["$numberLong"]?.string {
       return ImportedTime.milliseconds(text)
     }
-    return date.int
+    return date.int(0...OutsideTime.last)
   }
 
   /// The id of the user that an installation points to.

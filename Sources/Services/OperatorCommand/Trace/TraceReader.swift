@@ -197,7 +197,7 @@ struct TraceReader {
       subject.apnsIDs.contains(id.exact)
         || subject.matches(requestID: nil, apnsID: id, token: object["token"]?.string)
     else { return nil }
-    let status = object["status"]?.int.map { "\($0) " } ?? ""
+    let status = object["status"]?.int(100...599).map { "\($0) " } ?? ""
     return TraceHop(
       kind: .answered, at: object["at"]?.time ?? record.timestamp, place: place,
       detail: "\(status)\(object["reason"]?.string ?? "")", apnsID: id)

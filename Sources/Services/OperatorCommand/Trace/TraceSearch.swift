@@ -34,9 +34,13 @@ struct TraceSearch {
   }
 
   /// Topics in the order of the search.
-  private func topics(_ names: TopicNames) -> [(String, TraceReader.Content)] {
+  ///
+  /// - Parameter lanes: those of the lanes.
+  private func topics(
+    _ names: TopicNames, lanes: [String]
+  ) -> [(String, TraceReader.Content)] {
     var topics: [(String, TraceReader.Content)] = [(names.receipts, .receipts)]
-    topics += names.notifications.map { ($0, .notifications) }
+    topics += lanes.map { ($0, .notifications) }
     topics += RetryTier.allCases.map { (names.retries($0), .retries("\($0.suffix)")) }
     topics += [(names.deadLetters, .deadLetters), (names.feedback, .feedback)]
     topics += [(names.requests, .requests), (names.schedule, .schedule)]
@@ -54,7 +58,9 @@ struct TraceSearch {
     } catch {
       throw ServiceFailure("\(error)")
     }
-    let present = topics(names).filter { known[$0.0] != nil }
+    // Whatever the lanes are called here.
+    let lanes = known.keys.filter(names.isOfLane).sorted()
+    let present = topics(names, lanes: lanes).filter { known[$0.0] != nil }
     guard !present.isEmpty else {
       throw ServiceFailure("there is no topic of Martlet; check --topic-prefix (\(names.prefix))")
     }

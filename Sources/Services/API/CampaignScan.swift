@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+import Identity
+import JSON
+import Records
+
+/// A campaign as the schedule's database has it, without its request.
+struct StoredCampaign: Sendable {
+  let campaign: CampaignRecord
+  /// Of its record.
+  let key: String
+  let identity: Int64
+  /// Bytes of what is told of it, about.
+  let bytes: Int
+
+  init(_ campaign: CampaignRecord, key: String, identity: Int64) {
+    var campaign = campaign
+    campaign.dropRequest()
+    (self.campaign, self.key, self.identity) = (campaign, key, identity)
+    bytes = JSONValue.object(campaign.summary).text.count + 200
+  }
+}
+
+/// The campaigns that a question is about.
+struct CampaignPage: Sendable, Equatable {
+  /// nil: of all apps.
+  var apps: Set<ExactText>?
+  /// The key behind which they are; empty for the first ones.
+  var after: String
+  var limit: Int
+  /// Leaves those out that are over.
+  var isOpenOnly = false
+
+  /// The most campaigns of a page, and how many there are without a `limit`.
+  static let mostListed = 1_000
+  static let usualLimit = 100
+}
+
+extension CampaignPage {
+  init(apps: Set<String>?, after: String, limit: Int, isOpenOnly: Bool = false) {
+    self.init(
+      apps: apps.map { Set($0.map(\.exact)) }, after: after, limit: limit, isOpenOnly: isOpenOnly)
+  }
+}
+
+/// What was found of a page so far: the database is looked through a few records at a time, since each may have 64 KiB.
+struct CampaignScan: Sendable {
+  /// Records of a step.
+  static let step = 50
+  /// Bytes of a page, at which it ends.
+  static let mostBytes = 1 << 20
+
+  private(set) var campaigns: [StoredCampaign] = []
+  /// Those that belong to the page; with `isOpenOnly` they are counted only.
+  private(set) var count = 0
+  /// The page is full, and there is at least one further campaign.
+  private(set) var hasMore = false
+  /// The key of the last record that was looked at; nil before the first.
+  private(set) var last: String?
+  private var bytes = 0
+
+  /// Takes the next record.
+  ///
+  /// - Parameter campaign: nil for one that cannot be read.
+  /// - Returns: false when the page is full.
+  mutating func take(_ campaign: StoredCampaign?, key: String, _ page: CampaignPage) -> Bool {
+    guard let campaign, page.includes(campaign.campaign) else {
+      last = key
+      return true
+    }
+    guard count < page.limit, bytes + campaign.bytes <= Self.mostBytes || count == 0 else {
+      hasMore = true
+      return false
+    }
+    last = key
+    count += 1
+    if !page.isOpenOnly {
+      bytes += campaign.bytes
+      campaigns.append(campaign)
+    }
+    return true
+  }
+}
+
+extension CampaignPage {
+  fileprivate func includes(_ campaign: CampaignRecord) -> Bool {
+    if isOpenOnly, campaign.progress.state.isOver { return false }
+    return apps?.contains(campaign.audience.app.exact) ?? true
+  }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Contract
+import EventLoop
+import JSON
+import Records
+import Schedule
+import Store
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import API
+
+/// `GET /v1/campaigns` over thousands of large campaigns: pages, turns, and what they cost.
+@Suite(.onOwnThread) struct CampaignPagesTests {
+  private static let (app, other) = ("com.example.shop", "com.example.news")
+
+  /// Many campaigns whose requests are large, in a database; every tenth is of another app.
+  private static func fixture(
+    _ count: Int, bytes: Int = 55_000, tags: Int = 0, flags: [String] = [],
+    keys: String? = nil
+  ) throws -> (api: APIFixture, folder: TemporaryFolder) {
+    let folder = TemporaryFolder()
+    let location = folder.file("d.db")
+    let store = try ScheduleStore(TokenStore(location, now: 0))
+    let padding = String(repeating: "x", count: bytes)
+    let words = (0..<tags).map { "\"\($0)\(String(repeating: "t", count: 250))\"" }
+      .joined(separator: ",")
+    let audience = tags > 0 ? #"{"tags_any":[\#(words)]}"# : "{}"
+    let entries = (0..<count).map { number in
+      let name = "c\(String(100_000 + number).dropFirst())"
+      let json =
+        #"{"campaign":"\#(name)","at":1795000000000,"by":"key a","request":{"app":"\#(number % 10 == 9 ? other : app)","#
+        + #""payload":{"x":"\#(padding)"}},"audience":\#(audience),"#
+        + #""progress":{"revision":1,"state":"running","addressed":0}}"#
+      return ScheduledEntry(
+        key: "campaign:\(name)",
+        row: ScheduleRow(
+          offset: Int64(number), due: ScheduleRow.never, at: 1, isCancellation: false, identity: 0),
+        value: "M1\n" + json)
+    }
+    for start in stride(from: 0, to: count, by: 500) {
+      try store.transaction { () throws(StoreError) in
+        try store.put(1, Array(entries[start..<min(count, start + 500)]))
+        try store.setPosition(1, Int64(count))
+      }
+    }
+    let api = try APIFixture(["--database", location] + flags, keys: keys)
+    #expect(
+      try eventually { try api.send("GET", "campaigns?limit=1", key: "operator").status == 200 })
+    return (api, folder)
+  }
+
+  private static func names(_ json: JSONValue) -> [String] {
+    (json["campaigns"]?.array ?? []).compactMap { $0["campaign"]?.string }
+  }
+
+  @Test func `each campaign of the key's apps is on one page`() throws {
+    let (fixture, folder) = try Self.fixture(330, bytes: 100)
+    defer { withExtendedLifetime(folder) {} }
+    func all(_ key: String, _ limit: Int) throws -> [[String]] {
+      var (pages, after): ([[String]], String?) = ([], nil)
+      while true {
+        let path = "campaigns?limit=\(limit)" + (after.map { "&after=\($0)" } ?? "")
+        let answer = try fixture.send("GET", path, key: key)
+        #expect(answer.status == 200, "\(answer)")
+        let json = try APIFixture.json(answer.text)
+        pages.append(Self.names(json))
+        guard json["has_more"] == true else { return pages }
+        after = try #require(json["after"]?.string)
+      }
+    }
+    let everything = (0..<330).map { "c\(String(100_000 + $0).dropFirst())" }
+    let own = everything.enumerated().filter { $0.offset % 10 != 9 }.map(\.element)
+    for limit in [1, 50, 100, 297, 1_000] {
+      let pages = try all("pacer", limit)
+      #expect(pages.flatMap(\.self) == own, "\(limit)")
+      #expect(pages.dropLast().allSatisfy { $0.count == limit })
+    }
+    #expect(try all("operator", 330).map(\.count) == [330])
+    // Without a limit.
+    let usual = try APIFixture.json(try fixture.send("GET", "campaigns", key: "operator").text)
+    #expect(Self.names(usual).count == CampaignPage.usualLimit && usual["has_more"] == true)
+    for query in ["limit=0", "limit=1001", "limit=x", "after=", "limit=1&limit=2"] {
+      #expect(try fixture.send("GET", "campaigns?\(query)", key: "pacer").status == 400, "\(query)")
+    }
+    #expect(try fixture.send("GET", "campaigns?after=zzz", key: "pacer").text.contains("[]"))
+  }
+
+  @Test func `a page ends at a megabyte, however long its campaigns are`() throws {
+    let (fixture, folder) = try Self.fixture(400, bytes: 10, tags: 20)
+    defer { withExtendedLifetime(folder) {} }
+    let answer = try fixture.send("GET", "campaigns?limit=1000", key: "operator")
+    let json = try APIFixture.json(answer.text)
+    #expect(json["has_more"] == true && Self.names(json).count > 100)
+    #expect(answer.text.utf8.count < 2 * CampaignScan.mostBytes)
+  }
+
+  @Test func `one key's questions about thousands of campaigns leave another's their turn`() throws
+  {
+    let (fixture, folder) = try Self.fixture(3_000)
+    defer { withExtendedLifetime(folder) {} }
+    let token = String(repeating: "ab", count: 32)
+    func device() throws -> (status: Int, milliseconds: UInt64) {
+      let began = MonotonicClock.milliseconds()
+      let answer = try fixture.send("GET", "devices/\(token)?app=\(Self.other)", key: "all")
+      return (answer.status, MonotonicClock.milliseconds() - began)
+    }
+    #expect(try device().status == 404)
+    let before = Self.residentBytes
+    let done = Atomic(0)
+    let statuses = Mutex<[Int: Int]>([:])
+    let threads = try (0..<40).map { number in
+      try LoopThread(name: "list-\(number)") { [fixture = UncheckedFixture(fixture)] in
+        let status =
+          (try? fixture.value.send("GET", "campaigns?limit=1000", key: "operator").status) ?? 0
+        statuses.withLock { $0[status, default: 0] += 1 }
+        done.add(1, ordering: .relaxed)
+      }
+    }
+    for thread in threads { thread.detach() }
+    var slowest: UInt64 = 0
+    var asked = 0
+    while done.load(ordering: .relaxed) < 40, asked < 200 {
+      let answer = try device()
+      #expect(answer.status == 404, "\(answer)")
+      slowest = max(slowest, answer.milliseconds)
+      asked += 1
+    }
+    #expect(slowest < 3_000, "\(slowest) ms")
+    #expect(eventually(withinMilliseconds: 60_000) { done.load(ordering: .relaxed) == 40 })
+    // What there is no room for is refused at once, and nothing else happens to any.
+    #expect(statuses.withLock { Set($0.keys) }.isSubset(of: [200, 503]))
+    #expect(statuses.withLock { $0[200] ?? 0 } > 0)
+    #expect(Self.residentBytes - before < 200 << 20)
+  }
+
+  private struct UncheckedFixture: @unchecked Sendable {
+    let value: APIFixture
+    init(_ value: APIFixture) { self.value = value }
+  }
+
+  /// Memory of this process.
+  private static var residentBytes: Int {
+    let text = (try? File.read("/proc/self/statm")).map { String(decoding: $0, as: UTF8.self) }
+    let pages = text?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+    return pages * 4_096
+  }
+
+  @Test func `an app has no more open campaigns than it may`() throws {
+    let (fixture, folder) = try Self.fixture(CampaignRecord.mostOpen * 10 / 9 + 10, bytes: 10)
+    defer { withExtendedLifetime(folder) {} }
+    func start(_ app: String) throws -> (status: Int, text: String) {
+      try fixture.send(
+        "POST", "campaigns",
+        #"{"campaign":"new","request":{"app":"\#(app)","payload":{"aps":{"badge":1}}},"audience":{}}"#,
+        key: "operator")
+    }
+    let refused = try start(Self.app)
+    #expect(refused.status == 409 && refused.text.contains("1000 campaigns of \(Self.app)"))
+    // Another app's are not counted.
+    #expect(try start(Self.other).status == 202)
+  }
+
+  @Test func `a condition on a detail is as long as a detail may be`() throws {
+    let (fixture, folder) = try Self.fixture(1, bytes: 10)
+    defer { withExtendedLifetime(folder) {} }
+    for (member, value) in [
+      ("tags_any", "[\"T\"]"), ("tags_all", "[\"T\"]"), ("locale", "\"T\""),
+      ("app_version", "\"T\""),
+      ("bundle", "\"T\""),
+    ] {
+      func status(_ count: Int) throws -> Int {
+        let text = value.replacing("T", with: String(repeating: "t", count: count))
+        let body =
+          #"{"campaign":"l\#(count)","request":{"app":"\#(Self.app)","payload":{"aps":{"badge":1}}},"audience":{"\#(member)":\#(text)}}"#
+        return try fixture.send("POST", "campaigns", body, key: "operator").status
+      }
+      #expect(try status(256) == 202 && status(257) == 400, "\(member)")
+    }
+  }
+
+  @Test func `another app's topic is refused in the same words, whether it exists or not`() throws {
+    let (fixture, folder) = try Self.fixture(1, bytes: 10)
+    defer { withExtendedLifetime(folder) {} }
+    func answer(_ topic: String) throws -> (status: Int, text: String) {
+      let body =
+        #"{"campaign":"t","request":{"app":"\#(Self.app)","payload":{"aps":{"badge":1}}},"audience":{"topic":"\#(topic)"}}"#
+      return try fixture.send("POST", "campaigns", body, key: "pacer")
+    }
+    let there = try answer(fixture.kafka.name("requests"))
+    #expect(there.status == 400 && there.text.contains(#""field":"audience.topic""#), "\(there)")
+    for topic in ["receipts", "audiencesx", "none"] {
+      let other = try answer(fixture.kafka.name(topic))
+      #expect(other.status == there.status && other.text == there.text)
+    }
+    #expect(try answer(fixture.kafka.name("audiences.none")).status == 202)
+  }
+}
