@@ -167,7 +167,9 @@ let package = Package(
     core("Contract", ["APNS"]),
     core("ConsumerGroup", ["APNS"]),
     core("DeviceTokens", ["APNS", "Contract"]),
-    core("Gateways", ["Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS"]),
+    core(
+      "Gateways",
+      ["Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS", "Identity"]),
     core("Diagnosis", ["APNS", "Contract"]),
     core("Settings"),
     core("Telemetry"),
@@ -176,7 +178,7 @@ let package = Package(
     core("PEMFiles"),
     core("Webhooks", ["HTTP2Engine", "Telemetry", "ConsumerGroup", "Gateways"]),
     core("HTTP1"),
-    core("Schedule"),
+    core("Schedule", ["Contract"]),
     core("HTTP2Engine"),
     core("Planning", ["Contract", "Random", "Settings", "Telemetry", "Gateways"]),
 
@@ -220,7 +222,7 @@ let package = Package(
       [
         "Access", "APNS", "Contract", "Diagnosis", "EventLoop", "HTTP1", "Kafka", "JSON", "Records",
         "Signing", "Store", "HTTPServer", "TLS", "Compatibility", "DeviceTokens", "Gateways",
-        "Schedule",
+        "Identity", "Schedule",
       ]),
     service(
       "Signer",
@@ -232,7 +234,7 @@ let package = Package(
       "Sender",
       [
         "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP2",
-        "HTTP2Engine", "ConsumerGroup", "Gateways",
+        "HTTP2Engine", "ConsumerGroup", "Gateways", "Schedule",
       ]),
     service(
       "Feedback",
@@ -250,7 +252,7 @@ let package = Package(
       "Scheduler",
       [
         "Schedule", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Store",
-        "ConsumerGroup", "Gateways", "JSON",
+        "ConsumerGroup", "Gateways", "Identity", "JSON",
       ]),
     service("CommandKit", ["Contract", "EventLoop", "JSON", "Kafka", "Signing"]),
     service(
@@ -258,8 +260,8 @@ let package = Package(
       [
         "CommandKit", "APNS", "Contract", "Diagnosis", "Planning", "EventLoop", "Kafka", "JSON",
         "Records",
-        "HTTPClient", "HTTPServer", "Schedule", "Store", "TLS", "TokenFiles", "DeviceTokens",
-        "Gateways",
+        "HTTPClient", "HTTPServer", "Identity", "Schedule", "Store", "TLS", "TokenFiles",
+        "DeviceTokens", "Gateways",
       ]),
 
     // Executables: parse, build, run.
@@ -344,7 +346,7 @@ let package = Package(
     tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "HTTP2Engine"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Access", "Random"]),
-    tests("Core", "Schedule", ["Random", "Schedule"]),
+    tests("Core", "Schedule", ["Contract", "Random", "Schedule"]),
     tests("Core", "Webhooks", ["Webhooks", "ConsumerGroup", "Gateways"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("Core", "TokenFiles", ["APNS", "Contract", "Random", "TokenFiles"]),

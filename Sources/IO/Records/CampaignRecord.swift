@@ -6,11 +6,11 @@ public import JSON
 public import Schedule
 internal import Telemetry
 
-/// A campaign: a request to every device of an audience. Its record on `push.schedule` has the key `campaign:<name>`, and
-/// the value `M1`, a newline and a JSON object: what its author wrote, and how far it is, which only the scheduler adds.
+/// A campaign: a request to every device of an audience. Its record on `push.schedule` has its `CampaignKey` as key, and the
+/// value `M1`, a newline and a JSON object: what its author wrote, and how far it is, which only the scheduler adds.
 public struct CampaignRecord: Equatable, Sendable {
-  /// 1 to 64 letters, digits, dots, hyphens and underscores.
-  public let name: String
+  /// Its name, and the app and environment of its request.
+  public let key: CampaignKey
   /// When it was started, in milliseconds since the epoch, and by whom.
   public var at: Int64
   public var by: String
@@ -22,16 +22,12 @@ public struct CampaignRecord: Equatable, Sendable {
   public let pace: PaceRate?
   public var progress = CampaignProgress()
   /// Its pushes by outcome, as far as they were counted when the record was written.
-  public var outcomes: [String: Int] = [:]
+  public var outcomes = CampaignCounts()
   /// How fast it was then.
   public var rates: CampaignRates?
 
-  /// The beginning of a campaign's key, of the ids of its requests, and of its key on `push.controls`.
-  public static let prefix = "campaign:"
   /// The header of device tokens on `push.audiences` that were written for one start of a campaign: its `at`.
   public static let startHeader: StaticString = "campaign-at"
-  /// The most bytes of a name.
-  public static let longestName = 64
 
   private static let kind = "campaign"
   static let mark = Array("M1\n".utf8)
@@ -41,22 +37,10 @@ public struct CampaignRecord: Equatable, Sendable {
   ]
   /// Members of a request that say to whom, when, and as what it is sent.
   private static let forbidden: [RequestField] = [
-    .token, .tokens, .channel, .user, .users, .id, .apnsID, .group, .sendAt,
+    .token, .tokens, .channel, .user, .users, .id, .apnsID, .group, .sendAt, .campaign,
   ]
 
-  public var key: String { Self.prefix + name }
-
-  /// The name in a campaign's key; nil for other keys.
-  public static func name(ofKey key: String) -> String? {
-    guard key.hasPrefix(prefix) else { return nil }
-    let name = String(key.dropFirst(prefix.count))
-    return isName(name) ? name : nil
-  }
-
-  public static func isName(_ text: String) -> Bool {
-    (1...longestName).contains(text.utf8.count)
-      && text.utf8.allSatisfy { RequestRules.isNameCharacter($0) }
-  }
+  public var name: String { key.name }
 
   // MARK: Reading
 
@@ -88,22 +72,23 @@ public struct CampaignRecord: Equatable, Sendable {
     let fields = try RecordFields(json, parser: parser, record: Self.kind)
     let known = at == nil ? Self.written : Array(Self.written.prefix(8))
     try Self.refuseUnknown(fields.members, known, fields)
-    name = try fields.text("campaign")
-    guard Self.isName(name) else {
-      throw fields.fail(
-        "campaign", "is not 1 to \(Self.longestName) letters, digits, dots, hyphens, underscores")
-    }
+    let name = try fields.text("campaign")
+    guard CampaignKey.isName(name) else { throw fields.fail("campaign", CampaignKey.nameRule) }
     if let at { self.at = at } else { self.at = try fields.time("at") }
     if let by { self.by = by } else { self.by = try fields.optionalText("by") ?? "" }
     request = try Self.request(fields)
     audience = try Self.audience(fields, request, tokenTopic)
+    guard
+      let key = CampaignKey(name: name, app: audience.app, environment: audience.environment)
+    else { throw fields.fail("request", "has an app that is not a bundle id") }
+    self.key = key
     pace = try Self.pace(fields)
     plan = try Self.plan(fields, at: self.at, hasPace: pace != nil)
     guard at == nil else { return }
     progress = try Self.progress(fields)
-    for member in fields.members["outcomes"]?.object?.members ?? [] {
-      outcomes[member.key] = member.value.int.map { Int($0) }
-    }
+    outcomes = CampaignCounts(
+      (fields.members["outcomes"]?.object?.members ?? []).lazy
+        .map { (name: $0.key, count: Int($0.value.int ?? 0)) })
     rates = fields.members["rates"].flatMap(Self.rates)
   }
 
@@ -113,8 +98,9 @@ public struct CampaignRecord: Equatable, Sendable {
     _ value: UnsafeRawBufferPointer, key: String
   ) throws(RecordError) -> Int64 {
     let campaign = try CampaignRecord(value, parser: JSONParser())
-    guard campaign.key == key else {
-      throw RecordError(record: kind, field: "campaign", problem: "is not the name in the key")
+    guard campaign.key.description.utf8.elementsEqual(key.utf8) else {
+      throw RecordError(
+        record: kind, field: "campaign", problem: "is not the name, app and environment in the key")
     }
     if campaign.progress.revision == 0 {
       try campaign.checkZone()
@@ -322,6 +308,8 @@ public struct CampaignRecord: Equatable, Sendable {
     progress.cursor = try members.optionalText("cursor") ?? ""
     progress.addressed = Int(try members.integer("addressed", upTo: most))
     progress.hasSetPace = try members.flag("pace_set")
+    progress.isPaused = try members.flag("paused")
+    progress.note = try members.optionalText("note")
     progress.trialEndedAt = try members.optionalTime("first_ended_at")
     progress.endedAt = try members.optionalTime("ended_at")
     progress.reason = try members.optionalText("reason")

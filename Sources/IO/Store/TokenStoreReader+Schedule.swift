@@ -24,6 +24,11 @@ extension TokenStoreReader {
     try ScheduleQueries(database).campaigns()
   }
 
+  /// The records of the campaigns whose keys begin so.
+  public func campaigns(withPrefix prefix: String) throws(StoreError) -> [ScheduledEntry] {
+    try ScheduleQueries(database).campaigns(withPrefix: prefix)
+  }
+
   /// The requests that wait for their time.
   public func scheduledCount() throws(StoreError) -> Int {
     Int(try database.integer("SELECT count(*) FROM schedule WHERE cancelled = 0") ?? 0)
@@ -39,6 +44,7 @@ extension TokenStoreReader {
 public final class ScheduleQueries {
   private let select: Statement
   private let selectCampaigns: Statement
+  private let selectNamed: Statement
   /// Records of campaigns that are read, at most.
   private static let mostCampaigns = 10_000
 
@@ -61,12 +67,26 @@ public final class ScheduleQueries {
       WHERE partition IN (SELECT partition FROM schedule_positions) AND due = ?1 AND cancelled = 2
       ORDER BY key LIMIT \(Self.mostCampaigns)
       """)
+    selectNamed = try database.prepare(
+      """
+      SELECT \(ScheduleStore.columns) FROM schedule
+      WHERE partition IN (SELECT partition FROM schedule_positions) AND due = ?1 AND cancelled = 2
+        AND substr(key, 1, length(?2)) = ?2
+      ORDER BY key LIMIT \(Self.mostCampaigns)
+      """)
   }
 
   /// The records of the campaigns.
   public func campaigns() throws(StoreError) -> [ScheduledEntry] {
     selectCampaigns.bind(1, ScheduleRow.never)
     return try selectCampaigns.scheduledEntries()
+  }
+
+  /// The records of the campaigns whose keys begin so.
+  public func campaigns(withPrefix prefix: String) throws(StoreError) -> [ScheduledEntry] {
+    selectNamed.bind(1, ScheduleRow.never)
+    selectNamed.bind(2, prefix)
+    return try selectNamed.scheduledEntries()
   }
 
   /// What the schedule has of a key: a request that waits, or its cancellation; nil for nothing.

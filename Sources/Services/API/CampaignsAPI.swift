@@ -3,6 +3,7 @@ import Access
 import Bytes
 import Contract
 import EventLoop
+import Gateways
 import HTTPServer
 import JSON
 import Kafka
@@ -26,6 +27,9 @@ final class CampaignsAPI: APIPart {
   private let queries: QueryWorker?
   private let reader: RequestReader
   private var open = OpenExchanges<CampaignExchange>()
+  /// So long an answer waits for what the scheduler makes of a change, and between two looks, in milliseconds.
+  private static let patience: UInt64 = 2_000
+  private static let look: UInt64 = 100
 
   init(
     _ api: APIDesk, _ names: TopicNames, _ controls: ControlsView, _ queries: QueryWorker?
@@ -44,6 +48,10 @@ final class CampaignsAPI: APIPart {
   func turn() {
     for campaign in open.drainLate(now: api.now) {
       answer(campaign, Problem.unavailable("there was no answer in time").response)
+    }
+    for (number, campaign) in open.all where api.now >= campaign.askAt {
+      campaign.askAt = .max
+      queries?.ask(number, .campaigns(withPrefix: campaign.prefix), from: .campaigns)
     }
   }
 
@@ -79,11 +87,13 @@ final class CampaignsAPI: APIPart {
   ) throws(Admission.Failure) -> CampaignExchange.Kind {
     switch (resource, exchange.method) {
     case (.campaign(let name), "DELETE"):
-      return .change(try CampaignArguments.name(name), .cancelled)
-    case (.campaign(let name), _): return .read(try CampaignArguments.name(name))
+      return .change(try CampaignArguments.target(name) { exchange.argument($0) }, .cancelled)
+    case (.campaign(let name), _):
+      return .read(try CampaignArguments.target(name) { exchange.argument($0) })
     case (.campaignChange(let name, let change), _):
-      let name = try CampaignArguments.name(name)
-      return .change(name, change == .pause ? .paused : .resumed)
+      return .change(
+        try CampaignArguments.target(name) { exchange.argument($0) },
+        change == .pause ? .paused : .resumed)
     case (_, "POST"):
       try Admission.plainJSON(
         type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"))
@@ -114,7 +124,7 @@ final class CampaignsAPI: APIPart {
         campaign.campaign = try CampaignArguments.campaign(
           campaign.body.bytes, by: key, reader, api.parser)
       }
-      queries?.ask(open.insert(campaign), .campaigns(named: campaign.name), from: .campaigns)
+      queries?.ask(open.insert(campaign), .campaigns(withPrefix: campaign.prefix), from: .campaigns)
     } catch {
       answer(campaign, error.problem.response)
     }
@@ -129,6 +139,26 @@ final class CampaignsAPI: APIPart {
     return key
   }
 
+  /// Ends the campaigns and the requests that wait for their time of holders of keys that are no more.
+  ///
+  /// - Returns: those for which Kafka takes no record now.
+  func end(_ holders: [String]) -> [String] {
+    guard controls.exists else { return [] }
+    return holders.filter { name in
+      let author = ControlRecord.Author(
+        at: WallClock.milliseconds(), by: "martlet-api", reason: nil)
+      let value = ControlRecord.value(.init(key: "ended", value: .bool(true)), by: author)
+      let result = api.producer.produce(
+        controlTopic, key: Array("\(ControlRecord.holderPrefix)key \(name)".utf8), value: value,
+        tag: OpenExchanges<CampaignExchange>.tag(0))
+      guard case .queued = result else { return true }
+      api.context.log.warning(
+        "an API key was removed: its campaigns and its requests that wait for their time end",
+        ["key": name])
+      return false
+    }
+  }
+
   // MARK: What the database knows
 
   /// The database's answer to a question; nil for none.
@@ -139,25 +169,36 @@ final class CampaignsAPI: APIPart {
       guard case .campaigns(let known) = content else {
         throw .init(.unavailable("the database does not answer"))
       }
+      if let changed = campaign.changed { return confirm(campaign, changed, known.first) }
       let key = try current(campaign)
       let own = known.filter { key.maySend(for: $0.audience.app) }
       switch campaign.kind {
       case .list: end(campaign, list(own))
-      case .read(let name):
-        end(campaign, Self.ok(.object(standing(try Self.first(own, name)))))
+      case .read(let target):
+        end(campaign, Self.ok(.object(standing(try Self.one(own, target)))))
       case .start: try start(campaign, number, over: known.first, key)
-      case .change(let name, let change):
-        try produce(change, of: try Self.first(own, name), campaign, number, key)
+      case .change(let target, let change):
+        try produce(change, of: try Self.one(own, target), campaign, number, key)
       }
     } catch {
       end(campaign, error.problem.response)
     }
   }
 
-  private static func first(
-    _ known: [CampaignRecord], _ name: String
+  /// The one campaign that is meant.
+  ///
+  /// - Parameter known: those of which the key may know.
+  private static func one(
+    _ known: [CampaignRecord], _ target: CampaignExchange.Target
   ) throws(Admission.Failure) -> CampaignRecord {
-    guard let campaign = known.first else { throw .init(.noCampaign(name)) }
+    let meant = known.filter { target.isOne($0.key) }
+    guard let campaign = meant.first else { throw .init(.noCampaign(target.name)) }
+    guard meant.count == 1 else {
+      throw .init(
+        .malformed(
+          "app: several apps or environments have a campaign \(target.name); name one with ?app= and &environment=",
+          field: "app"))
+    }
     return campaign
   }
 
@@ -172,7 +213,8 @@ final class CampaignsAPI: APIPart {
   private func standing(_ campaign: CampaignRecord) -> JSONObject {
     campaign.standing(
       now: WallClock.milliseconds(),
-      isPaused: controls.control(of: campaign).isPaused && !campaign.progress.state.isOver)
+      isPaused: controls.control(of: campaign).isPaused
+        && campaign.isUnderWay(now: WallClock.milliseconds()))
   }
 
   // MARK: Changes
@@ -181,15 +223,39 @@ final class CampaignsAPI: APIPart {
     _ exchange: CampaignExchange, _ number: UInt64, over known: CampaignRecord?, _ key: APIKey
   ) throws(Admission.Failure) {
     guard let campaign = exchange.campaign else { return }
+    try CampaignArguments.demand(campaign, key)
     if let known {
-      let whose = key.maySend(for: known.audience.app) ? " (\(known.by))" : ""
       throw .init(
         .conflict(
-          "a campaign \(known.name) is known\(whose); its name can be used again 30 days after its end"
+          "\(known.key.app) has a campaign \(known.name) (\(known.by)); its name can be used again 30 days after its end"
         ))
     }
-    try CampaignArguments.demand(campaign, key)
+    let group = Paces.Subject.group(
+      campaign.key.app, campaign.key.environment, campaign.name)
+    guard campaign.pace == nil || controls.hasRoom(for: group) else {
+      throw .init(controls.problem(of: group))
+    }
     try produce(schedule, campaign.key, campaign.value, number, key)
+  }
+
+  /// Answers what is true after a change, when the scheduler has noted it, or after a while as it is.
+  private func confirm(
+    _ exchange: CampaignExchange, _ changed: (campaign: CampaignKey, until: UInt64),
+    _ known: CampaignRecord?
+  ) {
+    guard case .change(_, let change) = exchange.kind, let known else {
+      return end(exchange, Self.accepted)
+    }
+    let isNoted = change.isNoted(in: known.progress)
+    guard isNoted || api.now >= changed.until else {
+      exchange.askAt = api.now + Self.look
+      return
+    }
+    var object = JSONObject()
+    object.append("status", .integer(202))
+    object.append("confirmed", .bool(isNoted))
+    object.members += standing(known).members
+    end(exchange, Self.answer(.object(object), status: 202))
   }
 
   private func produce(
@@ -205,7 +271,7 @@ final class CampaignsAPI: APIPart {
     if isCancelled, change == .cancelled {
       return end(exchange, Self.accepted)
     }
-    guard !isCancelled, !campaign.progress.state.isOver else {
+    guard !isCancelled, campaign.isUnderWay(now: WallClock.milliseconds()) else {
       let state = isCancelled ? "cancelled" : campaign.progress.state.rawValue
       throw .init(.conflict("campaign \(campaign.name) is over: it is \(state)"))
     }
@@ -215,15 +281,17 @@ final class CampaignsAPI: APIPart {
         at: WallClock.milliseconds(), by: key.actor, reason: nil)
       value = ControlRecord.value(.init(key: change.rawValue, value: .bool(true)), by: author)
     }
+    exchange.changed = (campaign.key, .max)
     try produce(controlTopic, campaign.key, value, number, key)
   }
 
   private func produce(
-    _ topic: KafkaTopic, _ recordKey: String, _ value: [UInt8]?, _ number: UInt64, _ key: APIKey
+    _ topic: KafkaTopic, _ recordKey: CampaignKey, _ value: [UInt8]?, _ number: UInt64,
+    _ key: APIKey
   ) throws(Admission.Failure) {
     // A tombstone has no value that could say who made it.
     let result = api.producer.produce(
-      topic, key: Array(recordKey.utf8), value: value,
+      topic, key: Array("\(recordKey)".utf8), value: value,
       headers: value == nil ? [KafkaHeader("by", key.actor)] : [],
       tag: OpenExchanges<CampaignExchange>.tag(number))
     if case .queued = result { return }
@@ -232,8 +300,9 @@ final class CampaignsAPI: APIPart {
 
   /// Kafka's answer to a change.
   func delivered(_ number: UInt64, isAcknowledged: Bool) {
-    guard let campaign = open.take(number) else { return }
+    guard let campaign = open[number] else { return }
     guard isAcknowledged else {
+      open.remove(campaign)
       return answer(campaign, Problem.unavailable("Kafka did not acknowledge it").response)
     }
     api.note(campaign.exchange, campaign.key, requests: 1)
@@ -242,10 +311,15 @@ final class CampaignsAPI: APIPart {
     api.context.log.info(
       "a campaign was changed over HTTP",
       [
-        "campaign": campaign.name ?? "", "change": change, "key": campaign.key.name,
+        "campaign": campaign.prefix ?? "", "change": change, "key": campaign.key.name,
         "client": campaign.exchange.client,
       ])
-    answer(campaign, Self.accepted)
+    guard let changed = campaign.changed, !campaign.isGone else {
+      return end(campaign, Self.accepted)
+    }
+    campaign.changed = (changed.campaign, api.now + Self.patience)
+    campaign.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds) + Self.patience
+    campaign.askAt = api.now
   }
 
   // MARK: Answers
@@ -270,7 +344,9 @@ final class CampaignsAPI: APIPart {
   private static let accepted = HTTPResponse(
     status: 202, contentType: "application/json", body: .bytes(Array(#"{"status":202}"#.utf8)))
 
-  private static func ok(_ value: JSONValue) -> HTTPResponse {
-    HTTPResponse(status: 200, contentType: "application/json", body: .bytes(value.text))
+  private static func ok(_ value: JSONValue) -> HTTPResponse { answer(value, status: 200) }
+
+  private static func answer(_ value: JSONValue, status: Int) -> HTTPResponse {
+    HTTPResponse(status: status, contentType: "application/json", body: .bytes(value.text))
   }
 }

@@ -20,8 +20,8 @@ final class QueryWorker {
     case user(DeviceArguments.User, APIKey)
     /// The devices of a user that the key may send to; they are to be forgotten.
     case forget(DeviceArguments.User, APIKey)
-    /// The campaign of this name, or all that the schedule has.
-    case campaigns(named: String?)
+    /// The campaigns whose keys begin so; nil: all that the schedule has.
+    case campaigns(withPrefix: String?)
   }
 
   /// The part that asks: each has numbers of its own.
@@ -128,7 +128,7 @@ final class QueryWorker {
     }
 
     private func ask(_ question: Question) throws(StoreError) -> Answer.Content {
-      if case .campaigns(let name) = question { return .campaigns(try campaigns(name)) }
+      if case .campaigns(let prefix) = question { return .campaigns(try campaigns(prefix)) }
       let queries: TokenQueries
       if let open = self.queries { queries = open } else { queries = try TokenQueries(location) }
       self.queries = queries
@@ -155,11 +155,10 @@ final class QueryWorker {
       }
     }
 
-    private func campaigns(_ name: String?) throws(StoreError) -> [CampaignRecord] {
+    private func campaigns(_ prefix: String?) throws(StoreError) -> [CampaignRecord] {
       let queries = try scheduleQueries()
-      guard let name else { return CampaignRecord.all(in: try queries.campaigns().map(\.value)) }
-      let entry = try queries.scheduled(key: CampaignRecord.prefix + name)
-      return CampaignRecord.all(in: entry.map { [$0.value] } ?? [])
+      guard let prefix else { return CampaignRecord.all(in: try queries.campaigns().map(\.value)) }
+      return CampaignRecord.all(in: try queries.campaigns(withPrefix: prefix).map(\.value))
     }
 
     private func scheduleQueries() throws(StoreError) -> ScheduleQueries {

@@ -66,11 +66,11 @@ extension ScheduleJob {
       return
     }
     guard let key = String(validating: record.key, as: UTF8.self),
-      ScheduleKey(key) != nil || CampaignRecord.name(ofKey: key) != nil
+      ScheduleKey(key) != nil || CampaignKey(key) != nil
     else {
       throw RecordError(
         record: "schedule", field: "key",
-        problem: "is neither <app>:<environment>:<id> nor campaign:<name>")
+        problem: "is neither <app>:<environment>:<id> nor campaign:<name>:<app>:<environment>")
     }
     self.key = key
     guard let text = String(validating: record.value, as: UTF8.self) else {
@@ -78,7 +78,7 @@ extension ScheduleJob {
     }
     value = text
     let identity = ScheduleRow.identity(of: record.value)
-    if CampaignRecord.name(ofKey: key) != nil {
+    if CampaignKey(key) != nil {
       change = .campaign(
         revision: try CampaignRecord.revision(record.value, key: key), identity: identity)
       return

@@ -3,6 +3,7 @@ import APNS
 import ConsumerGroup
 import Contract
 import EventLoop
+import Identity
 import Kafka
 import Records
 import Schedule
@@ -61,6 +62,9 @@ final class SchedulerWorker {
   /// letter yet.
   var owed: (repairs: [ScheduleRepair], letters: [ScheduleJob]) = ([], [])
   private let campaigns: CampaignDesk
+  /// Whose requests end.
+  var ended: (holders: [ExactText: Int64], revision: Int) { campaigns.ended }
+  var sweep = HolderSweep()
   /// What this process has of each partition in the database: another number there means another owner.
   private var positions: [Int32: Int64] = [:]
   /// Counts assignments: an answer to a record of an earlier one concerns no slot.
@@ -129,6 +133,7 @@ final class SchedulerWorker {
       hasActed = campaigns.turn(now: wall) { machine.isCaughtUp($0) } || hasActed
       failure = failure ?? campaigns.failure
     }
+    hasActed = endRequestsOfRemovedKeys(now) || hasActed
     let hasLooked = sendToPeople(now)
     sendToLateTokens(now)
     producer.lookAfter(now: now)
@@ -407,7 +412,7 @@ final class SchedulerWorker {
     context.log.warning(
       "a campaign of this name exists; another start of it changes nothing",
       [
-        "campaign": CampaignRecord.name(ofKey: key) ?? "",
+        "campaign": key,
         "remedy": "use another name, or wait until 30 days after the end of the first",
       ])
   }

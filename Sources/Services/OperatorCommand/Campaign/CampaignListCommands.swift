@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import EventLoop
 import JSON
 import Records
@@ -49,7 +50,7 @@ public enum CampaignListCommand: Service {
 public enum CampaignShowCommand: Service {
   public struct Settings: Sendable {
     let database: String
-    let name: String
+    let name: CampaignName
   }
 
   public static let name = "campaign show"
@@ -57,19 +58,21 @@ public enum CampaignShowCommand: Service {
     "Shows one campaign as JSON: its audience, how far and how fast it is, and its pushes by outcome."
   public static let reportsCounters = false
   public static let table = SettingTable(
-    [ScheduleSettings.database.setting],
+    [
+      ScheduleSettings.database.setting, CampaignName.app.setting, CampaignName.environment.setting,
+    ],
     operands: .init("NAME", 1...1, "The campaign's name."))
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(database: values[ScheduleSettings.database], name: values.operands[0])
+    Settings(
+      database: values[ScheduleSettings.database],
+      name: try CampaignName(values.operands[0], values))
   }
 
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    guard let campaign = try CampaignReading.named(settings.name, settings.database) else {
-      throw ServiceFailure("no campaign of this name is known")
-    }
+    let campaign = try settings.name.one(of: CampaignReading.all(settings.database))
     let standing = campaign.standing(now: WallClock.milliseconds(), isPaused: nil)
     let text = JSONValue.object(standing).text
     StandardOutput.line(TerminalText.json(String(decoding: text, as: UTF8.self)))
@@ -77,8 +80,9 @@ public enum CampaignShowCommand: Service {
 }
 
 enum CampaignReading {
-  static func named(_ name: String, _ database: String) throws(ServiceFailure) -> CampaignRecord? {
-    try all(database).first { $0.name == name }
+  static func one(_ key: CampaignKey, _ database: String) throws(ServiceFailure) -> CampaignRecord?
+  {
+    try all(database).first { $0.key == key }
   }
 
   /// All campaigns, the newest first.

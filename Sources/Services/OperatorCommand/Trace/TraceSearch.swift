@@ -39,7 +39,9 @@ struct TraceSearch {
     topics += names.notifications.map { ($0, .notifications) }
     topics += RetryTier.allCases.map { (names.retries($0), .retries("\($0.suffix)")) }
     topics += [(names.deadLetters, .deadLetters), (names.feedback, .feedback)]
-    topics += [(names.requests, .requests), (names.schedule, .schedule)]
+    topics += [
+      (names.requests, .requests), (names.campaignRequests, .requests), (names.schedule, .schedule),
+    ]
     if case .token = subject.wanted {
       topics += [(names.devices, .devices), (names.invalidTokens, .invalidTokens)]
     }
