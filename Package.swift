@@ -167,7 +167,9 @@ let package = Package(
     core("Contract", ["APNS", "Identity"]),
     core("ConsumerGroup", ["APNS"]),
     core("DeviceTokens", ["APNS", "Contract"]),
-    core("Gateways", ["Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS"]),
+    core(
+      "Gateways",
+      ["Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS", "Identity"]),
     core("Diagnosis", ["APNS", "Contract"]),
     core("Settings"),
     core("Telemetry"),
@@ -238,7 +240,7 @@ let package = Package(
       "Sender",
       [
         "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP2",
-        "HTTP2Engine", "ConsumerGroup", "Gateways",
+        "HTTP2Engine", "ConsumerGroup", "Gateways", "Schedule",
       ]),
     service(
       "Feedback",
@@ -352,7 +354,7 @@ let package = Package(
     tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "HTTP2Engine"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Identity", "Access", "Random"]),
-    tests("Core", "Schedule", ["Identity", "Random", "Schedule"]),
+    tests("Core", "Schedule", ["Contract", "Identity", "Random", "Schedule"]),
     tests("Core", "Webhooks", ["Identity", "Webhooks", "ConsumerGroup", "Gateways"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("Core", "TokenFiles", ["APNS", "Contract", "Random", "TokenFiles"]),

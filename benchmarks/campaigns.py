@@ -33,7 +33,7 @@ def campaign(options, server):
     """--count registered devices, one of --share of them in the audience of a campaign: from its start until Kafka has the requests.
 
     With --tokens these are the lines of a file, which the start of the campaign writes to push.audiences first.
-    --kills of the scheduler (SIGKILL) come at random times meanwhile. What is on push.requests afterwards names each
+    --kills of the scheduler (SIGKILL) come at random times meanwhile. What is on push.campaign-requests afterwards names each
     device of the audience; a kill repeats at most 10,000 devices, under the ids that they had.
     """
     options.partitions = "24"
@@ -136,7 +136,7 @@ def addressed(campaign):
 
 def tokens(rig):
     """All device tokens of the requests that Kafka has."""
-    command = [BUILD / "martlet", "inspect", "requests", *rig.topics(), "--raw", "--from", "beginning"]
+    command = [BUILD / "martlet", "inspect", "campaign-requests", *rig.topics(), "--raw", "--from", "beginning"]
     found = []
     with subprocess.Popen(
             [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -144,5 +144,5 @@ def tokens(rig):
         for line in reading.stdout:
             found += json.loads(line[line.index('{"id"'):])["tokens"]
     if reading.returncode != 0:
-        raise Failure(f"martlet inspect requests ended with status {reading.returncode}")
+        raise Failure(f"martlet inspect campaign-requests ended with status {reading.returncode}")
     return found

@@ -17,6 +17,8 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
   case final
   case position
   case group
+  /// The name of its campaign. In a receipt it stands last (`ReceiptGlance.campaign`).
+  case campaign
 
   /// One of them, as each place knows it.
   public struct Row: Sendable {
@@ -83,6 +85,9 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     Row(
       field: .group, request: .group, key: "group",
       rule: .text(most: RequestRules.maximumGroup), receipt: "group"),
+    Row(
+      field: .campaign, request: .campaign, key: "campaign",
+      rule: .text(most: CampaignKey.longestName), receipt: "campaign"),
   ]
 
   /// The rows whose text a request has in a field of its own.

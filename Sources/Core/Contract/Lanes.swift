@@ -107,6 +107,9 @@ public struct Lanes: Sendable, Equatable {
 
   public var count: Int { rules.count }
 
+  /// The lane that matters least: that of a campaign whose request names none.
+  public var last: Lane { Lane(place: UInt8(rules.count - 1)) }
+
   /// In their order.
   public var all: [Lane] { rules.indices.map { Lane(place: UInt8($0)) } }
 

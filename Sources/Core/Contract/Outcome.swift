@@ -18,6 +18,8 @@ public enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case deadLettered
   /// A newer push with the same key was taken: not sent, or not sent again.
   case superseded
+  /// Its campaign was cancelled, or has stopped itself: not sent, or not sent again.
+  case cancelled
   /// A request to people: their devices are known, and each has an outcome of its own.
   case addressed
 
@@ -34,6 +36,7 @@ public enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     case .deduplicated: "deduplicated"
     case .deadLettered: "dead_lettered"
     case .superseded: "superseded"
+    case .cancelled: "cancelled"
     case .addressed: "addressed"
     }
   }

@@ -21,6 +21,8 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
   case certificateNeeded
   /// `superseded`
   case newerState
+  /// `cancelled`
+  case campaignOver
   /// `addressed`
   case noDevice
 
@@ -35,6 +37,7 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
     case .retries: "retries_exhausted"
     case .noCredential, .certificateOnly, .certificateNeeded: "no_credential"
     case .newerState: "newer_push"
+    case .campaignOver: "campaign_cancelled"
     case .noDevice: "no_device"
     }
   }
@@ -70,6 +73,8 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
       """
     case .newerState:
       "a newer push with the same device, app and key has taken its place; it is not sent (again)"
+    case .campaignOver:
+      "its campaign was cancelled, or has stopped itself, before it could be delivered; it is not sent (again)"
     case .noDevice:
       "no user of the request has a device that is registered and valid, for this app, environment and push type"
     }

@@ -82,6 +82,8 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case activityMissing
     /// An `event` without `activity`, or another one than the payload's.
     case otherEvent
+    /// A `campaign` that the scheduler has not set.
+    case notOfScheduler
   }
 
   /// The field at fault; `nil` if it is the record as a whole.
@@ -187,6 +189,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .activityMissing:
       "is required with type liveactivity and a user: it names the activity whose tokens are meant"
     case .otherEvent: "is only allowed with activity, and has to be payload.aps.event"
+    case .notOfScheduler: "is set by martlet-scheduler alone; group names what belongs together"
     }
   }
 }

@@ -29,6 +29,8 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
   case collapseID
   case supersede
   case group
+  /// The campaign that it belongs to: only the scheduler says so (`RequestReader.takesCampaigns`).
+  case campaign
 
   /// The first one whose text is only carried (`CarriedField`).
   public static let firstText = RequestField.collapseID
@@ -60,6 +62,7 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
     case .collapseID: "collapse_id"
     case .supersede: "supersede"
     case .group: "group"
+    case .campaign: "campaign"
     }
   }
 

@@ -39,6 +39,8 @@ public struct TopicNames: Equatable, Sendable {
   public var deadLetters: String { prefix + "dead-letters" }
   public var controls: String { prefix + "controls" }
   public var schedule: String { prefix + "schedule" }
+  /// The requests of campaigns, which only the scheduler writes.
+  public var campaignRequests: String { prefix + "campaign-requests" }
   /// Device tokens of campaigns, from files.
   public var audiences: String { prefix + "audiences" }
 
@@ -110,6 +112,7 @@ public struct TopicNames: Equatable, Sendable {
         log(deadLetters, 4, days: 14, nil),
         table(controls, 1),
         table(schedule, 12, .scheduler, lag: TopicSpecification.cancellationKept),
+        log(campaignRequests, 12, days: 1, .ingest),
         log(audiences, 4, days: 7, nil),
       ]
   }

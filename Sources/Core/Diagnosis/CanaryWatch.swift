@@ -12,7 +12,7 @@ public struct CanaryWatch: Sendable {
     case notAcknowledged = "not_acknowledged"
     /// Kafka has the request, and no receipt came in time.
     case noReceipt = "no_receipt"
-    case rejected, expired, suppressed, deduplicated, superseded
+    case rejected, expired, suppressed, deduplicated, superseded, cancelled
     case deadLettered = "dead_lettered"
 
     /// nil for the outcome that is a success.
@@ -24,6 +24,7 @@ public struct CanaryWatch: Sendable {
       case .suppressed: self = .suppressed
       case .deduplicated: self = .deduplicated
       case .superseded: self = .superseded
+      case .cancelled: self = .cancelled
       case .deadLettered: self = .deadLettered
       }
     }

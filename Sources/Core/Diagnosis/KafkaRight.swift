@@ -85,7 +85,7 @@ public struct KafkaRights: Sendable {
     switch program {
     case .ingest:
       return (
-        [names.requests, names.invalidTokens],
+        [names.requests, names.campaignRequests, names.invalidTokens],
         Set(lanes + [names.receipts, names.deadLetters, names.schedule])
       )
     case .sender:
@@ -109,7 +109,9 @@ public struct KafkaRights: Sendable {
     case .scheduler:
       return (
         [names.schedule, names.receipts, names.controls, names.audiences],
-        [names.schedule, names.requests, names.deadLetters, names.controls]
+        [
+          names.schedule, names.requests, names.campaignRequests, names.deadLetters, names.controls,
+        ]
       )
     case .canary: return ([names.receipts], [names.requests])
     }

@@ -8,6 +8,7 @@ public enum EventKind: String, Sendable, CaseIterable {
   case suppressed = "notification.suppressed"
   case deduplicated = "notification.deduplicated"
   case superseded = "notification.superseded"
+  case cancelled = "notification.cancelled"
   /// A request to people: how many devices they have.
   case addressed = "notification.addressed"
   case deadLettered = "notification.dead_lettered"
@@ -23,8 +24,8 @@ public enum EventKind: String, Sendable, CaseIterable {
   /// The topic that tells it.
   public var source: EventSource {
     switch self {
-    case .delivered, .rejected, .expired, .suppressed, .deduplicated, .superseded, .addressed,
-      .deadLettered:
+    case .delivered, .rejected, .expired, .suppressed, .deduplicated, .superseded, .cancelled,
+      .addressed, .deadLettered:
       .receipts
     case .tokenInvalidated, .tokenRevived: .invalidTokens
     case .tokenRegistered, .tokenRemoved: .devices

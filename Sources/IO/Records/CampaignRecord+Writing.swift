@@ -32,10 +32,7 @@ extension CampaignRecord {
     if let pace { object.append("pace", .string("\(pace)")) }
     if progress.revision > 0 { object.append("progress", .object(progressObject)) }
     if !outcomes.isEmpty {
-      let members = outcomes.sorted { $0.key < $1.key }
-      object.append(
-        "outcomes",
-        .object(JSONObject(members.map { .init(key: $0.key, value: .integer(Int64($0.value))) })))
+      object.append("outcomes", .object(outcomesObject))
     }
     if let rates {
       object.append(
@@ -46,6 +43,10 @@ extension CampaignRecord {
         ])
     }
     return object
+  }
+
+  var outcomesObject: JSONObject {
+    JSONObject(outcomes.named.map { .init(key: $0.name, value: .integer(Int64($0.count))) })
   }
 
   private var audienceObject: JSONObject {
@@ -93,30 +94,36 @@ extension CampaignRecord {
     object.append("cursor", .string(progress.cursor))
     object.append("addressed", .integer(Int64(progress.addressed)))
     if progress.hasSetPace { object.append("pace_set", .bool(true)) }
+    if progress.isPaused { object.append("paused", .bool(true)) }
+    if let note = progress.note { object.append("note", .string(note)) }
     if let time = progress.trialEndedAt { object.append("first_ended_at", .integer(time)) }
     if let time = progress.endedAt { object.append("ended_at", .integer(time)) }
     if let reason = progress.reason { object.append("reason", .string(reason)) }
     return object
   }
 
-  /// The value of a request to some of its devices. Its id is that of the campaign, so each device's notification has the
-  /// same `apns-id` whichever others it is written with.
+  /// The value of a request to some of its devices, for the topic that only the scheduler writes: it names its campaign. Its
+  /// id is that of the campaign, so each device's notification has the same `apns-id` whichever others it is written with.
+  /// Without a lane it is ingest that chooses one, which knows the lanes that there are.
   ///
   /// - Parameter tokens: JSON strings with commas between them, at most `RequestRules.maximumTokens`.
   public func request(tokens: some Collection<UInt8>) -> [UInt8] {
     var object = JSONObject()
-    object.append(RequestField.id.name, .string(key))
+    object.append(RequestField.id.name, .string(key.requestID))
     object.append(RequestField.group.name, .string(name))
-    if request.given(RequestField.lane.name) == nil {
-      object.append(RequestField.lane.name, .string(Lanes.standard.name(.bulk)))
-    }
+    object.append(RequestField.campaign.name, .string(name))
     object.members += request.members
     return JSONValue.object(object).text.dropLast() + Array(",\"tokens\":[".utf8) + tokens
       + Array("]}".utf8)
   }
 
   /// Checks the request as ingest will.
+  ///
+  /// - Parameter reader: of nothing else meanwhile.
   public func checkRequest(_ reader: RequestReader) throws(RequestError) {
+    let before = reader.takesCampaigns
+    reader.takesCampaigns = true
+    defer { reader.takesCampaigns = before }
     let token = Array("\"\(String(repeating: "0", count: 64))\"".utf8)
     let text = request(tokens: token)
     let result = text.withUnsafeBytes { bytes in

@@ -6,11 +6,11 @@ public import JSON
 public import Schedule
 internal import Telemetry
 
-/// A campaign: a request to every device of an audience. Its record on `push.schedule` has the key `campaign:<name>`, and
-/// the value `M1`, a newline and a JSON object: what its author wrote, and how far it is, which only the scheduler adds.
+/// A campaign: a request to every device of an audience. Its record on `push.schedule` has its `CampaignKey` as key, and the
+/// value `M1`, a newline and a JSON object: what its author wrote, and how far it is, which only the scheduler adds.
 public struct CampaignRecord: Equatable, Sendable {
-  /// 1 to 64 letters, digits, dots, hyphens and underscores.
-  public let name: String
+  /// Its name, and the app and environment of its request.
+  public let key: CampaignKey
   /// When it was started, in milliseconds since the epoch, and by whom.
   public var at: Int64
   public var by: String
@@ -22,16 +22,12 @@ public struct CampaignRecord: Equatable, Sendable {
   public let pace: PaceRate?
   public var progress = CampaignProgress()
   /// Its pushes by outcome, as far as they were counted when the record was written.
-  public var outcomes: [String: Int] = [:]
+  public var outcomes = CampaignCounts()
   /// How fast it was then.
   public var rates: CampaignRates?
 
-  /// The beginning of a campaign's key, of the ids of its requests, and of its key on `push.controls`.
-  public static let prefix = "campaign:"
   /// The header of device tokens on `push.audiences` that were written for one start of a campaign: its `at`.
   public static let startHeader: StaticString = "campaign-at"
-  /// The most bytes of a name.
-  public static let longestName = 64
   /// The most campaigns of an app that are not over, as the HTTP API starts them.
   public static let mostOpen = 1_000
 
@@ -43,25 +39,13 @@ public struct CampaignRecord: Equatable, Sendable {
   ]
   /// Members of a request that say to whom, when, and as what it is sent.
   private static let forbidden: [RequestField] = [
-    .token, .tokens, .channel, .user, .users, .id, .apnsID, .group, .sendAt,
+    .token, .tokens, .channel, .user, .users, .id, .apnsID, .group, .sendAt, .campaign,
   ]
 
-  public var key: String { Self.prefix + name }
+  public var name: String { key.name }
 
   /// Forgets the request, which is most of what a campaign needs of memory: for those who only tell how it stands.
   public mutating func dropRequest() { request = JSONObject() }
-
-  /// The name in a campaign's key; nil for other keys.
-  public static func name(ofKey key: String) -> String? {
-    guard key.hasPrefix(prefix) else { return nil }
-    let name = String(key.dropFirst(prefix.count))
-    return isName(name) ? name : nil
-  }
-
-  public static func isName(_ text: String) -> Bool {
-    (1...longestName).contains(text.utf8.count)
-      && text.utf8.allSatisfy { RequestRules.isNameCharacter($0) }
-  }
 
   // MARK: Reading
 
@@ -93,15 +77,16 @@ public struct CampaignRecord: Equatable, Sendable {
     let fields = try RecordFields(json, parser: parser, record: Self.kind)
     let known = at == nil ? Self.written : Array(Self.written.prefix(8))
     try Self.refuseUnknown(fields.members, known, fields)
-    name = try fields.text("campaign")
-    guard Self.isName(name) else {
-      throw fields.fail(
-        "campaign", "is not 1 to \(Self.longestName) letters, digits, dots, hyphens, underscores")
-    }
+    let name = try fields.text("campaign")
+    guard CampaignKey.isName(name) else { throw fields.fail("campaign", CampaignKey.nameRule) }
     if let at { self.at = at } else { self.at = try fields.time("at") }
     if let by { self.by = by } else { self.by = try fields.optionalText("by") ?? "" }
     request = try Self.request(fields)
     audience = try Self.audience(fields, request, tokenTopic)
+    guard
+      let key = CampaignKey(name: name, app: audience.app, environment: audience.environment)
+    else { throw fields.fail("request", "has an app that is not a bundle id") }
+    self.key = key
     pace = try Self.pace(fields)
     plan = try Self.plan(fields, at: self.at, hasPace: pace != nil)
     guard at == nil else { return }
@@ -117,8 +102,9 @@ public struct CampaignRecord: Equatable, Sendable {
   ) throws(RecordError) -> Int64 {
     let campaign = try CampaignRecord(value, parser: JSONParser())
     try campaign.check(topics)
-    guard campaign.key == key else {
-      throw RecordError(record: kind, field: "campaign", problem: "is not the name in the key")
+    guard campaign.key.description.utf8.elementsEqual(key.utf8) else {
+      throw RecordError(
+        record: kind, field: "campaign", problem: "is not the name, app and environment in the key")
     }
     if campaign.progress.revision == 0 {
       try campaign.checkZone()
@@ -339,6 +325,8 @@ public struct CampaignRecord: Equatable, Sendable {
     progress.cursor = try members.optionalText("cursor") ?? ""
     progress.addressed = Int(try members.integer("addressed", upTo: most))
     progress.hasSetPace = try members.flag("pace_set")
+    progress.isPaused = try members.flag("paused")
+    progress.note = try members.optionalText("note")
     progress.trialEndedAt = try members.optionalTime("first_ended_at")
     progress.endedAt = try members.optionalTime("ended_at")
     progress.reason = try members.optionalText("reason")
@@ -347,14 +335,14 @@ public struct CampaignRecord: Equatable, Sendable {
 }
 
 extension CampaignRecord {
-  private static func outcomes(_ fields: RecordFields) throws(RecordError) -> [String: Int] {
-    guard let value = fields.members.given("outcomes") else { return [:] }
+  private static func outcomes(_ fields: RecordFields) throws(RecordError) -> CampaignCounts {
+    guard let value = fields.members.given("outcomes") else { return CampaignCounts() }
     let members = try RecordFields(value, record: "outcomes")
-    var outcomes: [String: Int] = [:]
+    var counts: [(name: String, count: Int)] = []
     for name in members.members.keys {
-      outcomes[name] = Int(try members.integer(name, upTo: CampaignProgress.most))
+      counts.append((name, Int(try members.integer(name, upTo: CampaignProgress.most))))
     }
-    return outcomes
+    return CampaignCounts(counts)
   }
 
   private static func rates(_ fields: RecordFields) throws(RecordError) -> CampaignRates? {

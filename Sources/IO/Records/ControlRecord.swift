@@ -28,6 +28,18 @@ public enum ControlRecord {
     )
   }
 
+  /// The beginning of the key of a record about a key of the HTTP API; its holder, as `APIKey.actor` has it, follows.
+  public static let holderPrefix = "holder:"
+
+  /// When what a holder has asked for was ended, in milliseconds since the epoch: campaigns and requests that wait for their
+  /// time and were written until then. Nil for a value that ends nothing.
+  public static func endsRequests(_ value: UnsafeRawBufferPointer) -> Int64? {
+    guard let root = (try? JSONDocument(value))?.root, root["ended"]?.bool == true else {
+      return nil
+    }
+    return root["at"]?.time
+  }
+
   /// A value that cannot be read as a pace.
   public struct NoPace: Error, Sendable {
     /// As text.

@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import Contract
+public import Identity
 public import JSON
 
 /// What is left of an entry of `push.schedule` when a user and some devices are forgotten.
@@ -18,7 +19,7 @@ public enum ErasedRequest: Equatable, Sendable {
   ///   - user: whose name is forgotten; names are equal if each of their bytes is.
   ///   - tokens: of the devices that are forgotten.
   public init(
-    _ value: UnsafeRawBufferPointer, key: ScheduleKey, without user: String, _ tokens: Set<String>,
+    _ value: UnsafeRawBufferPointer, key: ScheduleKey, without user: ExactText, _ tokens: Set<ExactText>,
     _ parser: JSONParser
   ) {
     switch try? ScheduleRecord(value) {
@@ -36,24 +37,24 @@ public enum ErasedRequest: Equatable, Sendable {
 
   private static func people(
     _ addressees: Addressees, _ request: ScheduledRequest, _ json: UnsafeRawBufferPointer,
-    _ user: String
+    _ user: ExactText
   ) -> ErasedRequest {
-    let rest = addressees.users.filter { !$0.utf8.elementsEqual(user.utf8) }
+    let rest = addressees.users.filter { $0 != user }
     guard rest.count < addressees.users.count else { return .untouched }
     var request = request
     request.addressees?.users = rest
-    return with(.array(rest.map { .string($0) }), as: "users", in: json, of: request)
+    return with(.array(rest.map { .string($0.text) }), as: "users", in: json, of: request)
   }
 
   private static func devices(
-    _ json: UnsafeRawBufferPointer, _ request: ScheduledRequest, _ tokens: Set<String>,
+    _ json: UnsafeRawBufferPointer, _ request: ScheduledRequest, _ tokens: Set<ExactText>,
     _ parser: JSONParser
   ) -> ErasedRequest {
     let object = try? parser.parse(json)
     let named = object?["tokens"]?.array ?? [object?["token"]].compactMap(\.self)
     let rest = named.filter { value in
       let token = value.string.flatMap { try? DeviceToken.normalized($0) }
-      return token.map { !tokens.contains($0) } ?? true
+      return token.map { !tokens.contains($0.exact) } ?? true
     }
     guard rest.count < named.count else { return .untouched }
     return with(.array(rest), as: "tokens", in: json, of: request)

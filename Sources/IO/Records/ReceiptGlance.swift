@@ -2,15 +2,18 @@
 
 internal import APNS
 internal import Bytes
-internal import Contract
+public import Contract
 
 /// A receipt's line as it is counted: its fields are looked for where `ReceiptEncoder` writes them, and nothing is parsed.
 /// To be used while the line's bytes are there.
 public struct ReceiptGlance {
   private static let start = Array(#"{"outcome":""#.utf8)
   private static let idKey = key("id", isText: true)
+  private static let apnsIDKey = key("apns_id", isText: true)
+  private static let tokenKey = key("token", isText: true)
   private static let appKey = key("app", isText: true)
   private static let environmentKey = key("environment", isText: true)
+  private static let campaignKey = key("campaign", isText: true)
   private static let reasonKey = key("reason", isText: true)
   private static let statusKey = key("status", isText: false)
   private static let createdKey = key("created", isText: false)
@@ -29,9 +32,40 @@ public struct ReceiptGlance {
   /// The request id.
   public var id: String? { text(Self.idKey) }
 
+  /// The campaign that it belongs to, of the app and environment that it names; nil for none.
+  ///
+  /// The name is the last member of a receipt that has one, and has no character that JSON escapes. `data`, which may have
+  /// any members, is an object: after one that stands last come two braces.
+  public var campaign: CampaignKey? {
+    guard line.count > Self.campaignKey.count + 2, line[line.count - 1] == UInt8(ascii: "}"),
+      line[line.count - 2] == UInt8(ascii: "\"")
+    else { return nil }
+    let end = line.count - 2
+    let least = max(Self.campaignKey.count, end - CampaignKey.longestName)
+    var start = end
+    while start > least, RequestRules.isNameCharacter(line[start - 1]) { start -= 1 }
+    guard line[(start - Self.campaignKey.count)..<start].elementsEqual(Self.campaignKey),
+      let app = text(Self.appKey),
+      let environment = text(Self.environmentKey).flatMap({ Environment($0) })
+    else { return nil }
+    return CampaignKey(
+      name: String(decoding: line[start..<end], as: UTF8.self), app: app, environment: environment)
+  }
+
+  /// The line ends as one that belongs to a campaign does.
+  public static func mayBeOfCampaign(_ record: UnsafeRawBufferPointer) -> Bool {
+    record.holds(campaignKey)
+  }
+
   /// It is of this app.
   public func isOf(_ app: String, _ environment: String) -> Bool {
     holds(Self.appKey, app) && holds(Self.environmentKey, environment)
+  }
+
+  /// It is of a request that ingest has refused as a whole, and not of a device.
+  public var isOfRequest: Bool {
+    outcome == "\(Outcome.deadLettered)" && text(Self.apnsIDKey) == nil
+      && text(Self.tokenKey) == nil
   }
 
   /// APNs has called the device token invalid.

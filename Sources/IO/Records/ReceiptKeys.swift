@@ -66,7 +66,7 @@ extension WrittenRecord {
   fileprivate mutating func skipsCarried() -> Bool {
     guard !takes(#","data":"#) || skipsStrings() else { return false }
     return skipsText(after: #","replay":""#) && skipsText(after: #","traceparent":""#)
-      && skipsText(after: #","group":""#)
+      && skipsText(after: #","group":""#) && skipsText(after: #","campaign":""#)
   }
 
   private mutating func skipsText(after literal: StaticString) -> Bool {

@@ -29,6 +29,9 @@ public final class RequestReader {
   private let suffixes: [UnsafeRawBufferPointer]
   /// The last app that was a bundle id.
   private var checkedApp = ByteBuffer()
+  /// The records that are read come from the topic that only the scheduler writes: they may name their campaign, and a
+  /// campaign's request without a lane is for the one that matters least.
+  public var takesCampaigns = false
 
   public init(types: PushTypes = .builtIn, lanes: Lanes = .standard) {
     self.types = types
@@ -90,6 +93,15 @@ public final class RequestReader {
     return UnsafeRawBufferPointer(text(.app))
   }
 
+  /// The name of that request's campaign and its environment, if the scheduler wrote it.
+  public var refusedCampaign: (name: UnsafeRawBufferPointer, environment: Environment)? {
+    guard takesCampaigns, has(.campaign),
+      CampaignKey.isName(String(decoding: text(.campaign), as: UTF8.self))
+    else { return nil }
+    let environment = has(.environment) ? Environment(text(.environment).span) : nil
+    return (UnsafeRawBufferPointer(text(.campaign)), environment ?? RequestDefaults.environment)
+  }
+
   /// What stands in the payload of the last request.
   var facts: PayloadFacts { PayloadFacts(raw.pointee.facts) }
 
@@ -139,7 +151,9 @@ public final class RequestReader {
       try RequestRules.checkChannel(
         text(.channel).span, type: request.type, hasCollapseID: has(.collapseID))
     }
-    request.lane = try choice(.lane, RequestDefaults.lane) { lanes.find($0) }
+    request.lane = try choice(.lane, takesCampaigns ? lanes.last : RequestDefaults.lane) {
+      lanes.find($0)
+    }
     request.laneName = laneNames[Int(request.lane.place)]
     if has(.topic) {
       try RequestRules.checkTopic(
@@ -319,6 +333,7 @@ extension RequestReader {
   private func checkCarried(_ request: inout PushRequest) throws(RequestError) {
     request.isCarrying = true
     request.raw = raw
+    guard takesCampaigns || !has(.campaign) else { throw RequestError(.campaign, .notOfScheduler) }
     var bytes = request.escapedID.count
     for row in CarriedField.texts {
       guard let field = row.request, has(field), case .text(let most) = row.rule else { continue }

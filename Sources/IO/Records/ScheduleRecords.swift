@@ -45,9 +45,12 @@ public struct ScheduleKey: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The line with which a scheduled request begins on `push.schedule`: `S1`, when it is due, when it was accepted, when
-/// ingest handed it back, and its `traceparent`, with tabs between them; of a request to people, also its push type, the
+/// ingest handed it back, and its `traceparent` with, after a blank, who has requested it over the HTTP API, with tabs between them; of a request to people, also its push type, the
 /// event and the name of the activity that it is about, if there is one, and their names. A newline and the request's JSON follow, byte for byte. Times are milliseconds since the epoch.
 public struct ScheduledRequest: Equatable, Sendable {
+  /// The header of a request that says who has requested it over the HTTP API, and the most bytes of it.
+  public static let byHeader: StaticString = "by"
+  public static let longestBy = 80
   /// The header of a released request: `accepted`, and with a blank between them `handedBackAt` if there is one.
   public static let header = "scheduled"
 
@@ -57,6 +60,8 @@ public struct ScheduledRequest: Equatable, Sendable {
   /// Ingest's clock when it handed a released request back because its time had not come; nil for all others.
   public var handedBackAt: Int64?
   public var traceParent = ""
+  /// The API key that it came with, as `APIKey.actor` has it; empty for none.
+  public var by = ""
   /// The people whose devices are looked up when it is due; nil for a request to tokens or a channel.
   public var addressees: Addressees?
 
@@ -91,6 +96,10 @@ public struct ScheduledRequest: Equatable, Sendable {
     if let handedBackAt { buffer.append(decimal: handedBackAt) }
     buffer.append(UInt8(ascii: "\t"))
     buffer.append(traceParent)
+    if !by.isEmpty {
+      buffer.append(UInt8(ascii: " "))
+      buffer.append(Array(by.utf8))
+    }
     if let addressees {
       let activity = addressees.activity
       let texts = [addressees.type, activity?.event.rawValue ?? "", activity?.name.text ?? ""]
@@ -158,7 +167,9 @@ public enum ScheduleRecord: Equatable, Sendable {
     var request = ScheduledRequest(
       due: try time(fields[1], "due"), accepted: try time(fields[2], "accepted"),
       handedBackAt: fields[3].isEmpty ? nil : try time(fields[3], "handed back"))
-    if TraceParent.isValid(Array(fields[4].utf8).span) { request.traceParent = fields[4] }
+    let words = fields[4].split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+    if TraceParent.isValid(Array(words[0].utf8).span) { request.traceParent = String(words[0]) }
+    if words.count == 2 { request.by = String(words[1]) }
     guard fields.count > 8 else { return request }
     guard fields.count - 8 <= RequestRules.maximumUsers else {
       throw RecordError(record: "schedule", field: "users", problem: "are too many")

@@ -51,6 +51,11 @@ extension TokenStoreReader {
     try ScheduleQueries(database).campaigns(after: "", limit: Self.mostCampaigns)
   }
 
+  /// The records of the campaigns whose keys begin so.
+  public func campaigns(withPrefix prefix: String) throws(StoreError) -> [ScheduledEntry] {
+    try ScheduleQueries(database).campaigns(withPrefix: prefix)
+  }
+
   /// The requests that wait for their time.
   public func scheduledCount() throws(StoreError) -> Int {
     Int(try database.integer("SELECT count(*) FROM schedule WHERE cancelled = 0") ?? 0)
@@ -68,6 +73,9 @@ public final class ScheduleQueries {
   private let selectCampaigns: Statement
   private let selectIncomplete: Statement
   private let database: Database
+  private let selectNamed: Statement
+  /// The most campaigns of one name that are read: of that many apps and environments.
+  private static let mostNamed = 1_000
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   public convenience init(_ location: String) throws(StoreError) {
@@ -92,6 +100,13 @@ public final class ScheduleQueries {
       """)
     selectIncomplete = try database.prepare(
       "SELECT count(*) FROM schedule_positions WHERE is_complete = 0")
+    selectNamed = try database.prepare(
+      """
+      SELECT \(ScheduleStore.columns) FROM schedule
+      WHERE partition IN (SELECT partition FROM schedule_positions) AND due = ?1 AND cancelled = 2
+        AND substr(key, 1, length(?2)) = ?2
+      ORDER BY key LIMIT \(Self.mostNamed)
+      """)
   }
 
   /// Calls `body` for the entries of whatever kind in whose keys or values the name of a user or one of these tokens
@@ -99,9 +114,9 @@ public final class ScheduleQueries {
   ///
   /// - Parameter tokens: lower-case digits.
   public func forEachEntry(
-    naming user: String, _ tokens: Set<String>, _ body: (ScheduledEntry) -> Bool
+    naming user: ExactText, _ tokens: Set<ExactText>, _ body: (ScheduledEntry) -> Bool
   ) throws(StoreError) {
-    let words = [user] + tokens.sorted()
+    let words = ([user] + tokens.sorted()).map(\.text)
     for start in stride(from: 0, to: words.count, by: Self.wordsAtOnce) {
       let some = Array(words[start..<min(start + Self.wordsAtOnce, words.count)])
       guard try forEachEntry(with: some, body) else { return }
@@ -145,7 +160,7 @@ public final class ScheduleQueries {
         guard body(entry) else { return false }
       }
       guard entries.count == Self.page, let last = entries.last else { return true }
-      place = (last.partition, last.entry.key)
+      place = (last.partition, last.entry.key.text)
     }
   }
 
@@ -169,6 +184,13 @@ public final class ScheduleQueries {
     selectCampaigns.bind(2, key)
     selectCampaigns.bind(3, Int64(limit))
     return try selectCampaigns.scheduledEntries()
+  }
+
+  /// The records of the campaigns whose keys begin so.
+  public func campaigns(withPrefix prefix: String) throws(StoreError) -> [ScheduledEntry] {
+    selectNamed.bind(1, ScheduleRow.never)
+    selectNamed.bind(2, prefix)
+    return try selectNamed.scheduledEntries()
   }
 
   /// What the schedule has of a key: a request that waits, or its cancellation; nil for nothing.

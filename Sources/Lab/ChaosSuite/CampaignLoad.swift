@@ -17,7 +17,7 @@ final class CampaignLoad {
   private static let devices = 3_000
 
   private let producer: KafkaProducer
-  private let topics: (devices: KafkaTopic, schedule: KafkaTopic)
+  private let topics: (devices: KafkaTopic, schedule: KafkaTopic, controls: KafkaTopic)
   /// Of the audience.
   private var tokens: [String] = []
   private var campaigns: [String] = []
@@ -29,7 +29,8 @@ final class CampaignLoad {
     producer = try KafkaProducer(rig.kafka)
     let names = rig.place.names
     topics = (
-      try producer.topic(known: names.devices), try producer.topic(known: names.schedule)
+      try producer.topic(known: names.devices), try producer.topic(known: names.schedule),
+      try producer.topic(known: names.controls)
     )
     database = rig.pipeline.scheduleDatabase
   }
@@ -59,31 +60,62 @@ final class CampaignLoad {
 
   /// Starts a campaign to the audience.
   func start() throws {
-    let name = "chaos-\(campaigns.count)"
+    let campaign = try campaign("chaos-\(campaigns.count)")
+    for id in try ids(campaign) { expected[id] = campaigns.count }
+    campaigns.append(campaign.name)
+    try producer.write(topics.schedule, Array("\(campaign.key)".utf8), campaign.value)
+  }
+
+  private func campaign(_ name: String, more: String = "") throws -> CampaignRecord {
     let json =
       #"{"campaign":"\#(name)","request":{"app":"\#(Self.app)","payload":{"aps":{"alert":"x"}}},"#
-      + #""audience":{"tags_any":["wanted"]}}"#
-    let campaign = try Array(json.utf8).withUnsafeBytes { bytes in
+      + #""audience":{"tags_any":["wanted"]}\#(more)}"#
+    return try Array(json.utf8).withUnsafeBytes { bytes in
       try CampaignRecord(
         json: bytes, at: WallClock.milliseconds(), by: "chaos", parser: JSONParser())
     }
-    try expect(campaign, number: campaigns.count)
-    campaigns.append(name)
-    try producer.write(topics.schedule, Array(campaign.key.utf8), campaign.value)
   }
 
-  /// Notes the `apns-id` of each push, as ingest derives it.
-  private func expect(_ campaign: CampaignRecord, number: Int) throws {
+  /// Starts a campaign with a pace, and cancels it when some of it was sent: then nothing more is sent.
+  func cancelOne(_ rig: ChaosRig) throws {
+    let campaign = try campaign("chaos-paced", more: #","pace":"20/s""#)
+    let ids = Set(try ids(campaign))
+    func count() throws -> Int { try seen(rig, ids).count }
+    try producer.write(topics.schedule, Array("\(campaign.key)".utf8), campaign.value)
+    var nextLook: UInt64 = 0
+    let hasBegun = try rig.pump(
+      until: {
+        let now = MonotonicClock.milliseconds()
+        guard now >= nextLook else { return false }
+        nextLook = now + 500
+        return try count() >= 20
+      }, within: 60_000)
+    if !hasBegun { return rig.problem("a campaign with a pace sent nothing within a minute") }
+    let author = ControlRecord.Author(at: WallClock.milliseconds(), by: "chaos", reason: nil)
+    try producer.write(
+      topics.controls, Array("\(campaign.key)".utf8),
+      ControlRecord.value(.init(key: "cancelled", value: .bool(true)), by: author))
+    try rig.pump(3_000)
+    let sent = try count()
+    // Longer than what was addressed would take.
+    try rig.pump(35_000)
+    let afterwards = try count()
+    if afterwards != sent {
+      rig.problem("a campaign that was cancelled sent \(afterwards - sent) pushes more")
+    }
+    rig.log.info("a campaign with a pace was cancelled", ["sent": "\(sent)", "of": "\(ids.count)"])
+  }
+
+  /// The `apns-id` of each push, as ingest derives it.
+  private func ids(_ campaign: CampaignRecord) throws -> [NotificationID] {
     let reader = RequestReader(types: .any, lanes: .standard)
+    reader.takesCampaigns = true
     var naming = NotificationNaming()
     let value = campaign.request(tokens: Array("\"\(tokens[0])\"".utf8))
     try value.withUnsafeBytes { bytes in
       naming.begin(try reader.read(bytes), topic: [], partition: 0, offset: 0)
     }
-    for token in tokens {
-      let id = Array(token.utf8).withUnsafeBytes { naming.id($0) }
-      expected[id] = number
-    }
+    return tokens.map { token in Array(token.utf8).withUnsafeBytes { naming.id($0) } }
   }
 
   /// Waits until every device of every campaign has been sent to, and judges what the gateway has seen.
@@ -94,21 +126,22 @@ final class CampaignLoad {
         let now = MonotonicClock.milliseconds()
         guard now >= nextLook else { return false }
         nextLook = now + 2_000
-        return missing(try self.seen(rig)) == 0
+        return missing(try self.seen(rig, Set(expected.keys))) == 0
       }, within: 120_000)
     // What is sent twice is seen here.
     try rig.pump(5_000)
-    let seen = try self.seen(rig)
+    let seen = try self.seen(rig, Set(expected.keys))
     try judge(seen, rig)
     if !isDone { rig.problem("\(missing(seen)) pushes of campaigns were not sent") }
   }
 
   /// How often the gateway has seen each push.
-  private func seen(_ rig: ChaosRig) throws -> [NotificationID: Int] {
+  private func seen(
+    _ rig: ChaosRig, _ known: Set<NotificationID>
+  ) throws -> [NotificationID: Int] {
     nonisolated(unsafe) var seen: [NotificationID: Int] = [:]
-    let known = expected
     try rig.forEachGatewayRequest { request in
-      guard let id = request.id, known[id] != nil else { return }
+      guard let id = request.id, known.contains(id) else { return }
       seen[id, default: 0] += 1
     }
     return seen
@@ -126,11 +159,12 @@ final class CampaignLoad {
       var text = entry.value
       return text.withUTF8 { try? CampaignRecord(UnsafeRawBufferPointer($0), parser: JSONParser()) }
     }
-    for campaign in known where campaign.progress.addressed != tokens.count {
+    for campaign in known
+    where campaign.progress.addressed != tokens.count && campaign.progress.state != .cancelled {
       rig.problem(
         "\(campaign.name) says that it addressed \(campaign.progress.addressed) of \(tokens.count)")
     }
-    if known.count != campaigns.count {
+    if known.count(where: { $0.progress.state != .cancelled }) != campaigns.count {
       rig.problem("the schedule has \(known.count) of \(campaigns.count) campaigns")
     }
     rig.log.info(

@@ -10,7 +10,7 @@ extension Scenario {
     name: "campaign",
     summary:
       "SIGKILL of the scheduler, in every second case with the loss of its disk, of ingest and of a sender in turn, while"
-      + " campaigns address their devices",
+      + " campaigns address their devices; then a campaign with a pace is cancelled, and sends nothing afterwards",
     hasScheduler: true,
     bound: DuplicateBound(
       embeddedSeconds: 2, embeddedReason: "as with `kill-sender`", realSeconds: 0.5,
@@ -34,5 +34,6 @@ extension Scenario {
       try rig.awaitRecovery(of: mark)
     }
     try load.finish(rig)
+    try load.cancelOne(rig)
   }
 }

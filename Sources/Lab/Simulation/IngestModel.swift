@@ -139,6 +139,9 @@ final class IngestModel: GroupProcess {
         takenID: world.kafka.notifications[notification].id, app: key.app, device: key.device,
         lane: request.lane,
         created: request.schedule?.sendAt ?? request.created, expiresAt: request.expiresAt)
+      if let campaign = request.campaign {
+        facts.campaign = ScheduleModel.hash(ofCampaign: campaign)
+      }
       if request.isKeyed {
         // The same key for all: an identity is a device's, and devices have one app each.
         facts.state = StateFacts(key.device + 1, of: facts.takenID, isFinal: request.isFinal)

@@ -163,6 +163,7 @@ extension LoopModel {
     if world.chance.oneIn(3_000) { return unsent.append(slot) }
     judgeSend(slot, push, id, &world)
     judgePace(slot, push, &world)
+    judgeHold(push, &world)
     if isOrdered { judgeOrder(slot, push, &world) }
     taken[slot]!.wasSent = true
     let place = Int(dispatcher.push(slot).origin.partition)

@@ -112,6 +112,8 @@ final class LoopModel: GroupProcess {
   /// The paces and partitions that its dispatcher knows of.
   var toldPaces: Paces?
   var toldTotals = PartitionTotals()
+  /// The campaigns whose pushes it does not send.
+  var toldHolds = CampaignHolds()
 
   // The control thread.
   /// Two loops would share the partitions: this one stands for both.
@@ -147,6 +149,7 @@ final class LoopModel: GroupProcess {
   func turn(_ world: inout World) {
     dispatcher.beginTurn(now: world.now, wall: world.wall)
     followPaces(&world)
+    followHolds(&world)
     readTokens(&world)
     dispatcher.applyTokens()
     perform(&world)

@@ -60,6 +60,23 @@ struct PaceModel {
 }
 
 extension LoopModel {
+  /// Learns which campaigns are over.
+  func followHolds(_ world: inout World) {
+    guard world.schedule.holds != toldHolds else { return }
+    toldHolds = world.schedule.holds
+    var pauses = Pauses(settings.lanes)
+    pauses.campaigns = toldHolds
+    dispatcher.update(pauses)
+    perform(&world)
+  }
+
+  /// A push goes out: its campaign is not over, as far as the loop knows.
+  func judgeHold(_ push: TakenPush, _ world: inout World) {
+    if push.facts.campaign != 0, toldHolds[push.facts.campaign] != nil {
+      world.kafka.fail("a push of a campaign that is over is sent")
+    }
+  }
+
   /// Learns which paces are set, and how many partitions there are.
   func followPaces(_ world: inout World) {
     guard let paces = world.paces.paces else { return }

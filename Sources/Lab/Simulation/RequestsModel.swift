@@ -16,6 +16,8 @@ struct Request {
   var isFinal = false
   /// Ingest cannot read it: it becomes a dead letter.
   var isBad: Bool
+  /// The number of its campaign.
+  var campaign: Int?
   /// It has a time.
   var schedule: Schedule?
 

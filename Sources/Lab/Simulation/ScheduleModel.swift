@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Contract
+import Gateways
 import Identity
 import Random
 import Schedule
@@ -33,6 +35,8 @@ struct CampaignModel {
   let devices: [UInt64]
   /// Its notifications stand in a row, in the order of the devices.
   let first: Int
+  /// The pace of its pushes, in a millisecond: so far ahead it addresses. Senders keep none.
+  var pace: Double?
   /// An operator has cancelled it.
   var isCancelled = false
   /// The progress of its record that counts.
@@ -45,6 +49,8 @@ struct CampaignModel {
 
 /// The topic of the schedule, its views, and what is known of the requests and campaigns in it.
 struct ScheduleModel {
+  /// Campaigns whose pushes senders do not send.
+  private(set) var holds = CampaignHolds()
   enum Value: Equatable {
     case request(work: Int, accepted: Int64, handedBackAt: Int64?)
     case cancellation(at: Int64)
@@ -179,7 +185,20 @@ struct ScheduleModel {
       to: Self.partition(number), at: wall, &kafka)
   }
 
-  mutating func cancel(campaign number: Int) { campaigns[number].isCancelled = true }
+  mutating func cancel(campaign number: Int) {
+    campaigns[number].isCancelled = true
+    hold(campaign: number)
+  }
+
+  /// Senders end what a campaign has addressed and they have not sent.
+  mutating func hold(campaign number: Int) {
+    holds.set(Self.hash(ofCampaign: number), .cancelled, at: Int64(number))
+  }
+
+  /// As senders know it.
+  static func hash(ofCampaign number: Int) -> UInt64 {
+    CampaignHolds.hash(app: 0, .production, name: UInt64(number))
+  }
 
   /// True while pages of a campaign are on their way.
   var isAddressing: Bool { campaigns.contains { $0.progress.state == .running } }

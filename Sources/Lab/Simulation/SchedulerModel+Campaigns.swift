@@ -55,6 +55,7 @@ extension SchedulerModel {
       let run = campaigns[number]!
       guard machine.isCaughtUp(Int32(run.partition)) else { continue }
       let isCancelled = world.schedule.campaigns[number].isCancelled
+      run.machine.pace = world.schedule.campaigns[number].pace
       run.machine.control = CampaignControl(cancelledBy: isCancelled ? "an operator" : nil)
       let evidence = evidence(number, world)
       repeat {
@@ -73,7 +74,10 @@ extension SchedulerModel {
     var evidence = CampaignEvidence()
     for notification in campaign.first..<campaign.first + campaign.devices.count {
       let one = world.kafka.notifications[notification]
-      if one.hasOutcome { evidence.devices.outcomes += 1 }
+      if one.hasOutcome {
+        evidence.devices.outcomes += 1
+        evidence.ended += 1
+      }
       if one.has(.rejected) { evidence.rejected += 1 }
     }
     return evidence
@@ -100,7 +104,9 @@ extension SchedulerModel {
     let first = after.isEmpty ? 0 : Int(after)! - 1_000 + 1
     let page = first..<min(first + limit, count)
     let last = page.isEmpty ? after : Self.token(page.upperBound - 1)
-    if let number = run.machine.read(count: page.count, last: last, limit: limit) {
+    if let number = run.machine.read(
+      count: page.count, last: last, limit: limit, now: ownTime(world))
+    {
       run.pages[number] = page
     }
     return true
@@ -127,7 +133,7 @@ extension SchedulerModel {
         return false
       }
       let page = run.pages[number]!
-      judge(page, of: run, &world)
+      judge(page, of: run, evidence, &world)
       world.kafka.note("campaign \(run.campaign), run \(run.number): devices \(page)")
       produce(
         .page(campaign: run.campaign, page), .page(run: run.number, number), &world)
@@ -159,8 +165,19 @@ extension SchedulerModel {
   // MARK: Rules
 
   /// Devices are addressed in their order, and a process that takes a campaign over repeats a bounded number of pages.
-  private func judge(_ page: Range<Int>, of run: CampaignRun, _ world: inout World) {
+  private func judge(
+    _ page: Range<Int>, of run: CampaignRun, _ evidence: CampaignEvidence, _ world: inout World
+  ) {
     let campaign = world.schedule.campaigns[run.campaign]
+    let isWhole = !(campaign.first..<campaign.first + campaign.devices.count).contains {
+      world.kafka.notifications[$0].isRemoved
+    }
+    if let pace = campaign.pace, isWhole,
+      page.upperBound > evidence.ended + CampaignMachine.mostAhead(pace)
+    {
+      world.kafka.fail(
+        "campaign \(run.campaign): devices \(page), of which \(evidence.ended) have an outcome")
+    }
     if campaign.isCancelled {
       world.kafka.fail("campaign \(run.campaign) goes on, and was cancelled")
     }
@@ -180,6 +197,7 @@ extension SchedulerModel {
   private func judge(_ run: CampaignRun, _ evidence: CampaignEvidence, _ world: inout World) {
     let (campaign, progress) = (world.schedule.campaigns[run.campaign], run.machine.progress)
     guard progress.state != run.state else { return }
+    if progress.state == .stopped { world.schedule.hold(campaign: run.campaign) }
     let most = campaign.plan.limits.rejected ?? 1
     let outcomes = Double(evidence.devices.outcomes)
     let isBad = Double(evidence.rejected) > most * outcomes

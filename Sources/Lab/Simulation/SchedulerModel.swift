@@ -403,7 +403,8 @@ final class SchedulerModel: GroupProcess {
       let campaign = world.schedule.campaigns[number]
       let request = Request(
         first: campaign.first + page.lowerBound, devices: Array(campaign.devices[page]),
-        app: campaign.app, lane: .bulk, created: world.wall, expiresAt: .max, isBad: false)
+        app: campaign.app, lane: .bulk, created: world.wall, expiresAt: .max, isBad: false,
+        campaign: number)
       world.requests.append(request, to: page.lowerBound % world.requests.partitions.count)
     }
   }

@@ -112,7 +112,8 @@ extension Simulation {
     world.schedule.start(
       CampaignModel(
         plan: plan, app: app, devices: Array(number..<number + UInt64(Self.devicesOfCampaign)),
-        first: addNotifications(Self.devicesOfCampaign)), at: world.wall, &world.kafka)
+        first: addNotifications(Self.devicesOfCampaign),
+        pace: world.schedule.chance.pick([nil, nil, 0.0002])), at: world.wall, &world.kafka)
   }
 
   private mutating func cancelCampaign() {

@@ -134,6 +134,8 @@ final class APILoop: StreamHandler {
   private func lookAtFiles() {
     let isAsked = api.context.signals.consumeReload()
     api.keys.look(now: api.now, isAsked: isAsked)
+    let removed = api.keys.takeRemoved()
+    if !removed.isEmpty { api.keys.putBack(campaigns.end(removed)) }
     guard isAsked || api.now >= lookAt else { return }
     lookAt = api.now + 1_000
     identity?.look(isAsked: isAsked, now: api.now, api.server, api.keys.reloads, api.context.log)

@@ -14,13 +14,33 @@ import Schedule
 final class CampaignExchange: WaitingExchange {
   static let mark: UInt = 1 << 60
 
+  /// The campaign that a path and a query name. Where they name no app or environment, one of each name has to be known.
+  struct Target {
+    let name: String
+    var app: String?
+    var environment: Environment?
+
+    /// The beginning of the keys that are meant.
+    var prefix: String {
+      guard let app, let environment,
+        let key = CampaignKey(name: name, app: app, environment: environment)
+      else { return CampaignKey.prefix(ofName: name) }
+      return "\(key)"
+    }
+
+    func isOne(_ campaign: CampaignKey) -> Bool {
+      campaign.name == name && campaign.app == app ?? campaign.app
+        && campaign.environment == environment ?? campaign.environment
+    }
+  }
+
   enum Kind {
     /// Its apps are those of the key, at the time of the question.
     case list(after: String, limit: Int)
-    case read(String)
+    case read(Target)
     /// Its body is the campaign.
     case start
-    case change(String, Change)
+    case change(Target, Change)
 
     var isStart: Bool { if case .start = self { true } else { false } }
 
@@ -34,6 +54,15 @@ final class CampaignExchange: WaitingExchange {
 
   enum Change: String {
     case paused, resumed, cancelled
+
+    /// The scheduler has noted it.
+    func isNoted(in progress: CampaignProgress) -> Bool {
+      switch self {
+      case .paused: progress.isPaused || progress.state.isOver
+      case .resumed: !progress.isPaused
+      case .cancelled: progress.state == .cancelled || progress.state == .stopped
+      }
+    }
   }
 
   let exchange: StreamExchange
@@ -43,6 +72,10 @@ final class CampaignExchange: WaitingExchange {
   var body = ByteBuffer(capacity: 512)
   /// The campaign to be started.
   var campaign: CampaignRecord?
+  /// Kafka has the change to this campaign: what the scheduler makes of it is awaited until then (monotonic milliseconds),
+  /// and asked for at `askAt`.
+  var changed: (campaign: CampaignKey, until: UInt64)?
+  var askAt = UInt64.max
   /// The client has gone.
   var isGone = false
   /// When it is given up (monotonic milliseconds).
@@ -54,12 +87,13 @@ final class CampaignExchange: WaitingExchange {
     self.key = key
   }
 
-  /// The campaign that is meant; nil for all.
-  var name: String? {
-    switch kind {
+  /// The beginning of the keys of the campaigns that are meant; nil for all.
+  var prefix: String? {
+    if let changed { return "\(changed.campaign)" }
+    return switch kind {
     case .list: nil
-    case .read(let name), .change(let name, _): name
-    case .start: campaign?.name
+    case .read(let target), .change(let target, _): target.prefix
+    case .start: campaign.map { "\($0.key)" }
     }
   }
 }
@@ -68,15 +102,19 @@ final class CampaignExchange: WaitingExchange {
 enum CampaignArguments {
   typealias Failure = Admission.Failure
 
-  /// A campaign's name in a path.
-  static func name(_ text: String) throws(Failure) -> String {
-    guard CampaignRecord.isName(text) else {
-      throw Failure(
-        .malformed(
-          "name: is not 1 to \(CampaignRecord.longestName) letters, digits, dots, hyphens, underscores",
-          field: "name"))
+  /// The campaign that a path and a query name.
+  ///
+  /// - Parameter query: the value of a query's argument.
+  static func target(
+    _ name: String, _ query: (String) -> String?
+  ) throws(Failure) -> CampaignExchange.Target {
+    guard CampaignKey.isName(name) else {
+      throw Failure(.malformed("name: \(CampaignKey.nameRule)", field: "name"))
     }
-    return text
+    let app = query("app")
+    return CampaignExchange.Target(
+      name: name, app: app == nil ? nil : try DeviceArguments.app(app),
+      environment: try DeviceArguments.environment(query("environment")))
   }
 
   /// A page of the list.
@@ -99,7 +137,7 @@ enum CampaignArguments {
     guard (1...500).contains(after.utf8.count) else {
       throw refuse("is not one of an earlier answer", "after")
     }
-    return (CampaignRecord.prefix + after, limit)
+    return (CampaignKey.prefix + after, limit)
   }
 
   /// The campaign in a body, checked as `martlet campaign start` does it.

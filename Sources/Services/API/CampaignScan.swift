@@ -35,13 +35,6 @@ struct CampaignPage: Sendable, Equatable {
   static let usualLimit = 100
 }
 
-extension CampaignPage {
-  init(apps: Set<String>?, after: String, limit: Int, isOpenOnly: Bool = false) {
-    self.init(
-      apps: apps.map { Set($0.map(\.exact)) }, after: after, limit: limit, isOpenOnly: isOpenOnly)
-  }
-}
-
 /// What was found of a page so far: the database is looked through a few records at a time, since each may have 64 KiB.
 struct CampaignScan: Sendable {
   /// Records of a step.

@@ -3,6 +3,7 @@ import Access
 import Bytes
 import Contract
 import EventLoop
+import Gateways
 import HTTPServer
 import Identity
 import JSON
@@ -25,6 +26,9 @@ final class CampaignsAPI: APIPart {
   private let reader: RequestReader
   private let inHand: StoredInHand
   private var open = OpenExchanges<CampaignExchange>()
+  /// So long an answer waits for what the scheduler makes of a change, and between two looks, in milliseconds.
+  private static let patience: UInt64 = 2_000
+  private static let look: UInt64 = 100
 
   init(
     _ api: APIDesk, _ names: TopicNames, _ controls: ControlsView, _ queries: QueryWorker?
@@ -44,6 +48,11 @@ final class CampaignsAPI: APIPart {
   func turn() {
     for campaign in open.drainLate(now: api.now) {
       answer(campaign, Problem.unavailable("there was no answer in time").response)
+    }
+    for (number, campaign) in open.all where api.now >= campaign.askAt {
+      campaign.askAt = .max
+      queries?.ask(
+        number, .named(prefix: campaign.prefix ?? ""), from: .campaigns, of: campaign.key)
     }
   }
 
@@ -79,11 +88,13 @@ final class CampaignsAPI: APIPart {
   ) throws(Admission.Failure) -> CampaignExchange.Kind {
     switch (resource, exchange.method) {
     case (.campaign(let name), "DELETE"):
-      return .change(try CampaignArguments.name(name), .cancelled)
-    case (.campaign(let name), _): return .read(try CampaignArguments.name(name))
+      return .change(try CampaignArguments.target(name) { exchange.argument($0) }, .cancelled)
+    case (.campaign(let name), _):
+      return .read(try CampaignArguments.target(name) { exchange.argument($0) })
     case (.campaignChange(let name, let change), _):
-      let name = try CampaignArguments.name(name)
-      return .change(name, change == .pause ? .paused : .resumed)
+      return .change(
+        try CampaignArguments.target(name) { exchange.argument($0) },
+        change == .pause ? .paused : .resumed)
     case (_, "POST"):
       try Admission.plainJSON(
         type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"))
@@ -132,9 +143,9 @@ final class CampaignsAPI: APIPart {
     case .list(let after, let limit):
       let apps = key.apps.contains("*") ? nil : key.apps
       return .campaigns(CampaignPage(apps: apps, after: after, limit: limit))
-    case .read(let name), .change(let name, _): return .campaign(named: name)
+    case .read, .change: return .named(prefix: campaign.prefix ?? "")
     case .start:
-      return .start(named: campaign.name ?? "", app: campaign.campaign?.audience.app ?? "")
+      return .start(prefix: campaign.prefix ?? "", app: campaign.campaign?.audience.app ?? "")
     }
   }
 
@@ -147,25 +158,52 @@ final class CampaignsAPI: APIPart {
     return key
   }
 
+  /// Ends the campaigns and the requests that wait for their time of holders of keys that are no more.
+  ///
+  /// - Returns: those for which Kafka takes no record now.
+  func end(_ holders: [ExactText]) -> [ExactText] {
+    guard controls.exists else { return [] }
+    return holders.filter { name in
+      let author = ControlRecord.Author(
+        at: WallClock.milliseconds(), by: "martlet-api", reason: nil)
+      let value = ControlRecord.value(.init(key: "ended", value: .bool(true)), by: author)
+      let result = api.producer.produce(
+        controlTopic, key: Array("\(ControlRecord.holderPrefix)key \(name)".utf8), value: value,
+        tag: OpenExchanges<CampaignExchange>.tag(0))
+      guard case .queued = result else { return true }
+      api.context.log.warning(
+        "an API key was removed: its campaigns and its requests that wait for their time end",
+        ["key": name.text])
+      return false
+    }
+  }
+
   // MARK: What the database knows
 
   /// The database's answer to a question; nil for none.
   func answered(_ number: UInt64, _ content: QueryWorker.Answer.Content?) {
     guard let campaign = open[number] else { return }
     guard !campaign.isGone else { return open.remove(campaign) }
-    if case .response(let response) = content { return end(campaign, response) }
+    if case .response(let response) = content, campaign.changed == nil {
+      return end(campaign, response)
+    }
     do throws(Admission.Failure) {
+      if let changed = campaign.changed {
+        guard case .campaigns(let found, _) = content else { return end(campaign, Self.accepted) }
+        return confirm(campaign, changed, found.first)
+      }
       let key = try current(campaign)
       switch (campaign.kind, content) {
       case (.list, .campaigns(let found, let more)):
         end(
           campaign, list(found.filter { key.maySend(for: $0.campaign.audience.app) }, more, found))
-      case (.read(let name), .campaigns(let found, _)):
-        let known = try Self.first(found, name, key)
-        guard let standing = standing(known) else { throw .init(.noCampaign(name)) }
+      case (.read(let target), .campaigns(let found, _)):
+        let known = try Self.one(found, target, key)
+        guard let standing = standing(known) else { throw .init(.noCampaign(target.name)) }
         end(campaign, Self.ok(.object(standing)))
-      case (.change(let name, let change), .campaigns(let found, _)):
-        try produce(change, of: try Self.first(found, name, key).campaign, campaign, number, key)
+      case (.change(let target, let change), .campaigns(let found, _)):
+        try produce(
+          change, of: try Self.one(found, target, key).campaign, campaign, number, key)
       case (.start, .start(let known, let open)):
         try start(campaign, number, over: known?.campaign, open: open, key)
       default: throw .init(.unavailable("the database does not answer"))
@@ -175,11 +213,19 @@ final class CampaignsAPI: APIPart {
     }
   }
 
-  private static func first(
-    _ known: [StoredCampaign], _ name: String, _ key: APIKey
+  /// The one campaign that is meant, of those of which the key may know.
+  private static func one(
+    _ known: [StoredCampaign], _ target: CampaignExchange.Target, _ key: APIKey
   ) throws(Admission.Failure) -> StoredCampaign {
-    guard let campaign = known.first, key.maySend(for: campaign.campaign.audience.app) else {
-      throw .init(.noCampaign(name))
+    let meant = known.filter {
+      target.isOne($0.campaign.key) && key.maySend(for: $0.campaign.key.app)
+    }
+    guard let campaign = meant.first else { throw .init(.noCampaign(target.name)) }
+    guard meant.count == 1 else {
+      throw .init(
+        .malformed(
+          "app: several apps or environments have a campaign \(target.name); name one with ?app= and &environment=",
+          field: "app"))
     }
     return campaign
   }
@@ -193,7 +239,7 @@ final class CampaignsAPI: APIPart {
       "campaigns", .array(campaigns.compactMap { standing($0).map { .object($0) } }))
     answer.append("has_more", .bool(hasMore))
     if let last = found.last?.key {
-      answer.append("after", .string(String(last.dropFirst(CampaignRecord.prefix.count))))
+      answer.append("after", .string(String(last.dropFirst(CampaignKey.prefix.utf8.count))))
     }
     return Self.ok(.object(answer))
   }
@@ -204,7 +250,8 @@ final class CampaignsAPI: APIPart {
     return inHand.work(on: stored.identity, key: stored.key) {
       campaign.standing(
         now: WallClock.milliseconds(),
-        isPaused: controls.control(of: campaign).isPaused && !campaign.progress.state.isOver)
+        isPaused: controls.control(of: campaign).isPaused
+          && campaign.isUnderWay(now: WallClock.milliseconds()))
     }
   }
 
@@ -215,21 +262,45 @@ final class CampaignsAPI: APIPart {
     _ key: APIKey
   ) throws(Admission.Failure) {
     guard let campaign = exchange.campaign else { return }
+    try CampaignArguments.demand(campaign, key)
     if let known {
-      let whose = key.maySend(for: known.audience.app) ? " (\(known.by))" : ""
       throw .init(
         .conflict(
-          "a campaign \(known.name) is known\(whose); its name can be used again 30 days after its end"
+          "\(known.key.app) has a campaign \(known.name) (\(known.by)); its name can be used again 30 days after its end"
         ))
     }
-    try CampaignArguments.demand(campaign, key)
     guard open < CampaignRecord.mostOpen else {
       throw .init(
         .conflict(
           "\(open) campaigns of \(campaign.audience.app) are not over, the most that may be: cancel some, or wait"
         ))
     }
+    let group = Paces.Subject.group(
+      campaign.key.app, campaign.key.environment, campaign.name)
+    guard campaign.pace == nil || controls.hasRoom(for: group) else {
+      throw .init(controls.problem(of: group))
+    }
     try produce(schedule, campaign.key, campaign.value, number, key)
+  }
+
+  /// Answers what is true after a change, when the scheduler has noted it, or after a while as it is.
+  private func confirm(
+    _ exchange: CampaignExchange, _ changed: (campaign: CampaignKey, until: UInt64),
+    _ known: StoredCampaign?
+  ) {
+    guard case .change(_, let change) = exchange.kind, let known else {
+      return end(exchange, Self.accepted)
+    }
+    let isNoted = change.isNoted(in: known.campaign.progress)
+    guard isNoted || api.now >= changed.until else {
+      exchange.askAt = api.now + Self.look
+      return
+    }
+    var object = JSONObject()
+    object.append("status", .integer(202))
+    object.append("confirmed", .bool(isNoted))
+    object.members += standing(known)?.members ?? []
+    end(exchange, Self.answer(.object(object), status: 202))
   }
 
   private func produce(
@@ -245,7 +316,7 @@ final class CampaignsAPI: APIPart {
     if isCancelled, change == .cancelled {
       return end(exchange, Self.accepted)
     }
-    guard !isCancelled, !campaign.progress.state.isOver else {
+    guard !isCancelled, campaign.isUnderWay(now: WallClock.milliseconds()) else {
       let state = isCancelled ? "cancelled" : campaign.progress.state.rawValue
       throw .init(.conflict("campaign \(campaign.name) is over: it is \(state)"))
     }
@@ -255,15 +326,17 @@ final class CampaignsAPI: APIPart {
         at: WallClock.milliseconds(), by: key.actor, reason: nil)
       value = ControlRecord.value(.init(key: change.rawValue, value: .bool(true)), by: author)
     }
+    exchange.changed = (campaign.key, .max)
     try produce(controlTopic, campaign.key, value, number, key)
   }
 
   private func produce(
-    _ topic: KafkaTopic, _ recordKey: String, _ value: [UInt8]?, _ number: UInt64, _ key: APIKey
+    _ topic: KafkaTopic, _ recordKey: CampaignKey, _ value: [UInt8]?, _ number: UInt64,
+    _ key: APIKey
   ) throws(Admission.Failure) {
     // A tombstone has no value that could say who made it.
     let result = api.producer.produce(
-      topic, key: Array(recordKey.utf8), value: value,
+      topic, key: Array("\(recordKey)".utf8), value: value,
       headers: value == nil ? [KafkaHeader("by", key.actor)] : [],
       tag: OpenExchanges<CampaignExchange>.tag(number))
     if case .queued = result { return }
@@ -272,8 +345,9 @@ final class CampaignsAPI: APIPart {
 
   /// Kafka's answer to a change.
   func delivered(_ number: UInt64, isAcknowledged: Bool) {
-    guard let campaign = open.take(number) else { return }
+    guard let campaign = open[number] else { return }
     guard isAcknowledged else {
+      open.remove(campaign)
       return answer(campaign, Problem.unavailable("Kafka did not acknowledge it").response)
     }
     api.note(campaign.exchange, campaign.key, requests: 1)
@@ -282,10 +356,15 @@ final class CampaignsAPI: APIPart {
     api.context.log.info(
       "a campaign was changed over HTTP",
       [
-        "campaign": campaign.name ?? "", "change": change, "key": campaign.key.name.text,
+        "campaign": campaign.prefix ?? "", "change": change, "key": campaign.key.name.text,
         "client": campaign.exchange.client,
       ])
-    answer(campaign, Self.accepted)
+    guard let changed = campaign.changed, !campaign.isGone else {
+      return end(campaign, Self.accepted)
+    }
+    campaign.changed = (changed.campaign, api.now + Self.patience)
+    campaign.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds) + Self.patience
+    campaign.askAt = api.now
   }
 
   // MARK: Answers
@@ -310,7 +389,9 @@ final class CampaignsAPI: APIPart {
   private static let accepted = HTTPResponse(
     status: 202, contentType: "application/json", body: .bytes(Array(#"{"status":202}"#.utf8)))
 
-  private static func ok(_ value: JSONValue) -> HTTPResponse {
-    HTTPResponse(status: 200, contentType: "application/json", body: .bytes(value.text))
+  private static func ok(_ value: JSONValue) -> HTTPResponse { answer(value, status: 200) }
+
+  private static func answer(_ value: JSONValue, status: Int) -> HTTPResponse {
+    HTTPResponse(status: status, contentType: "application/json", body: .bytes(value.text))
   }
 }

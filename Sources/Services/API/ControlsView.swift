@@ -2,6 +2,7 @@
 import Contract
 import EventLoop
 import Gateways
+import Identity
 import Kafka
 import Records
 import Schedule
@@ -22,7 +23,7 @@ final class ControlsView {
   /// nil where the cluster has no such topic: then nothing is set.
   private let table: KafkaTable?
   private(set) var paces: [Paces.Subject: Pace] = [:]
-  private var campaigns: [String: (control: CampaignControl, at: Int64)] = [:]
+  private var campaigns: [CampaignKey: (control: CampaignControl, at: Int64)] = [:]
 
   init(_ names: TopicNames, _ cluster: ClusterView, wakeup: Wakeup) throws(KafkaError) {
     // One that this user may not see may be there; it is read as soon as it is shown.
@@ -46,10 +47,32 @@ final class ControlsView {
 
   /// What was asked of a campaign since it was started.
   func control(of campaign: CampaignRecord) -> CampaignControl {
-    guard let found = campaigns[campaign.name], found.at >= campaign.at else {
+    guard let found = campaigns[campaign.key], found.at >= campaign.at else {
       return CampaignControl()
     }
     return found.control
+  }
+
+  /// Whether a subject may have a pace beside those that have one.
+  func hasRoom(for subject: Paces.Subject) -> Bool {
+    if subject.kind == .lane || paces[subject] != nil { return true }
+    let groups = paces.keys.filter { $0.kind == .group }
+    guard paces.keys.count(where: { $0.kind != .lane }) < Paces.subjectsAtMost else { return false }
+    return subject.kind != .group
+      || (groups.count < Paces.groupsAtMost && !isAtQuota(subject, groups))
+  }
+
+  private func isAtQuota(_ subject: Paces.Subject, _ groups: [Paces.Subject]) -> Bool {
+    groups.count { $0.app?.exact == subject.app?.exact } >= Paces.groupsOfAppAtMost
+  }
+
+  /// Why there is no room for it.
+  func problem(of subject: Paces.Subject) -> Problem {
+    let groups = paces.keys.filter { $0.kind == .group }
+    guard let app = subject.app, subject.kind == .group, isAtQuota(subject, groups) else {
+      return .tooManyPaces(Paces.subjectsAtMost, groups: Paces.groupsAtMost)
+    }
+    return .tooManyPaces(of: app, Paces.groupsOfAppAtMost)
   }
 
   func turn() {
@@ -61,10 +84,10 @@ final class ControlsView {
 
   private func note(_ key: String, _ value: UnsafeRawBufferPointer?) {
     if let subject = Paces.Subject(key: key) { return note(subject, value) }
-    guard let name = CampaignRecord.name(ofKey: key) else { return }
+    guard let campaign = CampaignKey(key) else { return }
     let control = value.flatMap { ControlRecord.campaign($0) }
-    guard campaigns[name] != nil || campaigns.count < Self.mostCampaigns else { return }
-    campaigns[name] = control
+    guard campaigns[campaign] != nil || campaigns.count < Self.mostCampaigns else { return }
+    campaigns[campaign] = control
   }
 
   private func note(_ subject: Paces.Subject, _ value: UnsafeRawBufferPointer?) {

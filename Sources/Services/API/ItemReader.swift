@@ -27,6 +27,8 @@ final class ItemReader {
   /// The record's key: the first device token or user, or nothing.
   private(set) var recordKey = UnsafeRawBufferPointer(start: nil, count: 0)
   private(set) var recordValue = UnsafeRawBufferPointer(start: nil, count: 0)
+  /// Whether the schedule may have to keep it.
+  private(set) var isForSchedule = false
   /// The request id as the content of a JSON string.
   private(set) var escapedID = UnsafeRawBufferPointer(start: nil, count: 0)
   /// The `apns-id` of each token; nil for a token that is not one, with what is wrong in `tokenProblems`.
@@ -86,6 +88,7 @@ final class ItemReader {
       return .failure(Refusal(problem: .forbidden(topic: topic), id: id))
     }
     escapedID = request.escapedID
+    isForSchedule = request.isForSchedule
     naming.begin(request, topic: [], partition: 0, offset: 0)
     apnsIDs.removeAll(keepingCapacity: true)
     tokenProblems.removeAll(keepingCapacity: true)

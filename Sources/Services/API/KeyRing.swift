@@ -18,6 +18,8 @@ struct KeyRing {
   private(set) var table: APIKeyTable
   /// Another number whenever a key is another than before.
   private(set) var revision = 0
+  /// Holders of keys that were removed and whose requests have not been ended yet.
+  private var removed: [ExactText] = []
   private var buckets: [ExactText: RateBucket] = [:]
   private var version: File.Version?
   private var lookAt: UInt64 = 0
@@ -52,6 +54,9 @@ struct KeyRing {
       let read = try APIKeysFile.read(path)
       let changes = KeyChanges(from: table, to: read)
       table = read
+      removed += changes.removed.map(\.exact)
+      // One that has come back goes on from now.
+      removed.removeAll { name in read.keys.contains { $0.name == name } }
       reloads.accepted(APIMetrics.keysFile)
       revision += 1
       lookAtEnds(WallClock.milliseconds())
@@ -94,6 +99,15 @@ struct KeyRing {
       }
     }
   }
+
+  /// The holders of keys that were removed since the last question.
+  mutating func takeRemoved() -> [ExactText] {
+    defer { removed = [] }
+    return removed
+  }
+
+  /// They could not be ended now.
+  mutating func putBack(_ names: [ExactText]) { removed += names }
 
   /// The key that this text is, if there is one; it may have expired.
   func find(_ text: String) -> APIKey? {

@@ -239,6 +239,17 @@ final class NotificationsAPI: APIPart {
     }
   }
 
+  /// Hands the request at hand to Kafka. What waits for its time says whose it is: when that key is removed, it ends.
+  private func produce(_ submission: Submission, _ tag: UInt) -> ProduceResult {
+    let (items, producer) = (api.items, api.producer)
+    guard items.isForSchedule else {
+      return producer.produce(api.topic, key: items.recordKey, value: items.recordValue, tag: tag)
+    }
+    return producer.produce(
+      api.topic, key: items.recordKey, value: items.recordValue,
+      headers: [KafkaHeader("\(ScheduledRequest.byHeader)", submission.key.key.actor)], tag: tag)
+  }
+
   /// Hands one request to Kafka, or refuses it.
   private func submit(_ submission: Submission, _ range: Range<Int>) {
     submission.bill.requests += 1
@@ -251,9 +262,7 @@ final class NotificationsAPI: APIPart {
     case .success:
       let offset = submission.appendVerdict(api.items)
       let tag = VerdictTag(slot: submission.slot ?? 0, offset: offset).tag
-      switch api.producer.produce(
-        api.topic, key: api.items.recordKey, value: api.items.recordValue, tag: tag)
-      {
+      switch produce(submission, tag) {
       case .queued: submission.outstanding += 1
       case .full:
         // Rare: it was asked before. The client repeats what has no 202.

@@ -25,6 +25,9 @@ struct OpenExchanges<Exchange: WaitingExchange> {
     return last
   }
 
+  /// Those that wait, with their numbers.
+  var all: [(number: UInt64, exchange: Exchange)] { open.map { ($0.key, $0.value) } }
+
   subscript(number: UInt64) -> Exchange? { open[number] }
 
   mutating func take(_ number: UInt64) -> Exchange? { open.removeValue(forKey: number) }

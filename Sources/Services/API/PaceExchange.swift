@@ -61,9 +61,12 @@ enum PaceArguments {
 
   /// The subject that a path and a query name.
   ///
-  /// - Parameter query: the value of a query's argument.
+  /// - Parameters:
+  ///   - key: a group is of its app, if it has one and the query names none.
+  ///   - query: the value of a query's argument.
   static func subject(
-    _ kind: Paces.Subject.Kind, _ name: String, _ lanes: Lanes, _ query: (String) -> String?
+    _ kind: Paces.Subject.Kind, _ name: String, _ key: APIKey, _ lanes: Lanes,
+    _ query: (String) -> String?
   ) throws(Failure) -> Paces.Subject {
     let environment = try DeviceArguments.environment(query("environment"))
     guard environment == nil || kind.isOfApp else {
@@ -77,11 +80,21 @@ enum PaceArguments {
       }
       type = known
     }
+    var app = query("app")
+    guard app == nil || kind == .group else {
+      throw refuse("only a group has one beside it", "app")
+    }
+    if kind == .group, app == nil {
+      guard key.apps.count == 1, let only = key.apps.first, only != "*" else {
+        throw refuse("is required: a group is of an app", "app")
+      }
+      app = only
+    }
     guard kind != .lane || lanes.find(name) != nil else {
       throw refuse("\(name) is none of --lanes", "name")
     }
     do throws(Paces.Subject.Problem) {
-      return try Paces.Subject(kind, name, environment ?? .production, type)
+      return try Paces.Subject(kind, name, of: app, environment ?? .production, type)
     } catch {
       throw refuse("\(error)", "name")
     }

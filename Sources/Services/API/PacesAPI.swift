@@ -51,7 +51,7 @@ final class PacesAPI: APIPart {
     if let name = exchange.repeatedArgument {
       throw .init(.malformed("\(name) is given twice", field: name))
     }
-    let kind = try kind(exchange, resource)
+    let kind = try kind(exchange, resource, key)
     try demand(kind, key)
     guard controls.exists else {
       throw .init(
@@ -69,10 +69,10 @@ final class PacesAPI: APIPart {
   }
 
   private func kind(
-    _ exchange: StreamExchange, _ resource: APIResource
+    _ exchange: StreamExchange, _ resource: APIResource, _ key: APIKey
   ) throws(Admission.Failure) -> PaceExchange.Kind {
     guard case .pace(let kind, let name) = resource else { return .list }
-    let subject = try PaceArguments.subject(kind, name, api.settings.lanes) {
+    let subject = try PaceArguments.subject(kind, name, key, api.settings.lanes) {
       exchange.argument($0)
     }
     switch exchange.method {
@@ -132,17 +132,11 @@ final class PacesAPI: APIPart {
   ) throws(Admission.Failure) {
     guard pace.body.count <= Self.longestBody else { throw .init(.tooLarge(Self.longestBody)) }
     let (rate, reason) = try PaceArguments.change(pace.body.bytes, of: subject, api.parser)
-    guard controls.paces[subject] != nil || subject.kind == .lane || hasRoom else {
-      throw .init(.tooManyPaces(Paces.subjectsAtMost))
-    }
+    guard controls.hasRoom(for: subject) else { throw .init(controls.problem(of: subject)) }
     pace.rate = "\(rate)"
     let author = ControlRecord.Author(
       at: WallClock.milliseconds(), by: key.actor, reason: reason)
     try produce(subject, ControlRecord.value(rate, by: author), pace, key)
-  }
-
-  private var hasRoom: Bool {
-    controls.paces.keys.count { $0.kind != .lane } < Paces.subjectsAtMost
   }
 
   private func produce(
@@ -208,7 +202,10 @@ final class PacesAPI: APIPart {
       object.append("push_type", .string(type.description))
     case .app(_, let environment):
       object.append("environment", .string(environment.description))
-    case .lane, .group: break
+    case .group(let app, let environment, _):
+      object.append("app", .string(app))
+      object.append("environment", .string(environment.description))
+    case .lane: break
     }
     object.append("rate", .string(entry.rate.description))
     if let at = entry.author.at { object.append("at", .integer(at)) }

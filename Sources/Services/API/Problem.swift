@@ -88,14 +88,21 @@ struct Problem: Sendable, Equatable {
 
   static let notOfAllApps = Problem(
     status: 403, title: "Forbidden",
-    detail: "lanes and groups are of all apps: this key may not send for all")
+    detail: "lanes are of all apps: this key may not send for all")
 
   static func noPace(of subject: String) -> Problem {
     Problem(status: 404, title: "Not found", detail: "\(subject) has no pace")
   }
 
-  static func tooManyPaces(_ limit: Int) -> Problem {
-    conflict("\(limit) apps, groups and devices have a pace; clear one that is not needed")
+  static func tooManyPaces(_ limit: Int, groups: Int) -> Problem {
+    conflict(
+      "\(limit) apps, groups and devices have a pace, or \(groups) groups; clear one that is not needed"
+    )
+  }
+
+  static func tooManyPaces(of app: String, _ limit: Int) -> Problem {
+    conflict(
+      "\(limit) groups of \(app) have a pace, which is its quota; clear one that is not needed")
   }
 
   static let webPage = Problem(

@@ -24,24 +24,24 @@ final class QueryWorker {
     case user(DeviceArguments.User, APIKey)
     /// The devices of a user that the key may send to; they are to be forgotten.
     case forget(DeviceArguments.User, APIKey)
-    /// The campaign of this name.
-    case campaign(named: String)
+    /// The campaigns whose keys begin so.
+    case named(prefix: String)
     case campaigns(CampaignPage)
-    /// The same as `campaign`, and how many of an app's are not over: one is to be started.
-    case start(named: String, app: String)
+    /// The first of them, and how many of an app's are not over: one is to be started.
+    case start(prefix: String, app: String)
 
     /// Whether the answer is wrong where devices are missing from the database.
     var isAboutDevices: Bool {
       switch self {
       case .device, .invalidTokens, .user, .forget: true
-      case .outcomes, .campaign, .campaigns, .start: false
+      case .outcomes, .named, .campaigns, .start: false
       }
     }
 
     /// Whether the answer is wrong where the schedule is not complete.
     var isAboutCampaigns: Bool {
       switch self {
-      case .campaign, .campaigns, .start: true
+      case .named, .campaigns, .start: true
       case .device, .invalidTokens, .user, .forget, .outcomes: false
       }
     }
@@ -49,7 +49,7 @@ final class QueryWorker {
     /// Bytes of its answer, at most, or about.
     var answerBytes: Int {
       switch self {
-      case .device, .campaign, .start: 16 << 10
+      case .device, .named, .start: 16 << 10
       case .invalidTokens(let page): page.limit << 10
       case .outcomes, .user, .campaigns: 1 << 20
       case .forget: 256 << 10
@@ -193,16 +193,16 @@ final class QueryWorker {
         return .response(Problem.incomplete(obstacle).response)
       }
       switch job.question {
-      case .campaign(let name):
-        return .campaigns(try campaign(name).map { [$0] } ?? [], more: false)
+      case .named(let prefix):
+        return .campaigns(try campaigns(withPrefix: prefix), more: false)
       case .campaigns(let page):
         guard try scan(&job.found, page) else { return nil }
         return .campaigns(job.found.campaigns, more: job.found.hasMore)
-      case .start(let name, let app):
+      case .start(let prefix, let app):
         let page = CampaignPage(
           apps: [app], after: "", limit: CampaignRecord.mostOpen, isOpenOnly: true)
         guard try scan(&job.found, page) else { return nil }
-        return .start(known: try campaign(name), open: job.found.count)
+        return .start(known: try campaigns(withPrefix: prefix).first, open: job.found.count)
       default: return try ask(job.question)
       }
     }
@@ -259,13 +259,12 @@ final class QueryWorker {
           try ScheduleErasure(
             of: user.name, devices, apps: user.app.map { [$0.exact] } ?? Self.some(key.apps), in: schedule
           ))
-      case .campaign, .campaigns, .start: return .campaigns([], more: false)
+      case .named, .campaigns, .start: return .campaigns([], more: false)
       }
     }
 
-    private func campaign(_ name: String) throws(StoreError) -> StoredCampaign? {
-      let entry = try scheduleQueries().scheduled(key: "\(CampaignRecord.prefix)\(name)")
-      return entry.flatMap { read($0) }
+    private func campaigns(withPrefix prefix: String) throws(StoreError) -> [StoredCampaign] {
+      try scheduleQueries().campaigns(withPrefix: prefix).compactMap { read($0) }
     }
 
     /// Looks through some campaigns.
@@ -278,15 +277,15 @@ final class QueryWorker {
         after: found.last ?? page.after, limit: CampaignScan.step)
       for entry in entries {
         let campaign = read(entry)
-        guard found.take(campaign, key: entry.key, page) else { return true }
+        guard found.take(campaign, key: entry.key.text, page) else { return true }
       }
       return entries.count < CampaignScan.step
     }
 
     private func read(_ entry: ScheduledEntry) -> StoredCampaign? {
-      inHand.work(on: entry.row.identity, key: entry.key) {
+      inHand.work(on: entry.row.identity, key: entry.key.text) {
         CampaignRecord(stored: entry.value).map {
-          StoredCampaign($0, key: entry.key, identity: entry.row.identity)
+          StoredCampaign($0, key: entry.key.text, identity: entry.row.identity)
         }
       }
     }

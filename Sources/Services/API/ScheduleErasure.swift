@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import Identity
 import JSON
 import Records
 import Schedule
@@ -31,13 +32,13 @@ struct ScheduleErasure: Sendable {
   ///
   /// - Parameter apps: whose requests are meant; nil for all.
   init(
-    of user: String, _ devices: [DeviceKey], apps: Set<String>?, in schedule: ScheduleQueries
+    of user: ExactText, _ devices: [DeviceKey], apps: Set<ExactText>?, in schedule: ScheduleQueries
   ) throws(StoreError) {
-    let tokens = Set(devices.map(\.token))
+    let tokens = Set(devices.map(\.token.exact))
     let parser = JSONParser()
     var seen: Set<[UInt8]> = []
     try schedule.forEachEntry(naming: user, tokens) { entry in
-      guard let key = ScheduleKey(entry.key), apps?.contains(key.app) ?? true,
+      guard let key = ScheduleKey(entry.key), apps?.contains(key.app.exact) ?? true,
         let change = Self.change(entry, key, user, tokens, parser), seen.insert(key.bytes).inserted
       else { return true }
       guard changes.count < Self.limit else {
@@ -50,7 +51,7 @@ struct ScheduleErasure: Sendable {
   }
 
   private static func change(
-    _ entry: ScheduledEntry, _ key: ScheduleKey, _ user: String, _ tokens: Set<String>,
+    _ entry: ScheduledEntry, _ key: ScheduleKey, _ user: ExactText, _ tokens: Set<ExactText>,
     _ parser: JSONParser
   ) -> Change? {
     let rest = Array(entry.value.utf8).withUnsafeBytes {

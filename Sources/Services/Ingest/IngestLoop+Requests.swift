@@ -65,7 +65,9 @@ extension IngestLoop {
         _ = try? reader.read(UnsafeRawBufferPointer(start: nil, count: 0))
         throw RequestError(nil, .foreign(DeadLetter.crashed))
       }
-      if source.topic == 0 {
+      // Who may write that topic says what campaign a request belongs to, and nobody else.
+      reader.takesCampaigns = source.topic == settings.campaignTopic
+      if source.topic == 0 || reader.takesCampaigns {
         try reader.read(record.value, into: &request)
       } else {
         request = try readForeign(record, source.topic)
@@ -193,6 +195,14 @@ extension IngestLoop {
     record.headerBytes(named: "scheduled").flatMap { ScheduledRequest.released($0) }
   }
 
+  /// The API key that the request came with; empty for none, or where it is no text that a line can have.
+  private func requester(_ record: KafkaRecord) -> String {
+    guard let bytes = record.headerBytes(named: ScheduledRequest.byHeader),
+      bytes.count <= ScheduledRequest.longestBy, !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F })
+    else { return "" }
+    return String(validating: bytes, as: UTF8.self) ?? ""
+  }
+
   /// Hands the request at hand to the schedule; false when it has to wait.
   private func schedule() -> Bool {
     let record = batch[position]
@@ -201,6 +211,7 @@ extension IngestLoop {
     var entry = ScheduledRequest(
       due: request.sendAt ?? accepted, accepted: accepted,
       handedBackAt: released.map { SendTime.handBack(now: takenAt, after: $0.handedBackAt) })
+    entry.by = requester(record)
     if request.isToPeople { entry.addressees = Addressees(request) }
     scratch.removeAll()
     let key = ScheduleKey.append(request, to: &scratch)
@@ -270,9 +281,13 @@ extension IngestLoop {
     line.escapedID = id
     line.app = app
     line.created = max(batch[position].timestamp, 0)
-    if !traceParent.isEmpty {
-      scratch.removeAll()
-      CarriedFields.append(.traceParent, traceParent, to: &scratch)
+    scratch.removeAll()
+    if !traceParent.isEmpty { CarriedFields.append(.traceParent, traceParent, to: &scratch) }
+    if let campaign = reader.refusedCampaign {
+      line.environment = campaign.environment
+      CarriedFields.append(.campaign, campaign.name, to: &scratch)
+    }
+    if !scratch.isEmpty {
       line.carried = CarriedFields(UnsafeRawBufferPointer(rebasing: scratch.bytes[1...]))
     }
     add(line, letter)

@@ -34,9 +34,19 @@ public enum IngestService: Service {
     let rights = KafkaRights(of: .ingest, names, reading: settings.pusherTopics.map(\.name))
     guard
       let cluster = try ClusterView.wait(
-        settings.kafka, rights, optional: [names.schedule], of: names, context)
+        settings.kafka, rights, optional: [names.schedule, names.campaignRequests], of: names,
+        context)
     else {
       return
+    }
+    var settings = settings
+    settings.readsCampaigns =
+      cluster.partitions[names.campaignRequests] != nil
+      || cluster.hidden.contains(names.campaignRequests)
+    if !settings.readsCampaigns {
+      context.log.warning(
+        "there is no topic of campaigns' requests: campaigns address nobody until the start after it is created",
+        ["topic": names.campaignRequests, "remedy": "martlet topics create"])
     }
     try IngestLoop(settings, context, names, cluster).run()
   }

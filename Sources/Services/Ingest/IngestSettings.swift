@@ -63,6 +63,9 @@ public struct IngestSettings: DeclaredSettings, Sendable {
   /// Beside Martlet's own, each has a number of a byte.
   private static let mostPusherTopics = 200
 
+  /// Whether the cluster has the topic of campaigns' requests.
+  var readsCampaigns = true
+
   var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
 
   public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
@@ -84,8 +87,11 @@ public struct IngestSettings: DeclaredSettings, Sendable {
     }
   }
 
-  /// The topics that requests come from: Martlet's own first.
+  /// The topics that requests come from: Martlet's own first, the campaigns' last.
   func requestTopics(_ names: TopicNames) -> [String] {
-    [names.requests] + pusherTopics.map(\.name)
+    [names.requests] + pusherTopics.map(\.name) + (readsCampaigns ? [names.campaignRequests] : [])
   }
+
+  /// The place of the campaigns' topic among them; nil where the cluster has none.
+  var campaignTopic: Int? { readsCampaigns ? pusherTopics.count + 1 : nil }
 }

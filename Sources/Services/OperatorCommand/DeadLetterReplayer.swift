@@ -112,7 +112,8 @@ final class DeadLetterReplayer {
       throw ServiceFailure("\(error)")
     }
     // A notification has it in its envelope, and nothing else has one.
-    let trace = name == names.requests ? letter.letter.traceParent : nil
+    let trace =
+      [names.requests, names.campaignRequests].contains(name) ? letter.letter.traceParent : nil
     let headers = trace.map { [KafkaHeader(TraceParent.header, $0)] } ?? []
     do throws(KafkaError) {
       while !context.signals.isStopping {

@@ -74,7 +74,12 @@ struct ReplayPlanner {
     if letter.reason == DeadLetterReason.invalidToken.rawValue { return oneToken(letter, value) }
     let isNamed = object.given("id") != nil || object.given("apns_id") != nil
     return .send(
-      topic: names.requests, key: letter.key, value: isNamed ? value : named(value, letter.origin))
+      topic: home(letter), key: letter.key, value: isNamed ? value : named(value, letter.origin))
+  }
+
+  /// The topic of requests that it came from: one of a campaign says so only there.
+  private func home(_ letter: DeadLetterEntry) -> String {
+    letter.originTopic == names.campaignRequests ? names.campaignRequests : names.requests
   }
 
   /// True if this is a topic of somebody else: nothing that a letter says makes it a record of our own topics.
@@ -97,12 +102,13 @@ struct ReplayPlanner {
   /// The request again for the one token that was refused: its other tokens have had theirs.
   private func oneToken(_ letter: DeadLetterEntry, _ value: [UInt8]) -> ReplayPlan {
     guard let token = letter.letter.token else { return .skip(.unreadable) }
+    reader.takesCampaigns = letter.originTopic == names.campaignRequests
     let text = value.withUnsafeBytes { bytes -> [UInt8]? in
       guard let request = try? reader.read(bytes) else { return nil }
       return Self.text(of: request, token: token, origin: letter.origin)
     }
     guard let text else { return .skip(.unreadable) }
-    return .send(topic: names.requests, key: letter.key, value: text)
+    return .send(topic: home(letter), key: letter.key, value: text)
   }
 
   private static func text(

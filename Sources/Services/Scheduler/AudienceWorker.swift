@@ -31,7 +31,7 @@ final class AudienceWorker {
 
   /// The campaign that asks, the number of its run, and when it was started, in milliseconds since the epoch.
   struct Asker: Sendable, Hashable {
-    let name: String
+    let campaign: CampaignKey
     let run: Int
     let startedAt: Int64
   }

@@ -19,6 +19,8 @@ final class CampaignDesk {
       case progress
       /// The pace of its requests.
       case pace
+      /// What senders are to do with its pushes, or that nothing is asked of it any more.
+      case control
       case end
     }
 
@@ -40,6 +42,15 @@ final class CampaignDesk {
     var waves: [CampaignWave] = []
     /// When its counts were written last.
     var countedAt: Int64 = 0
+    /// What was told of it last.
+    var toldNote: String?
+    /// What it was told of `push.controls`, and for which course its note was made.
+    var seen = 0
+    var notedFor: (total: Int?, hasSetPace: Bool) = (nil, false)
+    /// Its record is removed: nothing more is said about it.
+    var isForgotten = false
+    /// What is asked of it is on its way to Kafka; when the topic has it, it is read back.
+    var isControlled = false
     var meter: CampaignMeter
 
     init(_ number: Int, _ partition: Int32, _ record: CampaignRecord, identity: Int64) {
@@ -50,7 +61,7 @@ final class CampaignDesk {
     }
 
     var asker: AudienceWorker.Asker {
-      .init(name: record.name, run: number, startedAt: record.at)
+      .init(campaign: record.key, run: number, startedAt: record.at)
     }
   }
 
@@ -58,13 +69,10 @@ final class CampaignDesk {
   private struct Tools {
     let audiences: AudienceWorker
     let receipts: CampaignReceipts
-    let controls: KafkaTable
   }
 
   /// Devices of a page: one request.
   static let pageSize = RequestRules.maximumTokens
-  /// Receipts of a campaign that is over are counted for so long.
-  private static let counted: Int64 = 86_400_000
   /// Between two records of its counts, in milliseconds.
   private static let countPeriod: Int64 = 5_000
 
@@ -75,19 +83,22 @@ final class CampaignDesk {
   private let requests: KafkaTopic
   private let schedule: KafkaTopic
   private let controlsTopic: KafkaTopic
+  private let openControls: () throws -> KafkaTable
   private let openTools: () throws -> Tools
+  /// Followed from the first turn on: requests of API keys that are removed end, too.
+  private var controls: KafkaTable?
   /// Made for the first campaign.
   private var tools: Tools?
   private let figures = CampaignFigures()
   private var nextShown: Int64 = 0
-  private var controlRecords: [String: (control: CampaignControl, at: Int64)] = [:]
-  private var runs: [String: Run] = [:]
+  private var controlRecords = CampaignControls()
+  private var runs: [CampaignKey: Run] = [:]
   private var lastRun = 0
-  private var followed: [String: CampaignReceipts.Subject] = [:]
+  private var followed: CampaignReceipts.Subjects = [:]
   private var isDraining = false
   private var hasFailedQuestion = false
   /// Campaigns whose topic of device tokens could not be read.
-  private var withoutTopic: Set<String> = []
+  private var withoutTopic: Set<CampaignKey> = []
   /// Why the service has to give up.
   private(set) var failure: ServiceFailure?
 
@@ -101,17 +112,20 @@ final class CampaignDesk {
     inHand = StoredInHand(names.schedule, context)
     self.counters = counters
     self.producer = producer
-    requests = try producer.topic(names.requests)
+    requests = try producer.topic(names.campaignRequests)
     schedule = try producer.topic(names.schedule)
     controlsTopic = try producer.topic(names.controls)
     openTools = {
       Tools(
         audiences: try AudienceWorker(
           devices, audienceTopics, cluster.configuration, wakeup: wakeup),
-        receipts: try CampaignReceipts.start(cluster.configuration, names.receipts, context.log),
-        controls: try KafkaTable(
-          cluster.configuration, topic: names.controls,
-          partitions: cluster.partitions[names.controls], wakeup: wakeup))
+        receipts: try CampaignReceipts.start(cluster.configuration, names.receipts, context.log))
+    }
+    openControls = {
+      try KafkaTable(
+        cluster.configuration, topic: names.controls,
+        partitions: cluster.partitions[names.controls],
+        wakeup: wakeup)
     }
     context.counters.add(metrics: figures)
   }
@@ -119,7 +133,12 @@ final class CampaignDesk {
   func close() {
     tools?.audiences.close()
     tools?.receipts.close()
-    tools?.controls.close()
+    controls?.close()
+  }
+
+  /// Whose requests end, and until when they were written, and another number when that has changed.
+  var ended: (holders: [ExactText: Int64], revision: Int) {
+    (controlRecords.ended, controlRecords.endedRevision)
   }
 
   /// Whether nothing is on its way to Kafka.
@@ -145,12 +164,12 @@ final class CampaignDesk {
 
   /// The database has this record of a campaign.
   func stored(_ entry: ScheduledEntry, _ partition: Int32) {
-    guard let name = CampaignRecord.name(ofKey: entry.key.text) else { return }
-    let record = inHand.work(on: entry.row.identity, key: entry.key) {
+    guard let key = CampaignKey(entry.key.text) else { return }
+    let record = inHand.work(on: entry.row.identity, key: entry.key.text) {
       CampaignRecord(stored: entry.value)
     }
     guard let record else { return }
-    if let run = runs[name], run.partition == partition,
+    if let run = runs[key], run.partition == partition,
       run.machine.progress.revision >= record.progress.revision
     {
       // Ours, as it comes back.
@@ -160,12 +179,12 @@ final class CampaignDesk {
     lastRun += 1
     let run = Run(lastRun, partition, record, identity: entry.row.identity)
     if isDraining { run.machine.drain() }
-    runs[name] = run
+    runs[key] = run
   }
 
   /// The database has nothing of a campaign any more.
   func removed(key: ExactText) {
-    if let name = CampaignRecord.name(ofKey: key.text) { runs[name] = nil }
+    if let key = CampaignKey(key.text) { runs[key] = nil }
   }
 
   // MARK: Turn
@@ -175,35 +194,96 @@ final class CampaignDesk {
   ///   - isCaughtUp: whether all that was written to a partition before it was taken over has been read.
   /// - Returns: whether there is more to do at once.
   func turn(now: Int64, isCaughtUp: (Int32) -> Bool) -> Bool {
+    do { controls = try controls ?? openControls() } catch {
+      failure = failure ?? ServiceFailure("\(error)")
+    }
+    guard let controls else { return false }
+    readControls(controls)
     guard let tools = toolsIfNeeded() else { return false }
-    readControls(tools.controls)
     takeAnswers(tools.audiences, now)
     follow(tools.receipts, now)
-    guard tools.controls.isCaughtUp else { return false }
+    guard controls.isCaughtUp else { return false }
     let tallies = tools.receipts.current
     show(tallies, now)
     var hasActed = false
-    for (name, run) in runs where isCaughtUp(run.partition) {
+    for (key, run) in runs where isCaughtUp(run.partition) {
       inHand.take(run.identity)
       defer { inHand.drop() }
-      if let control = controlRecords[name] {
-        // One that is older concerned another campaign of this name.
-        run.machine.control = control.at >= run.record.at ? control.control : CampaignControl()
-      } else {
-        run.machine.control = CampaignControl()
-      }
-      let tally = tallies[name] ?? .init()
+      let tally = tallies[key] ?? .init()
+      follow(run)
       run.meter.note(
         addressed: run.machine.progress.addressed, outcomes: tally.evidence.devices.outcomes,
         now: now)
-      while let action = run.machine.next(now: now, tally.evidence) {
+      let evidence = evidence(run, tally)
+      while let action = run.machine.next(now: now, evidence) {
         hasActed = true
         guard perform(action, run, tools, tally.outcomes, now) else { return false }
       }
+      run.pages = run.pages.filter { run.machine.isOpen(page: $0.key) }
+      guard control(run, now) else { return false }
       keepCounts(run, tally.outcomes, now)
     }
     counters.set(.campaigns, runs.values.count { !$0.machine.progress.state.isOver })
     return hasActed
+  }
+
+  /// Tells a campaign what is asked of it, and its pace. As long as another one's cancellation stands on the topic under its
+  /// key, senders would end its pushes: it waits.
+  private func follow(_ run: Run) {
+    let progress = run.machine.progress
+    let isNoted = run.notedFor == (progress.total, progress.hasSetPace)
+    guard run.seen != controlRecords.revision || !isNoted else { return }
+    run.seen = controlRecords.revision
+    run.notedFor = (progress.total, progress.hasSetPace)
+    run.machine.control = controlRecords.verdict(on: run.record)
+    if controlRecords.isStale(for: run.record) { run.machine.control.isPaused = true }
+    run.machine.pace = controlRecords.pace(of: run.record)
+    run.machine.maySetPace =
+      run.record.pace == nil || controlRecords.maySetPace(of: run.record.key)
+    if !progress.state.isOver { run.machine.tell(note(run)) }
+  }
+
+  /// What is known of its outcomes: no fewer than the owner before has written.
+  private func evidence(_ run: Run, _ tally: CampaignReceipts.Tally) -> CampaignEvidence {
+    var evidence = tally.evidence
+    evidence.ended = max(evidence.ended, run.record.outcomes.total)
+    return evidence
+  }
+
+  /// What its author should know, or what it waits for.
+  private func note(_ run: Run) -> String? {
+    let (record, progress) = (run.record, run.machine.progress)
+    if record.pace != nil, !progress.hasSetPace, !run.machine.maySetPace {
+      return "it waits: \(Paces.groupsOfAppAtMost) groups of \(record.key.app) have a pace, or"
+        + " \(Paces.groupsAtMost) in all; martlet pace clear removes one"
+    }
+    guard let total = progress.total, let pace = run.machine.pace, pace > 0 else { return nil }
+    return record.expiryNote(devices: total, perMillisecond: pace)
+  }
+
+  /// Has senders end the pushes of a campaign that has stopped itself or is cancelled, and removes from the topic what was
+  /// asked of another one of its name.
+  ///
+  /// - Returns: false when Kafka's client has no room.
+  private func control(_ run: Run, _ now: Int64) -> Bool {
+    guard !isDraining, !run.isControlled, !run.isForgotten else { return true }
+    let asked = controlRecords.control(of: run.record)
+    let progress = run.machine.progress
+    if progress.state == .stopped || progress.state == .cancelled, asked?.cancelledBy == nil {
+      let author = ControlRecord.Author(
+        at: now, by: "\(SchedulerService.name)", reason: progress.reason)
+      return write(
+        control: ControlRecord.value(.init(key: "cancelled", value: .bool(true)), by: author), run)
+    }
+    guard controlRecords.isStale(for: run.record) else { return true }
+    return write(control: nil, run)
+  }
+
+  private func write(control value: [UInt8]?, _ run: Run) -> Bool {
+    run.isControlled = write(
+      controlsTopic, Array("\(run.record.key)".utf8), value, [],
+      Tag(asker: run.asker, kind: .control))
+    return run.isControlled
   }
 
   /// Shows on `/metrics`, once a second, how each campaign stands now: its record is a few seconds behind.
@@ -214,7 +294,10 @@ final class CampaignDesk {
       runs.values.map { run in
         var campaign = run.record
         campaign.progress = run.machine.progress
-        if let tally = tallies[campaign.name] { campaign.outcomes = tally.outcomes }
+        if let outcomes = tallies[campaign.key]?.outcomes, outcomes.total >= campaign.outcomes.total
+        {
+          campaign.outcomes = outcomes
+        }
         campaign.rates = run.meter.rates ?? campaign.rates
         return campaign
       }, now: now)
@@ -229,19 +312,17 @@ final class CampaignDesk {
 
   private func readControls(_ controls: KafkaTable) {
     controls.poll(
-      timeoutMilliseconds: 0, forget: { controlRecords = [:] },
+      timeoutMilliseconds: 0, forget: { controlRecords.forget() },
       { key, value in
-        guard let name = CampaignRecord.name(ofKey: String(decoding: key, as: UTF8.self)) else {
-          return
-        }
-        let control = value.flatMap { ControlRecord.campaign($0) }
-        controlRecords[name] = control.map { ($0.control, $0.at) }
+        let key = String(decoding: key, as: UTF8.self)
+        controlRecords.note(key, value)
+        if let campaign = CampaignKey(key) { runs[campaign]?.isControlled = false }
       })
   }
 
   private func takeAnswers(_ audiences: AudienceWorker, _ now: Int64) {
     for (asker, answer) in audiences.drainAnswers() {
-      guard let run = runs[asker.name], run.number == asker.run else { continue }
+      guard let run = runs[asker.campaign], run.number == asker.run else { continue }
       switch answer {
       case .count(let count):
         run.machine.counted(count.tokens, start: count.start)
@@ -252,7 +333,9 @@ final class CampaignDesk {
         run.machine.found(waves: waves.map(\.startAt))
         succeeded(run.record)
       case .devices(let page, let limit):
-        if let number = run.machine.read(count: page.count, last: page.last, limit: limit) {
+        if let number = run.machine.read(
+          count: page.count, last: page.last, limit: limit, now: now)
+        {
           run.pages[number] = page
         }
         succeeded(run.record)
@@ -272,10 +355,10 @@ final class CampaignDesk {
       hasFailedQuestion = true
       return
     }
-    guard withoutTopic.insert(campaign.name).inserted else { return }
+    guard withoutTopic.insert(campaign.key).inserted else { return }
     context.log.warning(
       "a topic of device tokens cannot be read; its campaign waits",
-      ["campaign": campaign.name, "topic": topic, "error": problem])
+      ["campaign": "\(campaign.key)", "topic": topic, "error": problem])
   }
 
   private func succeeded(_ campaign: CampaignRecord) {
@@ -284,23 +367,25 @@ final class CampaignDesk {
       hasFailedQuestion = false
       return
     }
-    guard withoutTopic.remove(campaign.name) != nil else { return }
+    guard withoutTopic.remove(campaign.key) != nil else { return }
     context.log.info(
-      "a topic of device tokens can be read again", ["campaign": campaign.name, "topic": topic])
+      "a topic of device tokens can be read again", ["campaign": "\(campaign.key)", "topic": topic])
   }
 
   private func tellOthers(_ count: TokenTopicReader.Count, _ campaign: CampaignRecord) {
     context.log.warning(
       "a topic of device tokens has lines that are none; they are left out",
-      ["campaign": campaign.name, "lines": "\(count.others)", "first": count.example])
+      ["campaign": "\(campaign.key)", "lines": "\(count.others)", "first": count.example])
   }
 
   /// Has the receipts counted of campaigns that have begun.
   private func follow(_ receipts: CampaignReceipts, _ now: Int64) {
-    var wanted: [String: CampaignReceipts.Subject] = [:]
-    for (name, run) in runs where run.machine.progress.state != .scheduled {
-      if let ended = run.machine.progress.endedAt, now > ended + Self.counted { continue }
-      wanted[name] = .init(run.record)
+    var wanted: CampaignReceipts.Subjects = [:]
+    for (key, run) in runs where run.machine.progress.state != .scheduled {
+      if let ended = run.machine.progress.endedAt, now > ended + CampaignMachine.counted {
+        continue
+      }
+      wanted[key] = .init(run.record)
     }
     guard wanted != followed else { return }
     followed = wanted
@@ -311,7 +396,7 @@ final class CampaignDesk {
 
   /// - Returns: false when Kafka's client has no room.
   private func perform(
-    _ action: CampaignMachine.Action, _ run: Run, _ tools: Tools, _ outcomes: [String: Int],
+    _ action: CampaignMachine.Action, _ run: Run, _ tools: Tools, _ outcomes: CampaignCounts,
     _ now: Int64
   ) -> Bool {
     switch action {
@@ -330,6 +415,7 @@ final class CampaignDesk {
       let old = run.record.progress.state
       run.record.progress = progress
       if progress.state != old { tell(run) }
+      if let note = progress.note, note != run.toldNote { tell(run, note) }
       return save(run, outcomes, now)
     case .forget: return forget(run)
     }
@@ -338,24 +424,32 @@ final class CampaignDesk {
 
   /// Sets the pace of its requests, or removes it.
   private func setPace(_ pace: PaceRate?, _ run: Run, _ now: Int64) -> Bool {
-    let author = ControlRecord.Author(at: now, by: run.record.by, reason: run.record.key)
+    let key = run.record.key
+    let author = ControlRecord.Author(at: now, by: run.record.by, reason: "\(key)")
+    let subject = Paces.Subject.group(key.app, key.environment, key.name)
     let isTaken = write(
-      controlsTopic, Array(Paces.Subject.group(run.record.name).key.utf8),
+      controlsTopic, Array(subject.key.utf8),
       pace.map { ControlRecord.value($0, by: author) }, [], Tag(asker: run.asker, kind: .pace))
     if !isTaken { run.machine.unpaced() }
     return isTaken
   }
 
+  /// A campaign of its name may be started from then on: nothing that was asked of this one stands.
   private func forget(_ run: Run) -> Bool {
+    if controlRecords.has(run.record.key), !run.isControlled, !write(control: nil, run) {
+      run.machine.unforgotten()
+      return false
+    }
     let header = KafkaHeader(ScheduleRecord.endsHeader, "\(run.identity)")
     let isTaken = write(
-      schedule, Array(run.record.key.utf8), nil, [header], Tag(asker: run.asker, kind: .end))
+      schedule, Array("\(run.record.key)".utf8), nil, [header], Tag(asker: run.asker, kind: .end))
+    run.isForgotten = isTaken
     if !isTaken { run.machine.unforgotten() }
     return isTaken
   }
 
   private func tell(_ run: Run) {
-    let (name, progress) = (run.record.name, run.record.progress)
+    let (name, progress) = ("\(run.record.key)", run.record.progress)
     let addressed = "\(progress.addressed) of \(progress.total.map { "\($0)" } ?? "?")"
     let reason = progress.reason ?? ""
     switch progress.state {
@@ -377,6 +471,12 @@ final class CampaignDesk {
     }
   }
 
+  private func tell(_ run: Run, _ note: String) {
+    run.toldNote = note
+    context.log.warning(
+      "what the author of a campaign should know", ["campaign": "\(run.record.key)", "note": note])
+  }
+
   private func produce(_ number: Int, _ run: Run) -> Bool {
     guard let page = run.pages[number] else { return true }
     let isTaken = write(
@@ -386,22 +486,23 @@ final class CampaignDesk {
     return isTaken
   }
 
-  private func save(_ run: Run, _ outcomes: [String: Int], _ now: Int64) -> Bool {
-    run.record.outcomes = outcomes
+  private func save(_ run: Run, _ outcomes: CampaignCounts, _ now: Int64) -> Bool {
+    // A new owner counts from the first one again.
+    if outcomes.total >= run.record.outcomes.total { run.record.outcomes = outcomes }
     run.record.rates = run.meter.rates ?? run.record.rates
     run.countedAt = now
     let isTaken = write(
-      schedule, Array(run.record.key.utf8), run.record.value, [],
+      schedule, Array("\(run.record.key)".utf8), run.record.value, [],
       Tag(asker: run.asker, kind: .progress))
     if !isTaken { run.machine.unsaved() }
     return isTaken
   }
 
   /// Writes counts that have changed since the last record.
-  private func keepCounts(_ run: Run, _ outcomes: [String: Int], _ now: Int64) {
+  private func keepCounts(_ run: Run, _ outcomes: CampaignCounts, _ now: Int64) {
     guard !isDraining, run.machine.isIdle else { return }
     if now >= run.countedAt + Self.countPeriod,
-      !outcomes.isEmpty && outcomes != run.record.outcomes
+      outcomes != run.record.outcomes && outcomes.total >= run.record.outcomes.total
         || !(run.meter.rates?.isSame(as: run.record.rates) ?? true)
     {
       run.machine.touch()
@@ -422,9 +523,9 @@ final class CampaignDesk {
 
   /// Kafka has a record.
   func acknowledged(_ tag: Tag) {
-    guard let run = runs[tag.asker.name], run.number == tag.asker.run else { return }
+    guard let run = runs[tag.asker.campaign], run.number == tag.asker.run else { return }
     switch tag.kind {
-    case .end: break
+    case .end, .control: break
     case .progress: run.machine.saved()
     case .pace: run.machine.paced(now: WallClock.milliseconds())
     case .request(let number):

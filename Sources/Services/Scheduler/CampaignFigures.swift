@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import Records
 import Schedule
 import ServiceKit
@@ -32,7 +33,8 @@ final class CampaignFigures: MetricSource {
     }
     .sorted { a, b in
       let (first, second) = (a.progress.state.isOver, b.progress.state.isOver)
-      return first == second ? (b.at, a.name) < (a.at, b.name) : second
+      guard first == second else { return second }
+      return a.at == b.at ? a.key.description < b.key.description : b.at < a.at
     }
     values.withLock {
       $0 = Values(
@@ -49,26 +51,29 @@ final class CampaignFigures: MetricSource {
   }
 
   private static func samples(_ campaign: CampaignRecord, _ now: Int64) -> [MetricSample] {
-    let (name, progress) = (campaign.name, campaign.progress)
+    let progress = campaign.progress
+    let labels = [campaign.name, campaign.key.app, "\(campaign.key.environment)"]
     let rates = campaign.currentRates(now: now)
     var samples = [
       MetricSample(
         SchedulerMetrics.campaignState,
-        [name, progress.state.rawValue, String((progress.reason ?? "").prefix(longestReason))], 1),
-      MetricSample(SchedulerMetrics.campaignAddressed, [name], progress.addressed),
+        labels + [progress.state.rawValue, String((progress.reason ?? "").prefix(longestReason))],
+        1),
+      MetricSample(SchedulerMetrics.campaignAddressed, labels, progress.addressed),
       MetricSample(
-        SchedulerMetrics.campaignRate, [name, "addressed"], thousandths(rates.addressed)),
-      MetricSample(SchedulerMetrics.campaignRate, [name, "outcomes"], thousandths(rates.outcomes)),
+        SchedulerMetrics.campaignRate, labels + ["addressed"], thousandths(rates.addressed)),
+      MetricSample(
+        SchedulerMetrics.campaignRate, labels + ["outcomes"], thousandths(rates.outcomes)),
     ]
     if let total = progress.total {
-      samples.append(MetricSample(SchedulerMetrics.campaignAudience, [name], total))
+      samples.append(MetricSample(SchedulerMetrics.campaignAudience, labels, total))
     }
     if let left = campaign.secondsLeft(now: now) {
-      samples.append(MetricSample(SchedulerMetrics.campaignLeft, [name], left))
+      samples.append(MetricSample(SchedulerMetrics.campaignLeft, labels, left))
     }
     return samples
-      + campaign.outcomes.sorted { $0.key < $1.key }.map {
-        MetricSample(SchedulerMetrics.campaignOutcomes, [name, $0.key], $0.value)
+      + campaign.outcomes.named.map {
+        MetricSample(SchedulerMetrics.campaignOutcomes, labels + [$0.name], $0.count)
       }
   }
 

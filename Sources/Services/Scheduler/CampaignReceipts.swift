@@ -3,6 +3,7 @@ import Bytes
 import Contract
 import EventLoop
 import Glibc
+import JSON
 import Kafka
 import Records
 import Schedule
@@ -11,32 +12,33 @@ import Synchronization
 
 /// Counts the receipts of campaigns by outcome, on a thread of its own: from the time of each on, so that a process that
 /// takes a campaign over counts what the one before it did.
+///
+/// A further campaign begins at its own time: what was written between that and the place that is read is read beside it,
+/// and what was counted of others stands.
 final class CampaignReceipts: Sendable {
   /// What is counted of a campaign.
   struct Subject: Equatable, Sendable {
     /// Milliseconds since the epoch.
     let since: Int64
-    let app: String
-    let environment: String
     let limits: CampaignLimits
 
     init(_ record: CampaignRecord) {
       since = record.plan.startAt
-      (app, environment) = (record.audience.app, "\(record.audience.environment)")
       limits = record.plan.limits
     }
   }
 
   struct Tally: Equatable, Sendable {
-    var outcomes: [String: Int] = [:]
+    var outcomes = CampaignCounts()
     var evidence = CampaignEvidence()
   }
 
-  typealias Tallies = [String: Tally]
+  typealias Subjects = [CampaignKey: Subject]
+  typealias Tallies = [CampaignKey: Tally]
 
   private enum Message: Sendable {
     /// Counts these campaigns and no others from now on.
-    case follow([String: Subject])
+    case follow(Subjects)
     case stop
   }
 
@@ -61,7 +63,7 @@ final class CampaignReceipts: Sendable {
     return shared
   }
 
-  func follow(_ campaigns: [String: Subject]) { messages.post(.follow(campaigns)) }
+  func follow(_ campaigns: Subjects) { messages.post(.follow(campaigns)) }
 
   /// What was counted until now.
   var current: Tallies { tallies.withLock { $0 } }
@@ -82,8 +84,12 @@ final class CampaignReceipts: Sendable {
     private let topic: String
     private let log: Logger
     private let shared: CampaignReceipts
-    private var followed: [String: Subject] = [:]
-    private var tail: KafkaTail?
+    private var followed: Subjects = [:]
+    /// Those of them whose receipts are read from where the reading is; the others come when the past is read.
+    private var present: Subjects = [:]
+    private var reading: ReceiptReading?
+    /// The past of campaigns that were added, up to where the reading was then.
+    private var past: (reading: ReceiptReading, campaigns: Subjects)?
     private var batch = KafkaBatch(capacity: 1_000)
     private var hasFailed = false
 
@@ -102,7 +108,7 @@ final class CampaignReceipts: Sendable {
         shared.messages.wakeup.clear()
         for message in shared.messages.drain() {
           guard case .follow(let wanted) = message else {
-            tail?.close()
+            close()
             return
           }
           follow(wanted)
@@ -111,77 +117,150 @@ final class CampaignReceipts: Sendable {
       }
     }
 
-    private func follow(_ wanted: [String: Subject]) {
-      // A further one begins at its own time: all are counted again.
-      if wanted.contains(where: { followed[$0.key] != $0.value }) || wanted.isEmpty {
-        tail?.close()
-        tail = nil
+    private func close() {
+      reading?.close()
+      past?.reading.close()
+      (reading, past, present) = (nil, nil, [:])
+    }
+
+    private func follow(_ wanted: Subjects) {
+      if wanted.isEmpty { close() }
+      func isKept(_ key: CampaignKey) -> Bool { wanted[key] == followed[key] }
+      shared.tallies.withLock { $0 = $0.filter { isKept($0.key) } }
+      present = present.filter { isKept($0.key) }
+      if let open = past {
+        let left = open.campaigns.filter { isKept($0.key) }
+        past = left.isEmpty ? nil : (open.reading, left)
+        if left.isEmpty { open.reading.close() }
       }
-      let isNew = tail == nil
-      shared.tallies.withLock { $0 = isNew ? [:] : $0.filter { wanted[$0.key] != nil } }
       followed = wanted
     }
 
     private func read() {
       do throws(KafkaError) {
-        let open: KafkaTail
-        if let tail { open = tail } else { open = try self.open() }
-        tail = open
+        try begin()
         hasFailed = false
-        _ = open.poll(into: &batch, timeoutMilliseconds: 100)
       } catch {
         if !hasFailed { log.warning("cannot read receipts; retrying", ["error": "\(error)"]) }
         hasFailed = true
         return
       }
-      guard batch.count > 0 else { return }
       var tallies = shared.current
-      for index in 0..<batch.count {
-        CampaignReceipts.count(batch[index].value, followed, &tallies)
+      if let open = past {
+        open.reading.poll(into: &batch, timeoutMilliseconds: 0) { record in
+          CampaignReceipts.count(record, open.campaigns, &tallies)
+        }
+        if open.reading.isDone {
+          open.reading.close()
+          past = nil
+        }
       }
-      batch.release()
+      // While the past is read nothing is waited for.
+      reading?.poll(into: &batch, timeoutMilliseconds: past == nil ? 100 : 10) { record in
+        CampaignReceipts.count(record, present, &tallies)
+      }
       shared.tallies.withLock { $0 = tallies }
     }
 
-    private func open() throws(KafkaError) -> KafkaTail {
-      let admin = try KafkaAdmin(kafka)
-      defer { admin.close() }
-      let count = try admin.partitionCounts(timeoutMilliseconds: 10_000)[topic] ?? 0
-      let all = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
-      let since = followed.values.map(\.since).min() ?? 0
-      let offsets = try admin.offsets(all, at: since, timeoutMilliseconds: 10_000)
-      var starts: [Int32: Int64] = [:]
-      for (place, offset) in zip(all, offsets) { starts[place.partition] = offset }
-      return try KafkaTail(kafka, topic: topic, from: .offsets(starts))
+    /// Opens what is missing: the reading from the first campaign's time on, then the past of those that were added.
+    private func begin() throws(KafkaError) {
+      guard let open = reading else {
+        reading = try ReceiptReading(kafka, topic, since: Self.first(followed))
+        present = followed
+        return
+      }
+      let added = followed.filter { present[$0.key] == nil }
+      guard past == nil, !added.isEmpty else { return }
+      past = (
+        try ReceiptReading(kafka, topic, since: Self.first(added), until: open.positions), added
+      )
+      present.merge(added) { _, new in new }
+    }
+
+    private static func first(_ campaigns: Subjects) -> Int64 {
+      campaigns.values.map(\.since).min() ?? 0
     }
   }
-
-  private static let mark = Array(#""id":"\#(CampaignRecord.prefix)"#.utf8)
 
   /// Counts the lines of a record that are receipts of these campaigns, and the others of their apps where a campaign is
   /// compared with them.
   static func count(
-    _ record: UnsafeRawBufferPointer, _ campaigns: [String: Subject], _ tallies: inout Tallies
+    _ record: UnsafeRawBufferPointer, _ campaigns: Subjects, _ tallies: inout Tallies
   ) {
     let compared = campaigns.filter { $0.value.limits.unregisteredTimes != nil }
-    guard !compared.isEmpty || record.holds(mark) else { return }
+    guard !compared.isEmpty || ReceiptGlance.mayBeOfCampaign(record) else { return }
     Receipt.forEachLine(in: record) { line in
       guard let receipt = ReceiptGlance(line) else { return }
-      let name = line.holds(mark) ? receipt.id.flatMap(CampaignRecord.name(ofKey:)) : nil
-      if let name, let subject = campaigns[name] {
-        tallies[name, default: Tally()].add(receipt, subject.limits)
+      let key = receipt.campaign
+      if let key, let subject = campaigns[key] {
+        tallies[key, default: Tally()].add(receipt, line, subject.limits)
       }
-      for (other, subject) in compared
-      where other != name && receipt.isOf(subject.app, subject.environment) {
+      for (other, _) in compared
+      where other != key && receipt.isOf(other.app, "\(other.environment)") {
         tallies[other, default: Tally()].evidence.others.add(receipt)
       }
     }
   }
 }
 
+/// The receipts from a time on, of all partitions. Owned by one thread.
+private final class ReceiptReading {
+  private let tail: KafkaTail
+  /// The next offset of each partition.
+  private(set) var positions: [Int32: Int64]
+  /// Where it ends; nil: it goes on.
+  private let ends: [Int32: Int64]?
+
+  /// - Parameters:
+  ///   - since: milliseconds since the epoch.
+  ///   - until: the first offsets that do not belong to it; nil: none.
+  init(
+    _ kafka: KafkaConfiguration, _ topic: String, since: Int64, until: [Int32: Int64]? = nil
+  ) throws(KafkaError) {
+    let admin = try KafkaAdmin(kafka)
+    defer { admin.close() }
+    let count = try admin.partitionCounts(timeoutMilliseconds: 10_000)[topic] ?? 0
+    let all = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
+    let offsets = try admin.offsets(all, at: since, timeoutMilliseconds: 10_000)
+    positions = [:]
+    for (place, offset) in zip(all, offsets) { positions[place.partition] = offset }
+    ends = until
+    tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
+  }
+
+  /// Whether nothing is left of what belongs to it: it has come to its end, or to that of the topic.
+  var isDone: Bool {
+    guard let ends else { return false }
+    return tail.isCaughtUp || ends.allSatisfy { positions[$0.key] ?? $0.value >= $0.value }
+  }
+
+  /// - Parameter body: gets the value of each record that belongs to it.
+  func poll(
+    into batch: inout KafkaBatch, timeoutMilliseconds: Int32,
+    _ body: (UnsafeRawBufferPointer) -> Void
+  ) {
+    _ = tail.poll(into: &batch, timeoutMilliseconds: timeoutMilliseconds)
+    defer { batch.release() }
+    for index in 0..<batch.count {
+      let record = batch[index]
+      positions[record.partition] = record.offset + 1
+      guard record.offset < ends?[record.partition] ?? .max else { continue }
+      body(record.value)
+    }
+  }
+
+  func close() { tail.close() }
+}
+
 extension CampaignReceipts.Tally {
-  fileprivate mutating func add(_ receipt: ReceiptGlance, _ limits: CampaignLimits) {
-    outcomes[receipt.outcome, default: 0] += 1
+  fileprivate mutating func add(
+    _ receipt: ReceiptGlance, _ line: UnsafeRawBufferPointer, _ limits: CampaignLimits
+  ) {
+    outcomes.add(receipt.outcome)
+    evidence.ended += 1
+    if receipt.isOfRequest, evidence.refusal == nil {
+      evidence.refusal = (try? Receipt(line, parser: JSONParser()))?.detail ?? ""
+    }
     guard evidence.devices.add(receipt) else { return }
     if receipt.outcome == "\(Outcome.rejected)" { evidence.rejected += 1 }
     guard let limit = limits.slowerThan, let duration = receipt.duration else { return }

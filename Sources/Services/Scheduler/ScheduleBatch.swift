@@ -78,11 +78,11 @@ extension ScheduleJob {
     self.source = source
     self.offset = offset
     guard let key = String(validating: recordKey, as: UTF8.self)?.exact,
-      ScheduleKey(key) != nil || CampaignRecord.name(ofKey: key.text) != nil
+      ScheduleKey(key) != nil || CampaignKey(key.text) != nil
     else {
       throw RecordError(
         record: "schedule", field: "key",
-        problem: "is neither <app>:<environment>:<id> nor campaign:<name>")
+        problem: "is neither <app>:<environment>:<id> nor campaign:<name>:<app>:<environment>")
     }
     self.key = key
     guard let text = String(validating: content, as: UTF8.self) else {
@@ -90,7 +90,7 @@ extension ScheduleJob {
     }
     value = text
     let identity = ScheduleRow.identity(of: content)
-    if CampaignRecord.name(ofKey: key.text) != nil {
+    if CampaignKey(key.text) != nil {
       change = .campaign(
         revision: try CampaignRecord.revision(content, key: key.text, topics), identity: identity)
       return

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import ServiceKit
 public import Telemetry
 
@@ -180,27 +181,30 @@ public enum SchedulerMetrics {
     event: "a campaign of this name exists; another start of it changes nothing",
     "Starts of campaigns with the name of one that exists; they change nothing.")
 
+  /// What tells one campaign from others.
+  private static let own = ["campaign", "app", "environment"]
   static let campaignState = Metric(
-    "martlet_scheduler_campaign_state", .gauge, labels: ["campaign", "state", "reason"],
+    "martlet_scheduler_campaign_state", .gauge, labels: own + ["state", "reason"],
     bound: "100",
     "1 for each campaign of this process's partitions that is not over, or ended within the hour, with its state, and why"
       + " it has stopped itself or who cancelled it. At most 100; so also those that follow.")
   static let campaignAudience = Metric(
-    "martlet_scheduler_campaign_audience", .gauge, labels: ["campaign"], bound: "100",
+    "martlet_scheduler_campaign_audience", .gauge, labels: own, bound: "100",
     "Devices of a campaign's audience when it was counted; absent before.")
   static let campaignAddressed = Metric(
-    "martlet_scheduler_campaign_addressed", .gauge, labels: ["campaign"], bound: "100",
+    "martlet_scheduler_campaign_addressed", .gauge, labels: own, bound: "100",
     "Devices of a campaign's audience for which Kafka has the request.")
   static let campaignOutcomes = Metric(
-    "martlet_scheduler_campaign_outcomes", .gauge, labels: ["campaign", "outcome"],
-    bound: "100 × outcomes",
-    "Pushes of a campaign by their outcome, as its owner has counted them from push.receipts.")
+    "martlet_scheduler_campaign_outcomes", .gauge, labels: own + ["outcome"],
+    bound: "100 × \(Outcome.allCases.count + 1) outcomes",
+    "Pushes of a campaign by their outcome, as its owner has counted them from push.receipts; other for what is none."
+  )
   static let campaignRate = Metric(
-    "martlet_scheduler_campaign_rate", .gauge, labels: ["campaign", "of"], bound: "200",
+    "martlet_scheduler_campaign_rate", .gauge, labels: own + ["of"], bound: "200",
     "Devices of a campaign per second, over half a minute: those that were addressed (addressed), and those that got an"
       + " outcome (outcomes).")
   static let campaignLeft = Metric(
-    "martlet_scheduler_campaign_left_seconds", .gauge, unit: .seconds, labels: ["campaign"],
+    "martlet_scheduler_campaign_left_seconds", .gauge, unit: .seconds, labels: own,
     bound: "100",
     "Time until every device of a campaign has its outcome, at this rate; absent while nothing moves."
   )

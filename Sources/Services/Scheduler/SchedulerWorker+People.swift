@@ -96,7 +96,8 @@ extension ScheduledEntry {
 extension ScheduledRequest {
   /// The headers of the record that releases it.
   var headers: [KafkaHeader] {
-    let own = KafkaHeader(Self.header, headerValue)
-    return traceParent.isEmpty ? [own] : [own, KafkaHeader(TraceParent.header, traceParent)]
+    [KafkaHeader(Self.header, headerValue)]
+      + (traceParent.isEmpty ? [] : [KafkaHeader(TraceParent.header, traceParent)])
+      + (by.isEmpty ? [] : [KafkaHeader("\(Self.byHeader)", by)])
   }
 }

@@ -67,6 +67,9 @@ final class SchedulerWorker {
   /// letter yet.
   var owed: (repairs: [ScheduleRepair], letters: [ScheduleJob]) = ([], [])
   private let campaigns: CampaignDesk
+  /// Whose requests end.
+  var ended: (holders: [ExactText: Int64], revision: Int) { campaigns.ended }
+  var sweep = HolderSweep()
   /// What this process has of each partition in the database: another number there means another owner.
   var positions: [Int32: Int64] = [:]
   /// Counts assignments: an answer to a record of an earlier one concerns no slot.
@@ -138,6 +141,7 @@ final class SchedulerWorker {
       hasActed = campaigns.turn(now: wall) { machine.isCaughtUp($0) } || hasActed
       failure = failure ?? campaigns.failure
     }
+    hasActed = endRequestsOfRemovedKeys(now) || hasActed
     let hasLooked = sendToPeople(now)
     sendToLateTokens(now)
     producer.lookAfter(now: now)
@@ -431,7 +435,7 @@ final class SchedulerWorker {
     context.log.warning(
       "a campaign of this name exists; another start of it changes nothing",
       [
-        "campaign": CampaignRecord.name(ofKey: key.text) ?? "",
+        "campaign": key.text,
         "remedy": "use another name, or wait until 30 days after the end of the first",
       ])
   }

@@ -7,7 +7,7 @@ import Records
 import Schedule
 import Store
 
-/// Reads the device tokens of campaigns from topics: one a line, in records that have the campaign's name as key, or none.
+/// Reads the device tokens of campaigns from topics: one a line, in records that have the campaign's name or key as key, or none.
 /// Owned by one thread.
 final class TokenTopicReader {
   /// The tokens of one campaign.
@@ -160,7 +160,8 @@ private final class TokenStretch {
 
   private(set) var cursor: TokenTopicCursor
   private let reader: OffsetRangeReader
-  private let name: [UInt8]
+  /// The keys of its records: the campaign's name, and its own key.
+  private let keys: [[UInt8]]
   private let startedAt: Int64
   private let topic: String
   private let isStopping: () -> Bool
@@ -176,7 +177,9 @@ private final class TokenStretch {
     _ isStopping: @escaping () -> Bool
   ) throws(KafkaError) {
     (self.cursor, topic, self.isStopping) = (cursor, source.topic, isStopping)
-    (name, startedAt) = (Array(source.campaign.name.utf8), source.campaign.startedAt)
+    let campaign = source.campaign.campaign
+    keys = [Array(campaign.name.utf8), Array("\(campaign)".utf8)]
+    startedAt = source.campaign.startedAt
     reader = try OffsetRangeReader(kafka)
     for (partition, stretch) in cursor.stretches where !stretch.isDone {
       _ = try reader.read(
@@ -240,7 +243,7 @@ private final class TokenStretch {
 
   private func isOurs(_ record: KafkaRecord) -> Bool {
     if record.key.isEmpty { return true }
-    guard record.key.elementsEqual(name) else { return false }
+    guard keys.contains(where: { record.key.elementsEqual($0) }) else { return false }
     // Those of another start with this name are not meant.
     return record.headerBytes(named: CampaignRecord.startHeader).map {
       String(decoding: $0, as: UTF8.self) == "\(startedAt)"

@@ -67,6 +67,12 @@ extension PushFacts {
       let group = UnsafeRawBufferPointer(rebasing: value[envelope.group.indices])
       self.group = AppTable.hash(group.bindMemory(to: UInt8.self).span)
     }
+    if envelope.campaign.count > 0 {
+      let name = UnsafeRawBufferPointer(rebasing: value[envelope.campaign.indices])
+      campaign = CampaignHolds.hash(
+        app: envelope.appHash, envelope.environment,
+        name: AppTable.hash(name.bindMemory(to: UInt8.self).span))
+    }
   }
 
   /// When it was first moved to a retry topic because it has no credential, or the time that its device's pace has given

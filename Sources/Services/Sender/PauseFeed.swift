@@ -4,10 +4,11 @@ import EventLoop
 import Gateways
 import Kafka
 import Records
+import Schedule
 import ServiceKit
 
-/// Follows `push.controls` for the loops: what operators pause and resume, and the paces that they set. Owned by the
-/// control thread.
+/// Follows `push.controls` for the loops: what operators pause and resume, campaigns that are paused or over, and paces.
+/// Owned by the control thread.
 final class PauseFeed {
   /// So long the first records wait for what is paused, in milliseconds; a topic that cannot be read must not stop
   /// everything.
@@ -63,6 +64,7 @@ final class PauseFeed {
       told = pauses
       counters.set(.pausedApps, pauses.appCount)
       counters.set(.pausedLanes, pauses.laneCount)
+      counters.set(.pausedCampaigns, pauses.campaigns.count(.paused))
       tell(.pauses(pauses))
     }
     if paces != toldPaces {
@@ -107,16 +109,35 @@ final class PauseFeed {
     switch problem {
     case .unknownLane: "the lane is none of --lanes"
     case .tooMany:
-      "\(Paces.subjectsAtMost) apps, groups and devices have one; martlet pace clear removes one"
+      "\(Paces.subjectsAtMost) apps, groups and devices have one, or \(Paces.groupsAtMost) groups; martlet pace clear removes one"
+    case .tooManyOfApp:
+      "\(Paces.groupsOfAppAtMost) groups of this app have one; martlet pace clear removes one"
     case .notForDevices:
       "a device's is a few pushes in a minute, an hour or a day, as martlet pace set writes it"
     }
   }
 
+  /// Notes what is asked of a campaign. The scheduler removes what is older than the campaign of this name.
+  private func note(_ campaign: CampaignKey, _ value: UnsafeRawBufferPointer?) {
+    let control = value.flatMap { ControlRecord.campaign($0) }
+    let hold = control.flatMap { CampaignHolds.Hold($0.control) }
+    // At the start there may be those of a month.
+    if table?.isCaughtUp == true {
+      context.log.info(
+        hold == .cancelled ? "cancelled" : hold == .paused ? "paused" : "resumed",
+        ["what": "\(campaign)"])
+    }
+    guard !pauses.campaigns.set(campaign, hold, at: control?.at ?? 0) else { return }
+    context.log.warning(
+      "too many campaigns are held: the one that has been for the longest is not any more",
+      ["held": "\(CampaignHolds.most)"])
+  }
+
   private func note(_ key: String, _ value: UnsafeRawBufferPointer?) {
     if let subject = Paces.Subject(key: key) { return note(subject, value) }
+    if let campaign = CampaignKey(key) { return note(campaign, value) }
     // The scheduler's.
-    if key.hasPrefix(CampaignRecord.prefix) { return }
+    if key.hasPrefix(ControlRecord.holderPrefix) { return }
     guard let subject = Pauses.Subject(key: key) else {
       return context.log.warning(
         "a control record names nothing that can be paused or have a pace", ["key": key])
@@ -136,5 +157,13 @@ final class PauseFeed {
     guard !pauses.set(subject, isPaused: isPaused == true) else { return }
     context.log.warning(
       "a control record names a lane that is none of --lanes: it pauses nothing", ["what": key])
+  }
+}
+
+extension CampaignHolds.Hold {
+  /// What is asked of a campaign means this for its pushes; nil: nothing.
+  init?(_ control: CampaignControl) {
+    guard control.isPaused || control.cancelledBy != nil else { return nil }
+    self = control.cancelledBy == nil ? .paused : .cancelled
   }
 }

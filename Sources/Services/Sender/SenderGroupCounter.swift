@@ -16,9 +16,10 @@ enum SenderGroupCounter: Int, CounterKey {
   case futureTokens
   /// Credentials that have no provider token that may be sent: their notifications wait.
   case credentialsWithoutToken
-  /// Apps and lanes that an operator has paused.
+  /// Apps, lanes and campaigns that an operator has paused.
   case pausedApps
   case pausedLanes
+  case pausedCampaigns
   /// Paces that an operator has set.
   case paces
   /// Windows of `apns-id`s that were kept over a rebalance, and need not be read again.
@@ -28,7 +29,9 @@ enum SenderGroupCounter: Int, CounterKey {
 
   var kind: CounterKind {
     switch self {
-    case .credentialsWithoutToken, .partitionsAssigned, .pausedApps, .pausedLanes, .paces: .gauge
+    case .credentialsWithoutToken, .partitionsAssigned, .pausedApps, .pausedLanes,
+      .pausedCampaigns, .paces:
+      .gauge
     default: .total
     }
   }

@@ -15,11 +15,11 @@ public enum SenderMetrics {
     "martlet_sender_records_taken_total", .counter, "Records taken out of Kafka.")
   static let notifications = Metric(
     "martlet_sender_notifications_total", .counter, labels: ["outcome", "lane", "environment"],
-    bound: "6 outcomes × lanes × 2 environments",
+    bound: "\(Outcome.ofPushes.count) outcomes × lanes × 2 environments",
     "Notifications that have ended, by outcome.")
   static let appNotifications = Metric(
     "martlet_sender_app_notifications_total", .counter, labels: ["app", "outcome"],
-    bound: "\(AppCounts.namedApps + 1) apps × 6 outcomes",
+    bound: "\(AppCounts.namedApps + 1) apps × \(Outcome.ofPushes.count) outcomes",
     "Notifications that have ended, by app: the first \(AppCounts.namedApps) that a credential names, and other for all"
       + " the others.")
   static let invalidRecords = Metric(
@@ -207,8 +207,9 @@ public enum SenderMetrics {
     "martlet_sender_partitions_paused", .gauge,
     "Partitions from which nothing is taken because too much of them is incomplete.")
   static let paused = Metric(
-    "martlet_sender_paused", .gauge, labels: ["kind"], bound: "2", merge: .highest,
-    "Apps and lanes that an operator has paused (martlet pause lists them).")
+    "martlet_sender_paused", .gauge, labels: ["kind"], bound: "3", merge: .highest,
+    "Apps, lanes and campaigns that an operator has paused (martlet pause and martlet campaign list show them)."
+  )
   static let paces = Metric(
     "martlet_sender_paces", .gauge, merge: .highest,
     "Paces that an operator has set (martlet pace lists them).")
@@ -305,7 +306,8 @@ extension SenderCounter {
     switch self {
     case .taken: MetricSeries(SenderMetrics.taken)
     // By lane and environment in `SenderMetrics.notifications`, by cause in `goAways`.
-    case .delivered, .rejected, .expired, .suppressed, .deduplicated, .superseded, .deadLettered,
+    case .delivered, .rejected, .expired, .suppressed, .deduplicated, .superseded, .cancelled,
+      .deadLettered,
       .goAways:
       nil
     // In `SenderMetrics.connections`, by state.
@@ -361,6 +363,7 @@ extension SenderGroupCounter {
     case .futureTokens: MetricSeries(SenderMetrics.badTokenRecords, ["future"])
     case .pausedApps: MetricSeries(SenderMetrics.paused, ["app"])
     case .pausedLanes: MetricSeries(SenderMetrics.paused, ["lane"])
+    case .pausedCampaigns: MetricSeries(SenderMetrics.paused, ["campaign"])
     case .paces: MetricSeries(SenderMetrics.paces)
     case .credentialsWithoutToken: MetricSeries(SenderMetrics.withoutToken)
     case .dedupWindowsKept: MetricSeries(SenderMetrics.dedupWindowsKept)

@@ -23,6 +23,8 @@ import Testing
     var questions: [CampaignMachine.Action] = []
     var producing: [Int] = []
     var saving: [CampaignProgress] = []
+    /// Devices that were addressed and have no outcome yet.
+    var unsent: [String] = []
     /// Whether Kafka has a pace, and whether one is on its way.
     var (hasPace, isPacing) = (false, false)
     var times: [String: Int] = [:]
@@ -86,7 +88,9 @@ import Testing
         case .findWaves: machine.found(waves: waves)
         case .read(let after, let limit):
           let page = addressees.drop { $0 <= after }.prefix(limit)
-          if let number = machine.read(count: page.count, last: page.last ?? "", limit: limit) {
+          if let number = machine.read(
+            count: page.count, last: page.last ?? "", limit: limit, now: now)
+          {
             pages[number] = page
           }
         default: break
@@ -100,8 +104,14 @@ import Testing
       if !producing.isEmpty, chance(60) {
         let page = producing.remove(at: Int(random.next() % UInt64(producing.count)))
         for token in pages[page]! { times[token, default: 0] += 1 }
-        evidence.devices.outcomes += pages[page]!.count
+        unsent += pages[page]!
         machine.produced(page: page)
+      }
+      if !unsent.isEmpty, machine.pace == nil || chance(50) {
+        let sent = machine.pace == nil ? unsent.count : 1
+        unsent.removeFirst(sent)
+        evidence.devices.outcomes += sent
+        evidence.ended += sent
       }
       if let progress = saving.first, chance(60) {
         saving.removeFirst()
@@ -115,10 +125,13 @@ import Testing
       kills += 1
       for page in producing where chance(50) {
         for token in pages[page]! { times[token, default: 0] += 1 }
+        unsent += pages[page]!
       }
       if let progress = saving.first, chance(50) { saved = progress }
       (questions, producing, saving, pages, isPacing) = ([], [], [], [:], false)
+      let pace = machine.pace
       machine = CampaignMachine(plan, saved, pageSize: pageSize)
+      machine.pace = pace
     }
 
     mutating func run(
@@ -189,7 +202,7 @@ import Testing
     #expect(state(&machine, 2_000, 0, 0) == .running && machine.progress.wave == 3_000)
     #expect(machine.next(now: 2_999, .init()) == nil)
     #expect(machine.next(now: 3_000, .init()) == .read(after: "", limit: 10))
-    #expect(machine.read(count: 5, last: "f", limit: 10) == 1)
+    #expect(machine.read(count: 5, last: "f", limit: 10, now: 0) == 1)
     #expect(machine.next(now: 3_000, .init()) == .produce(page: 1))
     #expect(machine.next(now: 6_000, .init()) == nil)
     machine.produced(page: 1)
@@ -213,7 +226,7 @@ import Testing
       #expect(machine.next(now: 9_000, .init()) == .read(after: cursor, limit: 10))
       #expect(machine.progress.wave == wave)
     }
-    #expect(machine.read(count: 0, last: "", limit: 10) == nil)
+    #expect(machine.read(count: 0, last: "", limit: 10, now: 0) == nil)
     #expect(state(&machine, 9_000, 0, 0) == .done)
   }
 
@@ -362,7 +375,7 @@ import Testing
     machine.counted(10)
     #expect(state(&machine, 5_000, 0, 0) == .running)
     #expect(machine.next(now: 5_000, .init()) == .read(after: "", limit: 10))
-    #expect(machine.read(count: 10, last: "a", limit: 10) == 1)
+    #expect(machine.read(count: 10, last: "a", limit: 10, now: 0) == 1)
     // Nothing else comes before the page.
     #expect(machine.next(now: 5_799, .init()) == .read(after: "a", limit: 10))
     #expect(machine.next(now: 5_799, .init()) == nil)
@@ -372,22 +385,31 @@ import Testing
     #expect(other.next(now: 6_000, .init()) == .read(after: "", limit: 10))
   }
 
-  @Test func `long after its end its pace is removed, then its record`() {
+  @Test func `its pace goes with its last push, its record long after its end`() {
     var progress = CampaignProgress()
     (progress.state, progress.revision, progress.endedAt) = (.done, 3, 1_000)
+    (progress.addressed, progress.hasSetPace) = (10, true)
     let end = 1_000 + CampaignMachine.kept
-    var machine = CampaignMachine(
-      CampaignPlan(startAt: 0, hasPace: true), progress, pageSize: 10)
-    #expect(machine.next(now: end, .init()) == nil)
-    #expect(machine.next(now: end + 1, .init()) == .setPace(isSet: false))
-    #expect(machine.next(now: end + 1, .init()) == nil)
+    let plan = CampaignPlan(startAt: 0, hasPace: true)
+    var machine = CampaignMachine(plan, progress, pageSize: 10)
+    #expect(machine.next(now: 2_000, .init(outcomes: 9)) == nil)
+    // Repeats count: a device that is there twice has one push.
+    #expect(machine.next(now: 2_000, .init(outcomes: 9, ended: 10)) == .setPace(isSet: false))
+    #expect(machine.next(now: 2_000, .init(outcomes: 10)) == nil)
     machine.unpaced()
-    #expect(machine.next(now: end + 1, .init()) == .setPace(isSet: false))
-    machine.paced(now: end + 2)
-    #expect(machine.next(now: end + 2, .init()) == .forget)
-    #expect(machine.next(now: end + 2, .init()) == nil)
+    // What has no outcome for a day has none any more.
+    #expect(
+      machine.next(now: 1_001 + CampaignMachine.counted, .init()) == .setPace(isSet: false))
+    machine.paced(now: 3_000)
+    guard case .save(let saved) = machine.next(now: 3_000, .init()) else {
+      return #expect(Bool(false))
+    }
+    machine.saved()
+    #expect(!saved.hasSetPace && machine.next(now: end, .init()) == nil)
+    #expect(machine.next(now: end + 1, .init()) == .forget)
+    #expect(machine.next(now: end + 1, .init()) == nil)
     machine.unforgotten()
-    #expect(machine.next(now: end + 2, .init()) == .forget)
+    #expect(machine.next(now: end + 1, .init()) == .forget)
     machine = CampaignMachine(CampaignPlan(startAt: 0), progress, pageSize: 10)
     #expect(machine.next(now: end + 1, .init()) == .forget)
   }
@@ -398,13 +420,22 @@ import Testing
     (progress.state, progress.total, progress.revision) = (.running, 100, 1)
     var machine = CampaignMachine(CampaignPlan(startAt: 0), progress, pageSize: 10)
     #expect(machine.next(now: 0, .init()) == .read(after: "", limit: 10))
-    #expect(machine.read(count: 10, last: "a", limit: 10) == 1)
+    #expect(machine.read(count: 10, last: "a", limit: 10, now: 0) == 1)
     #expect(machine.next(now: 0, .init()) == .produce(page: 1))
     #expect(machine.next(now: 0, .init()) == .read(after: "a", limit: 10))
-    #expect(machine.read(count: 10, last: "b", limit: 10) == 2)
+    #expect(machine.read(count: 10, last: "b", limit: 10, now: 0) == 2)
     machine.control.isPaused = true
-    #expect(machine.next(now: 0, .init()) == nil)
+    guard case .save(let paused) = machine.next(now: 0, .init()) else {
+      return #expect(Bool(false))
+    }
+    machine.saved()
+    #expect(paused.isPaused && machine.next(now: 0, .init()) == nil)
     machine.control = CampaignControl(cancelledBy: "ann")
+    guard case .save(let resumed) = machine.next(now: 0, .init()) else {
+      return #expect(Bool(false))
+    }
+    machine.saved()
+    #expect(!resumed.isPaused)
     // The first page is on its way.
     #expect(machine.next(now: 0, .init()) == nil)
     machine.produced(page: 1)
@@ -421,7 +452,7 @@ import Testing
     (progress.state, progress.total, progress.revision) = (.running, 100, 1)
     var machine = CampaignMachine(CampaignPlan(startAt: 0), progress, pageSize: 10)
     _ = machine.next(now: 0, .init())
-    _ = machine.read(count: 10, last: "a", limit: 10)
+    _ = machine.read(count: 10, last: "a", limit: 10, now: 0)
     #expect(machine.next(now: 0, .init()) == .produce(page: 1))
     machine.drain()
     #expect(machine.next(now: 0, .init()) == nil && !machine.isIdle)

@@ -22,11 +22,12 @@ extension FuzzTarget {
           read.audience == campaign.audience, read.plan.startAt == campaign.plan.startAt,
           read.plan.local == campaign.plan.local
         else { return "a campaign that is another one" }
-        guard CampaignRecord.name(ofKey: campaign.key) == campaign.name else { return "a bad key" }
+        guard CampaignKey("\(campaign.key)") == campaign.key else { return "a bad key" }
         guard campaign.plan.startAt >= HostileRecord.now else { return "it started before it was" }
         _ = JSONValue.object(campaign.standing(now: HostileRecord.now, isPaused: true)).text
         guard (try? campaign.checkRequest(reader)) != nil else { return nil }
         let request = campaign.request(tokens: token)
+        reader.takesCampaigns = true
         let count = request.withUnsafeBytes { try? reader.read($0).tokens.count }
         return count == 1 ? nil : "a request that was checked cannot be read"
       } catch {

@@ -46,14 +46,15 @@ import Testing
     campaign.progress.state = .trial
     (campaign.progress.total, campaign.progress.cursor) = (10, "ab")
     campaign.progress.hasSetPace = true
+    (campaign.progress.isPaused, campaign.progress.note) = (true, "it waits")
     (campaign.progress.trialEndedAt, campaign.progress.reason) = (5, "x")
-    campaign.outcomes = ["delivered": 7]
+    campaign.outcomes = CampaignCounts([("delivered", 7)])
     campaign.rates = CampaignRates(at: 1_000_000_000_005, addressed: 12.5, outcomes: 7)
     let again = try campaign.value.withUnsafeBytes { try CampaignRecord($0, parser: JSONParser()) }
     #expect(again == campaign)
     #expect(
       try campaign.value.withUnsafeBytes {
-        try CampaignRecord.revision($0, key: "campaign:sale", AudienceTopics(TopicNames()))
+        try CampaignRecord.revision($0, key: "campaign:sale:a.b:production", AudienceTopics(TopicNames()))
       }
         == 3)
   }
@@ -85,7 +86,7 @@ import Testing
       Self.json(more: #","send_at":"2001-09-11T00:00:00","time_zone":"Europe/Atlantis""#))
     func revision(_ campaign: CampaignRecord) throws {
       _ = try campaign.value.withUnsafeBytes {
-        try CampaignRecord.revision($0, key: "campaign:sale", AudienceTopics(TopicNames()))
+        try CampaignRecord.revision($0, key: "campaign:sale:a.b:production", AudienceTopics(TopicNames()))
       }
     }
     let error = #expect(throws: RecordError.self) { try revision(campaign) }
@@ -138,15 +139,15 @@ import Testing
     (campaign.progress.state, campaign.progress.cursor) = (.stopped, "abcd")
     (campaign.progress.total, campaign.progress.addressed) = (1_000, 200)
     (campaign.progress.endedAt, campaign.progress.reason) = (7, "too many")
-    campaign.outcomes = ["rejected": 9, "delivered": 111, "deduplicated": 50]
+    campaign.outcomes = CampaignCounts([("rejected", 9), ("delivered", 111), ("deduplicated", 50)])
     campaign.rates = CampaignRates(at: 1_000_000_000_000, addressed: 0, outcomes: 2)
     let text = JSONValue.object(campaign.standing(now: 1_000_000_060_000, isPaused: nil)).text
     #expect(
       String(decoding: text, as: UTF8.self)
-        == #"{"campaign":"sale","app":"a.b","environment":"production","state":"stopped","#
+        == #"{"campaign":"sale","app":"a.b","environment":"production","state":"stopped","paused":false,"#
         + #""at":1000000000000,"by":"ann","send_at":"2001-09-09T01:46:40.000Z","#
         + #""audience":{"locale":"de"},"stop":{"rejected_percent":2.0},"total":1000,"#
-        + #""addressed":200,"outcomes":{"deduplicated":50,"delivered":111,"rejected":9},"#
+        + #""addressed":200,"without_outcome":30,"outcomes":{"deduplicated":50,"delivered":111,"rejected":9},"#
         + #""rejected_percent":7.5,"addressed_per_second":0.0,"outcomes_per_second":2.0,"#
         + #""seconds_left":40,"ended_at":7,"reason":"too many"}"#)
     // The process that has measured that is gone.
@@ -196,16 +197,36 @@ import Testing
     _ = campaign.standing(now: 1_000_000_000_000, isPaused: true)
   }
 
-  @Test func `the requests of a campaign have its id and group, and the lane for bulk`() throws {
+  @Test
+  func `the requests of a campaign have its id, group and name, and its lane if it names one`()
+    throws
+  {
     let campaign = try Self.read(Self.json())
     let text = String(decoding: campaign.request(tokens: Array(#""ab","cd""#.utf8)), as: UTF8.self)
     #expect(
       text
-        == #"{"id":"campaign:sale","group":"sale","lane":"bulk","app":"a.b","payload":{"aps":{"alert":"x"}},"tokens":["ab","cd"]}"#
+        == #"{"id":"campaign:sale","group":"sale","campaign":"sale","app":"a.b","payload":{"aps":{"alert":"x"}},"tokens":["ab","cd"]}"#
     )
     let urgent = try Self.read(
       Self.json(request: #"{"app":"a.b","lane":"transactional","payload":{}}"#))
-    #expect(!String(decoding: urgent.request(tokens: []), as: UTF8.self).contains("bulk"))
+    #expect(
+      String(decoding: urgent.request(tokens: []), as: UTF8.self).contains(
+        #""lane":"transactional""#))
+    // Ingest chooses the lane that matters least of those that there are, and takes a campaign's name from the scheduler alone.
+    let lanes = try Lanes(
+      ["codes", "news", "night"].map { Lanes.Rule($0, weight: 1, maxAge: 900_000) })
+    let reader = RequestReader(lanes: lanes)
+    let request = campaign.request(tokens: Array("\"\(String(repeating: "ab", count: 32))\"".utf8))
+    let refused = #expect(throws: RequestError.self) {
+      try request.withUnsafeBytes { _ = try reader.read($0) }
+    }
+    #expect(refused == RequestError(.campaign, .notOfScheduler))
+    reader.takesCampaigns = true
+    try request.withUnsafeBytes { bytes in
+      let read = try reader.read(bytes)
+      #expect(read.lane == lanes.last && lanes.name(read.lane) == "night")
+      #expect(read[.campaign].elementsEqual("sale".utf8))
+    }
     #expect(throws: (any Error).self) {
       try Self.read(Self.json(request: #"{"app":"a.b","payload":{"aps":{}},"priority":11}"#))
         .checkRequest(RequestReader())
@@ -262,13 +283,45 @@ import Testing
         try CampaignRecord.revision($0, key: key, AudienceTopics(TopicNames()))
       }
     }
-    #expect(try revision(Self.read(Self.json()), "campaign:sale") == 0)
-    #expect(throws: RecordError.self) { try revision(Self.read(Self.json()), "campaign:sales") }
+    #expect(try revision(Self.read(Self.json()), "campaign:sale:a.b:production") == 0)
+    for key in [
+      "campaign:sales:a.b:production", "campaign:sale:a.c:production", "campaign:sale:a.b:sandbox",
+    ] {
+      #expect(throws: RecordError.self) { try revision(Self.read(Self.json()), key) }
+    }
     let bad = try Self.read(
       Self.json(request: #"{"app":"a.b","payload":{"aps":{}},"priority":11}"#))
-    #expect(throws: RecordError.self) { try revision(bad, "campaign:sale") }
-    #expect(CampaignRecord.name(ofKey: "campaign:a.b-c_1") == "a.b-c_1")
-    #expect(CampaignRecord.name(ofKey: "campaign:") == nil)
-    #expect(CampaignRecord.name(ofKey: "a.b:production:campaign:x") == nil)
+    #expect(throws: RecordError.self) { try revision(bad, "campaign:sale:a.b:production") }
+  }
+
+  @Test func `outcomes are a closed set, and cannot overflow`() throws {
+    let counts =
+      #""outcomes":{"delivered":9223372036854775807,"rejected":9223372036854775807,"x":3,"y":-5,"z":4,"expired":"1"}"#
+    let json = Self.json(
+      more: #","at":1000000000000,"progress":{"revision":1,"state":"done","addressed":5},"# + counts
+    )
+    let campaign = try Self.read(json, at: nil)
+    #expect(campaign.outcomes[.delivered] == CampaignCounts.most)
+    #expect(campaign.outcomes.named.map(\.name) == ["delivered", "other", "rejected"])
+    #expect(campaign.ended == 2 * CampaignCounts.most + 7 && campaign.rejectedPercent == 50)
+    _ = campaign.standing(now: 0, isPaused: nil)
+    #expect(campaign.unsent == 0)
+    // However many kinds somebody invents, the record does not grow.
+    var outcomes = CampaignCounts()
+    for number in 0..<10_000 { outcomes.add("outcome\(number)") }
+    #expect(outcomes.named.map(\.count) == [10_000] && outcomes.named[0].name == "other")
+  }
+
+  @Test func `what its pace means for its pushes' expiration is said`() throws {
+    func note(_ more: String, devices: Int = 297, perSecond: Double = 2) throws -> String? {
+      try Self.read(Self.json(request: #"{"app":"a.b","payload":{}\#(more)}"#))
+        .expiryNote(devices: devices, perMillisecond: perSecond / 1_000)
+    }
+    #expect(try note("") == nil && note(#","expires_in":149"#) == nil)
+    #expect(try note(#","expires_in":60"#)?.contains("up to 30 s before its turn") == true)
+    #expect(try note(#","expires_in":20"#)?.contains("some expire before their turn") == true)
+    #expect(try note(#","expiration":1000000100"#)?.hasSuffix("end as expired") == true)
+    #expect(try note(#","expiration":1000000200"#) == nil)
+    #expect(try note(#","expires_in":60"#, devices: 36_000)?.contains("take 5 h 0 min") == true)
   }
 }

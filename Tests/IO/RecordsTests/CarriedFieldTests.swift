@@ -120,6 +120,7 @@ import Testing
       (.final, ["", "0", "true", "11"]),
       (.position, ["", "7/1/5s", "1/7/1/2m", "-1/7/1/5s", "1/7/65536/5s"]),
       (.group, ["", " x", "x ", "a\u{7F}", String(repeating: "g", count: 65)]),
+      (.campaign, ["", " x", "x ", "a\u{7F}", String(repeating: "c", count: 65)]),
     ]
     #expect(Set(bad.map(\.0)) == Set(CarriedField.allCases))
     for (field, values) in bad {
@@ -251,14 +252,18 @@ import Testing
     let receipt = try Receipt(buffer.bytes, parser: JSONParser())
     #expect(receipt.data == #"{"a":"b","c\n":""}"#)
     #expect(receipt.replay == "3/17" && receipt.traceParent == Self.trace)
-    #expect(receipt.carried.count + 1 == CarriedField.table.count { $0.receipt != nil })
+    #expect(receipt.carried.count + 2 == CarriedField.table.count { $0.receipt != nil })
   }
 
-  @Test func `a group is found in the envelope, and comes back in the receipt`() throws {
-    let record = record(["group=spring sale"])
+  @Test func `a group and a campaign are found in the envelope, and come back in the receipt`()
+    throws
+  {
+    let record = record(["group=spring sale", "campaign=sale"])
     let envelope = try Envelope.parse(record.span)
     #expect(record[envelope.group.indices].elementsEqual("spring sale".utf8))
-    #expect(try Envelope.parse(self.record(Self.all).span).group.count == 0)
+    #expect(record[envelope.campaign.indices].elementsEqual("sale".utf8))
+    let none = try Envelope.parse(self.record(Self.all).span)
+    #expect(none.group.count == 0 && none.campaign.count == 0)
     var buffer = ByteBuffer()
     record.withUnsafeBytes { bytes in
       var line = ReceiptLine(.delivered, at: 2)
@@ -266,7 +271,7 @@ import Testing
       ReceiptEncoder.append(line, into: &buffer)
     }
     let text = String(decoding: buffer.bytes, as: UTF8.self)
-    #expect(text == #"{"outcome":"delivered","at":2,"group":"spring sale"}"#)
+    #expect(text == #"{"outcome":"delivered","at":2,"group":"spring sale","campaign":"sale"}"#)
   }
 
   private static func isToken(_ key: String) -> Bool { CarriedHeaders.isToken(key.utf8.span) }

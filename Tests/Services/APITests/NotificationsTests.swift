@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
+import EventLoop
 import HTTPClient
 import JSON
 import Kafka
@@ -227,6 +228,32 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
       file, #"[{"name":"new","sha256":"\#(APIFixture.digest("new"))","apps":["*"]}]"#)
     #expect(eventually { (try? fixture.post(request(), key: "new").status) == 202 })
     #expect(try fixture.post(request()).status == 401)
+  }
+
+  @Test func `what a key has scheduled says whose it is, and ends with the key`() throws {
+    let fixture = try APIFixture()
+    let time = WallClock.milliseconds() / 1_000 + 3_600
+    #expect(try fixture.post(request(#","send_at":\#(time)"#)).status == 202)
+    #expect(try fixture.post(request()).status == 202)
+    let records = try fixture.kafka.read(fixture.kafka.name("requests"), count: 2)
+    func by(_ record: ReadRecord) -> String? {
+      record.headers.first { $0.name == "by" }.map { String(decoding: $0.value, as: UTF8.self) }
+    }
+    for record in records {
+      #expect(by(record) == (record.value?.contains("send_at") == true ? "key all" : nil))
+    }
+    try Files.replace(
+      fixture.folder.file("keys"),
+      #"[{"name":"all","sha256":"\#(APIFixture.digest("new"))","apps":["*"]}]"#)
+    #expect(eventually { (try? fixture.post(request(), key: "new").status) == 202 })
+    // Those that are gone; one with another secret is the same.
+    let ended = try fixture.kafka.read(fixture.kafka.name("controls"), count: 2)
+    #expect(ended.contains { $0.key == "holder:key operator" })
+    for record in ended {
+      #expect(record.key?.hasPrefix("holder:key ") == true && record.key != "holder:key all")
+      let at = Array((record.value ?? "").utf8).withUnsafeBytes { ControlRecord.endsRequests($0) }
+      #expect(abs((at ?? 0) - WallClock.milliseconds()) < 60_000)
+    }
   }
 
   @Test func `clients that send nothing, or half of a request, delay no other client`() throws {

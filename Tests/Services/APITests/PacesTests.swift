@@ -28,7 +28,10 @@ import Testing
     let fixture = try APIFixture()
     let before = WallClock.milliseconds()
     for (path, subject) in [
-      ("group/spring%20sale%2F1", Paces.Subject.group("spring sale/1")),
+      (
+        "group/spring%20sale%2F1?app=com.example.app",
+        Paces.Subject.group("com.example.app", .production, "spring sale/1")
+      ),
       ("lane/bulk", .lane("bulk")),
       ("app/com.example.app?environment=sandbox", .app("com.example.app", .sandbox)),
       ("device/com.example.app", .device("com.example.app", .production, .background)),
@@ -63,20 +66,22 @@ import Testing
     let fixture = try APIFixture()
     for name in ["a", "b"] {
       #expect(
-        try fixture.send("PUT", "paces/group/\(name)", #"{"rate":"5/m"}"#, key: "operator").status
+        try fixture.send("PUT", "paces/group/\(name)?app=a.b", #"{"rate":"5/m"}"#, key: "operator")
+          .status
           == 202)
     }
-    #expect(try eventuallyReads(fixture, "paces/group/b") { status, _ in status == 200 })
-    #expect(try fixture.send("DELETE", "paces/group/a", key: "operator").status == 202)
-    #expect(try eventuallyReads(fixture, "paces/group/a") { status, _ in status == 404 })
+    #expect(try eventuallyReads(fixture, "paces/group/b?app=a.b") { status, _ in status == 200 })
+    #expect(try fixture.send("DELETE", "paces/group/a?app=a.b", key: "operator").status == 202)
+    #expect(try eventuallyReads(fixture, "paces/group/a?app=a.b") { status, _ in status == 404 })
     let tombstone = try fixture.kafka.read(fixture.kafka.name("controls"), count: 3).last
-    #expect(tombstone?.key == "pace:group:a" && tombstone?.value == nil)
+    #expect(tombstone?.key == "pace:group:a.b:production:a" && tombstone?.value == nil)
     let producer = try KafkaProducer(fixture.kafka.configuration)
     defer { producer.close() }
     try fixture.kafka.produce(
-      producer, producer.topic(known: fixture.kafka.name("controls")), key: "pace:group:b",
+      producer, producer.topic(known: fixture.kafka.name("controls")),
+      key: "pace:group:a.b:production:b",
       value: "{")
-    #expect(try eventuallyReads(fixture, "paces/group/b") { status, _ in status == 404 })
+    #expect(try eventuallyReads(fixture, "paces/group/b?app=a.b") { status, _ in status == 404 })
   }
 
   @Test func `a key needs the right to paces, and the app or all of them`() throws {
@@ -91,15 +96,18 @@ import Testing
       #expect(try status(method, "/app/com.example.shop", nil) == 401)
       #expect(try status(method, "/app/com.example.other", "pacer") == 403)
       #expect(try status(method, "/lane/bulk", "pacer") == 403)
-      #expect(try status(method, "/group/x", "pacer") == 403)
+      #expect(try status(method, "/group/x?app=com.example.other", "pacer") == 403)
     }
     #expect(try status("GET", "", "all") == 403)
     #expect(try status("PUT", "/app/com.example.shop", "pacer") == 202)
     #expect(try status("PUT", "/device/com.example.shop", "pacer") == 202)
+    // A group is of the key's one app, unless the query names it.
+    #expect(try status("PUT", "/group/x", "pacer") == 202)
+    #expect(try status("PUT", "/group/x", "operator") == 400)
     #expect(
       try eventually {
         let list = try fixture.send("GET", "paces", key: "pacer").text
-        return try APIFixture.json(list)["paces"]?.array?.count == 2
+        return try APIFixture.json(list)["paces"]?.array?.count == 3
       })
   }
 
@@ -117,8 +125,11 @@ import Testing
     #expect(try answer("group/") == "404")
     #expect(try answer("lane/fast") == "400 name")
     #expect(try answer("app/a%20b") == "400 name")
-    #expect(try answer("group/a%0Ab") == "400 name")
-    #expect(try answer("group/a?environment=sandbox") == "400 environment")
+    #expect(try answer("group/a%0Ab?app=a.b") == "400 name")
+    #expect(try answer("group/a") == "400 app")
+    #expect(try answer("group/a?app=a%20b") == "400 name")
+    #expect(try answer("lane/bulk?environment=sandbox") == "400 environment")
+    #expect(try answer("lane/bulk?app=a.b") == "400 app")
     #expect(try answer("app/a.b?environment=x") == "400 environment")
     #expect(try answer("app/a.b?push_type=alert") == "400 push_type")
     #expect(try answer("device/a.b?push_type=x") == "400 push_type")
@@ -126,17 +137,18 @@ import Testing
     #expect(try answer("device/a.b", #"{"rate":"9/h"}"#) == "400 rate")
     #expect(try answer("device/a.b", #"{"rate":"1/s"}"#) == "400 rate")
     for body in ["{}", #"{"rate":5}"#, #"{"rate":"0/s"}"#, #"{"rate":"5/w"}"#] {
-      #expect(try answer("group/a", body) == "400 rate", "\(body)")
+      #expect(try answer("group/a?app=a.b", body) == "400 rate", "\(body)")
     }
-    #expect(try answer("group/a", #"{"rate":"5/s","reason":""}"#) == "400 reason")
-    #expect(try answer("group/a", #"{"rate":"5/s","pace":"5/s"}"#) == "400 pace")
-    #expect(try answer("group/a", #"{"rate":"5/s","rate":"6/s"}"#) == "400")
-    #expect(try answer("group/a", "[") == "400")
+    #expect(try answer("group/a?app=a.b", #"{"rate":"5/s","reason":""}"#) == "400 reason")
+    #expect(try answer("group/a?app=a.b", #"{"rate":"5/s","pace":"5/s"}"#) == "400 pace")
+    #expect(try answer("group/a?app=a.b", #"{"rate":"5/s","rate":"6/s"}"#) == "400")
+    #expect(try answer("group/a?app=a.b", "[") == "400")
     #expect(
-      try answer("group/a", #"{"rate":"5/s"}"# + String(repeating: " ", count: 1_024)) == "413")
-    #expect(try answer("group/a", type: "application/x-ndjson") == "415")
-    #expect(try answer("group/a", nil, "POST") == "405")
-    #expect(try eventually { try answer("group/unknown", nil, "GET") == "404" })
+      try answer("group/a?app=a.b", #"{"rate":"5/s"}"# + String(repeating: " ", count: 1_024))
+        == "413")
+    #expect(try answer("group/a?app=a.b", type: "application/x-ndjson") == "415")
+    #expect(try answer("group/a?app=a.b", nil, "POST") == "405")
+    #expect(try eventually { try answer("group/unknown?app=a.b", nil, "GET") == "404" })
   }
 
   @Test func `a cluster without the topic has no paces`() throws {

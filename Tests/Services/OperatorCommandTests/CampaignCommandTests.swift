@@ -32,7 +32,7 @@ import Testing
         0,
         [
           ScheduledEntry(
-            key: campaign.key.exact, row: row, value: String(decoding: value, as: UTF8.self))
+            key: "\(campaign.key)", row: row, value: String(decoding: value, as: UTF8.self))
         ])
       try store.setPosition(0, 2)
     }
@@ -54,12 +54,14 @@ import Testing
     var settings = try CampaignStartCommand.settings(values)
     try Self.store(settings.campaign, database)
     try CampaignStartCommand.run(settings, context)
-    #expect(try fixture.read(fixture.name("schedule"), count: 1).first?.key == "campaign:sale")
+    #expect(
+      try fixture.read(fixture.name("schedule"), count: 1).first?.key
+        == "campaign:sale:a.b:production")
     while settings.campaign.at == (try CampaignStartCommand.settings(values)).campaign.at {}
     settings = try CampaignStartCommand.settings(values)
     let failure = #expect(throws: ServiceFailure.self) {
       try CampaignStartCommand.run(settings, context)
     }
-    #expect("\(failure!)".contains("a campaign of this name exists, started "))
+    #expect("\(failure!)".contains("a.b has a campaign of this name, started "))
   }
 }

@@ -23,8 +23,20 @@ import Testing
         ], for: table), environment: [:], file: nil)
     let context = ServiceContext(
       name: "schedule", log: Logger(service: "test", level: .error), values: values)
-    try ScheduleCancelCommand.run(ScheduleCancelCommand.settings(values), context)
-    let record = try #require(try fixture.read(fixture.name("schedule"), count: 1).first)
+    let settings = try ScheduleCancelCommand.settings(values)
+    // Nobody knows it: the cancellation is written for one that is on its way, and the command says so.
+    let unknown = #expect(throws: ServiceFailure.self) {
+      try ScheduleCancelCommand.run(settings, context)
+    }
+    #expect("\(unknown!)".contains("never scheduled"))
+    let producer = try KafkaProducer(fixture.configuration)
+    defer { producer.close() }
+    try fixture.produce(
+      producer, producer.topic(known: fixture.name("schedule")), key: "a.b:production:order:1",
+      value: "S1\t1895000000000\t1795000000000\t\t\n{}")
+    try ScheduleCancelCommand.run(settings, context)
+    try ScheduleCancelCommand.run(settings, context)
+    let record = try #require(try fixture.read(fixture.name("schedule"), count: 4).last)
     #expect(record.key == "a.b:production:order:1")
     let value = try Array((record.value ?? "").utf8).withUnsafeBytes { try ScheduleRecord($0) }
     guard case .cancellation(let cancellation) = value else { return #expect(Bool(false)) }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Contract
 import EventLoop
 import Glibc
@@ -35,7 +36,8 @@ import Testing
         json: bytes, at: WallClock.milliseconds(), by: "test", parser: JSONParser())
     }
     try fixture.produce(
-      fixture.names.schedule, key: campaign.key, String(decoding: campaign.value, as: UTF8.self))
+      fixture.names.schedule, key: "\(campaign.key)",
+      String(decoding: campaign.value, as: UTF8.self))
     return campaign
   }
 
@@ -45,7 +47,11 @@ import Testing
   }
 
   private static func source(_ topic: String, _ name: String = "sale") -> TokenTopicReader.Source {
-    .init(topic: topic, campaign: .init(name: name, run: 1, startedAt: 1_795_000_000_000))
+    .init(
+      topic: topic,
+      campaign: .init(
+        campaign: CampaignKey(name: name, app: "a.b", environment: .production)!, run: 1,
+        startedAt: 1_795_000_000_000))
   }
 
   private static func tokens(_ page: AudiencePage) throws -> [String] {

@@ -14,6 +14,8 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
   case deduplicated
   /// Not sent, or not sent again, because a newer push with the same key was taken.
   case superseded
+  /// Not sent, or not sent again, because their campaign was cancelled or has stopped itself.
+  case cancelled
   case deadLettered
   /// Records that are no notification; they count as dead-lettered, too.
   case invalidRecords
@@ -89,7 +91,7 @@ public enum SenderCounter: Int, CaseIterable, Sendable {
 
 /// The counters' values, written by the one owner.
 public struct Counts: Sendable {
-  private var values = InlineArray<46, Int>(repeating: 0)
+  private var values = InlineArray<47, Int>(repeating: 0)
 
   init() { precondition(SenderCounter.allCases.count == values.count) }
 
@@ -110,6 +112,7 @@ extension Outcome {
     case .suppressed: .suppressed
     case .deduplicated: .deduplicated
     case .deadLettered: .deadLettered
+    case .cancelled: .cancelled
     // The last is none of a push (`Outcome.ofPushes`); to trap on it would cost every push a comparison.
     case .superseded, .addressed: .superseded
     }

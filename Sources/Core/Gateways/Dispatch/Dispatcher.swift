@@ -137,9 +137,9 @@ public struct Dispatcher: ~Copyable, Sendable {
     }
   }
 
-  /// An operator has paused or resumed apps or lanes: this is what is paused now. What is under way goes on.
+  /// Apps, lanes or campaigns are held or go on: this is what is held now. What is under way goes on.
   public mutating func update(_ pauses: Pauses) {
-    work.update(pauses)
+    for slot in work.update(pauses) { destinations.route(slot, &work) }
     while let slot = work.popResumed() { destinations.route(slot, &work) }
   }
 

@@ -63,6 +63,8 @@ public struct PushState: Sendable {
   public private(set) var app: UInt64 = 0
   private(set) var device: UInt64 = 0
   private(set) var group: UInt64 = 0
+  /// That of its campaign (`CampaignHolds.hash`); 0 for none.
+  private(set) var campaign: UInt64 = 0
   private(set) var kind = GatewayKind.production
   private(set) var pushType = PushType.alert
   private(set) var target = PushTarget.device
@@ -102,6 +104,7 @@ public struct PushState: Sendable {
     app = facts.app
     device = facts.device
     group = facts.group
+    campaign = facts.campaign
     self.kind = kind
     pushType = facts.pushType
     target = facts.target
@@ -278,6 +281,8 @@ public struct PushFacts: Sendable {
   public var device: UInt64
   /// Hash of the group (`AppTable.hash`); 0 for none.
   public var group: UInt64
+  /// That of its campaign (`CampaignHolds.hash`); 0 for none.
+  public var campaign: UInt64
   public var environment: Environment
   public var target: PushTarget
   public var pushType: PushType
@@ -305,6 +310,7 @@ public struct PushFacts: Sendable {
     self.app = app
     self.device = device
     group = 0
+    campaign = 0
     environment = .production
     target = .device
     pushType = .alert

@@ -51,8 +51,17 @@ struct Workload: Sendable {
     partitions.isFeeding && partitions.hasNow(pushes[slot].origin)
   }
 
-  /// This is what an operator has paused now. What is under way goes on.
-  mutating func update(_ pauses: Pauses) { self.pauses = pauses }
+  /// This is held now. What is under way goes on.
+  ///
+  /// - Returns: the pushes that waited for a pace, to be routed again: their campaign may have ended.
+  mutating func update(_ pauses: Pauses) -> [UInt32] {
+    let haveCampaignsChanged = pauses.campaigns != self.pauses.campaigns
+    self.pauses = pauses
+    guard haveCampaignsChanged else { return [] }
+    let slots = paces.drain()
+    for slot in slots { pushes[slot].resume() }
+    return slots
+  }
 
   // MARK: Partitions
 
@@ -284,7 +293,7 @@ struct Workload: Sendable {
   // MARK: What keeps it from going
 
   /// True if a push may go now. One that may not has its end here, or is moved aside: it has expired, APNs has called
-  /// its device dead, its device is throttled, or its app is paused. Asked when it is routed and when it is sent, for
+  /// its device dead, its device is throttled, or its app or campaign is held. Asked when it is routed and when it is sent, for
   /// that may have changed in line.
   mutating func mayGo(_ slot: UInt32) -> Bool {
     if pushes[slot].isExpired(at: turn.wall) {
@@ -297,7 +306,20 @@ struct Workload: Sendable {
       finish(slot, .superseded, .newerState)
       return false
     }
+    if !pauses.campaigns.isEmpty, pushes[slot].campaign != 0, isOfHeldCampaign(slot) {
+      return false
+    }
     return !(pauses.hasApps && divertIfPaused(slot))
+  }
+
+  /// Ends a push unsent if its campaign is over, and moves it to a retry topic if that is paused.
+  private mutating func isOfHeldCampaign(_ slot: UInt32) -> Bool {
+    switch pauses.campaigns[pushes[slot].campaign] {
+    case .cancelled: finish(slot, .cancelled, .campaignOver)
+    case .paused: divert(slot, .paused)
+    case nil: return false
+    }
+    return true
   }
 
   /// Ends a push unsent if APNs has called its device dead since it was requested.

@@ -339,7 +339,10 @@ extension PushState {
 
   /// The hash of the line of its app, and that of its group's, 0 without a group.
   fileprivate var paceLines: (app: UInt64, group: UInt64) {
-    (Paces.hash(app: app, kind.environment), group == 0 ? 0 : Paces.hash(group: group))
+    (
+      Paces.hash(app: app, kind.environment),
+      group == 0 ? 0 : Paces.hash(app: app, kind.environment, group: group)
+    )
   }
 }
 

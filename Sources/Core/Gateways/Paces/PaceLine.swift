@@ -5,9 +5,9 @@ internal import Contract
 /// The pace of an app or a group in one loop: its bucket, the pushes that wait for it in slots, and where those go for
 /// which there is no room.
 ///
-/// Others share the partitions, so what is too much is moved aside unsent. The shortest tier gets what can go until the
-/// next one gives its records back, that one what can go until the longest does, and the longest the rest: so there is
-/// always something to send, and a push is moved a bounded number of times for each quarter of an hour that it waits.
+/// Others share the partitions, so what is too much is moved aside unsent. Each tier gets what can go until the next
+/// longer one gives its records back, and the longest the rest: so there is always something to send, and a push is moved
+/// a bounded number of times for each delay of the longest tier that it waits.
 struct PaceLine: Sendable {
   /// So much of its rate may wait in slots, in milliseconds.
   private static let patience: Double = 5_000
@@ -17,14 +17,14 @@ struct PaceLine: Sendable {
   var whole: Double
   var bucket: PaceBucket
   var waiting = SlotQueue()
-  /// Pushes moved to the two shorter tiers that have not come back yet.
-  private var seconds5 = RecentCount(RetryTier.seconds5.delay)
-  private var minute1 = RecentCount(RetryTier.minute1.delay)
+  /// By tier, but for the longest: pushes moved there that have not come back yet.
+  private var aside: [RecentCount]
 
   init(_ hash: UInt64, _ rate: PaceRate, now: UInt64) {
     self.hash = hash
     whole = rate.perMillisecond
     bucket = PaceBucket(now: now)
+    aside = RetryTier.allCases.dropLast().map { RecentCount($0.delay) }
   }
 
   /// True if another push may wait in its slot.
@@ -32,16 +32,12 @@ struct PaceLine: Sendable {
 
   /// The tier for a push that cannot wait here.
   mutating func tier(now: UInt64) -> RetryTier {
-    let rate = bucket.rate
-    if Double(seconds5.count(now: now)) < rate * Double(RetryTier.minute1.delay) {
-      seconds5.add(now: now)
-      return .seconds5
+    for (place, tier) in RetryTier.allCases.dropLast().enumerated()
+    where Double(aside[place].count(now: now)) < bucket.rate * Double(tier.next.delay) {
+      aside[place].add(now: now)
+      return tier
     }
-    if Double(minute1.count(now: now)) < rate * Double(RetryTier.minutes15.delay) {
-      minute1.add(now: now)
-      return .minute1
-    }
-    return .minutes15
+    return .longest
   }
 }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 public import Contract
+internal import Identity
 
 extension Paces {
   /// Something that can have a pace.
-  public enum Subject: Sendable, Equatable, Hashable {
+  public enum Subject: Sendable {
     case app(String, Environment)
     /// By its name, as `Pauses.Subject`.
     case lane(String)
-    /// The requests whose `group` it is.
-    case group(String)
+    /// The requests of an app whose `group` it is: its name comes last.
+    case group(String, Environment, String)
     /// Each device of an app, for pushes of one type.
     case device(String, Environment, PushType)
 
@@ -18,13 +19,13 @@ extension Paces {
       case app, lane, group, device
 
       /// True if it is of an app.
-      public var isOfApp: Bool { self == .app || self == .device }
+      public var isOfApp: Bool { self != .lane }
     }
 
     /// What its key begins with. A sender of an earlier version takes a record of such a key for none that it knows.
     public static let prefix = "pace:"
 
-    /// `pace:app:com.example.app:production`, `pace:lane:bulk`, `pace:group:spring-sale` or
+    /// `pace:app:com.example.app:production`, `pace:lane:bulk`, `pace:group:com.example.app:production:spring-sale` or
     /// `pace:device:com.example.app:production:background`; nil for anything else.
     public init?(key: String) {
       guard key.hasPrefix(Self.prefix) else { return nil }
@@ -36,7 +37,13 @@ extension Paces {
       let name = String(parts[1])
       switch kind {
       case .lane: self = .lane(name)
-      case .group: self = .group(name)
+      case .group:
+        // A group may have a colon, an app none.
+        let parts = name.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, let environment = Environment(String(parts[1])),
+          let group = try? Subject(.group, String(parts[2]), of: String(parts[0]), environment)
+        else { return nil }
+        self = group
       case .app:
         guard case .app(let app, let environment)? = Pauses.Subject(key: name) else { return nil }
         self = .app(app, environment)
@@ -57,17 +64,17 @@ extension Paces {
     /// The subject that somebody names.
     ///
     /// - Parameters:
-    ///   - environment: of an app or its devices.
+    ///   - name: of the app for itself or its devices, the lane or the group.
+    ///   - app: of a group.
+    ///   - environment: of an app, its devices or a group.
     ///   - pushType: of devices.
     public init(
-      _ kind: Kind, _ name: String, _ environment: Environment = .production,
+      _ kind: Kind, _ name: String, of app: String? = nil, _ environment: Environment = .production,
       _ pushType: PushType = .background
     ) throws(Problem) {
       switch kind {
       case .app, .device:
-        guard (try? RequestRules.checkName(name.utf8.span, .app)) != nil else {
-          throw Problem(description: "\"\(name)\" is not a bundle id")
-        }
+        try Self.checkApp(name)
         self = kind == .app ? .app(name, environment) : .device(name, environment, pushType)
       case .lane:
         guard Lanes.any.find(name) != nil else {
@@ -81,7 +88,15 @@ extension Paces {
               "\"\(name)\" cannot be a group: 1 to \(RequestRules.maximumGroup) bytes without control characters"
           )
         }
-        self = .group(name)
+        guard let app else { throw Problem(description: "a group is of an app: name that, too") }
+        try Self.checkApp(app)
+        self = .group(app, environment, name)
+      }
+    }
+
+    private static func checkApp(_ app: String) throws(Problem) {
+      guard (try? RequestRules.checkName(app.utf8.span, .app)) != nil else {
+        throw Problem(description: "\"\(app)\" is not a bundle id")
       }
     }
 
@@ -97,12 +112,26 @@ extension Paces {
     /// The app, the lane or the group.
     public var name: String {
       switch self {
-      case .app(let name, _), .lane(let name), .group(let name), .device(let name, _, _): name
+      case .app(let name, _), .lane(let name), .group(_, _, let name), .device(let name, _, _): name
       }
     }
 
     /// The app that it is of; nil for what belongs to all.
-    public var app: String? { kind.isOfApp ? name : nil }
+    public var app: String? {
+      switch self {
+      case .app(let app, _), .group(let app, _, _), .device(let app, _, _): app
+      case .lane: nil
+      }
+    }
+
+    /// The environment of that app.
+    public var environment: Environment? {
+      switch self {
+      case .app(_, let environment), .group(_, let environment, _), .device(_, let environment, _):
+        environment
+      case .lane: nil
+      }
+    }
 
     /// Checks that it can have a rate: for a device a loop remembers `DevicePaces.most` times, to a second.
     public func check(_ rate: PaceRate) throws(Problem) {
@@ -121,13 +150,13 @@ extension Paces {
 }
 
 extension Paces.Subject: CustomStringConvertible {
-  /// `app:com.example.app:production`, `lane:bulk`, `group:spring-sale` or
+  /// `app:com.example.app:production`, `lane:bulk`, `group:com.example.app:production:spring-sale` or
   /// `device:com.example.app:production:background`.
   public var description: String {
     switch self {
     case .app(let app, let environment): "app:\(app):\(environment)"
     case .lane(let name): "lane:\(name)"
-    case .group(let name): "group:\(name)"
+    case .group(let app, let environment, let name): "group:\(app):\(environment):\(name)"
     case .device(let app, let environment, let type): "device:\(app):\(environment):\(type)"
     }
   }
@@ -139,7 +168,19 @@ extension Paces.Subject: CustomStringConvertible {
       Paces.hash(app: AppTable.hash(app.utf8.span), environment)
     case .device(let app, let environment, let type):
       Paces.hash(app: AppTable.hash(app.utf8.span), environment, type)
-    case .lane, .group: Paces.hash(group: AppTable.hash(Array(name.utf8).span))
+    case .group(let app, let environment, let name):
+      Paces.hash(
+        app: AppTable.hash(app.utf8.span), environment,
+        group: AppTable.hash(Array(name.utf8).span))
+    // Found by its place.
+    case .lane: 0
     }
   }
+}
+
+/// An app and a group are text from outside: it is the same subject only if its bytes are.
+extension Paces.Subject: Hashable {
+  public static func == (one: Self, other: Self) -> Bool { one.key.exact == other.key.exact }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(key.exact) }
 }

@@ -6,6 +6,11 @@ public import Contract
 public struct Paces: Sendable, Equatable {
   /// The apps, groups and kinds of devices that may have a pace at once: each costs a loop some 300 bytes.
   public static let subjectsAtMost = 4_096
+  /// Groups among them: what is left is kept for apps and devices, which operators set.
+  public static let groupsAtMost = 3_072
+  /// Groups of one app among them, in both environments: a campaign with a pace is one until its last push has its
+  /// outcome. One app leaves room for others.
+  public static let groupsOfAppAtMost = 128
 
   private let lanes: Lanes
   /// By the lane's place.
@@ -14,6 +19,9 @@ public struct Paces: Sendable, Equatable {
   private(set) var ofSubjects: [UInt64: PaceRate] = [:]
   /// The names of these, for status pages.
   public private(set) var names: [UInt64: String] = [:]
+  /// Groups with a pace, by the hash of their app.
+  private var groups: [UInt64: Int] = [:]
+  private var groupCount = 0
   /// Of each device of an app, by the hash of app and push type.
   private(set) var ofDevices: [UInt64: PaceRate] = [:]
 
@@ -32,8 +40,10 @@ public struct Paces: Sendable, Equatable {
   public enum Problem: Error, Sendable {
     /// The lane is none of the list's.
     case unknownLane
-    /// `subjectsAtMost` others have a pace already.
+    /// `subjectsAtMost` others have a pace already, or so many groups as may have one.
     case tooMany
+    /// `groupsOfAppAtMost` groups of the app have a pace already.
+    case tooManyOfApp
     /// No device can have this rate.
     case notForDevices
   }
@@ -47,8 +57,12 @@ public struct Paces: Sendable, Equatable {
     }
     let hash = subject.hash
     let isKnown = ofSubjects[hash] != nil || ofDevices[hash] != nil
-    guard rate == nil || isKnown || ofSubjects.count + ofDevices.count < Self.subjectsAtMost else {
-      throw .tooMany
+    if rate != nil, !isKnown { try checkRoom(subject) }
+    if case .group(let app, _, _) = subject, isKnown != (rate != nil) {
+      let change = isKnown ? -1 : 1
+      groupCount += change
+      groups[AppTable.hash(app.utf8.span), default: 0] += change
+      if groups[AppTable.hash(app.utf8.span)] == 0 { groups[AppTable.hash(app.utf8.span)] = nil }
     }
     if subject.kind == .device {
       // A rate that cannot be kept takes the place of none.
@@ -61,6 +75,15 @@ public struct Paces: Sendable, Equatable {
     }
   }
 
+  private func checkRoom(_ subject: Subject) throws(Problem) {
+    guard ofSubjects.count + ofDevices.count < Self.subjectsAtMost else { throw .tooMany }
+    guard case .group(let app, _, _) = subject else { return }
+    guard groups[AppTable.hash(app.utf8.span)] ?? 0 < Self.groupsOfAppAtMost else {
+      throw .tooManyOfApp
+    }
+    guard groupCount < Self.groupsAtMost else { throw .tooMany }
+  }
+
   // MARK: Hashes
 
   /// The hash by which the pace of an app is found.
@@ -70,8 +93,10 @@ public struct Paces: Sendable, Equatable {
     app &* 4 &+ UInt64(environment.rawValue) &+ 1
   }
 
-  /// The same of a group, by the hash of its text, which `AppTable` makes as well.
-  static func hash(group: UInt64) -> UInt64 { group &* 4 &+ 3 }
+  /// The same of an app's group, by the hash of its text, which `AppTable` makes as well.
+  static func hash(app: UInt64, _ environment: Environment, group: UInt64) -> UInt64 {
+    ScopedHash.of(app: app, environment, group)
+  }
 
   /// The same of each device of an app, for a push type.
   static func hash(app: UInt64, _ environment: Environment, _ type: PushType) -> UInt64 {

@@ -2,7 +2,7 @@
 public import APNS
 public import Contract
 
-/// What an operator has paused: apps and lanes, as the keys of `push.controls` name them.
+/// What is held: the apps and lanes that an operator has paused, as the keys of `push.controls` name them, and campaigns.
 public struct Pauses: Sendable, Equatable {
   /// Something that can be paused.
   public enum Subject: Sendable, Equatable, Hashable {
@@ -41,6 +41,8 @@ public struct Pauses: Sendable, Equatable {
   private var apps: Set<App> = []
   /// What is asked for each notification is read without a call.
   var isAnyApp = false
+  /// Campaigns whose pushes are not sent.
+  public var campaigns = CampaignHolds()
   /// As bits by place.
   private var pausedLanes: UInt8 = 0
 

@@ -36,16 +36,21 @@ public struct CampaignEvidence: Equatable, Sendable {
   }
 
   public var devices: Devices
+  /// Outcomes of any kind, those of repeated pushes included: so many are on their way no more.
+  public var ended: Int
   public var rejected: Int
   /// Outcomes of which it is known how long they took, and those that took longer than the campaign's limit.
   public var timed: Int
   public var slow: Int
   public var others: Devices
+  /// Why ingest has refused a request of it as a whole; nil: it has refused none.
+  public var refusal: String?
 
   public init(
-    outcomes: Int = 0, rejected: Int = 0, unregistered: Int = 0, timed: Int = 0, slow: Int = 0,
-    others: Devices = .init()
+    outcomes: Int = 0, ended: Int? = nil, rejected: Int = 0, unregistered: Int = 0,
+    timed: Int = 0, slow: Int = 0, others: Devices = .init()
   ) {
+    self.ended = ended ?? outcomes
     devices = Devices(outcomes: outcomes, unregistered: unregistered)
     (self.rejected, self.timed, self.slow, self.others) = (rejected, timed, slow, others)
   }

@@ -7,6 +7,9 @@
 /// Devices are addressed page by page, in the order of their tokens; with a local time in waves, one after the other. A
 /// record says up to which token that is done: it is written after Kafka has the requests, so a kill repeats at most
 /// `mostUnsaved` pages, with the same ids.
+///
+/// With a pace no more devices are addressed than are sent to within half a minute (`CampaignAhead`), and a page is read
+/// from the database when its turn is near. One that was read and is not addressed is read again after a pause.
 public struct CampaignMachine: Sendable {
   public enum Action: Equatable, Sendable {
     /// Set the pace of its requests, or remove it; ends with `paced` or `unpaced`.
@@ -26,12 +29,31 @@ public struct CampaignMachine: Sendable {
     case forget
   }
 
+  /// With a pace devices are addressed so far ahead of their pushes.
+  public static var leadSeconds: Int64 { Int64(CampaignAhead.lead) / 1_000 }
+
+  /// With a pace, in pushes a millisecond, no more devices are addressed and without an outcome.
+  public static func mostAhead(_ pace: Double) -> Int { CampaignAhead.most(pace) }
+
   private struct Page: Sendable {
     let number: Int
     let count: Int
     let last: String
+    let readAt: Int64
     var isProducing = false
     var isProduced = false
+  }
+
+  /// What its record says, and the one that is on its way.
+  private struct Record: Sendable {
+    var isDirty = false
+    var isSaving = false
+    /// Pages that Kafka has and no record says so, and those of them that the one under way does.
+    var unsavedPages = 0
+    var savingPages = 0
+    /// Devices that the last record counts as addressed, and that the one under way does.
+    var devices: Int
+    var savingDevices = 0
   }
 
   /// Pages that were handed to Kafka and are in no record, at most.
@@ -46,6 +68,11 @@ public struct CampaignMachine: Sendable {
   static var pause: Int64 { 1_000 }
   /// Senders know a pace after so long: the first page waits for that.
   static var paceLead: Int64 { 1_000 }
+  /// Devices of a page are read again when they were not addressed for so long: they may have changed.
+  static var shelfLife: Int64 { 30_000 }
+  /// Receipts of a campaign that is over are counted for so long after its end: what was addressed and has no outcome can
+  /// be cancelled until then, and keeps its pace.
+  public static var counted: Int64 { 86_400_000 }
   /// A campaign that is over is remembered for so long: its name cannot be used meanwhile.
   static var kept: Int64 { 30 * 86_400_000 }
 
@@ -54,14 +81,17 @@ public struct CampaignMachine: Sendable {
   /// As it is; its record may be behind.
   public private(set) var progress: CampaignProgress
   public var control = CampaignControl()
+  /// The pace of its requests, in pushes a millisecond: its own, or what operators have made of it; nil for none.
+  public var pace: Double?
+  /// Whether its pace may be set: its app has not too many.
+  public var maySetPace = true
+  private var ahead = CampaignAhead()
   private var pages: [Page] = []
   private var lastNumber = 0
-  /// Pages that Kafka has and no record of the campaign says so, and those of them that the one under way does.
-  private var unsavedPages = 0
-  private var saving = 0
-  private var isDirty = false
-  private var isSaving = false
+  private var record: Record
   private var isAsking = false
+  /// The answer to the question under way is of before a pause.
+  private var isOutdated = false
   /// Of the wave, if there are some.
   private var hasReadAll = false
   /// The instants of the waves that are not over, in their order; nil before they are known.
@@ -70,7 +100,6 @@ public struct CampaignMachine: Sendable {
   /// Whether a pace is being set (true) or removed.
   private var pacing: Bool?
   private var produceNotBefore = Int64.min
-  private var isPaceGone = false
   private var isForgotten = false
   private var isDraining = false
   /// It ends when Kafka has the pages that are on their way.
@@ -79,11 +108,12 @@ public struct CampaignMachine: Sendable {
   /// - Parameter progress: as its record has it.
   public init(_ plan: CampaignPlan, _ progress: CampaignProgress, pageSize: Int) {
     (self.plan, self.progress, self.pageSize) = (plan, progress, pageSize)
+    record = Record(devices: progress.addressed)
   }
 
   /// Whether nothing of it is on its way to Kafka.
   public var isIdle: Bool {
-    !isSaving && !isDirty && pacing == nil && !pages.contains { $0.isProducing }
+    !record.isSaving && !record.isDirty && pacing == nil && !pages.contains { $0.isProducing }
   }
 
   /// Nothing further is begun.
@@ -93,14 +123,14 @@ public struct CampaignMachine: Sendable {
 
   /// - Parameter start: the place before the first device.
   public mutating func counted(_ total: Int, start: String = "") {
-    isAsking = false
+    (isAsking, isOutdated) = (false, false)
     (progress.total, progress.cursor) = (total, start)
-    isDirty = true
+    record.isDirty = true
   }
 
   /// The waves of the audience by their instants. A new owner goes on with the one that the progress has.
   public mutating func found(waves: [Int64]) {
-    isAsking = false
+    (isAsking, isOutdated) = (false, false)
     enter(waves.sorted().drop { $0 < progress.wave ?? .min })
   }
 
@@ -109,7 +139,7 @@ public struct CampaignMachine: Sendable {
     (waves, hasReadAll) = (Array(left), left.isEmpty)
     guard let wave = left.first, wave != progress.wave else { return }
     (progress.wave, progress.cursor) = (wave, "")
-    isDirty = true
+    record.isDirty = true
   }
 
   /// The answer to `read`.
@@ -117,19 +147,30 @@ public struct CampaignMachine: Sendable {
   /// - Parameters:
   ///   - count: devices of the page; fewer than were asked for: there are no more.
   ///   - last: the place of the last one.
-  /// - Returns: the page's number; nil if it has no devices.
-  public mutating func read(count: Int, last: String, limit: Int) -> Int? {
-    isAsking = false
+  /// - Returns: the page's number; nil if it has no devices, or is of no use any more.
+  public mutating func read(count: Int, last: String, limit: Int, now: Int64) -> Int? {
+    defer { (isAsking, isOutdated) = (false, false) }
+    guard !isOutdated else { return nil }
     hasReadAll = count < limit
     guard count > 0 else { return nil }
     lastNumber += 1
-    pages.append(Page(number: lastNumber, count: count, last: last))
+    pages.append(Page(number: lastNumber, count: count, last: last, readAt: now))
     return lastNumber
+  }
+
+  /// True for a page that was read, and that Kafka does not have yet; another one is of no use any more.
+  public func isOpen(page number: Int) -> Bool { pages.contains { $0.number == number } }
+
+  /// Pages that are not handed to Kafka are read again, when their turn comes.
+  private mutating func discard() {
+    if pages.contains(where: { !$0.isProducing }) { hasReadAll = false }
+    pages.removeAll { !$0.isProducing }
+    isOutdated = isAsking
   }
 
   /// The database does not answer.
   public mutating func unanswered(now: Int64) {
-    isAsking = false
+    (isAsking, isOutdated) = (false, false)
     askNotBefore = now + Self.pause
   }
 
@@ -143,8 +184,8 @@ public struct CampaignMachine: Sendable {
       pages.removeFirst()
       progress.cursor = page.last
       progress.addressed = min(progress.addressed + page.count, Int(CampaignProgress.most))
-      unsavedPages += 1
-      isDirty = true
+      record.unsavedPages += 1
+      record.isDirty = true
     }
   }
 
@@ -155,15 +196,16 @@ public struct CampaignMachine: Sendable {
 
   /// Kafka has the record that `save` named.
   public mutating func saved() {
-    isSaving = false
-    unsavedPages -= saving
+    record.isSaving = false
+    record.unsavedPages -= record.savingPages
+    record.devices = record.savingDevices
   }
 
   /// That record could not be written now.
   public mutating func unsaved() {
-    (isSaving, isDirty) = (false, true)
+    (record.isSaving, record.isDirty) = (false, true)
     progress.revision -= 1
-    saving = 0
+    (record.savingPages, record.savingDevices) = (0, record.devices)
   }
 
   /// Kafka has the pace, or that there is none any more.
@@ -171,10 +213,10 @@ public struct CampaignMachine: Sendable {
     if pacing == true {
       progress.hasSetPace = true
       produceNotBefore = now + Self.paceLead
-      isDirty = true
     } else {
-      isPaceGone = true
+      progress.hasSetPace = false
     }
+    record.isDirty = true
     pacing = nil
   }
 
@@ -185,50 +227,101 @@ public struct CampaignMachine: Sendable {
   public mutating func unforgotten() { isForgotten = false }
 
   /// Something else than its progress is to be written.
-  public mutating func touch() { isDirty = true }
+  public mutating func touch() { record.isDirty = true }
+
+  /// This is what its author should know, or nothing any more.
+  public mutating func tell(_ note: String?) {
+    guard note != progress.note else { return }
+    progress.note = note
+    record.isDirty = true
+  }
 
   // MARK: Steps
 
   /// The next action; nil when there is none now. To be called until then, every turn.
   public mutating func next(now: Int64, _ evidence: CampaignEvidence) -> Action? {
-    if !isDraining { decide(now, evidence) }
-    if isDirty, !isSaving {
-      (isDirty, isSaving) = (false, true)
-      saving = unsavedPages
+    if !isDraining {
+      follow(now, evidence)
+      decide(now, evidence)
+    }
+    if record.isDirty, !record.isSaving {
+      (record.isDirty, record.isSaving) = (false, true)
+      (record.savingPages, record.savingDevices) = (record.unsavedPages, progress.addressed)
       progress.revision = min(progress.revision + 1, CampaignProgress.most)
       return .save(progress)
     }
     guard !isDraining else { return nil }
-    if progress.state.isOver { return forgetting(now) }
+    if progress.state.isOver { return forgetting(now, evidence) }
     guard !isEnding, pacing == nil else { return nil }
     if plan.hasPace, !progress.hasSetPace {
+      guard maySetPace else { return nil }
       pacing = true
       return .setPace(isSet: true)
     }
     guard progress.state == .running, !control.isPaused else { return nil }
     if now >= produceNotBefore, let index = pages.firstIndex(where: { !$0.isProducing }),
-      unsavedPages + pages.count(where: { $0.isProducing }) < Self.mostUnsaved
+      mayProduce(pages[index])
     {
       pages[index].isProducing = true
       return .produce(page: pages[index].number)
     }
-    return question(now)
+    return question(now, evidence)
   }
 
-  /// Long after its end its pace goes, then its record.
-  private mutating func forgetting(_ now: Int64) -> Action? {
-    guard let ended = progress.endedAt, now > ended + Self.kept, isIdle, !isForgotten else {
-      return nil
+  /// At a pace a kill repeats no more than one page, or a tenth of what may be addressed.
+  private func mayProduce(_ page: Page) -> Bool {
+    let producing = pages.filter(\.isProducing)
+    guard record.unsavedPages + producing.count < Self.mostUnsaved else { return false }
+    let unsaved = producing.reduce(progress.addressed - record.devices) { $0 + $1.count }
+    guard let pace, unsaved > 0 else { return true }
+    return unsaved + page.count <= CampaignAhead.page(pace, atMost: .max)
+  }
+
+  /// Notes what it is asked for, how far its pushes are, and what has become too old.
+  private mutating func follow(_ now: Int64, _ evidence: CampaignEvidence) {
+    let isPaused = control.isPaused && isUnderWay(now, evidence)
+    if isPaused != progress.isPaused {
+      (progress.isPaused, record.isDirty) = (isPaused, true)
+      if isPaused { discard() }
     }
-    if plan.hasPace, !isPaceGone {
+    if let page = pages.first(where: { !$0.isProducing }), now - page.readAt > Self.shelfLife {
+      discard()
+    }
+    guard let pace else { return }
+    if ahead.isTooFar(planned: planned, ended: evidence.ended, pace) { discard() }
+    ahead.note(
+      planned: planned, ended: evidence.ended, pace,
+      isHeld: isPaused || progress.state != .running, now: now)
+  }
+
+  /// Devices that are addressed, or about to be.
+  private var planned: Int { pages.reduce(progress.addressed) { $0 + $1.count } }
+
+  /// Whether anything of it may still be sent, as far as is known.
+  public func isUnderWay(_ now: Int64, _ evidence: CampaignEvidence) -> Bool {
+    switch progress.state {
+    case .scheduled, .running, .trial: true
+    case .done:
+      evidence.ended < progress.addressed && now <= (progress.endedAt ?? now) + Self.counted
+    case .cancelled, .stopped: false
+    }
+  }
+
+  /// When its last push has its outcome its pace goes, long after its end its record.
+  private mutating func forgetting(_ now: Int64, _ evidence: CampaignEvidence) -> Action? {
+    guard let ended = progress.endedAt, isIdle, !isForgotten else { return nil }
+    if plan.hasPace, progress.hasSetPace,
+      evidence.ended >= progress.addressed || now > ended + Self.counted
+    {
       pacing = false
       return .setPace(isSet: false)
     }
+    guard now > ended + Self.kept else { return nil }
     isForgotten = true
     return .forget
   }
 
-  private mutating func question(_ now: Int64) -> Action? {
+  private mutating func question(_ now: Int64, _ evidence: CampaignEvidence) -> Action? {
     // A clock that was ahead may have set the time.
     guard !isAsking, now >= askNotBefore || now < askNotBefore - Self.pause, !hasReadAll,
       pages.count < Self.mostUnsaved
@@ -242,8 +335,11 @@ public struct CampaignMachine: Sendable {
       return .findWaves
     }
     guard now >= progress.wave ?? .min else { return nil }
-    let planned = pages.reduce(progress.addressed) { $0 + $1.count }
-    let limit = min(pageSize, (trialDevices(total) ?? .max) - planned)
+    var limit = min(pageSize, (trialDevices(total) ?? .max) - planned)
+    if let pace {
+      limit = min(limit, CampaignAhead.page(pace, atMost: pageSize))
+      guard ahead.room(planned: planned, ended: evidence.ended, pace) >= limit else { return nil }
+    }
     guard limit > 0 else { return nil }
     isAsking = true
     return .read(after: pages.last?.last ?? progress.cursor, limit: limit)
@@ -255,8 +351,11 @@ public struct CampaignMachine: Sendable {
   }
 
   private mutating func decide(_ now: Int64, _ evidence: CampaignEvidence) {
-    guard !progress.state.isOver else { return }
+    guard isUnderWay(now, evidence) else { return }
     if let by = control.cancelledBy { return end(.cancelled, now, "cancelled by \(by)") }
+    if let refusal = evidence.refusal {
+      return end(.stopped, now, "ingest refused a request of it: \(refusal)")
+    }
     if let reason = problem(evidence) { return end(.stopped, now, reason) }
     switch progress.state {
     case .scheduled where now >= plan.startAt && !control.isPaused: become(.running)
@@ -281,7 +380,7 @@ public struct CampaignMachine: Sendable {
   private mutating func judge(_ now: Int64, _ evidence: CampaignEvidence) {
     if let ended = progress.trialEndedAt, now < ended - Self.clockDifference {
       // A clock that was ahead has set this time: the wait begins now.
-      (progress.trialEndedAt, isDirty) = (now, true)
+      (progress.trialEndedAt, record.isDirty) = (now, true)
     }
     guard let trial = plan.trial, let ended = progress.trialEndedAt, now >= ended + trial.wait,
       Double(evidence.devices.outcomes) >= Self.evidence * Double(progress.addressed)
@@ -308,6 +407,6 @@ public struct CampaignMachine: Sendable {
 
   private mutating func become(_ state: CampaignProgress.State) {
     progress.state = state
-    isDirty = true
+    record.isDirty = true
   }
 }

@@ -71,6 +71,10 @@ public struct CampaignProgress: Equatable, Sendable {
   public var addressed = 0
   /// Kafka has the pace of its requests; what operators have made of it since is theirs.
   public var hasSetPace = false
+  /// Whether it is held, as its owner knows: no device is addressed, and no push of it sent.
+  public var isPaused = false
+  /// What its author should know of its course, or what it waits for; nil for nothing.
+  public var note: String?
   /// When the first part had been addressed, in milliseconds since the epoch.
   public var trialEndedAt: Int64?
   public var endedAt: Int64?

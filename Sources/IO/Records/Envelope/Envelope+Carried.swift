@@ -50,6 +50,7 @@ extension Envelope {
     case .supersede: hasStateKey = true
     case .final: isFinal = true
     case .group: group = value
+    case .campaign: campaign = value
     default: if row.isHeader { hasHeaders = true }
     }
   }

@@ -77,6 +77,8 @@ public struct Envelope: Sendable {
   public internal(set) var isFinal = false
   /// The value of the group among them; empty if there is none.
   public internal(set) var group = ByteRange(start: 0, count: 0)
+  /// The name of its campaign among them; empty if there is none.
+  public internal(set) var campaign = ByteRange(start: 0, count: 0)
   /// True if there are header fields among them.
   public internal(set) var hasHeaders = false
   /// The first byte of the body; it reaches to the record's end.

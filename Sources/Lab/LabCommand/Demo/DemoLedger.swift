@@ -84,7 +84,8 @@ public final class DemoLedger {
     // A repeated request whose device died between the two: its own outcome, no duplicate.
     case .suppressed: account.suppressed &+= 1
     case .deadLettered: account.isDeadLetter = true
-    case .delivered, .rejected, .expired, .superseded: enterSent(outcome, reason, into: &account)
+    case .delivered, .rejected, .expired, .superseded, .cancelled:
+      enterSent(outcome, reason, into: &account)
     // Of a request, which has no id of a notification.
     case .addressed: break
     }
@@ -261,7 +262,7 @@ extension DemoLedger {
       if account.refused == 0 { totals.unconfirmed += 1 }
     case .expired: totals.expired += 1
     case .superseded: totals.superseded += 1
-    case .suppressed, .deduplicated, .deadLettered, .addressed: break
+    case .suppressed, .deduplicated, .cancelled, .deadLettered, .addressed: break
     }
   }
 }

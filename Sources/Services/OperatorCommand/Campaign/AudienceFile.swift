@@ -129,7 +129,7 @@ final class AudienceFile {
       try drain(producer)
       progress?.update(count: tokens, fraction: fraction)
       switch producer.produce(
-        topic, key: Array(campaign.name.utf8), value: value, headers: [header], tag: 0)
+        topic, key: Array("\(campaign.key)".utf8), value: value, headers: [header], tag: 0)
       {
       case .queued: return
       case .full: usleep(1_000)

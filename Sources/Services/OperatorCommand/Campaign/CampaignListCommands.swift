@@ -49,7 +49,7 @@ public enum CampaignListCommand: Service {
 public enum CampaignShowCommand: Service {
   public struct Settings: Sendable {
     let database: String
-    let name: String
+    let name: CampaignName
   }
 
   public static let name = "campaign show"
@@ -57,11 +57,15 @@ public enum CampaignShowCommand: Service {
     "Shows one campaign as JSON: its audience, how far and how fast it is, and its pushes by outcome."
   public static let reportsCounters = false
   public static let table = SettingTable(
-    [ScheduleSettings.database.setting],
+    [
+      ScheduleSettings.database.setting, CampaignName.app.setting, CampaignName.environment.setting,
+    ],
     operands: .init("NAME", 1...1, "The campaign's name."))
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(database: values[ScheduleSettings.database], name: values.operands[0])
+    Settings(
+      database: values[ScheduleSettings.database],
+      name: try CampaignName(values.operands[0], values))
   }
 
   public static func run(
@@ -69,12 +73,10 @@ public enum CampaignShowCommand: Service {
   ) throws(ServiceFailure) {
     let now = WallClock.milliseconds()
     let found = try CampaignReading.all(settings.database, context) { campaign in
-      campaign.name == settings.name
-        ? JSONValue.object(campaign.standing(now: now, isPaused: nil)).text : nil
+      settings.name.isOne(campaign.key)
+        ? (campaign.key, JSONValue.object(campaign.standing(now: now, isPaused: nil)).text) : nil
     }
-    guard let text = found.first else {
-      throw ServiceFailure("no campaign of this name is known")
-    }
+    let text = try settings.name.one(of: found)
     StandardOutput.line(TerminalText.json(String(decoding: text, as: UTF8.self)))
   }
 }
@@ -95,17 +97,17 @@ enum CampaignReading {
       throw ServiceFailure("\(error)")
     }
     let inHand = StoredInHand(TopicNames().schedule, context)
-    var found: [(at: Int64, name: String, result: Result)] = []
+    var found: [(at: Int64, key: String, result: Result)] = []
     for entry in entries {
-      let one = inHand.work(on: entry.row.identity, key: entry.key) {
-        () -> (at: Int64, name: String, result: Result)? in
+      let one = inHand.work(on: entry.row.identity, key: entry.key.text) {
+        () -> (at: Int64, key: String, result: Result)? in
         guard let campaign = CampaignRecord(stored: entry.value), let result = body(campaign) else {
           return nil
         }
-        return (campaign.at, campaign.name, result)
+        return (campaign.at, "\(campaign.key)", result)
       }
       if let one { found.append(one) }
     }
-    return found.sorted { ($1.at, $1.name) < ($0.at, $0.name) }.map(\.result)
+    return found.sorted { ($1.at, $1.key) < ($0.at, $0.key) }.map(\.result)
   }
 }

@@ -27,9 +27,9 @@ public enum CampaignStartCommand: Service {
   public static let summary =
     "Starts a campaign: a request to every device of an audience, which martlet-scheduler looks up. FILE is a JSON object"
     + " with the campaign's name, its request and its audience; docs/campaigns.md describes it. A name is used once:"
-    + " another campaign with it is not started until 30 days after the end of the first. --tokens names a file of device"
+    + " another campaign of the app with it is not started until 30 days after the end of the first. --tokens names a file of device"
     + " tokens, one a line, as its audience. With --database the command waits"
-    + " until martlet-scheduler has the campaign, and fails if the name is in use."
+    + " until martlet-scheduler has the campaign, and fails if the app has a campaign of the name. Another app's of the same name is another campaign."
   public static let reportsCounters = false
   private static let database = SettingKey<String?>.path(
     "database", use: .database,
@@ -103,8 +103,8 @@ public enum CampaignStartCommand: Service {
     try cluster.demand(settings.names.schedule, "martlet topics create creates it")
     let campaign = settings.campaign
     if let file = settings.tokens { try write(file, settings, cluster, context) }
-    try cluster.write(settings.names.schedule, key: Array(campaign.key.utf8), campaign.value)
-    Audit.note("campaign start", campaign.name, context)
+    try cluster.write(settings.names.schedule, key: Array("\(campaign.key)".utf8), campaign.value)
+    Audit.note("campaign start", "\(campaign.key)", context)
     if let database = settings.database { try awaitScheduler(database, campaign, context) }
     StandardOutput.line(
       "campaign \(campaign.name) starts; martlet campaign show tells how far it is")
@@ -123,6 +123,11 @@ public enum CampaignStartCommand: Service {
     try file.check()
     let count = try file.write(topic, settings.campaign, cluster.configuration)
     StandardOutput.line("\(count) device tokens written to \(topic)")
+    if let pace = settings.campaign.pace?.perMillisecond,
+      let note = settings.campaign.expiryNote(devices: count, perMillisecond: pace)
+    {
+      StandardError.line("warning: \(note)")
+    }
   }
 
   /// Waits until the scheduler has read the start; fails if its name was in use.
@@ -144,13 +149,13 @@ public enum CampaignStartCommand: Service {
     _ campaign: CampaignRecord, _ database: String, _ context: ServiceContext
   ) throws(ServiceFailure) -> Bool {
     let known = try CampaignReading.all(database, context) { known in
-      known.name == campaign.name ? known : nil
+      known.key == campaign.key ? known : nil
     }
     guard let known = known.first else { return false }
     if known.at == campaign.at, known.by == campaign.by { return true }
     let time = Timestamp.text(milliseconds: known.at)
     throw ServiceFailure(
-      "a campaign of this name exists, started \(time) by \(TerminalText.plain(known.by)): this start changes nothing"
+      "\(campaign.key.app) has a campaign of this name, started \(time) by \(TerminalText.plain(known.by)): this start changes nothing"
     )
   }
 }

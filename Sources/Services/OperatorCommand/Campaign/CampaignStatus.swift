@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
+import Identity
 import JSON
 import Records
 import Schedule
@@ -7,7 +9,12 @@ import Telemetry
 /// How a campaign stands, as commands and the console show it.
 struct CampaignStatus: Sendable, Equatable {
   let name: String
+  var app = ""
+  var environment = ""
   let state: String
+  var isPaused = false
+  /// What its author should know, or what it waits for.
+  var note = ""
   /// Why it has stopped itself, or who has cancelled it; empty while it goes on.
   var reason = ""
   var addressed = 0.0
@@ -38,37 +45,43 @@ extension CampaignStatus {
   init(_ campaign: CampaignRecord, now: Int64) {
     let (progress, rates) = (campaign.progress, campaign.currentRates(now: now))
     self.init(
-      name: campaign.name, state: progress.state.rawValue, reason: progress.reason ?? "",
+      name: campaign.name, app: campaign.key.app, environment: "\(campaign.key.environment)",
+      state: progress.state.rawValue, isPaused: progress.isPaused, note: progress.note ?? "",
+      reason: progress.reason ?? "",
       addressed: Double(progress.addressed), total: progress.total.map(Double.init),
-      outcomes: campaign.outcomes.sorted { $0.key < $1.key }
-        .map { .init(name: $0.key, value: Double($0.value)) },
+      outcomes: campaign.outcomes.named.map { .init(name: $0.name, value: Double($0.count)) },
       perSecond: rates.outcomes > 0 ? rates.outcomes : rates.addressed,
       secondsLeft: campaign.secondsLeft(now: now).map(Double.init))
   }
 
   /// Those that the pages of schedulers tell of, in their order; where two do, for a moment, the first.
   static func all(in pages: [MetricPage]) -> [CampaignStatus] {
-    var names: Set<String> = []
+    var keys: Set<[ExactText]> = []
     return pages.flatMap { page in
       page.values("martlet_scheduler_campaign_state").compactMap { series in
-        guard let name = series.labels["campaign"], names.insert(name).inserted else { return nil }
+        let own = series.labels.filter { ["campaign", "app", "environment"].contains($0.key) }
+        guard let name = own["campaign"],
+          keys.insert([name, own["app"] ?? "", own["environment"] ?? ""].map(\.exact)).inserted
+        else { return nil }
         return CampaignStatus(
-          name, series.labels["state"] ?? "", series.labels["reason"] ?? "", on: page)
+          own, series.labels["state"] ?? "", series.labels["reason"] ?? "", on: page)
       }
     }
   }
 
-  private init(_ name: String, _ state: String, _ reason: String, on page: MetricPage) {
+  /// - Parameter own: the labels that tell it from others.
+  private init(_ own: [String: String], _ state: String, _ reason: String, on page: MetricPage) {
     func value(_ metric: String, _ more: [String: String] = [:]) -> Double? {
-      page.values(metric, more.merging(["campaign": name]) { first, _ in first }).first?.value
+      page.values(metric, more.merging(own) { first, _ in first }).first?.value
     }
     let rate = "martlet_scheduler_campaign_rate"
     let outcomes = value(rate, ["of": "outcomes"]) ?? 0
     self.init(
-      name: name, state: state, reason: reason,
+      name: own["campaign"] ?? "", app: own["app"] ?? "", environment: own["environment"] ?? "",
+      state: state, reason: reason,
       addressed: value("martlet_scheduler_campaign_addressed") ?? 0,
       total: value("martlet_scheduler_campaign_audience"),
-      outcomes: page.values("martlet_scheduler_campaign_outcomes", ["campaign": name])
+      outcomes: page.values("martlet_scheduler_campaign_outcomes", own)
         .map { .init(name: $0.labels["outcome"] ?? "", value: $0.value) },
       perSecond: outcomes > 0 ? outcomes : value(rate, ["of": "addressed"]) ?? 0,
       secondsLeft: value("martlet_scheduler_campaign_left_seconds"))
@@ -80,7 +93,7 @@ extension CampaignStatus {
   ///
   /// - Parameter start: when it begins, if it has not.
   func line(start: String? = nil) -> String {
-    var parts = [name, state]
+    var parts = [name, state + (isPaused ? " (paused)" : "")]
     if let start { parts.append("for \(start)") }
     if state != CampaignProgress.State.scheduled.rawValue { parts.append(progress) }
     if perSecond > 0 {
@@ -92,6 +105,7 @@ extension CampaignStatus {
         outcomes.map { "\($0.name) \(StatusText.count($0.value))" }.joined(separator: ", "))
     }
     if !reason.isEmpty { parts.append(reason) }
+    if !note.isEmpty { parts.append("note: \(note)") }
     return TerminalText.plain(parts.joined(separator: "  "))
   }
 

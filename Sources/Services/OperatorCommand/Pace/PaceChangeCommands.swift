@@ -2,6 +2,7 @@
 import CommandKit
 import Contract
 import Gateways
+import Identity
 import JSON
 import Kafka
 public import ServiceKit
@@ -36,23 +37,26 @@ public enum PaceSetCommand: Service {
         "\"\(values.operands[2])\" is no rate: a number from 1 to \(PaceRate.most), and /s, /m, /h or /d; martlet pause stops"
           + " something entirely")
     }
-    do throws(Paces.Subject.Problem) { try target.subject.check(rate) } catch {
-      throw SettingErrors(nil, "\(error)")
-    }
+    try target.check(rate)
     return Settings(target: target, rate: rate, reason: values[reason])
   }
 
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let (topic, subject) = (settings.target.topic, settings.target.subject)
+    let topic = settings.target.topic
     let cluster = try topic.cluster(context)
     defer { cluster.admin.close() }
+    let paces = try topic.paces(cluster, context)
+    let subject = try settings.target.subject(among: paces)
+    try PaceRoom.check(subject, paces)
     try topic.write(
       subject.key, .init(key: "pace", value: .string("\(settings.rate)")), reason: settings.reason,
       cluster)
     Audit.note("pace set", "\(subject) \(settings.rate)", context)
-    StandardOutput.line("pace of \(subject): \(settings.rate)")
+    // What the topic has now is what senders keep: somebody else may have written after us.
+    let kept = try topic.paces(cluster, context)[subject]
+    StandardOutput.line("pace of \(subject): \(kept.map { "\($0)" } ?? "none")")
   }
 }
 
@@ -78,11 +82,44 @@ public enum PaceClearCommand: Service {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let (topic, subject) = (settings.target.topic, settings.target.subject)
+    let topic = settings.target.topic
     let cluster = try topic.cluster(context)
     defer { cluster.admin.close() }
+    let paces = try topic.paces(cluster, context)
+    let subject = try settings.target.subject(among: paces)
+    guard paces[subject] != nil else {
+      throw ServiceFailure("\(subject) has no pace; martlet pace lists those that there are")
+    }
     try topic.write(subject.key, nil, cluster)
     Audit.note("pace clear", "\(subject)", context)
-    StandardOutput.line("no pace of \(subject)")
+    let kept = try topic.paces(cluster, context)[subject]
+    StandardOutput.line(
+      kept.map { "pace of \(subject): \($0), set by somebody else meanwhile" }
+        ?? "no pace of \(subject)")
+  }
+}
+
+/// The room for paces, as senders keep it.
+private enum PaceRoom {
+  static func check(
+    _ subject: Paces.Subject, _ paces: [Paces.Subject: PaceRate]
+  ) throws(ServiceFailure) {
+    guard subject.kind != .lane, paces[subject] == nil else { return }
+    let groups = paces.keys.filter { $0.kind == .group }
+    guard paces.keys.count(where: { $0.kind != .lane }) < Paces.subjectsAtMost,
+      subject.kind != .group || groups.count < Paces.groupsAtMost
+    else {
+      throw ServiceFailure(
+        "\(Paces.subjectsAtMost) apps, groups and devices have a pace, or \(Paces.groupsAtMost) groups: clear one first"
+      )
+    }
+    guard
+      subject.kind != .group
+        || groups.count(where: { $0.app?.exact == subject.app?.exact }) < Paces.groupsOfAppAtMost
+    else {
+      throw ServiceFailure(
+        "\(Paces.groupsOfAppAtMost) groups of \(subject.app ?? "") have a pace, which is its quota: clear one first"
+      )
+    }
   }
 }

@@ -33,7 +33,7 @@ public enum PaceCommand: Service {
     for line in lines.isEmpty ? ["no pace is set"] : lines { StandardOutput.line(line) }
   }
 
-  /// `group:spring-sale  200/s  since 2026-11-22T17:00:00.000Z by ann`; nil for a record that sets no pace.
+  /// `group:com.example.app:production:spring-sale  200/s  since 2026-11-22T17:00:00.000Z by ann`; nil for a record that sets no pace.
   private static func line(_ key: String, _ value: UnsafeRawBufferPointer) -> String? {
     guard let subject = Paces.Subject(key: key) else { return nil }
     let rate = (try? ControlRecord.pace(value)).flatMap { $0.map { "\($0)" } }

@@ -2,6 +2,7 @@
 import APNS
 import Contract
 import Gateways
+import Identity
 import Kafka
 import ServiceKit
 import Settings
@@ -12,10 +13,14 @@ struct PaceTarget: Sendable {
   static let operands = "KIND NAME"
   static let operandHelp =
     "KIND is app, lane, group or device (each of an app, for one push type); NAME the app's bundle id, the lane's name, or"
-    + " the group of the requests"
+    + " the group of the app's requests (--app)"
 
   let topic: ControlTopic
-  let subject: Paces.Subject
+  private let kind: Paces.Subject.Kind
+  private let name: String
+  private let app: String?
+  private let environment: Environment
+  private let pushType: PushType
 
   /// The settings that the commands have.
   struct Settings: DeclaredSettings, Sendable {
@@ -26,6 +31,12 @@ struct PaceTarget: Sendable {
       .choice(
         "environment", of: Environment.allCases.map(\.description), default: "production",
         "The app's environment.")) var environment: String
+
+    @Declared(
+      .text(
+        "app", placeholder: "APP",
+        "The app of a group: needed unless one group of the name has a pace, of one app.")
+    ) var app: String?
 
     @Declared(
       .choice(
@@ -44,10 +55,51 @@ struct PaceTarget: Sendable {
       throw SettingErrors(
         nil, "\"\(values.operands[0])\" has no pace: app, lane, group or device has")
     }
-    do throws(Paces.Subject.Problem) {
-      subject = try Paces.Subject(kind, values.operands[1], environment, type)
-    } catch {
+    guard settings.app == nil || kind == .group else {
+      throw SettingErrors("app", "is for a group: \(kind.rawValue) NAME says it all")
+    }
+    (self.kind, name, app) = (kind, values.operands[1], settings.app)
+    (self.environment, pushType) = (environment, type)
+    // Of a group without an app another one's will do: what is wrong with its name is said at once.
+    _ = try Self.checked { () throws(Paces.Subject.Problem) in
+      try Paces.Subject(kind, name, of: app ?? "app", environment, type)
+    }
+  }
+
+  private static func checked<Value>(
+    _ body: () throws(Paces.Subject.Problem) -> Value
+  ) throws(SettingErrors) -> Value {
+    do throws(Paces.Subject.Problem) { return try body() } catch {
       throw SettingErrors(nil, "\(error)")
+    }
+  }
+
+  /// Checks that it can have a rate.
+  func check(_ rate: PaceRate) throws(SettingErrors) {
+    try Self.checked { () throws(Paces.Subject.Problem) in
+      try Paces.Subject(kind, name, of: app ?? "app", environment, pushType).check(rate)
+    }
+  }
+
+  /// What is meant: a group without an app is the one of its name that has a pace.
+  ///
+  /// - Parameter paces: those that are set.
+  func subject(among paces: [Paces.Subject: PaceRate]) throws(ServiceFailure) -> Paces.Subject {
+    var app = app
+    if kind == .group, app == nil {
+      let meant = paces.keys.filter { $0.kind == .group && $0.name.exact == name.exact }
+      guard meant.count == 1 else {
+        let list = meant.compactMap(\.app).sorted().joined(separator: ", ")
+        throw ServiceFailure(
+          "a group is of an app: name it with --app"
+            + (meant.isEmpty ? "" : "; groups of this name with a pace are of \(list)"))
+      }
+      return meant[0]
+    }
+    do throws(Paces.Subject.Problem) {
+      return try Paces.Subject(kind, name, of: app, environment, pushType)
+    } catch {
+      throw ServiceFailure("\(error)")
     }
   }
 

@@ -2,6 +2,7 @@
 import CommandKit
 import Contract
 import EventLoop
+import Gateways
 import Identity
 import JSON
 import Kafka
@@ -40,6 +41,34 @@ struct ControlTopic: Sendable {
     let author = ControlRecord.Author(
       at: WallClock.milliseconds(), by: Audit.actor, reason: reason)
     try write(key, ControlRecord.value(member, by: author), cluster)
+  }
+
+  /// The paces that are set.
+  func paces(
+    _ cluster: KafkaCluster, _ context: ServiceContext
+  ) throws(ServiceFailure) -> [Paces.Subject: PaceRate] {
+    var paces: [Paces.Subject: PaceRate] = [:]
+    _ = try list(cluster, context) { key, value in
+      if let subject = Paces.Subject(key: key) {
+        paces[subject] = (try? ControlRecord.pace(value)).flatMap { $0 }
+      }
+      return nil
+    }
+    return paces
+  }
+
+  /// Whether the record of an app or a lane pauses it.
+  func isPaused(
+    _ subject: Pauses.Subject, _ cluster: KafkaCluster, _ context: ServiceContext
+  ) throws(ServiceFailure) -> Bool {
+    var isPaused = false
+    _ = try list(cluster, context) { key, value in
+      if key.utf8.elementsEqual(subject.key.utf8) {
+        isPaused = ControlRecord.isPaused(value) == true
+      }
+      return nil
+    }
+    return isPaused
   }
 
   /// Reads the topic to its end.

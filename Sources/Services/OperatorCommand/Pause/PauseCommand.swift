@@ -47,6 +47,10 @@ public enum PauseCommand: Service {
     try topic.write(
       subject.key, .init(key: "paused", value: true), reason: settings.reason, cluster)
     Audit.note("pause", subject.key, context)
+    let isPaused = try topic.isPaused(subject, cluster, context)
+    guard isPaused else {
+      throw ServiceFailure("\(subject.key) is not paused: somebody has resumed it meanwhile")
+    }
     StandardOutput.line("paused \(subject.key)")
   }
 }

@@ -34,8 +34,15 @@ public enum ResumeCommand: Service {
     guard let subject = settings.target.subject else { return }
     let cluster = try settings.target.topic.cluster(context)
     defer { cluster.admin.close() }
-    try settings.target.topic.write(subject.key, nil, cluster)
+    let topic = settings.target.topic
+    guard try topic.isPaused(subject, cluster, context) else {
+      throw ServiceFailure("\(subject.key) is not paused; martlet pause lists what is")
+    }
+    try topic.write(subject.key, nil, cluster)
     Audit.note("resume", subject.key, context)
+    guard try !topic.isPaused(subject, cluster, context) else {
+      throw ServiceFailure("\(subject.key) is paused: somebody has paused it meanwhile")
+    }
     StandardOutput.line("resumed \(subject.key)")
   }
 }

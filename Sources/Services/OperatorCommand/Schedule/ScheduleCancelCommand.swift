@@ -2,16 +2,21 @@
 import CommandKit
 import Contract
 import EventLoop
+import Glibc
 import Kafka
 import Records
+import Schedule
 public import ServiceKit
 public import Settings
+import Store
+import Telemetry
 
 /// `martlet schedule cancel ID`: has a scheduled request not sent.
 public enum ScheduleCancelCommand: Service {
   public struct Settings: Sendable {
     let kafka: KafkaConfiguration
     let names: TopicNames
+    let database: String?
     let key: ScheduleKey
   }
 
@@ -19,17 +24,23 @@ public enum ScheduleCancelCommand: Service {
   public static let summary =
     "Cancels a request that waits for its send_at. Two seconds before its time it is sure not to be sent; later it may be"
     + " on its way. The cancellation also concerns a request with this id that was written before and is not scheduled"
-    + " yet."
+    + " yet; where none waits the command says so, and fails."
   public static let reportsCounters = false
+  private static let database = SettingKey<String?>.path(
+    "database", use: .database,
+    "The database of martlet-scheduler, to look the request up in: a SQLite file, or a postgresql:// URL. It is only read."
+      + " Without it push.schedule is read.")
   public static let table = SettingTable(
     declaredBy: ScheduleTarget.self,
-    more: [CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting], kafkaProperties: true,
+    more: [
+      CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting, database.setting,
+    ], kafkaProperties: true,
     operands: ScheduleTarget.operands)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     Settings(
       kafka: try KafkaConfiguration(values, clientID: "martlet-schedule"),
-      names: TopicNames(prefix: values[CommonSettings.topicPrefix]),
+      names: TopicNames(prefix: values[CommonSettings.topicPrefix]), database: values[database],
       key: try ScheduleTarget.reading(values).key(values))
   }
 
@@ -39,9 +50,69 @@ public enum ScheduleCancelCommand: Service {
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
     try cluster.demand(settings.names.schedule, "martlet topics create creates it")
+    let known = try known(settings, cluster, context)
     let cancellation = ScheduleCancellation(at: WallClock.milliseconds(), by: Audit.actor)
     try cluster.write(settings.names.schedule, key: settings.key.bytes, cancellation.value)
     Audit.note("schedule cancel", settings.key.description, context)
-    StandardOutput.line("cancelled \(settings.key)")
+    switch known {
+    case .request(let request):
+      let due = Timestamp.text(milliseconds: request.due)
+      StandardOutput.line("cancelled \(settings.key), which waited for \(due)")
+    case .cancellation(let earlier):
+      let (time, by) = (
+        Timestamp.text(milliseconds: earlier.at), TerminalText.plain(earlier.by)
+      )
+      StandardOutput.line("\(settings.key) was cancelled already, \(time) by \(by)")
+    case .activity, nil:
+      throw ServiceFailure(
+        "no request \(settings.key) waits for its time: it was sent, or never scheduled. The cancellation is written, for one that is on its way to the schedule"
+      )
+    }
+  }
+
+  /// What the schedule has of the request; nil for nothing.
+  private static func known(
+    _ settings: Settings, _ cluster: KafkaCluster, _ context: ServiceContext
+  ) throws(ServiceFailure) -> ScheduleRecord? {
+    guard let database = settings.database else {
+      return try onTopic(settings, cluster, context)
+    }
+    do throws(StoreError) {
+      let entry = try TokenStoreReader(database).scheduled(key: settings.key.description)
+      guard var text = entry?.value else { return nil }
+      return text.withUTF8 { try? ScheduleRecord(UnsafeRawBufferPointer($0)) }
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  private static func onTopic(
+    _ settings: Settings, _ cluster: KafkaCluster, _ context: ServiceContext
+  ) throws(ServiceFailure) -> ScheduleRecord? {
+    let (key, patience) = (settings.key.bytes, 20_000)
+    var found: ScheduleRecord?
+    do {
+      let table = try KafkaTable(cluster.configuration, topic: settings.names.schedule)
+      defer { table.close() }
+      var limit = TimeLimit(milliseconds: patience)
+      while !table.isCaughtUp {
+        var hasRead = false
+        table.poll(timeoutMilliseconds: 50, forget: { found = nil }) { record, value in
+          hasRead = true
+          guard record.elementsEqual(key) else { return }
+          found = value.flatMap { try? ScheduleRecord($0) }
+        }
+        if hasRead { limit = TimeLimit(milliseconds: patience) }
+        if context.signals.isStopping { throw context.signals.interrupted("nothing was cancelled") }
+        guard limit.left > 0 else {
+          throw ServiceFailure("\(table.topic) could not be read to its end")
+        }
+      }
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    return found
   }
 }

@@ -77,7 +77,8 @@ extension StatusText {
 
   private static func campaign(_ campaign: CampaignStatus) -> JSONValue {
     [
-      "name": .string(campaign.name), "state": .string(campaign.state),
+      "name": .string(campaign.name), "app": .string(campaign.app),
+      "environment": .string(campaign.environment), "state": .string(campaign.state),
       "reason": .string(campaign.reason), "addressed": rounded(campaign.addressed),
       "total": campaign.total.map(rounded) ?? .null, "ended": rounded(campaign.ended),
       "outcomes": object(campaign.outcomes),

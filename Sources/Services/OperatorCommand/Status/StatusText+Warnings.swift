@@ -44,7 +44,8 @@ extension StatusText {
     for kind in status.paused {
       lines.append(
         "! paused: \(count(kind.value)) \(TerminalText.plain(kind.name))\(kind.value == 1 ? "" : "s");"
-          + " martlet pause lists them")
+          + (kind.name == "campaign"
+            ? " martlet campaign list shows them" : " martlet pause lists them"))
     }
     if status.paces > 0 {
       lines.append("! pace: \(count(status.paces)) set; martlet pace lists them")

@@ -43,7 +43,9 @@ struct TraceSearch {
     topics += lanes.map { ($0, .notifications) }
     topics += RetryTier.allCases.map { (names.retries($0), .retries("\($0.suffix)")) }
     topics += [(names.deadLetters, .deadLetters), (names.feedback, .feedback)]
-    topics += [(names.requests, .requests), (names.schedule, .schedule)]
+    topics += [
+      (names.requests, .requests), (names.campaignRequests, .requests), (names.schedule, .schedule),
+    ]
     if case .token = subject.wanted {
       topics += [(names.devices, .devices), (names.invalidTokens, .invalidTokens)]
     }

@@ -36,7 +36,7 @@ import Testing
 
   @Test(arguments: [
     (1, Paces.Subject.lane("bulk")), (2, .lane("bulk")), (3, .lane("bulk")), (4, .lane("bulk")),
-    (1, .app("app", .production)), (4, .group("g")),
+    (1, .app("app", .production)), (4, .group("app", .production, "g")),
   ])
   func `1 to 4 loops keep 137/s to within 1 % in any ten seconds`(
     loops: Int, subject: Paces.Subject
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test func `a paced app or group delays nobody in the same partition`() {
-    for subject in [Paces.Subject.app("app", .production), .group("g")] {
+    for subject in [Paces.Subject.app("app", .production), .group("app", .production, "g")] {
       let loop = ScriptedLoop()
       loop.publishToken("other", apps: ["other"])
       loop.run(milliseconds: 100)
@@ -83,19 +83,22 @@ import Testing
     }
   }
 
-  @Test func `a group keeps its pace over lanes and apps together, and with its app's`() {
+  @Test
+  func `a group keeps its pace over lanes together and with its app's, and is its app's alone`() {
     let loop = ScriptedLoop()
     let group = AppTable.hash("g".utf8.span)
-    loop.pace([(.group("g"), "100/s"), (.app("app", .production), "30/s")])
+    loop.pace([(.group("app", .production, "g"), "100/s"), (.app("app", .production), "30/s")])
     loop.publishToken("other", apps: ["other"])
     loop.produce(0..<2_000, app: "other") { $0.group = group }
     loop.produce(2_000..<4_000, lane: .bulk) { $0.group = group }
-    loop.run(milliseconds: 21_000)
-    // The group's next push may be one that its app holds back.
-    let windows = windows([loop])
-    #expect(windows.allSatisfy { (940...1_010).contains($0) }, "\(windows)")
-    let ofApp = loop.requests.count { $0.app == "app" }
-    #expect((200...640).contains(ofApp), "\(ofApp)")
+    // The same group of another app, and of the other environment, has no pace.
+    #expect(loop.run(within: 3_000) { loop.delivered(0..<2_000) })
+    loop.produce(4_000..<4_100, lane: .bulk) { ($0.group, $0.environment) = (group, .sandbox) }
+    #expect(loop.run(within: 3_000) { loop.delivered(4_000..<4_100) })
+    let first = loop.requests.count { $0.app == "app" }
+    loop.run(milliseconds: 10_000)
+    let ofApp = loop.requests.count { $0.app == "app" } - first
+    #expect((290...310).contains(ofApp), "\(ofApp)")
   }
 
   @Test
@@ -141,7 +144,7 @@ import Testing
 
   @Test func `a loop that owns a part of the partitions keeps that part, and none without any`() {
     let loop = fleet(1, of: 4)[0]
-    loop.pace([(.lane("bulk"), "100/s"), (.group("x"), "8/s")])
+    loop.pace([(.lane("bulk"), "100/s"), (.group("app", .production, "x"), "8/s")])
     #expect(loop.paces.map(\.perSecond) == [25, 2])
     loop.drain(within: 100)
     loop.run(milliseconds: 200)

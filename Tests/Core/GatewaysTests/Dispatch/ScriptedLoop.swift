@@ -147,6 +147,15 @@ final class ScriptedLoop {
     perform()
   }
 
+  /// These campaigns of an app are held from now on.
+  func hold(_ campaigns: [(CampaignKey, CampaignHolds.Hold)]) {
+    var pauses = Pauses(.standard)
+    for (campaign, hold) in campaigns { pauses.campaigns.set(campaign, hold, at: wall) }
+    dispatcher.beginTurn(now: now, wall: wall)
+    dispatcher.update(pauses)
+    perform()
+  }
+
   /// These paces are in force from now on.
   func pace(_ paces: [(Paces.Subject, String)]) {
     var set = Paces(.standard)

@@ -9,7 +9,8 @@ import Testing
 @Suite struct PacesTests {
   @Test(arguments: [
     Paces.Subject.app("com.example.app", .production), .app("lane", .sandbox), .lane("bulk"),
-    .group("spring-sale"), .group("a:b:production"),
+    .group("com.example.app", .production, "spring-sale"),
+    .group("a", .sandbox, "a:b:production"),
     .device("com.example.app", .production, .background), .device("a", .sandbox, .alert),
   ])
   func `a subject is read back from its key`(subject: Paces.Subject) {
@@ -19,7 +20,9 @@ import Testing
   @Test(arguments: [
     "", "pace:", "pace:app:", "pace:app:com.example.app", "pace:app:com.example.app:live",
     "pace:lane:",
-    "pace:group:", "pace:device:x", "pace:device:a:production", "pace:device:a:production:x",
+    "pace:group:", "pace:group:spring-sale", "pace:group:a:live:g", "pace:group:a:production:",
+    "pace:group::production:g", "pace:device:x", "pace:device:a:production",
+    "pace:device:a:production:x",
     "pace:device::production:alert", "pace:user:x", "lane:bulk", "com.example.app:production",
   ])
   func `another key names nothing that has a pace`(key: String) {
@@ -29,7 +32,7 @@ import Testing
   /// A sender of an earlier version reads such records as `Pauses.Subject` does, and `paused` is not in them.
   @Test func `no key of a pace is the key of a pause that anybody would set`() {
     #expect(Pauses.Subject(key: Paces.Subject.lane("bulk").key) == nil)
-    #expect(Pauses.Subject(key: Paces.Subject.group("g").key) == nil)
+    #expect(Pauses.Subject(key: Paces.Subject.group("a", .sandbox, "g").key) == nil)
     #expect(
       Pauses.Subject(key: Paces.Subject.app("a", .production).key)
         == .app("pace:app:a", .production))
@@ -40,10 +43,10 @@ import Testing
     try paces.set(.lane("bulk"), PaceRate("5/s"))
     try paces.set(.app("a", .production), PaceRate("1/s"))
     try paces.set(.app("a", .sandbox), PaceRate("2/s"))
-    try paces.set(.group("a"), PaceRate("3/s"))
+    try paces.set(.group("a", .sandbox, "a"), PaceRate("3/s"))
     #expect(paces.count == 4 && paces[.bulk] == PaceRate("5/s") && paces[.first] == nil)
-    #expect(Set(paces.names.values) == ["app:a:production", "app:a:sandbox", "group:a"])
-    try paces.set(.group("a"), nil)
+    #expect(Set(paces.names.values) == ["app:a:production", "app:a:sandbox", "group:a:sandbox:a"])
+    try paces.set(.group("a", .sandbox, "a"), nil)
     try paces.set(.lane("bulk"), nil)
     try paces.set(.app("a", .production), nil)
     try paces.set(.app("a", .sandbox), nil)
@@ -53,12 +56,53 @@ import Testing
   @Test func `a lane of no list, and more than the table holds, are refused`() throws {
     var paces = Paces(.standard)
     #expect(throws: Paces.Problem.unknownLane) { try paces.set(.lane("fast"), PaceRate("5/s")) }
-    for number in 0..<Paces.subjectsAtMost { try paces.set(.group("\(number)"), PaceRate("1/s")) }
-    #expect(throws: Paces.Problem.tooMany) { try paces.set(.group("new"), PaceRate("1/s")) }
-    try paces.set(.group("7"), PaceRate("2/s"))
-    try paces.set(.group("7"), nil)
-    try paces.set(.group("new"), PaceRate("1/s"))
+    for number in 0..<Paces.subjectsAtMost {
+      try paces.set(.app("\(number)", .production), PaceRate("1/s"))
+    }
+    #expect(throws: Paces.Problem.tooMany) {
+      try paces.set(.app("new", .production), PaceRate("1/s"))
+    }
+    try paces.set(.app("7", .production), PaceRate("2/s"))
+    try paces.set(.app("7", .production), nil)
+    try paces.set(.app("new", .production), PaceRate("1/s"))
     #expect(paces.count == Paces.subjectsAtMost)
+  }
+
+  @Test func `an app's groups have a quota, and all groups leave room for apps and devices`() throws
+  {
+    var paces = Paces(.standard)
+    func group(_ app: Int, _ number: Int) -> Paces.Subject {
+      .group("app\(app)", number % 2 == 0 ? .production : .sandbox, "\(number)")
+    }
+    let rate = PaceRate("1/s")
+    let (most, apps) = (Paces.groupsOfAppAtMost, Paces.groupsAtMost / Paces.groupsOfAppAtMost)
+    for app in 0..<apps {
+      for number in 0..<most { try paces.set(group(app, number), rate) }
+      #expect(throws: Paces.Problem.tooManyOfApp) { try paces.set(group(app, most), rate) }
+    }
+    #expect(throws: Paces.Problem.tooMany) { try paces.set(group(apps, 0), rate) }
+    for number in 0..<Paces.subjectsAtMost - Paces.groupsAtMost {
+      try paces.set(.app("\(number)", .production), rate)
+    }
+    #expect(throws: Paces.Problem.tooMany) { try paces.set(.app("more", .production), rate) }
+    try paces.set(.lane("bulk"), rate)
+    // One that changes takes no room, and one that goes makes some: for this app, and then for another.
+    try paces.set(group(0, 1), PaceRate("2/s"))
+    try paces.set(group(0, 1), nil)
+    try paces.set(group(0, 1), nil)
+    try paces.set(group(apps, 0), rate)
+    #expect(throws: Paces.Problem.tooMany) { try paces.set(group(0, 1), rate) }
+    try paces.set(group(apps, 0), nil)
+    try paces.set(group(0, most), rate)
+  }
+
+  @Test func `a group is the one of its app and environment, byte for byte`() {
+    let subjects: [Paces.Subject] = [
+      .group("a", .production, "g"), .group("b", .production, "g"), .group("a", .sandbox, "g"),
+      .group("a", .production, "\u{E9}"), .group("a", .production, "e\u{301}"),
+    ]
+    #expect(Set(subjects).count == 5 && Set(subjects.map(\.hash)).count == 5)
+    #expect(subjects.allSatisfy { Paces.Subject(key: $0.key) == $0 })
   }
 
   @Test func `a device has a pace for each push type, of a few pushes in a minute or more`() throws
@@ -87,7 +131,7 @@ import Testing
     var keeper = PaceKeeper(slots: 800, lanes: 2)
     var paces = Paces(.standard)
     try paces.set(.lane("bulk"), PaceRate("100/s"))
-    try paces.set(.group("g"), PaceRate("36/s"))
+    try paces.set(.group("a", .production, "g"), PaceRate("36/s"))
     _ = keeper.update(paces, now: 0)
     #expect(keeper.standings.map(\.perSecond) == [0, 0])
     keeper.update(PartitionTotals(ofLanes: [12, 12], ofRetries: 12), now: 0)
@@ -113,6 +157,7 @@ import Testing
     #expect(tiers.count { $0 == .seconds5 } == 120 && tiers.count { $0 == .minute1 } == 1_800)
     // Those have come back.
     #expect(line.tier(now: 1_006_000) == .seconds5)
+    #expect(tiers.last == .longest && tiers.first == .shortest)
   }
 }
 

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import CommandKit
+import Contract
+import EventLoop
+import Glibc
+import JSON
+import Kafka
+import Records
+import Schedule
+import ServiceKit
+import Settings
+import Store
+
+/// The campaign that a command names: by its name, and by its app and environment where several have one of the name.
+struct CampaignName: Sendable {
+  static let app = SettingKey<String?>.text(
+    "app", placeholder: "APP",
+    "The campaign's app: needed only where several have a campaign of the name.")
+  static let environment = SettingKey<String?>.choice(
+    "environment", of: Environment.allCases.map(\.description),
+    "The campaign's environment: needed only where both have a campaign of the name.")
+
+  let name: String
+  let app: String?
+  let environment: Environment?
+
+  init(_ name: String, _ values: SettingValues) throws(SettingErrors) {
+    guard CampaignKey.isName(name) else {
+      throw SettingErrors(nil, "\"\(name)\" cannot be the name of a campaign")
+    }
+    self.name = name
+    app = values[Self.app]
+    environment = values[Self.environment].flatMap { Environment($0) }
+  }
+
+  /// True if this may be the campaign that is meant.
+  func isOne(_ key: CampaignKey) -> Bool {
+    key.name == name && key.app == app ?? key.app
+      && key.environment == environment ?? key.environment
+  }
+
+  /// The one of these campaigns that is meant.
+  func one(of campaigns: [CampaignRecord]) throws(ServiceFailure) -> CampaignRecord {
+    try one(of: campaigns.map { ($0.key, $0) })
+  }
+
+  /// What is known of the one campaign that is meant.
+  func one<Known>(of campaigns: [(CampaignKey, Known)]) throws(ServiceFailure) -> Known {
+    let found = campaigns.filter { isOne($0.0) }
+    let meant = found.map(\.0)
+    guard let first = found.first else {
+      throw ServiceFailure("no campaign \(name)\(app.map { " of \($0)" } ?? "") is known")
+    }
+    guard meant.count == 1 else {
+      let list = meant.map { "\($0.app) \($0.environment)" }.sorted().joined(separator: ", ")
+      throw ServiceFailure(
+        "several campaigns are named \(name): \(list); name one with --app and --environment")
+    }
+    return first.1
+  }
+}
+
+/// What is known of campaigns: by the database of martlet-scheduler, or, where none is named, by `push.schedule` itself, which
+/// takes as long as reading it.
+final class CampaignLookup {
+  /// So long the topic may take without an answer, in milliseconds.
+  private static let patience = 20_000
+
+  private let database: String?
+  private let table: KafkaTable?
+  private let context: ServiceContext
+  private var found: [CampaignKey: (record: CampaignRecord, identity: Int64)] = [:]
+
+  init(
+    database: String?, _ topic: String, _ cluster: KafkaCluster, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    (self.database, self.context) = (database, context)
+    guard database == nil else {
+      table = nil
+      return
+    }
+    do throws(KafkaError) {
+      table = try KafkaTable(cluster.configuration, topic: topic)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  deinit { table?.close() }
+
+  /// All campaigns as they are now.
+  func campaigns() throws(ServiceFailure) -> [CampaignRecord] {
+    guard let table else { return try CampaignReading.all(database ?? "", context) { $0 } }
+    var limit = TimeLimit(milliseconds: Self.patience)
+    repeat {
+      var hasRead = false
+      table.pollRecords(timeoutMilliseconds: 50, forget: { found = [:] }) { record in
+        hasRead = true
+        note(record)
+      }
+      if hasRead { limit = TimeLimit(milliseconds: Self.patience) }
+      if context.signals.isStopping { throw context.signals.interrupted("nothing was changed") }
+      guard limit.left > 0 else {
+        let cause = table.lastError.map { ": \($0)" } ?? ""
+        throw ServiceFailure("\(table.topic) could not be read to its end\(cause)")
+      }
+    } while !table.isCaughtUp
+    return found.values.map(\.record)
+  }
+
+  /// Of the records of a campaign that with the highest revision counts.
+  private func note(_ record: KafkaRecord) {
+    guard let key = CampaignKey(String(decoding: record.key, as: UTF8.self)) else { return }
+    guard record.value.baseAddress != nil else {
+      let ends = record.header(named: ScheduleRecord.endsHeader).flatMap {
+        Int64(String(decoding: $0, as: UTF8.self))
+      }
+      if ends == nil || ends == found[key]?.identity { found[key] = nil }
+      return
+    }
+    guard let campaign = try? CampaignRecord(record.value, parser: JSONParser()),
+      campaign.key == key
+    else { return }
+    if let known = found[key], known.record.progress.revision >= max(1, campaign.progress.revision)
+    {
+      return
+    }
+    found[key] = (campaign, ScheduleRow.identity(of: record.value))
+  }
+
+  /// Waits until a campaign is as it is wanted.
+  ///
+  /// - Returns: the campaign then; nil if it was not within the time.
+  func wait(
+    for key: CampaignKey, withinMilliseconds time: Int, _ isWanted: (CampaignRecord) -> Bool
+  ) throws(ServiceFailure) -> CampaignRecord? {
+    let limit = TimeLimit(milliseconds: time)
+    while limit.left > 0 {
+      if let campaign = try campaigns().first(where: { $0.key == key }), isWanted(campaign) {
+        return campaign
+      }
+      if database != nil { usleep(100_000) }
+    }
+    return nil
+  }
+}
