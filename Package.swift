@@ -166,7 +166,7 @@ let package = Package(
     core("APNS"),
     core("Contract", ["APNS"]),
     core("ConsumerGroup", ["APNS"]),
-    core("DeviceTokens", ["APNS", "Contract"]),
+    core("DeviceTokens", ["APNS", "Contract", "Identity"]),
     core("Gateways", ["Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS"]),
     core("Diagnosis", ["APNS", "Contract"]),
     core("Settings"),
@@ -213,7 +213,7 @@ let package = Package(
       "Ingest",
       [
         "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Compatibility",
-        "ConsumerGroup",
+        "ConsumerGroup", "DeviceTokens",
       ]),
     service(
       "API",
@@ -232,7 +232,7 @@ let package = Package(
       "Sender",
       [
         "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP2",
-        "HTTP2Engine", "ConsumerGroup", "Gateways",
+        "HTTP2Engine", "ConsumerGroup", "Gateways", "DeviceTokens",
       ]),
     service(
       "Feedback",
@@ -259,7 +259,7 @@ let package = Package(
         "CommandKit", "APNS", "Contract", "Diagnosis", "Planning", "EventLoop", "Kafka", "JSON",
         "Records",
         "HTTPClient", "HTTPServer", "Schedule", "Store", "TLS", "TokenFiles", "DeviceTokens",
-        "Gateways",
+        "Gateways", "Identity",
       ]),
 
     // Executables: parse, build, run.
@@ -339,7 +339,7 @@ let package = Package(
     tests("Core", "DeviceTokens", ["Random", "DeviceTokens", "Contract", "APNS"]),
     tests(
       "Core", "Gateways",
-      ["Random", "TestSupport", "ConsumerGroup", "Gateways", "Contract", "APNS"]),
+      ["Random", "TestSupport", "ConsumerGroup", "DeviceTokens", "Gateways", "Contract", "APNS"]),
     tests("Core", "Simulation", ["Random", "Simulation", "TestSupport", "Gateways"]),
     tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "HTTP2Engine"]),
     tests("Core", "Settings", ["Settings"]),
@@ -405,7 +405,7 @@ let package = Package(
         "Sender", "APNS", "Diagnosis", "Faults", "Contract", "Kafka", "JSON", "Records", "TLS",
         "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator",
         "ServiceKit", "EmbeddedKafka", "Signing", "Telemetry", "OperatorCommand", "HTTPClient",
-        "Signer", "ConsumerGroup", "Gateways",
+        "Signer", "ConsumerGroup", "Gateways", "DeviceTokens",
       ]),
     tests(
       "Services", "Feedback",

@@ -171,7 +171,7 @@ public final class TokenStore {
     upsert.bind(5, state.removedAt)
     upsert.bind(6, state.mark?.since)
     upsert.bind(7, optional: state.mark?.reason)
-    upsert.bind(8, state.mark?.recordedAt)
+    upsert.bind(8, state.mark?.saidAt)
     upsert.bind(9, state.mark?.aliveFrom)
     upsert.bind(10, optional: state.details.pushType)
     upsert.bind(11, optional: state.details.user)
@@ -191,7 +191,7 @@ public final class TokenStore {
     upsertMark.bind(device)
     upsertMark.bind(4, mark.since)
     upsertMark.bind(5, mark.reason)
-    upsertMark.bind(6, mark.recordedAt)
+    upsertMark.bind(6, mark.saidAt)
     upsertMark.bind(7, mark.aliveFrom)
     try upsertMark.run()
   }
