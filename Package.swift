@@ -166,7 +166,7 @@ let package = Package(
     core("APNS", ["Identity"]),
     core("Contract", ["APNS", "Identity"]),
     core("ConsumerGroup", ["APNS"]),
-    core("DeviceTokens", ["APNS", "Contract"]),
+    core("DeviceTokens", ["APNS", "Contract", "Identity"]),
     core(
       "Gateways",
       ["Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS", "Identity"]),
@@ -221,7 +221,7 @@ let package = Package(
       "Ingest",
       [
         "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Compatibility",
-        "ConsumerGroup",
+        "ConsumerGroup", "DeviceTokens",
       ]),
     service(
       "API",
@@ -240,7 +240,7 @@ let package = Package(
       "Sender",
       [
         "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP2",
-        "HTTP2Engine", "ConsumerGroup", "Gateways", "Schedule",
+        "HTTP2Engine", "ConsumerGroup", "DeviceTokens", "Gateways", "Schedule",
       ]),
     service(
       "Feedback",
@@ -349,7 +349,7 @@ let package = Package(
     tests("Core", "DeviceTokens", ["Identity", "Random", "DeviceTokens", "Contract", "APNS"]),
     tests(
       "Core", "Gateways",
-      ["Random", "TestSupport", "ConsumerGroup", "Gateways", "Contract", "APNS"]),
+      ["Random", "TestSupport", "ConsumerGroup", "DeviceTokens", "Gateways", "Contract", "APNS"]),
     tests("Core", "Simulation", ["Identity", "Random", "Simulation", "TestSupport", "Gateways"]),
     tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "HTTP2Engine"]),
     tests("Core", "Settings", ["Settings"]),
@@ -420,7 +420,7 @@ let package = Package(
         "Sender", "APNS", "Diagnosis", "Faults", "Contract", "Kafka", "JSON", "Records", "TLS",
         "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator",
         "ServiceKit", "EmbeddedKafka", "Signing", "Telemetry", "OperatorCommand", "HTTPClient",
-        "Signer", "ConsumerGroup", "Gateways",
+        "Signer", "ConsumerGroup", "Gateways", "DeviceTokens",
       ]),
     tests(
       "Services", "Feedback",

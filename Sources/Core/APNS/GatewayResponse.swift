@@ -39,6 +39,25 @@ public struct GatewayResponse: Equatable, Sendable {
     status == 410 && !isForeign && (reason == nil || reason?.rule.kind == .token)
   }
 
+  /// True if it is about the provider token or certificate. APNs answers 403 for that alone, whatever its words; so it is
+  /// never the end of a push.
+  public var isAboutCredential: Bool {
+    switch kind {
+    case .refused(let reason): reason.rule.subject == .credential
+    case .refusedOtherwise: status == 403
+    case .accepted, .foreign: false
+    }
+  }
+
+  /// True if the `apns-id` of a push that ends with this answer counts as taken (`ReasonRule.takesID`).
+  public var takesID: Bool {
+    switch kind {
+    case .refused(let reason): reason.rule.takesID
+    case .refusedOtherwise: status == 410
+    case .accepted, .foreign: true
+    }
+  }
+
   /// The action for the notification. A known reason decides with its row, another one (APNs may add reasons) by the
   /// class of the status.
   public var verdict: Verdict {
@@ -51,6 +70,7 @@ public struct GatewayResponse: Equatable, Sendable {
     switch status {
     // Whatever its words, 410 says that the token is no longer active for the topic.
     case 410: return .rejected(aboutToken: true)
+    case 403: return .credentialRefused
     case 429: return .retryLater(.throttled)
     // What only something between us and APNs says: the request was not judged.
     case 408, 502, 504: return .retryElsewhere
@@ -73,6 +93,7 @@ public struct GatewayResponse: Equatable, Sendable {
     switch kind {
     case .refused(let reason): reason.rule.kind.meaning
     case .refusedOtherwise where status == 410: ReasonClass.token.meaning
+    case .refusedOtherwise where status == 403: ReasonClass.credential.meaning
     case .accepted, .refusedOtherwise: "the answer has no reason that is known"
     case .foreign: "the answer is not of APNs"
     }
@@ -82,7 +103,7 @@ public struct GatewayResponse: Equatable, Sendable {
   public var connection: ConnectionAction {
     switch kind {
     case .refused(let reason): reason.rule.connection
-    case .refusedOtherwise: status >= 500 ? .closeIfRepeated : .keep
+    case .refusedOtherwise: status == 403 ? .drain : status >= 500 ? .closeIfRepeated : .keep
     case .accepted: .keep
     case .foreign: .closeIfRepeated
     }
@@ -90,7 +111,11 @@ public struct GatewayResponse: Equatable, Sendable {
 
   /// The action for the credential.
   public var credential: CredentialAction {
-    if case .refused(let reason) = kind { reason.rule.credential } else { .none }
+    switch kind {
+    case .refused(let reason): reason.rule.credential
+    case .refusedOtherwise: status == 403 ? .stop : .none
+    case .accepted, .foreign: .none
+    }
   }
 
   /// The level at which a person is told; unknown reasons are worth a look, once each.
@@ -98,7 +123,7 @@ public struct GatewayResponse: Equatable, Sendable {
     switch kind {
     case .accepted: .none
     case .refused(let reason): reason.rule.alert
-    case .refusedOtherwise: status == 410 ? .none : .notify
+    case .refusedOtherwise: status == 410 ? .none : status == 403 ? .page : .notify
     case .foreign: .notify
     }
   }

@@ -12,6 +12,8 @@ public enum ReasonClass: UInt8, Sendable {
   case reauthenticate
   /// The credential is refused.
   case credential
+  /// The app is not set up for what it asks for, at Apple or here: once that is corrected, the same request is taken.
+  case configuration
   /// Resend after a delay.
   case later
   /// Resend now, elsewhere.
@@ -27,9 +29,23 @@ extension ReasonClass {
     case .suspect:
       "APNs does not know the token for this app and environment; check all three of them"
     case .reauthenticate, .credential: "APNs refuses the credential for this app"
+    case .configuration:
+      "the app is not set up for this topic or feature; correct that and send it again"
     case .later, .move: "APNs could not take it"
     }
   }
+}
+
+/// What an answer is about; that decides whether it can be the end of a push at all.
+public enum ReasonSubject: UInt8, Sendable {
+  /// This request, or the app that it is for.
+  case push
+  /// The device token.
+  case token
+  /// The provider token or certificate: it says nothing about the push, which waits for one that is accepted.
+  case credential
+  /// The gateway, or the connection to it.
+  case gateway
 }
 
 /// The answers in which a reason may be seen.
@@ -54,6 +70,7 @@ public struct ReasonRule: Sendable {
   public let status: UInt16
   public let origin: ReasonOrigin
   public let kind: ReasonClass
+  public let subject: ReasonSubject
   public let verdict: Verdict
   public let connection: ConnectionAction
   public let credential: CredentialAction
@@ -62,18 +79,25 @@ public struct ReasonRule: Sendable {
   fileprivate init(
     _ reason: Reason, _ name: String, _ status: UInt16, _ origin: ReasonOrigin, _ kind: ReasonClass,
     _ verdict: Verdict? = nil, connection: ConnectionAction = .keep,
-    credential: CredentialAction? = nil, alert: AlertLevel? = nil
+    credential: CredentialAction? = nil, about subject: ReasonSubject? = nil,
+    alert: AlertLevel? = nil
   ) {
     self.reason = reason
     self.name = name
     self.status = status
     self.origin = origin
     self.kind = kind
+    self.subject = subject ?? kind.usualSubject
     self.verdict = verdict ?? kind.usualVerdict
     self.connection = connection
     self.credential = credential ?? (kind == .credential ? .stop : .none)
     self.alert = alert ?? kind.usualAlert
   }
+
+  /// True if the `apns-id` of a push that ends with this answer counts as taken: a push with it is a repeat, and not sent.
+  /// Only what the device itself refuses is taken without having been accepted. What the request, the app's settings or
+  /// ours were wrong about can be sent again under the same id.
+  public var takesID: Bool { kind == .token }
 }
 
 extension ReasonClass {
@@ -82,9 +106,19 @@ extension ReasonClass {
     case .fix: .rejected(aboutToken: false)
     case .token, .suspect: .rejected(aboutToken: true)
     case .reauthenticate: .refreshToken
-    case .credential: .credentialRefused(retryOnce: false)
+    case .credential: .credentialRefused
+    case .configuration: .rejected(aboutToken: false)
     case .later: .retryLater(.fault)
     case .move: .retryElsewhere
+    }
+  }
+
+  fileprivate var usualSubject: ReasonSubject {
+    switch self {
+    case .fix, .configuration: .push
+    case .token, .suspect: .token
+    case .reauthenticate, .credential: .credential
+    case .later, .move: .gateway
     }
   }
 
@@ -94,7 +128,7 @@ extension ReasonClass {
     case .token, .move: .none
     case .suspect, .later: .onSpike
     case .reauthenticate: .onRepeat
-    case .credential: .page
+    case .credential, .configuration: .page
     }
   }
 }
@@ -113,7 +147,7 @@ extension ReasonRule {
     .init(.badExpirationDate, "BadExpirationDate", 400, [.device, .broadcast], .fix),
     .init(.badMessageId, "BadMessageId", 400, [.device, .broadcast], .fix),
     .init(.badPriority, "BadPriority", 400, [.device, .broadcast], .fix),
-    .init(.badTopic, "BadTopic", 400, .device, .fix),
+    .init(.badTopic, "BadTopic", 400, .device, .configuration),
     .init(.deviceTokenNotForTopic, "DeviceTokenNotForTopic", 400, .device, .suspect),
     .init(.duplicateHeaders, "DuplicateHeaders", 400, .device, .fix),
     .init(.idleTimeout, "IdleTimeout", 400, [.device, .goAway], .move, connection: .close),
@@ -122,13 +156,12 @@ extension ReasonRule {
     .init(.missingTopic, "MissingTopic", 400, .device, .fix),
     .init(.payloadEmpty, "PayloadEmpty", 400, [.device, .broadcast], .fix),
     // Says that this topic and credential do not fit; the credential's other topics go on.
-    .init(
-      .topicDisallowed, "TopicDisallowed", 400, [.device, .broadcast], .credential,
-      credential: CredentialAction.none),
+    .init(.topicDisallowed, "TopicDisallowed", 400, [.device, .broadcast], .configuration),
   ]
 
   private static let everywhere: ReasonOrigin = [.device, .broadcast, .goAway]
 
+  // All that comes with 403 is about the credential. Which apps it is refused for shows in what it serves.
   private static let credentialRows: [ReasonRule] = [
     .init(.badCertificate, "BadCertificate", 403, everywhere, .credential, connection: .close),
     .init(
@@ -141,11 +174,11 @@ extension ReasonRule {
     .init(.forbidden, "Forbidden", 403, .device, .credential, connection: .drain),
     .init(
       .invalidProviderToken, "InvalidProviderToken", 403, [.device, .broadcast], .credential,
-      .credentialRefused(retryOnce: true), connection: .drain),
+      connection: .drain),
     // Each request has one, or its connection a certificate: they are not taken for what they are.
     .init(
       .missingProviderToken, "MissingProviderToken", 403, [.device, .broadcast], .credential,
-      .credentialRefused(retryOnce: true), connection: .drain),
+      connection: .drain),
     // The token is fine, but belongs to another key than the connection was bound to.
     .init(
       .unrelatedKeyIdInToken, "UnrelatedKeyIdInToken", 403, .device, .reauthenticate,
@@ -156,10 +189,7 @@ extension ReasonRule {
     .init(
       .badEnvironmentKeyInToken, "BadEnvironmentKeyInToken", 403, .device, .credential,
       connection: .close),
-    // As with TopicDisallowed, the credential's other apps go on.
-    .init(
-      .topicMismatch, "TopicMismatch", 403, .broadcast, .credential,
-      credential: CredentialAction.none),
+    .init(.topicMismatch, "TopicMismatch", 403, .broadcast, .credential),
   ]
 
   private static let answerRows: [ReasonRule] = [
@@ -170,7 +200,8 @@ extension ReasonRule {
     .init(.payloadTooLarge, "PayloadTooLarge", 413, [.device, .broadcast], .fix),
     .init(
       .tooManyProviderTokenUpdates, "TooManyProviderTokenUpdates", 429, [.device, .broadcast],
-      .later, .retryElsewhere, connection: .drain, credential: .freeze, alert: .notify),
+      .later, .retryElsewhere, connection: .drain, credential: .freeze, about: .credential,
+      alert: .notify),
     .init(
       .tooManyRequests, "TooManyRequests", 429, [.device, .broadcast], .later,
       .retryLater(.throttled)),
@@ -184,9 +215,7 @@ extension ReasonRule {
   ]
 
   private static let channelRows: [ReasonRule] = [
-    .init(
-      .featureNotEnabled, "FeatureNotEnabled", 400, .broadcast, .credential,
-      credential: CredentialAction.none),
+    .init(.featureNotEnabled, "FeatureNotEnabled", 400, .broadcast, .configuration),
     .init(.missingChannelId, "MissingChannelId", 400, .broadcast, .fix),
     .init(.badChannelId, "BadChannelId", 400, .broadcast, .fix),
     .init(.channelNotRegistered, "ChannelNotRegistered", 400, .broadcast, .fix),
@@ -194,8 +223,7 @@ extension ReasonRule {
     .init(.badRequestPayload, "BadRequestPayload", 400, .broadcast, .fix),
     .init(.missingPushType, "MissingPushType", 400, .broadcast, .fix),
     .init(
-      .cannotCreateChannelConfig, "CannotCreateChannelConfig", 400, .broadcast, .credential,
-      credential: CredentialAction.none),
+      .cannotCreateChannelConfig, "CannotCreateChannelConfig", 400, .broadcast, .configuration),
     .init(.missingChannelQueueSize, "MissingChannelQueueSize", 400, .broadcast, .fix),
   ]
 

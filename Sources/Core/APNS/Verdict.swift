@@ -13,9 +13,8 @@ public enum Verdict: Equatable, Sendable {
   case refreshToken
   /// May be sent again after a delay.
   case retryLater(RetryDelay)
-  /// The credential is refused: stop using it, tell the operator. With `retryOnce` one further
-  /// attempt on a new connection with the current provider token is worth it; otherwise final.
-  case credentialRefused(retryOnce: Bool)
+  /// The credential is refused: stop using it, tell the operator. The push waits until one is accepted.
+  case credentialRefused
   /// Something on the way to APNs gave it: it says nothing about the push, which may be sent again at once, elsewhere.
   case foreign
 }

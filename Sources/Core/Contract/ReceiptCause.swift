@@ -12,8 +12,12 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
   case invalidToken
   /// `suppressed`, by the sender.
   case recentlyInvalid
+  /// `suppressed`, by ingest or the sender
+  case removed
+  case ownerChanged
   /// `deduplicated`
   case repeatedID
+  case otherPayload
   /// `dead_lettered`, with the reason of the dead letter, as the following ones.
   case retries
   case noCredential
@@ -33,7 +37,10 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
     case .age: "max_age_passed"
     case .invalidToken: "token_known_invalid"
     case .recentlyInvalid: "token_recently_invalid"
+    case .removed: "removed"
+    case .ownerChanged: "owner_changed"
     case .repeatedID: "apns_id_repeated"
+    case .otherPayload: "other_payload"
     case .retries: "retries_exhausted"
     case .noCredential, .certificateOnly, .certificateNeeded: "no_credential"
     case .newerState: "newer_push"
@@ -58,7 +65,13 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
       "APNs reported the token dead, and no newer registration is known; it was not sent"
     case .recentlyInvalid:
       "APNs reported the token dead after this push was requested; it was not sent"
+    case .removed:
+      "the application has removed the device since this push was requested, or before; it was not sent"
+    case .ownerChanged:
+      "the device was registered for another user, or for none, after this push was requested; it was not sent"
     case .repeatedID: "its apns-id was taken before; it was not sent again"
+    case .otherPayload:
+      "its apns-id was taken before by a push with another payload; it was not sent: give it an id of its own"
     case .retries: "every attempt failed"
     case .noCredential: "no provider token serves this app and environment"
     case .certificateOnly:

@@ -9,6 +9,8 @@ public struct DeviceHistory: Equatable, Sendable {
   public enum Kind: UInt8, Sendable {
     // In this order where times are the same: a registration at the very moment from which one revives does so.
     case invalid, registered, removed
+    /// With a registration: it is not any more whose it was (`DeviceRelease`).
+    case released
   }
 
   /// A registration, a removal, or a mark. Times are milliseconds since the epoch.
@@ -30,6 +32,8 @@ public struct DeviceHistory: Equatable, Sendable {
   /// The change that a fact made to the device.
   public enum Change: String, Sendable {
     case registered, invalid, revived, removed
+    /// Registered for another user, or for none any more.
+    case ownerChanged = "owner_changed"
   }
 
   /// The number of facts of a kind that are kept, besides the first registration.
@@ -57,6 +61,14 @@ public struct DeviceHistory: Equatable, Sendable {
     for fact in other.facts { insert(fact) }
   }
 
+  /// A registration at this time has ended what the device was before.
+  mutating func noteRelease(at time: Int64) {
+    insert(Fact(kind: .released, at: time, effect: time, reason: ""))
+  }
+
+  /// When a registration last did so.
+  var releasedAt: Int64? { facts.last { $0.kind == .released }?.at }
+
   private mutating func insert(_ fact: Fact) {
     var place = facts.count
     while place > 0, fact < facts[place - 1] { place -= 1 }
@@ -79,10 +91,17 @@ public struct DeviceHistory: Equatable, Sendable {
       case .invalid: change = .invalid
       case .removed: change = .removed
       case .registered: change = isInvalid ? .revived : .registered
+      case .released:
+        // After a removal nobody had it.
+        if changes.last?.at == fact.at, changes.dropLast().last?.change == .removed { continue }
+        change = .ownerChanged
       }
       if fact.kind != .removed { isInvalid = fact.kind == .invalid }
       let last = changes.last?.change
-      let isSame = last == change || (change == .registered && last == .revived)
+      let isSame =
+        change != .ownerChanged
+        && (last == change
+          || (change == .registered && (last == .revived || last == .ownerChanged)))
       if !isSame { changes.append((change, fact.at, fact.reason)) }
     }
     return changes
@@ -101,6 +120,7 @@ extension DeviceHistory {
       switch fact.kind {
       case .registered: text.append("r")
       case .removed: text.append("x")
+      case .released: text.append("o")
       case .invalid: text.append("i")
       }
       text.append(String(fact.at))
@@ -140,9 +160,11 @@ extension DeviceHistory.Fact {
     guard let letter = text.first else { return nil }
     let rest = text.dropFirst()
     switch letter {
-    case "r", "x":
+    case "r", "x", "o":
       guard let time = Int64(rest) else { return nil }
-      self.init(kind: letter == "r" ? .registered : .removed, at: time, effect: time, reason: "")
+      let kind: DeviceHistory.Kind =
+        letter == "r" ? .registered : letter == "x" ? .removed : .released
+      self.init(kind: kind, at: time, effect: time, reason: "")
     case "i":
       guard let colon = rest.firstIndex(of: ":"),
         let plus = rest[..<colon].lastIndex(of: "+"), let since = Int64(rest[..<plus]),

@@ -49,7 +49,15 @@ public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
     _ answer: TokenAnswer, _ device: Device, _ state: DeviceState
   ) -> TokenInvalidation.Verdict {
     let (verdict, mark) = answer.verdict(registeredAt: state.registeredAt, clockSkew: clockSkew)
-    guard let mark else { return verdict }
+    if let mark { note(mark, device, state) }
+    return verdict
+  }
+
+  /// A mark is to be published, unless the topic has it, or one that says more.
+  ///
+  /// - Parameter state: what the topics say of the device.
+  @inlinable
+  public mutating func note(_ mark: DeviceState.Mark, _ device: Device, _ state: DeviceState) {
     if let place = places[device] {
       if states[place].state.needs(mark) { states[place].state.apply(mark) }
     } else if state.needs(mark) {
@@ -58,7 +66,6 @@ public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
       places[device] = states.count
       states.append((device, invalid))
     }
-    return verdict
   }
 
   /// The marks to publish.
@@ -75,12 +82,12 @@ extension TokenAnswer {
   ) -> (verdict: TokenInvalidation.Verdict, mark: DeviceState.Mark?) {
     let verdict = TokenInvalidation.verdict(
       status: status, reason: isJudged ? nil : Reason(reason), timestamp: timestamp,
-      sentAt: sentAt, registeredAt: registeredAt, skew: clockSkew)
+      sentAt: sentAt, registeredAt: registeredAt, answeredAt: at, skew: clockSkew)
     guard case .invalidate(let since) = verdict else { return (verdict, nil) }
     let mark = DeviceState.Mark(
       since: since,
       aliveFrom: TokenInvalidation.earliestRevival(
-        timestamp: timestamp, sentAt: sentAt, skew: clockSkew),
+        timestamp: timestamp, sentAt: sentAt, answeredAt: at, skew: clockSkew),
       reason: reason, recordedAt: at)
     return (verdict, mark)
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Contract
+internal import Identity
 
 /// The state of one device according to the topics: its newest registration or removal (`push.devices`) and whether it
 /// is marked invalid (`push.invalid-tokens`). A database row is this value; it follows from the topics alone, so every
@@ -40,6 +41,17 @@ public struct DeviceState: Equatable, Sendable {
       self.recordedAt = recordedAt
     }
 
+    /// The mark of a device that the application has removed.
+    ///
+    /// - Parameter time: milliseconds since the epoch.
+    public init(removedAt time: Int64) {
+      self.init(
+        since: time, aliveFrom: time, reason: DeviceRelease.removedReason, recordedAt: time)
+    }
+
+    /// It says that the application has removed the device; APNs has said nothing.
+    public var isRemoval: Bool { reason.utf8.elementsEqual(DeviceRelease.removedReason.utf8) }
+
     /// The mark without times that lie after the moment at which it was heard of: one of a far future would hold for
     /// ever.
     public func bounded(by received: Int64) -> Mark {
@@ -72,7 +84,7 @@ public struct DeviceState: Equatable, Sendable {
     self.details = details
     guard var history else { return }
     if let presence { history.note(presence) }
-    if let mark { history.note(mark) }
+    if let mark, !mark.isRemoval { history.note(mark) }
     earlier = history
   }
 
@@ -94,7 +106,7 @@ public struct DeviceState: Equatable, Sendable {
       if let earlier { return earlier }
       var history = DeviceHistory()
       if let presence { history.note(presence) }
-      if let mark { history.note(mark) }
+      if let mark, !mark.isRemoval { history.note(mark) }
       return history
     }
     set { earlier = newValue }
@@ -102,7 +114,8 @@ public struct DeviceState: Equatable, Sendable {
 
   /// The history; nil if it has no more than `presence` and `mark`.
   public var earlierHistory: DeviceHistory? {
-    guard let earlier, earlier.facts.count != (presence == nil ? 0 : 1) + (mark == nil ? 0 : 1)
+    let isMarked = mark.map { !$0.isRemoval } ?? false
+    guard let earlier, earlier.facts.count != (presence == nil ? 0 : 1) + (isMarked ? 1 : 0)
     else { return nil }
     return earlier
   }
@@ -141,8 +154,8 @@ public struct DeviceState: Equatable, Sendable {
     if case .registered(let time) = presence { time } else { nil }
   }
 
-  /// True if the token is invalid: marked, and not registered since.
-  public var isInvalid: Bool { mark != nil && !isMarkObsolete }
+  /// True if the token is invalid: APNs said so, and it was not registered since.
+  public var isInvalid: Bool { mark != nil && !isMarkObsolete && mark?.isRemoval == false }
 
   /// True if `push.invalid-tokens` has a mark that the newest registration refutes: the mark is to be taken back.
   public var isMarkObsolete: Bool {
@@ -164,8 +177,10 @@ public struct DeviceState: Equatable, Sendable {
       self.details = .none
       return forgetIfEmpty()
     }
+    let releases = releases(fact, details)
     // The first one is in `presence`.
     if presence != nil || earlier != nil { history.note(fact) }
+    if releases { history.noteRelease(at: fact.time) }
     if let known = presence, fact.time < known.time { return }
     presence = fact
     self.details = if case .registered = fact { details } else { .none }
@@ -177,7 +192,35 @@ public struct DeviceState: Equatable, Sendable {
     self.mark = mark
     guard let mark else { return forgetIfEmpty() }
     // The first one is in `mark`.
-    if earlier != nil { history.note(mark) }
+    if earlier != nil, !mark.isRemoval { history.note(mark) }
+  }
+
+  /// True if this fact says that the device is not any more whose it was: registered for another user, for none any more,
+  /// or again after it had been removed. The first user of a device that had none is no other one.
+  private func releases(_ fact: Presence, _ details: DeviceDetails) -> Bool {
+    guard case .registered(let time) = fact, let presence, time >= presence.time else {
+      return false
+    }
+    guard case .registered = presence else { return true }
+    guard let user = self.details.user else { return false }
+    return details.user?.exact != user.exact
+  }
+
+  /// What has to be told about pushes that were requested before a fact of `push.devices`: they are not sent any more. nil:
+  /// nothing, or something newer does.
+  ///
+  /// - Parameters:
+  ///   - fact: that this state has taken in.
+  ///   - received: when its record was: no clock of whoever wrote it ends what is requested later.
+  public func release(by fact: Presence, received: Int64) -> DeviceRelease? {
+    guard !isInvalid else { return nil }
+    switch fact {
+    case .removed(let time):
+      return presence == fact ? DeviceRelease(.removed, at: min(time, received)) : nil
+    case .registered(let time):
+      guard registeredAt != nil, earlier?.releasedAt == time else { return nil }
+      return DeviceRelease(.ownerChanged, at: min(time, received))
+    }
   }
 
   /// With the row goes its history.

@@ -39,10 +39,11 @@ public enum TokenInvalidation {
   ///   - timestamp: APNs' own time in the answer, milliseconds since the epoch; nil when there was none.
   ///   - sentAt: when the push was sent, milliseconds since the epoch.
   ///   - registeredAt: the newest registration of this very token that is known *now*; nil for none.
+  ///   - answeredAt: when the answer came. APNs cannot know of a later moment: nothing in the answer is taken as one.
   ///   - skew: by how many milliseconds APNs' clock may be behind ours, 0 … a few thousand.
   public static func verdict(
     status: UInt16, reason: Reason?, timestamp: Int64?, sentAt: Int64, registeredAt: Int64?,
-    skew: Int64 = 0
+    answeredAt: Int64 = .max, skew: Int64 = 0
   ) -> Verdict {
     if reason?.rule.kind == .suspect { return .suspect }
     guard
@@ -51,19 +52,23 @@ public enum TokenInvalidation {
     else {
       return .keep(.notAboutToken)
     }
-    let revival = earliestRevival(timestamp: timestamp, sentAt: sentAt, skew: skew)
+    let revival = earliestRevival(
+      timestamp: timestamp, sentAt: sentAt, answeredAt: answeredAt, skew: skew)
     guard let registeredAt, registeredAt >= revival else {
-      return .invalidate(since: timestamp ?? sentAt)
+      return .invalidate(since: min(timestamp ?? sentAt, answeredAt))
     }
     return .keep(.registeredLater)
   }
 
   /// The earliest registration that proves the token of a 410 valid, milliseconds since the epoch; for who
   /// stores the answer and hears of registrations later. Parameters as for `verdict`.
-  public static func earliestRevival(timestamp: Int64?, sentAt: Int64, skew: Int64 = 0) -> Int64 {
+  public static func earliestRevival(
+    timestamp: Int64?, sentAt: Int64, answeredAt: Int64 = .max, skew: Int64 = 0
+  ) -> Int64 {
     // Without APNs' time the push itself is the latest moment at which the token can have been found invalid.
-    guard let timestamp else { return sentAt }
+    guard let timestamp else { return min(sentAt, answeredAt) }
     let (moment, overflow) = timestamp.addingReportingOverflow(skew)
-    return overflow || moment == .max ? .max : moment + 1
+    let latest = min(overflow ? .max : moment, answeredAt)
+    return latest == .max ? .max : latest + 1
   }
 }

@@ -90,7 +90,7 @@ public struct KafkaRights: Sendable {
       )
     case .sender:
       return (
-        Set(lanes + retries + [names.providerTokens, names.controls]),
+        Set(lanes + retries + [names.providerTokens, names.controls, names.invalidTokens]),
         Set(
           lanes + retries
             + [names.receipts, names.feedback, names.tokenRequests, names.deadLetters])

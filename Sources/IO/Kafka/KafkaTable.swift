@@ -11,6 +11,8 @@ public final class KafkaTable {
   private var batch = KafkaBatch(capacity: 256)
   private var unfinished: Set<Int32> = []
   private let isDeadly: (@Sendable (KafkaRecord) -> Bool)?
+  /// How far back it is read, in milliseconds; nil: from the beginning.
+  private let past: Int64?
 
   /// True if every partition has been read to its end since the start or the last rebuild: the table may be served from
   /// now on.
@@ -21,14 +23,17 @@ public final class KafkaTable {
   /// The last thing that went wrong; the table goes on by itself.
   public private(set) var lastError: KafkaError?
 
-  /// - Parameter partitions: how many the topic has; nil asks the cluster.
+  /// - Parameters:
+  ///   - partitions: how many the topic has; nil asks the cluster.
+  ///   - past: only what was written within so many milliseconds is read; nil: everything.
   ///
   /// Throws when the cluster is asked and the topic does not exist or no broker answers within the time.
   public init(
     _ configuration: KafkaConfiguration, topic: String, partitions: Int? = nil,
-    wakeup: Wakeup? = nil, timeoutMilliseconds: Int32 = 10_000
+    wakeup: Wakeup? = nil, since past: Int64? = nil, timeoutMilliseconds: Int32 = 10_000
   ) throws(KafkaError) {
     self.topic = topic
+    self.past = past
     isDeadly = configuration.isDeadly ?? CrashNotes.leftOut
     let reader = try LogReader(
       configuration, topic: topic, partitions: partitions, fixed: [("auto.offset.reset", "error")],
@@ -43,10 +48,18 @@ public final class KafkaTable {
   private func startAll() throws(KafkaError) {
     guard let reader else { return }
     unfinished = Set(0..<Int32(reader.partitions))
+    let starts = past.map { reader.starts(since: WallClock.milliseconds() - $0) }
     for partition in 0..<Int32(reader.partitions) {
-      try reader.start(partition, at: Int64(RD_KAFKA_OFFSET_BEGINNING))
+      var start: Int64?
+      if let starts {
+        start = starts[partition] ?? reader.start(ofLast: Self.lastRecords, partition)
+      }
+      try reader.start(partition, at: start ?? Int64(RD_KAFKA_OFFSET_BEGINNING))
     }
   }
+
+  /// What is read of a partition of which the broker knows no record of the time that is wanted.
+  private static let lastRecords: Int64 = 10_000
 
   /// Applies what has arrived; waits up to the time for the first record. A nil value is a
   /// tombstone: forget the key. The bytes are valid during the call only.

@@ -12,6 +12,9 @@ public final class KafkaTail {
     case end
     /// The first offset wanted of each partition; a partition that is not named begins at its start.
     case offsets([Int32: Int64])
+    /// What was written at this time (milliseconds since the epoch) or later. A partition of which the broker knows no such
+    /// record begins at its start.
+    case time(Int64)
   }
 
   public let topic: String
@@ -44,6 +47,8 @@ public final class KafkaTail {
     expected = []
     unfinished = Set(0..<Int32(reader.partitions))
     do throws(KafkaError) {
+      var starts: [Int32: Int64] = [:]
+      if case .time(let time) = start { starts = reader.starts(since: time) }
       for partition in 0..<Int32(partitions) {
         let marks = try reader.watermarks(partition, timeoutMilliseconds: timeoutMilliseconds)
         let first =
@@ -51,6 +56,7 @@ public final class KafkaTail {
           case .beginning: marks.low
           case .end: marks.high
           case .offsets(let offsets): offsets[partition] ?? marks.low
+          case .time: max(starts[partition] ?? marks.low, marks.low)
           }
         expected.append(first)
         try reader.start(partition, at: first)

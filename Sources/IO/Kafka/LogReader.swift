@@ -55,6 +55,32 @@ struct LogReader {
 
   func stop(_ partition: Int32) { _ = rd_kafka_consume_stop(handle, partition) }
 
+  /// Where the records of each partition begin that were written at a time (milliseconds since the epoch) or later; missing
+  /// where the broker knows of none, or nobody answers. The embedded broker knows no times.
+  func starts(since time: Int64) -> [Int32: Int64] {
+    let list = PartitionList(capacity: partitions)
+    for partition in 0..<Int32(partitions) {
+      list.add(TopicPartition(topic: topic, partition: partition)).pointee.offset = time
+    }
+    let code = rd_kafka_offsets_for_times(client.raw, list.raw, Self.patienceMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return [:] }
+    var starts: [Int32: Int64] = [:]
+    for entry in PartitionList.read(list.raw) where entry.err == RD_KAFKA_RESP_ERR_NO_ERROR {
+      if entry.offset >= 0 { starts[entry.identity.partition] = entry.offset }
+    }
+    return starts
+  }
+
+  /// The offset so many records before a partition's end; nil if nobody says where that is.
+  func start(ofLast count: Int64, _ partition: Int32) -> Int64? {
+    guard
+      let ends = try? watermarks(partition, timeoutMilliseconds: Self.patienceMilliseconds)
+    else { return nil }
+    return max(ends.low, ends.high - count)
+  }
+
+  private static let patienceMilliseconds: Int32 = 5_000
+
   /// The first offset a partition holds and the next to be written.
   func watermarks(_ partition: Int32, timeoutMilliseconds: Int32) throws(KafkaError) -> Watermarks {
     var low: Int64 = 0

@@ -12,6 +12,11 @@ extension DeviceState {
   var earlierFacts: String? { earlierHistory?.text }
 }
 
+extension DeviceState.Mark {
+  /// When APNs said it; nil for what APNs has not said, which neither counts among its answers nor in a wave.
+  var saidAt: Int64? { isRemoval ? nil : recordedAt }
+}
+
 extension Statement {
   /// A time in milliseconds since the epoch; one that no record can have is the nearest that one can.
   func time(_ column: Int32) -> Int64? {

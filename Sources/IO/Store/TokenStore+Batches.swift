@@ -291,7 +291,7 @@ struct ManyDevices {
       times[0].append(state.registeredAt)
       times[1].append(state.removedAt)
       times[2].append(state.mark?.since)
-      times[3].append(state.mark?.recordedAt)
+      times[3].append(state.mark?.saidAt)
       times[4].append(state.mark?.aliveFrom)
       texts[0].append(state.mark?.reason)
       texts[1].append(state.details.pushType)

@@ -34,7 +34,7 @@ public final class TokenStoreReader {
 
   /// Invalid tokens.
   public func invalidCount() throws(StoreError) -> Int {
-    Int(try database.integer("SELECT count(*) FROM dead_tokens") ?? 0)
+    Int(try database.integer("SELECT count(*) FROM dead_tokens WHERE recorded_at IS NOT NULL") ?? 0)
   }
 
   /// Invalid tokens, at most `limit`, by token, app and environment: the first ones, or those that follow
@@ -45,7 +45,7 @@ public final class TokenStoreReader {
     let statement = try database.prepare(
       """
       SELECT token, app, environment, invalid_since, invalid_reason FROM dead_tokens
-      WHERE (token, app, environment) > (?1, ?2, ?3)
+      WHERE recorded_at IS NOT NULL AND (token, app, environment) > (?1, ?2, ?3)
       ORDER BY token, app, environment LIMIT ?4
       """)
     statement.bind(after: device)

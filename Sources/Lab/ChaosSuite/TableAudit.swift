@@ -79,7 +79,9 @@ struct TableAudit {
       if record.value.baseAddress == nil {
         replayed[key] = nil
       } else if let entry = try? InvalidTokenRecord(record.value, parser: parser) {
-        replayed[key] = entry.invalidSince
+        // One that the application has removed is not invalid.
+        let isRemoved = entry.reason.utf8.elementsEqual(DeviceRelease.removedReason.utf8)
+        replayed[key] = isRemoved ? nil : entry.invalidSince
       }
     }
     var differences: [String] = []

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 import DeviceTokens
 import Gateways
 import Random
@@ -13,11 +14,19 @@ struct DeviceTopicsModel {
   struct MarkRecord {
     var key: DeviceOfApp
     var mark: DeviceState.Mark?
+    /// What was requested before is not sent any more.
+    var release: DeviceRelease?
+  }
+  /// A record of registrations.
+  struct Fact {
+    var key: DeviceOfApp
+    var presence: DeviceState.Presence
+    var user: String?
   }
 
   /// Partitions 0 and 1 of the group are of answers, 2 and 3 of registrations, by device.
   private(set) var answers: [[Answer]] = [[], []]
-  private(set) var registrations: [[(key: DeviceOfApp, at: Int64)]] = [[], []]
+  private(set) var registrations: [[Fact]] = [[], []]
   private(set) var marks: [MarkRecord] = []
   private var verified = [0, 0]
   /// What follows from all answers and registrations together.
@@ -25,6 +34,11 @@ struct DeviceTopicsModel {
   private var registeredAt: [DeviceOfApp: Int64] = [:]
   private var marked: [DeviceOfApp: DeviceState.Mark] = [:]
   private var everMarked: Set<DeviceOfApp> = []
+  /// The newest fact of each device.
+  private var newest: [DeviceOfApp: Fact] = [:]
+  /// When a device last was not any more whose it had been, and since when that is said.
+  private var released: [DeviceOfApp: Int64] = [:]
+  private var saidReleased: [DeviceOfApp: Int64] = [:]
 
   func end(_ partition: Int) -> Int64 {
     Int64(partition < 2 ? answers[partition].count : registrations[partition - 2].count)
@@ -38,14 +52,38 @@ struct DeviceTopicsModel {
     aliveFrom[key] = max(aliveFrom[key] ?? .min, revival)
   }
 
-  mutating func register(_ key: DeviceOfApp, at time: Int64) {
-    registrations[Int(key.device % 2)].append((key, time))
-    registeredAt[key] = max(registeredAt[key] ?? .min, time)
+  mutating func register(_ key: DeviceOfApp, user: String?, at time: Int64) {
+    if let known = newest[key] {
+      let isOther = known.user != nil && known.user != user
+      if case .removed = known.presence { released[key] = time }
+      if isOther { released[key] = time }
+    }
+    append(Fact(key: key, presence: .registered(at: time), user: user))
+    registeredAt[key] = time
+  }
+
+  /// The application takes a device back.
+  mutating func remove(_ key: DeviceOfApp, at time: Int64) {
+    released[key] = time
+    append(Fact(key: key, presence: .removed(at: time)))
+    registeredAt[key] = nil
+  }
+
+  private mutating func append(_ fact: Fact) {
+    registrations[Int(fact.key.device % 2)].append(fact)
+    newest[fact.key] = fact
+  }
+
+  private func isRemoved(_ key: DeviceOfApp) -> Bool {
+    if case .removed? = newest[key]?.presence { true } else { false }
   }
 
   mutating func publish(_ record: MarkRecord) {
     marks.append(record)
     marked[record.key] = record.mark
+    if let release = record.release {
+      saidReleased[record.key] = max(saidReleased[record.key] ?? .min, release.at)
+    }
     if record.mark != nil { everMarked.insert(record.key) }
   }
 
@@ -70,7 +108,7 @@ struct DeviceTopicsModel {
       let revival = TokenInvalidation.earliestRevival(
         timestamp: record.answer.timestamp, sentAt: record.answer.sentAt)
       let isMarked = (marked[record.key]?.aliveFrom ?? .min) >= revival
-      if !isMarked, (registeredAt[record.key] ?? .min) < revival {
+      if !isMarked, (registeredAt[record.key] ?? .min) < revival, !isRemoved(record.key) {
         return kafka.fail(
           "an answer about device \(record.key.device) was committed without its mark")
       }
@@ -79,13 +117,20 @@ struct DeviceTopicsModel {
 
   /// The first device that the topic says something wrong about.
   var wrong: String? {
-    for key in aliveFrom.keys.sorted() {
+    for key in released.keys.sorted() where (saidReleased[key] ?? .min) < released[key]! {
+      // To one that is invalid nothing is sent anyway.
+      if marked[key] == nil { return "device \(key.device) is not any more whose it was: not said" }
+    }
+    for key in newest.keys.sorted() where isRemoved(key) && marked[key] == nil {
+      return "device \(key.device) was removed, and may be sent to"
+    }
+    for key in aliveFrom.keys.sorted() where !isRemoved(key) {
       let isInvalid = aliveFrom[key]! > registeredAt[key] ?? .min
       if isInvalid != (marked[key] != nil) {
         return "device \(key.device) is \(isInvalid ? "invalid" : "valid") and is not called so"
       }
     }
-    let strangers = Set(marked.keys).subtracting(aliveFrom.keys)
+    let strangers = marked.keys.filter { aliveFrom[$0] == nil && !isRemoved($0) }
     return strangers.isEmpty ? nil : "a device is called invalid that APNs said nothing of"
   }
 }
@@ -180,7 +225,7 @@ final class FeedbackModel: GroupProcess {
       let log = world.devices.registrations[table]
       for place in Int(read[table])..<min(log.count, Int(read[table]) + 50) {
         states[log[place].key, default: DeviceState()].apply(
-          DeviceState.Presence.registered(at: log[place].at))
+          log[place].presence, DeviceDetails(user: log[place].user))
         note(log[place].key)
         read[table] += 1
       }
@@ -245,7 +290,27 @@ final class FeedbackModel: GroupProcess {
       let known = marks.state(record.key) ?? states[record.key] ?? DeviceState()
       _ = marks.judge(record.answer, record.key, known)
     }
-    outgoing = marks.marks.map { .init(key: $0.device, mark: $0.mark) }
+    var releases: [DeviceOfApp: DeviceRelease] = [:]
+    var usable: Set<DeviceOfApp> = []
+    for job in jobs where job.partition >= 2 {
+      let fact = world.devices.registrations[job.partition - 2][Int(job.offset)]
+      let known = marks.state(fact.key) ?? states[fact.key] ?? DeviceState()
+      guard let release = known.release(by: fact.presence, received: fact.presence.time) else {
+        continue
+      }
+      releases[fact.key] = release
+      if release.reason == .removed {
+        marks.note(DeviceState.Mark(removedAt: release.at), fact.key, known)
+      } else {
+        usable.insert(fact.key)
+      }
+    }
+    outgoing = marks.marks.filter { !usable.contains($0.device) }.map {
+      .init(key: $0.device, mark: $0.mark, release: $0.mark.isRemoval ? releases[$0.device] : nil)
+    }
+    for key in usable.sorted() {
+      outgoing.append(.init(key: key, mark: nil, release: releases[key]))
+    }
     for record in outgoing where world.devices.isRefuted(record, before: takenAt) {
       world.kafka.fail("device \(record.key.device) is called invalid, and was registered later")
     }

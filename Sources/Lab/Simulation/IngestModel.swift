@@ -131,7 +131,7 @@ final class IngestModel: GroupProcess {
     let what: Outgoing.What
     if invalid.contains(key) {
       if !world.devices.wasMarked(key) {
-        world.kafka.fail("a push was suppressed whose device was never called invalid")
+        world.kafka.fail("a push was suppressed whose device was never called invalid or removed")
       }
       what = .outcome(.suppressed)
     } else {

@@ -126,7 +126,9 @@ extension LoopModel {
       connections[id]?.model.cancel(slot)
       if connections[id]?.open.contains(slot) == true { cancelled.append((slot, id)) }
     case .delivered(let slot): put(.receipt(.delivered), slot, &world)
-    case .receipt(let slot, let outcome, _, _): put(.receipt(outcome), slot, &world)
+    case .receipt(let slot, let outcome, let cause, _):
+      judgeSuppressed(slot, cause, &world)
+      put(.receipt(outcome), slot, &world)
     case .feedback(let slot, let answer): feedback(slot, answer, &world)
     case .deadLetter(let slot, let reason, _, _):
       if reason == .noCredential { judgeNoCredential(slot, &world) }

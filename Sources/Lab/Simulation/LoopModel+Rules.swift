@@ -11,6 +11,10 @@ extension LoopModel {
     if world.wall - push.facts.created > settings.lanes[push.facts.lane].maxAge {
       world.kafka.fail("a push was sent that is too old")
     }
+    let device = DeviceOfApp(app: push.facts.app, device: push.facts.device)
+    if let before = released[device], push.facts.created < before {
+      world.kafka.fail("a push was sent to a device that is not any more whose it was")
+    }
     let connected = connections[id]!
     if connected.open.count >= connected.limit { world.kafka.fail("a stream above the limit") }
     if closing.contains(id) {
@@ -32,6 +36,17 @@ extension LoopModel {
       for open in other.open where taken[open]?.facts.device == push.facts.device {
         world.kafka.fail("two pushes of one device are open")
       }
+    }
+  }
+
+  /// What ends for its device: only where somebody has said that this is not any more whose it was.
+  func judgeSuppressed(_ slot: UInt32, _ cause: ReceiptCause?, _ world: inout World) {
+    guard cause == .removed || cause == .ownerChanged, let facts = taken[slot]?.facts else {
+      return
+    }
+    let device = DeviceOfApp(app: facts.app, device: facts.device)
+    if facts.created >= released[device] ?? .min {
+      world.kafka.fail("a push was suppressed that was requested for its device's owner")
     }
   }
 

@@ -97,6 +97,9 @@ final class LoopModel: GroupProcess {
   /// dispatcher says that something is wrong with the log.
   var passedOver: [Int: Int] = [:]
   var tokensRead = 0
+  /// News of devices that were read, and what they say: what was requested before is not sent, `.max` while nothing is.
+  var marksRead = 0
+  var released: [DeviceOfApp: Int64] = [:]
   var tokensAppliedAt: UInt64 = 0
   /// What the last push that ended became.
   var lastPut: Outgoing.What?
@@ -151,6 +154,7 @@ final class LoopModel: GroupProcess {
     followPaces(&world)
     followHolds(&world)
     readTokens(&world)
+    readDevices(&world)
     dispatcher.applyTokens()
     perform(&world)
     answerLookUps(&world)
@@ -176,6 +180,32 @@ final class LoopModel: GroupProcess {
     tokensRead = world.tokens.updates.count
     (connects, acceptedAt, tokensAppliedAt) = ([:], [:], world.now)
     dispatcher.updateTokens(updates, isComplete: true)
+  }
+
+  /// What its control thread hands on of the marks.
+  private func readDevices(_ world: inout World) {
+    guard marksRead < world.devices.marks.count, world.chance.oneIn(5) else { return }
+    var news: [DeviceNews] = []
+    for record in world.devices.marks[marksRead...] {
+      guard record.release != nil || record.mark == nil else { continue }
+      var said = ReleasedDevices.News.usable(from: world.wall)
+      if let release = record.release {
+        said = .released(release, isGone: record.mark != nil)
+        released[record.key] =
+          record.mark != nil ? .max : max(release.at, knownRelease(record.key))
+      } else if released[record.key] == .max {
+        released[record.key] = world.wall
+      }
+      news.append(
+        DeviceNews(record.key.device, app: record.key.app, .production, said))
+    }
+    marksRead = world.devices.marks.count
+    dispatcher.update(news)
+  }
+
+  private func knownRelease(_ key: DeviceOfApp) -> Int64 {
+    let known = released[key] ?? .min
+    return known == .max ? .min : known
   }
 
   private func answerLookUps(_ world: inout World) {

@@ -149,12 +149,17 @@ extension Simulation {
     let key = anyDevice()
     world.kafka.note("device \(key.device) loses its app")
     world.unregistered[key] = world.wall
+    if world.owners.oneIn(3) {
+      world.kafka.note("device \(key.device) is removed")
+      world.devices.remove(key, at: world.wall)
+    }
   }
 
   private mutating func register() {
     let key = world.chance.oneIn(4) ? anyDevice() : world.unregistered.keys.min() ?? anyDevice()
     world.kafka.note("device \(key.device) is registered")
-    world.devices.register(key, at: world.wall)
+    let user = world.owners.pick(["ada", "ada", "bob", nil] as [String?])
+    world.devices.register(key, user: user, at: world.wall)
     let delay = world.chance.oneIn(2) ? UInt64(world.chance.below(30_000)) : 0
     world.revivals.append((key, world.now + delay))
   }

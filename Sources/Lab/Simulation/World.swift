@@ -61,6 +61,8 @@ struct World {
   /// The same for which requests have a key, so that the rest of a run stays as it was without them.
   var keys: SeededGenerator
   let hasKeys: Bool
+  /// The same for whose devices are.
+  var owners: SeededGenerator
   var kafka = KafkaModel()
   var groups = [
     GroupModel(.ingest, partitions: 3), GroupModel(.signer, partitions: 1),
@@ -98,6 +100,7 @@ struct World {
     theme = Theme(seed: seed)
     chance = SeededGenerator(seed: seed)
     keys = SeededGenerator(seed: ~seed)
+    owners = SeededGenerator(seed: seed &* 3 &+ 1)
     hasKeys = theme != .logs || seed / 8 % 2 == 0
     tokens = TokenTopicModel(apps: apps)
     addresses = (1...3).map { PeerAddress(bytes: [10, 0, 0, $0], port: 443)! }

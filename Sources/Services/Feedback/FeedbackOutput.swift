@@ -111,6 +111,12 @@ final class FeedbackOutput {
   }
 
   private func produce(_ publication: TokenInvalidator.Publication) -> ProduceResult {
+    if let release = publication.release {
+      return producer.produce(
+        invalidTokens, key: publication.device.bytes, value: publication.record?.value,
+        headers: [KafkaHeader("\(DeviceRelease.header)", release.text)],
+        tag: Tag.invalidToken.rawValue)
+    }
     buffer.removeAll()
     publication.record?.write(into: &buffer)
     // A tombstone is a value that is not there.

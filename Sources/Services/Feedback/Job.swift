@@ -28,6 +28,11 @@ struct Job {
   /// The record's timestamp as it was written.
   var writtenAt: Int64 = -1
   let content: Content
+
+  /// When its record was received (`OutsideTime`).
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  func received(now: Int64) -> Int64 { OutsideTime.received(recordTime: writtenAt, now: now) }
 }
 
 /// Makes jobs of records.
@@ -120,10 +125,10 @@ struct JobReader {
     try check(key, feedback.device, "feedback")
     // The sender writes it when the answer comes, or as soon as Kafka takes it: waves are counted by this time. So an
     // import is as old as its record: anybody who may write the topic could say that it is one.
-    feedback.at = max(
-      OutsideTime.bounded(feedback.at, received: received), received - BadTokenWave.window)
-    feedback.sentAt = OutsideTime.bounded(feedback.sentAt, received: received)
-    feedback.timestamp = feedback.timestamp.map { OutsideTime.bounded($0, received: received) }
+    // Nothing in an answer is later than its record: a registration of the next minutes is.
+    feedback.at = max(min(feedback.at, received), received - BadTokenWave.window)
+    feedback.sentAt = min(feedback.sentAt, received)
+    feedback.timestamp = feedback.timestamp.map { min($0, received) }
     return .feedback(feedback)
   }
 

@@ -16,7 +16,7 @@ extension TokenInvalidator {
   func hold(
     _ rows: DeviceRows, _ tally: inout Tally, _ alarms: inout [BadTokenAlarm]
   ) throws(StoreError) {
-    for (origin, marks) in byOrigin(tally.marks.marks, rows) {
+    for (origin, marks) in byOrigin(tally.marks.marks.filter { !$0.mark.isRemoval }, rows) {
       let times = marks.map(\.mark.recordedAt)
       for span in [BadTokenWave.window, BadTokenWave.day] {
         if let alarm = try watch(origin, invalidations: times, within: span) {

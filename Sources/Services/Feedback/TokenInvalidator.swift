@@ -18,6 +18,8 @@ struct TokenInvalidator {
     let device: DeviceKey
     /// nil: a tombstone, the token is valid again.
     let record: InvalidTokenRecord?
+    /// What was requested before is not sent any more.
+    var release: DeviceRelease?
   }
 
   /// What became of a batch.
@@ -94,16 +96,21 @@ struct TokenInvalidator {
     let rows = try store.rows(of: jobs.compactMap(\.judged), remembering: true)
     var places = rows.asked.makeIterator()
     var kept: [KeptReceipt] = []
+    let now = WallClock.milliseconds()
     defer { RecordInHand.drop() }
     for job in jobs {
       hands.take(job)
       switch job.content {
       case .feedback(let record): try judge(record, at: places.next()!, rows, &tally)
-      case .device: tally.add(.devices)
+      case .device(let record):
+        tally.add(.devices)
+        release(record, at: places.next()!, rows, received: job.received(now: now), &tally)
       case .forgotten(let device):
         tally.add(.forgotten)
         if let device {
-          try forget(device, at: places.next()!, rows, asOf: job.writtenAt, &tally)
+          try forget(
+            device, at: places.next()!, rows, asOf: job.writtenAt,
+            received: job.received(now: now), &tally)
         }
       case .deadLetter: tally.add(.deadLettered)
       case .receipts(let receipts, let unusable):
@@ -143,14 +150,31 @@ struct TokenInvalidator {
     }
   }
 
+  /// A device was registered or removed. Senders have to know if it is not any more whose it was: nothing else ends what is
+  /// under way to it.
+  private func release(
+    _ record: DeviceRecord, at place: Int, _ rows: DeviceRows, received: Int64,
+    _ tally: inout Tally
+  ) {
+    let state = tally.marks.state(place) ?? rows[place]
+    guard let release = state.release(by: record.presence, received: received) else { return }
+    tally.releases[place] = release
+    switch release.reason {
+    case .removed: tally.marks.note(DeviceState.Mark(removedAt: release.at), place, state)
+    case .ownerChanged: tally.usable.insert(place)
+    }
+  }
+
   /// What APNs said of the device goes with its registration, but for what it said since: the tombstone may be read again.
   private func forget(
-    _ device: DeviceKey, at place: Int, _ rows: DeviceRows, asOf written: Int64,
+    _ device: DeviceKey, at place: Int, _ rows: DeviceRows, asOf written: Int64, received: Int64,
     _ tally: inout Tally
   ) throws(StoreError) {
     try store.forget(device, at: WallClock.milliseconds())
-    guard let mark = tally.marks.state(place)?.mark ?? rows[place].mark else { return }
-    if written < 0 || mark.recordedAt <= written { tally.forgotten.insert(place) }
+    let mark = tally.marks.state(place)?.mark ?? rows[place].mark
+    if let mark, written >= 0, mark.recordedAt > written { return }
+    tally.usable.insert(place)
+    tally.releases[place] = DeviceRelease(.removed, at: received)
   }
 
   private func suspect(
@@ -216,8 +240,10 @@ struct Tally {
   var marks: DeviceMarks<Int>
   /// Those of them that a wave holds back.
   var held: Set<Int> = []
-  /// Devices whose marks are to be taken back because they are forgotten.
-  var forgotten: Set<Int> = []
+  /// Devices whose marks are to be taken back: they are forgotten, or have another owner.
+  var usable: Set<Int> = []
+  /// Devices that are not any more whose they were.
+  var releases: [Int: DeviceRelease] = [:]
   /// The newest answer that casts a suspicion, of each app.
   var suspects: [AppOrigin: Int64] = [:]
 
@@ -230,13 +256,21 @@ struct Tally {
   func outcome(_ rows: DeviceRows) -> TokenInvalidator.Outcome {
     var outcome = TokenInvalidator.Outcome(
       counts: FeedbackCounter.allCases.map { ($0, counts[$0.rawValue]) })
-    outcome.publications.reserveCapacity(marks.marks.count + forgotten.count)
-    for (place, mark) in marks.marks where !held.contains(place) && !forgotten.contains(place) {
+    outcome.publications.reserveCapacity(marks.marks.count + usable.count)
+    for (place, mark) in marks.marks where !held.contains(place) && !usable.contains(place) {
       let device = rows.device(place)
-      outcome.publications.append(.init(device: device, record: .init(device, mark)))
+      outcome.publications.append(
+        .init(
+          device: device, record: .init(device, mark),
+          release: mark.isRemoval ? releases[place] : nil))
     }
-    for place in forgotten {
-      outcome.publications.append(.init(device: rows.device(place), record: nil))
+    for place in usable {
+      // That it is valid again is said by itself: of a release nobody is told who hears of invalid tokens.
+      if rows[place].mark?.isRemoval == false {
+        outcome.publications.append(.init(device: rows.device(place), record: nil))
+      }
+      outcome.publications.append(
+        .init(device: rows.device(place), record: nil, release: releases[place]))
     }
     return outcome
   }
@@ -269,8 +303,9 @@ extension Job {
   fileprivate var judged: DeviceKey? {
     switch content {
     case .feedback(let record): record.device
+    case .device(let record): record.device
     case .forgotten(let device): device
-    case .device, .deadLetter, .receipts: nil
+    case .deadLetter, .receipts: nil
     }
   }
 }

@@ -59,6 +59,7 @@ extension IngestLoop {
   private func read(
     _ record: KafkaRecord, _ source: Source, _ admission: GroupMember.Admission, created: Int64
   ) -> FanOut {
+    scheduledAt = nil
     do throws(RequestError) {
       guard admission == .new else {
         // The reader forgets what the last request was.
@@ -161,7 +162,9 @@ extension IngestLoop {
     }
     let token = UnsafeRawBufferPointer(start: tokenText, count: digits)
     encoder.setID(request.apnsID ?? naming.id(token))
-    if invalidTokens.contains(token, of: request) { return suppress(token) }
+    if let cause = invalidTokens.suppression(of: token, in: request, scheduledAt: scheduledAt) {
+      return suppress(token, cause)
+    }
     guard produce(key: token) else { return false }
     if !DeviceToken.usualDigits.contains(digits) { counters.add(.unusualTokens) }
     return true
@@ -184,6 +187,8 @@ extension IngestLoop {
     try request.checkSendAt(received: created)
     let released = released(record)
     if request.isToPeople { return nil }
+    // The devices of people are looked up when it is released: they are theirs.
+    if !request.isResolved { scheduledAt = released?.accepted }
     guard let sendAt = request.sendAt else { return min(released?.accepted ?? created, created) }
     let waits = SendTime.waits(
       sendAt, written: record.timestamp, handedBackAt: released?.handedBackAt, now: takenAt)
@@ -240,14 +245,14 @@ extension IngestLoop {
 
   // MARK: What does not become a notification
 
-  /// A token known to be invalid: a receipt instead of a notification.
-  private func suppress(_ token: UnsafeRawBufferPointer) -> Bool {
+  /// A token to which nothing is sent: a receipt instead of a notification.
+  private func suppress(_ token: UnsafeRawBufferPointer, _ cause: ReceiptCause) -> Bool {
     guard output.hasRoomForReceipt() else { return false }
     var line = receiptLine(.suppressed)
     line.apnsID = encoder.idText
     line.token = token
-    line.reason = UnsafeRawBufferPointer(ReceiptCause.invalidToken.code)
-    line.detail = UnsafeRawBufferPointer(ReceiptCause.invalidToken.detail)
+    line.reason = UnsafeRawBufferPointer(cause.code)
+    line.detail = UnsafeRawBufferPointer(cause.detail)
     output.add(line)
     counters.add(.suppressed)
     return true

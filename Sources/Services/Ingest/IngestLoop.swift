@@ -42,6 +42,8 @@ final class IngestLoop {
   var traceParent = UnsafeRawBufferPointer(start: nil, count: 0)
   /// The keyed fields that a refused request carries to its receipt, or the record of a scheduled one.
   var scratch = ByteBuffer()
+  /// When the request at hand was handed to the schedule, if it names tokens and comes from there.
+  var scheduledAt: Int64?
   /// Why the request at hand is refused, if it is.
   var refusal = RequestError(nil, .empty)
   var encoder = EnvelopeEncoder()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A bounded set of keys, each kept as the 128 bits of its hash: open addressing, from half to three quarters full once
+/// A bounded set of keys, each kept as 127 bits of its hash and one that marks it: open addressing, from half to three quarters full once
 /// it has grown, which is 21 to 32 bytes for each key. Entries are moved back when one leaves, so that it never decays.
 ///
 /// Owner: the ingest loop.
@@ -33,14 +33,18 @@ struct KeySet: ~Copyable {
     return slots
   }
 
-  func contains(_ key: KeyHash.Value) -> Bool {
-    slots[place(of: key)] != Self.vacant
+  /// Whether a key is marked; nil if it is not in the set.
+  func find(_ key: KeyHash.Value) -> Bool? {
+    let slot = slots[place(of: key)]
+    return slot == Self.vacant ? nil : slot.high & 1 == 1
   }
 
   /// Where the key is, or the vacant slot where it would be.
   private func place(of key: KeyHash.Value) -> Int {
     var place = home(of: key)
-    while slots[place] != key && slots[place] != Self.vacant { place = after(place) }
+    while slots[place] != Self.vacant,
+      slots[place].low != key.low || (slots[place].high ^ key.high) > 1
+    { place = after(place) }
     return place
   }
 
@@ -56,10 +60,14 @@ struct KeySet: ~Copyable {
     to >= from ? to - from : to - from + capacity
   }
 
-  /// Takes a key in, unless the set is full.
-  mutating func insert(_ key: KeyHash.Value) {
+  /// Takes a key in, unless the set is full; one that is there is marked as it is now.
+  mutating func insert(_ key: KeyHash.Value, isMarked: Bool = false) {
     var place = place(of: key)
-    guard slots[place] == Self.vacant else { return }
+    let marked = KeyHash.Value(low: key.low, high: key.high & ~1 | (isMarked ? 1 : 0))
+    guard slots[place] == Self.vacant else {
+      slots[place] = marked
+      return
+    }
     guard count < limit else {
       refused += 1
       return
@@ -68,7 +76,7 @@ struct KeySet: ~Copyable {
       grow()
       place = self.place(of: key)
     }
-    slots[place] = key
+    slots[place] = marked
     count += 1
   }
 

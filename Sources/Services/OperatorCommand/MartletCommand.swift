@@ -24,6 +24,7 @@ public enum MartletCommand {
       CampaignStartCommand.self, CampaignListCommand.self, CampaignShowCommand.self,
       CampaignPauseCommand.self, CampaignResumeCommand.self, CampaignCancelCommand.self,
       DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
+      ReceiptsReplayCommand.self,
       PlanCommand.self,
       CompletionCommand.self,
     ]

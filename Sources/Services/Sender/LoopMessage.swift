@@ -45,6 +45,8 @@ enum LoopMessage: Sendable {
   case partitions(PartitionTotals)
   /// The paces that an operator has set now.
   case paces(Paces)
+  /// Devices were removed, have changed their owner, or may be used again.
+  case devices([DeviceNews])
   /// Client certificates and roots were read again.
   case access(GatewayAccess)
   /// Drain as for `drain`, then close the connections with GOAWAY and end.

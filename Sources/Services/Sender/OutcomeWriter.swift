@@ -21,7 +21,11 @@ final class OutcomeWriter {
   /// For what every push does.
   private let recorder: LoopTelemetry.Recorder
 
-  init(_ publisher: Publisher, _ recorder: LoopTelemetry.Recorder) {
+  /// Pushes that end without being accepted free their ids.
+  private let freesIDs: Bool
+
+  init(_ publisher: Publisher, _ recorder: LoopTelemetry.Recorder, freesIDs: Bool) {
+    self.freesIDs = freesIDs
     self.publisher = publisher
     self.recorder = recorder
   }
@@ -68,8 +72,25 @@ final class OutcomeWriter {
   ) {
     let end = end(slot, outcome, cause, answer, ending.attempts)
     record(slot, outcome, app: ending.app)
-    publisher.writeReceipt(pushes[slot], end, ending.origin)
+    if outcome == .rejected, let answer, mayFree(answer) {
+      free(slot, ending.origin, receipt: pushes[slot].receipt(end))
+    } else {
+      publisher.writeReceipt(pushes[slot], end, ending.origin)
+    }
     pushes.empty(slot)
+  }
+
+  private func mayFree(_ answer: GatewayResponse) -> Bool { freesIDs && !answer.takesID }
+
+  /// Writes that the id of a push can be sent again.
+  @inline(never)
+  private func free(_ slot: UInt32, _ origin: Origin?, receipt: [UInt8] = []) {
+    let push = pushes[slot]
+    var value = ByteBuffer(capacity: 192)
+    FreedID.append(of: push.pointee.value, push.pointee.envelope, to: &value)
+    publisher.writeFreedID(
+      push.pointee.envelope.lane, key: Array(push.pointee.token), value: Array(value.bytes), origin,
+      receipt: receipt)
   }
 
   private func record(_ slot: UInt32, _ outcome: Outcome, app: UInt64) {
@@ -100,6 +121,7 @@ final class OutcomeWriter {
       apnsID: text(push.pointee.field(envelope.idText)), sentAt: state.sentAt, at: wall)
     let end = end(slot, .rejected, nil, answer, state.life.attempts)
     self.record(slot, .rejected, app: state.app)
+    if mayFree(answer) { free(slot, nil) }
     publisher.writeFeedback(record, state.origin, receipt: push.receipt(end))
     pushes.empty(slot)
   }

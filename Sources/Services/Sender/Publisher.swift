@@ -77,6 +77,15 @@ final class Publisher {
     publish(topics.lanes[Int(lane.place)], key: key, value: value, SideRecord(origin: origin))
   }
 
+  /// Writes to a lane that an id is free again, and then the receipt; without one nothing waits for that.
+  func writeFreedID(
+    _ lane: Lane, key: [UInt8], value: [UInt8], _ origin: Origin?, receipt: [UInt8] = []
+  ) {
+    publish(
+      topics.lanes[Int(lane.place)], key: key, value: value,
+      SideRecord(origin: origin, receipt: receipt))
+  }
+
   /// Writes a dead letter, and then the receipt; empty: none.
   func writeDeadLetter(
     key: [UInt8], value: [UInt8], headers: [KafkaHeader], _ origin: Origin, receipt: [UInt8] = []
@@ -193,10 +202,11 @@ final class Publisher {
     case .receipts(let slot): receipts.landed(in: slot, complete)
     case .side(let slot):
       let side = sides.remove(slot)
-      if side.receipt.isEmpty { return complete(side.origin) }
+      guard let origin = side.origin else { return }
+      if side.receipt.isEmpty { return complete(origin) }
       if !receipts.lines.isEmpty { receipts.lines.append(UInt8(ascii: "\n")) }
       receipts.lines.append(side.receipt)
-      receipts.lineAdded(for: side.origin, now: now)
+      receipts.lineAdded(for: origin, now: now)
     }
   }
 

@@ -24,6 +24,7 @@ final class SenderControl {
   private var planner: PartitionPlanner
   private let tokens: ProviderTokenFeed
   private let pauses: PauseFeed
+  private let devices: DeviceFeed
   private let requests: TokenRequests
   private let inbox: Mailbox<ControlMessage>
   private let loops: [Mailbox<LoopMessage>]
@@ -37,7 +38,8 @@ final class SenderControl {
 
   init(
     _ settings: SenderSettings, _ context: ServiceContext, kafka: KafkaConfiguration,
-    topics: TopicNames, tokens: KafkaTable, controls: KafkaTable?, requests: TokenRequests,
+    topics: TopicNames, tokens: KafkaTable, controls: KafkaTable?, devices: KafkaTable?,
+    requests: TokenRequests,
     inbox: Mailbox<ControlMessage>, loops: [Mailbox<LoopMessage>], coverage: CoverageWarning
   ) throws {
     self.coverage = coverage
@@ -50,6 +52,7 @@ final class SenderControl {
     self.loops = loops
     self.tokens = ProviderTokenFeed(tokens, settings.seal, context, counters: counters)
     pauses = PauseFeed(controls, topics.lanes, context, counters: counters)
+    self.devices = DeviceFeed(devices, context)
     planner = PartitionPlanner(
       settings, topics, loops,
       WindowRebuild(kafka, window: settings.dedupWindow, log: context.log), context.log, counters)
@@ -100,11 +103,12 @@ final class SenderControl {
     for message in inbox.drain() { try handle(message) }
     tokens.turn(tell) { requests.want($0) }
     pauses.turn(tell)
+    devices.turn(tell)
     countPartitions()
-    // Nothing is begun before it is known what is paused.
-    if pauses.isReady(MonotonicClock.milliseconds()) || context.signals.isStopping {
-      try followGroup()
-    }
+    // Nothing is begun before it is known what is paused, and whose devices have changed.
+    let now = MonotonicClock.milliseconds()
+    let isReady = [pauses.isReady(now), devices.isReady(now)].allSatisfy(\.self)
+    if isReady || context.signals.isStopping { try followGroup() }
     statistics.note(group.client.drainStatistics(), now: MonotonicClock.milliseconds())
     requests.turn()
     let (isAsked, haveChanged) = (context.signals.consumeReload(), certificates.turn())

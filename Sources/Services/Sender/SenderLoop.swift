@@ -111,7 +111,7 @@ final class SenderLoop {
     let poller = turns.poller
     gateways = try GatewayPools(settings, context.log, access, poller, inbox.wakeup)
     publisher = try Publisher(context, names, cluster, inbox.wakeup)
-    outcomes = OutcomeWriter(publisher, telemetry.recorder)
+    outcomes = OutcomeWriter(publisher, telemetry.recorder, freesIDs: settings.dedupWindow > 0)
     performer = ActionPerformer(context.log, gateways, outcomes, reports)
     heartbeat = context.status.heartbeat(name)
     dispatcher = Dispatcher(
@@ -233,6 +233,7 @@ final class SenderLoop {
     case .pauses(let pauses): dispatcher.update(pauses)
     case .partitions(let totals): dispatcher.update(totals)
     case .paces(let paces): dispatcher.update(paces)
+    case .devices(let news): dispatcher.update(news)
     case .access(let access): renew(access)
     case .stop(let deadline):
       queues.close()
@@ -289,6 +290,9 @@ final class SenderLoop {
       return context.log.warning(
         "Kafka reported an error", ["partition": "\(queues.name(partition))", "error": "\(error)"])
     }
+    if record.value.first == FreedID.mark, let freed = FreedID(record.value) {
+      return dispatcher.free(freed.takenID, at: record.offset, from: partition)
+    }
     switch dispatcher.admit(record.offset, from: partition) {
     case .new: break
     case .alreadyCompleted:
@@ -297,7 +301,9 @@ final class SenderLoop {
           envelope.hasStateKey
           ? StateFacts(envelope, key: record.key, value: record.value, in: record.partition)
           : .none
-        dispatcher.remember(envelope.takenID, state, at: record.offset, from: partition)
+        dispatcher.remember(
+          envelope.takenID, payload: PushFacts.hash(payload: envelope, record.value), state,
+          at: record.offset, from: partition)
       }
       return
     case .alreadyReceived: return

@@ -96,9 +96,14 @@ public enum SenderService: Service {
       try KafkaTable(
         kafka, topic: names.controls, partitions: count, wakeup: inbox.wakeup)
     }
+    let devices = try cluster.partitions[names.invalidTokens].map { count in
+      try KafkaTable(
+        kafka, topic: names.invalidTokens, partitions: count, wakeup: inbox.wakeup,
+        since: DeviceFeed.past)
+    }
     return try SenderControl(
       settings, context, kafka: kafka, topics: names, tokens: tokens, controls: controls,
-      requests: requests, inbox: inbox, loops: loops,
+      devices: devices, requests: requests, inbox: inbox, loops: loops,
       coverage: CoverageWarning(
         loops: settings.loops, names, cluster.partitions.filter { subscribed.contains($0.key) }))
   }

@@ -10,7 +10,8 @@ import ServiceKit
 /// feedback or dead letter in place; without a receipt line (a retry) the acknowledgement itself completes
 /// the record.
 struct SideRecord {
-  var origin: Origin
+  /// What the acknowledgement completes, at once or with the receipt; nil: nothing waits for it.
+  var origin: Origin?
   /// The receipt to write then, or empty.
   var receipt: [UInt8] = []
 }

@@ -149,9 +149,13 @@ final class WindowRebuild: Sendable {
       stretches.poll(into: &batch, timeoutMilliseconds: 50)
       for index in 0..<batch.count {
         let record = batch[index]
+        guard let partition = places[stretches.place(of: record)] else { continue }
+        if record.value.first == FreedID.mark, let freed = FreedID(record.value) {
+          reading.free(freed.takenID, at: record.offset, of: partition)
+          continue
+        }
         // What could not be sent has taken no id. Of which type it is does not matter here.
-        guard let partition = places[stretches.place(of: record)],
-          let envelope = try? record.envelope(&reader)
+        guard let envelope = try? record.envelope(&reader)
         else { continue }
         let state =
           envelope.hasStateKey
@@ -159,7 +163,8 @@ final class WindowRebuild: Sendable {
             envelope, key: record.key, value: record.value, in: record.partition) : .none
         reading.take(
           .init(
-            envelope.takenID, identity: state.identity, position: state.position, push: state.push),
+            envelope.takenID, identity: state.identity, position: state.position, push: state.push,
+            payload: PushFacts.hash(payload: envelope, record.value)),
           at: record.offset, of: partition)
       }
       batch.release()

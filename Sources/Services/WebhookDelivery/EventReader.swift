@@ -28,7 +28,11 @@ struct EventReader {
 
   /// - Parameter source: of the record's topic.
   func read(_ record: KafkaRecord, from source: EventSource) -> Result {
-    read(
+    // What is told to senders about a device is no event: it follows from one of `push.devices`.
+    if source == .invalidTokens, record.headerBytes(named: DeviceRelease.header) != nil {
+      return Result(unwanted: 1)
+    }
+    return read(
       source, key: record.key, value: record.value, partition: record.partition,
       offset: record.offset, recordedAt: record.timestamp)
   }

@@ -26,11 +26,11 @@ import Testing
   static let documented: [(String, UInt16, String, ReasonClass)] = [
     ("BadCollapseId", 400, "D", .fix), ("BadDeviceToken", 400, "D", .suspect),
     ("BadExpirationDate", 400, "DB", .fix), ("BadMessageId", 400, "DB", .fix),
-    ("BadPriority", 400, "DB", .fix), ("BadTopic", 400, "D", .fix),
+    ("BadPriority", 400, "DB", .fix), ("BadTopic", 400, "D", .configuration),
     ("DeviceTokenNotForTopic", 400, "D", .suspect), ("DuplicateHeaders", 400, "D", .fix),
     ("IdleTimeout", 400, "DG", .move), ("InvalidPushType", 400, "DB", .fix),
     ("MissingDeviceToken", 400, "D", .fix), ("MissingTopic", 400, "D", .fix),
-    ("PayloadEmpty", 400, "DB", .fix), ("TopicDisallowed", 400, "DB", .credential),
+    ("PayloadEmpty", 400, "DB", .fix), ("TopicDisallowed", 400, "DB", .configuration),
     ("BadCertificate", 403, "DBG", .credential),
     ("BadCertificateEnvironment", 403, "DBG", .credential),
     ("ExpiredProviderToken", 403, "DBG", .reauthenticate), ("Forbidden", 403, "D", .credential),
@@ -45,10 +45,10 @@ import Testing
     ("TooManyProviderTokenUpdates", 429, "DB", .later), ("TooManyRequests", 429, "DB", .later),
     ("InternalServerError", 500, "DB", .later), ("ServiceUnavailable", 503, "DB", .later),
     ("Service Unavailable", 503, "B", .later), ("Shutdown", 503, "DBG", .move),
-    ("FeatureNotEnabled", 400, "B", .credential), ("MissingChannelId", 400, "B", .fix),
+    ("FeatureNotEnabled", 400, "B", .configuration), ("MissingChannelId", 400, "B", .fix),
     ("BadChannelId", 400, "B", .fix), ("ChannelNotRegistered", 400, "B", .fix),
     ("BadRequestParams", 400, "B", .fix), ("BadRequestPayload", 400, "B", .fix),
-    ("MissingPushType", 400, "B", .fix), ("CannotCreateChannelConfig", 400, "B", .credential),
+    ("MissingPushType", 400, "B", .fix), ("CannotCreateChannelConfig", 400, "B", .configuration),
     ("MissingChannelQueueSize", 400, "B", .fix),
   ]
 
@@ -96,12 +96,12 @@ import Testing
     (.missingChannelQueueSize, .rejected(aboutToken: false), .notify),
     (.badExpirationDate, .rejected(aboutToken: false), .notify),
     (.payloadTooLarge, .rejected(aboutToken: false), .notify),
-    (.featureNotEnabled, .credentialRefused(retryOnce: false), .page),
-    (.cannotCreateChannelConfig, .credentialRefused(retryOnce: false), .page),
-    (.topicMismatch, .credentialRefused(retryOnce: false), .page),
-    (.topicDisallowed, .credentialRefused(retryOnce: false), .page),
+    (.featureNotEnabled, .rejected(aboutToken: false), .page),
+    (.cannotCreateChannelConfig, .rejected(aboutToken: false), .page),
+    (.topicMismatch, .credentialRefused, .page),
+    (.topicDisallowed, .rejected(aboutToken: false), .page),
     (.expiredProviderToken, .refreshToken, .onRepeat),
-    (.invalidProviderToken, .credentialRefused(retryOnce: true), .page),
+    (.invalidProviderToken, .credentialRefused, .page),
     (.tooManyRequests, .retryLater(.throttled), .onSpike),
     (.internalServerError, .retryLater(.fault), .onSpike),
     (.serviceUnavailableSpaced, .retryLater(.fault), .onSpike),
@@ -144,9 +144,9 @@ import Testing
     (.shutdown, .retryElsewhere, .close, .none),
     (.expiredProviderToken, .refreshToken, .close, .refresh),
     (.unrelatedKeyIdInToken, .retryElsewhere, .drain, .none),
-    (.invalidProviderToken, .credentialRefused(retryOnce: true), .drain, .stop),
-    (.forbidden, .credentialRefused(retryOnce: false), .drain, .stop),
-    (.topicDisallowed, .credentialRefused(retryOnce: false), .keep, .none),
+    (.invalidProviderToken, .credentialRefused, .drain, .stop),
+    (.forbidden, .credentialRefused, .drain, .stop),
+    (.topicDisallowed, .rejected(aboutToken: false), .keep, .none),
     (.tooManyProviderTokenUpdates, .retryElsewhere, .drain, .freeze),
     (.tooManyRequests, .retryLater(.throttled), .keep, .none),
     (.internalServerError, .retryLater(.fault), .closeIfRepeated, .refreshIfOld),
@@ -168,7 +168,8 @@ import Testing
     func verdict(_ status: UInt16) -> Verdict { answer(status).verdict }
     #expect(verdict(200) == .delivered)
     #expect(verdict(400) == .rejected(aboutToken: false))
-    #expect(verdict(403) == .rejected(aboutToken: false))
+    #expect(verdict(403) == .credentialRefused)
+    #expect(verdict(404) == .rejected(aboutToken: false))
     #expect(verdict(410) == .rejected(aboutToken: true))
     #expect(verdict(429) == .retryLater(.throttled))
     #expect(verdict(500) == .retryLater(.fault))
@@ -186,8 +187,54 @@ import Testing
   }
 
   @Test func `the decision table never declares a token dead for a mistake of configuration`() {
-    for rule in ReasonRule.table where rule.kind == .fix || rule.kind == .credential {
+    for rule in ReasonRule.table where rule.subject != .token {
       #expect(rule.verdict != .rejected(aboutToken: true), "\(rule.name)")
     }
+  }
+
+  @Test
+  func
+    `an answer about a credential is never the end of a push, whatever its words and its spelling`()
+  {
+    for rule in ReasonRule.table {
+      let answer = GatewayResponse(status: rule.status, reason: rule.reason)
+      let isAboutCredential = rule.status == 403 || rule.reason == .tooManyProviderTokenUpdates
+      #expect(answer.isAboutCredential == isAboutCredential, "\(rule.name)")
+      #expect((rule.subject == .credential) == isAboutCredential, "\(rule.name)")
+      for target in [PushTarget.device, .channel] where isAboutCredential {
+        switch answer.verdict(for: target) {
+        case .credentialRefused, .refreshToken, .retryElsewhere: break
+        default: Issue.record("\(rule.name) ends a push")
+        }
+      }
+    }
+    let unknown = GatewayResponse(status: 403, body: .otherReason)
+    #expect(unknown.isAboutCredential && unknown.verdict == .credentialRefused)
+    #expect(unknown.credential == .stop && unknown.connection == .drain && unknown.alert == .page)
+    // What is not of APNs says nothing about a credential.
+    for answer in [
+      GatewayResponse(status: 403, body: .nothing),
+      GatewayResponse(status: 403, body: .otherReason, id: .none),
+      GatewayResponse(status: 403, body: .otherReason, id: .other),
+    ] {
+      #expect(!answer.isAboutCredential && answer.verdict == .foreign && answer.credential == .none)
+    }
+    for status in [400, 401, 404, 405, 410, 413, 429, 500, 503] as [UInt16] {
+      #expect(!GatewayResponse(status: status, body: .otherReason).isAboutCredential)
+    }
+  }
+
+  @Test
+  func `only what the device refuses takes the id of a push; all else can be sent again under it`()
+  {
+    for rule in ReasonRule.table {
+      let answer = GatewayResponse(status: rule.status, reason: rule.reason)
+      let isOfDevice = rule.reason == .unregistered || rule.reason == .expiredToken
+      #expect(answer.takesID == isOfDevice, "\(rule.name)")
+      #expect(rule.takesID == isOfDevice, "\(rule.name)")
+    }
+    #expect(GatewayResponse(status: 200).takesID)
+    #expect(GatewayResponse(status: 410, body: .otherReason).takesID)
+    #expect(!GatewayResponse(status: 418, body: .otherReason).takesID)
   }
 }

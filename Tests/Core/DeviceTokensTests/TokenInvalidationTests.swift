@@ -96,4 +96,31 @@ import Testing
     #expect(verdict(400, nil) == .keep(.notAboutToken))
     #expect(verdict(200, nil) == .keep(.notAboutToken))
   }
+
+  /// What APNs says of a time that has not come by our clock.
+  @Test(arguments: [0, 1, 60_000, 300_000, .max - 1_000] as [Int64], [0, 200] as [Int64])
+  func `a time ahead of our clock is no later than the answer, and a registration after it counts`(
+    ahead: Int64, skew: Int64
+  ) throws {
+    let answeredAt: Int64 = 1_000
+    var answer = TokenAnswer(
+      status: 410, reason: "Unregistered", timestamp: answeredAt + ahead, sentAt: 900,
+      at: answeredAt)
+    for timestamp in [answeredAt + ahead, nil] as [Int64?] {
+      answer.timestamp = timestamp
+      let (verdict, mark) = answer.verdict(registeredAt: nil, clockSkew: skew)
+      let since = timestamp == nil ? 900 : answeredAt
+      #expect(verdict == .invalidate(since: since))
+      #expect(try #require(mark).since == since)
+      #expect(try #require(mark).aliveFrom <= answeredAt + 1)
+      #expect(
+        answer.verdict(registeredAt: answeredAt + 1, clockSkew: skew).verdict
+          == .keep(.registeredLater))
+    }
+    // A push that somebody says was sent later than it was answered.
+    answer.sentAt = answeredAt + ahead
+    answer.timestamp = nil
+    #expect(
+      answer.verdict(registeredAt: answeredAt, clockSkew: skew).verdict == .keep(.registeredLater))
+  }
 }

@@ -86,6 +86,8 @@ import Testing
       case "requests":
         let made = try #require(WrittenRecords.notification(of: record), "\(words)")
         #expect(try fields(made) == fields(try #require(record.makes)), "\(words)")
+      case "notifications" where value.first == FreedID.mark:
+        #expect(FreedID(bytes) != nil, "\(words)")
       case "notifications", "notifications.bulk", "retries.5s":
         try checkEnvelope(record.value ?? "", words)
       case "receipts": try checkReceipts(bytes, words)

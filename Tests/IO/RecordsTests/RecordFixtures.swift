@@ -125,7 +125,11 @@ enum WrittenRecords {
       RecordFixture(
         topic, "\(request.name), replayed", key: key, value: rewritten(value, asReplay: true)),
     ]
-  }
+  } + [
+    RecordFixture(
+      "notifications", "an id that is free again", key: token,
+      value: "F1\t\(id)\tproduction\tcom.example.app")
+  ]
 
   private static func rewritten(_ value: String, asReplay: Bool) -> String {
     let record = Array(value.utf8)
@@ -207,7 +211,20 @@ enum WrittenRecords {
     }
     let invalid = InvalidTokenRecord(
       device: device, invalidSince: created, reason: "Unregistered", at: created + 45)
-    return [gone, bad, imported] + devices + [
+    let removal = InvalidTokenRecord(
+      device: device, invalidSince: created, reason: DeviceRelease.removedReason, at: created,
+      aliveFrom: created)
+    var removed = RecordFixture(
+      "invalid-tokens", "a removed device", key: removal.key, value: removal.value)
+    removed.headers = [
+      ["\(DeviceRelease.header)", DeviceRelease(.removed, at: created).text]
+    ]
+    var changed = RecordFixture(
+      "invalid-tokens", "another owner", key: device.bytes, value: nil)
+    changed.headers = [
+      ["\(DeviceRelease.header)", DeviceRelease(.ownerChanged, at: created).text]
+    ]
+    return [gone, bad, imported, removed, changed] + devices + [
       RecordFixture("devices", "a tombstone", key: device.bytes, value: nil),
       RecordFixture("invalid-tokens", "an invalid token", key: invalid.key, value: invalid.value),
       RecordFixture("invalid-tokens", "a tombstone", key: device.bytes, value: nil),

@@ -38,8 +38,11 @@ final class IngestFixture {
 
   /// Produces to a topic; waits until the broker has it.
   @discardableResult
-  func produce(_ topic: String, key: String? = nil, _ value: String?) throws -> Delivery {
-    try kafka.produce(producer, producer.topic(named: topic), key: key, value: value)
+  func produce(
+    _ topic: String, key: String? = nil, _ value: String?, headers: [KafkaHeader] = []
+  ) throws -> Delivery {
+    try kafka.produce(
+      producer, producer.topic(named: topic), key: key, value: value, headers: headers)
   }
 
   /// Produces many requests and waits once.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import EventLoop
 import Kafka
 import Records
 import TestSupport
@@ -280,6 +281,42 @@ import Testing
     #expect(ingest.stop() == nil)
     #expect(later.contains { $0.value?.contains("\tthree\t") == true })
     #expect(ingest.counter("suppressed") == 1)
+  }
+
+  @Test func `answers for a token whose device was removed, and for the next owner's as before`()
+    throws
+  {
+    let fixture = try IngestFixture()
+    let device = DeviceKey(
+      token: IngestFixture.token, app: "com.example.app", environment: .production)
+    let now = WallClock.milliseconds()
+    let record = InvalidTokenRecord(
+      device: device, invalidSince: now, reason: DeviceRelease.removedReason, at: now)
+    func tell(_ release: DeviceRelease, _ value: String?) throws {
+      try fixture.produce(
+        fixture.names.invalidTokens, key: device.description, value,
+        headers: [KafkaHeader("\(DeviceRelease.header)", release.text)])
+    }
+    try tell(DeviceRelease(.removed, at: now), String(decoding: record.value, as: UTF8.self))
+    try fixture.produce(fixture.names.requests, IngestFixture.request(#","id":"one""#))
+    let ingest = try fixture.start()
+    let receipts = try fixture.receipts(count: 1)
+    #expect(receipts.map(\.outcome) == [.suppressed] && receipts.map(\.reason) == ["removed"])
+    try tell(DeviceRelease(.ownerChanged, at: now), nil)
+    #expect(eventually { ingest.counter("invalid_tokens") == 0 })
+    try fixture.produce(fixture.names.requests, IngestFixture.request(#","id":"two""#))
+    // One that waited in the schedule while the owner changed, and one that was handed to it afterwards.
+    for (id, accepted) in [("three", now - 1_000), ("four", now + 1)] {
+      try fixture.produce(
+        fixture.names.requests, IngestFixture.request(#","id":"\#(id)","send_at":\#(now / 1_000)"#),
+        headers: [KafkaHeader("scheduled", "\(accepted) \(now)")])
+    }
+    let all = try fixture.receipts(count: 2)
+    #expect(all.filter { $0.id == "three" }.map(\.reason) == ["owner_changed"])
+    let records = try fixture.read(fixture.names.notifications(.first), count: 2)
+    #expect(ingest.stop() == nil)
+    #expect(records.contains { $0.value?.contains("\ttwo\t") == true })
+    #expect(records.contains { $0.value?.contains("\tfour\t") == true })
   }
 
   @Test

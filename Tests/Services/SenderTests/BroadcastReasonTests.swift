@@ -50,7 +50,7 @@ import Testing
     let reasons: [Reason] = [
       .featureNotEnabled, .missingChannelId, .badChannelId, .channelNotRegistered,
       .badRequestParams, .badRequestPayload, .missingPushType, .cannotCreateChannelConfig,
-      .missingChannelQueueSize, .topicMismatch,
+      .missingChannelQueueSize,
     ]
     let rig = try SenderRig()
     let gateways = try rig.gateways([script(reasons)])

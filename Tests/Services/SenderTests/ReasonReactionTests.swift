@@ -70,7 +70,7 @@ private struct ReasonRun: Sendable {
     let timestamp = reason.rule.status == 410 ? #","timestamp":1790000000000"# : ""
     return """
       {"id":"any_answer","status":\(reason.rule.status),"reason":"\(reason.name)"\(timestamp),\
-      "when":{"token":"\(SenderRig.token(number(reason)))","times":\(reason.isTriedTwice ? 2 : 1)}}
+      "when":{"token":"\(SenderRig.token(number(reason)))","times":1}}
       """
   }
 
@@ -82,9 +82,10 @@ private struct ReasonRun: Sendable {
 }
 
 extension Reason {
-  fileprivate var isTriedTwice: Bool { rule.verdict == .credentialRefused(retryOnce: true) }
-  /// Its credential's breaker holds the notification back for its second attempt.
-  fileprivate var isHeld: Bool { isTriedTwice || rule.verdict == .refreshToken }
+  /// Its credential's breaker holds the notification back until there is another one.
+  fileprivate var isHeld: Bool {
+    rule.verdict == .credentialRefused || rule.verdict == .refreshToken
+  }
 }
 
 /// Reasons as a sender meets them.
@@ -96,12 +97,12 @@ extension Reason {
       run.receipts[NotificationID(SenderRig.id(ReasonRun.number(reason)))], "no receipt")
     switch reason.rule.verdict {
     case .delivered, .foreign: Issue.record("no reason means that APNs took it, or did not answer")
-    case .rejected, .credentialRefused:
+    case .rejected:
       #expect(receipt.outcome == .rejected)
       #expect(receipt.reason == reason.name)
       #expect(receipt.status == reason.rule.status)
-      #expect(receipt.attempts == (reason.isTriedTwice ? 2 : 1))
-    case .retryElsewhere, .refreshToken, .retryLater:
+      #expect(receipt.attempts == 1)
+    case .retryElsewhere, .refreshToken, .credentialRefused, .retryLater:
       #expect(receipt.outcome == .delivered)
       #expect(receipt.attempts == 2)
       let isDelayed = reason.rule.verdict == .retryLater(.throttled)

@@ -29,7 +29,13 @@ enum ReasonsPage {
 extension ReasonRule {
   /// The sender's reaction, in words.
   fileprivate var reaction: String {
-    [verdict.words, connection.words, credential.words].compactMap { $0 }.joined(separator: "; ")
+    [verdict.words, isFreed ? "its id may be sent again" : nil, connection.words, credential.words]
+      .compactMap { $0 }.joined(separator: "; ")
+  }
+
+  /// It ends a push whose `apns-id` does not count as taken.
+  private var isFreed: Bool {
+    if case .rejected = verdict { !takesID } else { false }
   }
 
   /// The kinds of answers and frames that it was seen in.
@@ -54,8 +60,7 @@ extension Verdict {
     case .retryLater(.throttled): "sent again after \(RetryTier.fitting(1_000).delay / 1_000) s"
     case .retryLater(.fault):
       "sent again elsewhere at once, then after \(RetryDelay.fault.seconds / 60) min"
-    case .credentialRefused(retryOnce: true): "sent once more, then rejected"
-    case .credentialRefused(retryOnce: false): "rejected"
+    case .credentialRefused: "waits for a credential, as long as its lane allows"
     }
   }
 }

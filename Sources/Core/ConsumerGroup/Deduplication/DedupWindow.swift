@@ -4,8 +4,8 @@ public import APNS
 
 /// The newest `apns-id`s of one partition: says whether a notification was taken before.
 ///
-/// A ring holds the ids in the order of arrival, an open-addressing table finds them: 16 bytes per id for the ring
-/// and 14 for the table. Both double until the window has its size, so that a quiet partition's is small. When
+/// A ring holds the ids in the order of arrival, an open-addressing table finds them: 16 bytes per id for the ring, 2 for
+/// the hash of its payload, and 14 for the table. All double until the window has its size, so that a quiet partition's is small. When
 /// the window is full, the oldest id leaves.
 public struct DedupWindow: Sendable {
   /// The place of an id in the ring, and its hash: whoever looks for another one need not go there, which costs a miss of the
@@ -26,6 +26,8 @@ public struct DedupWindow: Sendable {
 
   var table: [Place]
   public internal(set) var ring: [NotificationID]
+  /// A hash of the payload that came with each id of the ring.
+  private var payloads: [UInt16]
   /// The ring's index for the next id.
   var cursor = 0
   /// Ids in the window.
@@ -45,6 +47,7 @@ public struct DedupWindow: Sendable {
     let ids = min(capacity, Self.initialIDs)
     table = Self.table(for: ids)
     ring = Array(repeating: NotificationID(high: 0, low: 0), count: ids)
+    payloads = Array(repeating: 0, count: ids)
   }
 
   private static let initialIDs = 256
@@ -58,6 +61,7 @@ public struct DedupWindow: Sendable {
     let ids = min(capacity, ring.count * 2)
     ring.reserveCapacity(ids)
     while ring.count < ids { ring.append(NotificationID(high: 0, low: 0)) }
+    payloads.append(contentsOf: repeatElement(0, count: ids - payloads.count))
     let old = table
     table = Self.table(for: ids)
     for entry in old where !entry.isEmpty { table[emptyPlace(for: entry.hash)] = entry }
@@ -66,19 +70,22 @@ public struct DedupWindow: Sendable {
 
   /// Bytes that the window occupies now.
   public var memoryBytes: Int {
-    ring.count * MemoryLayout<NotificationID>.size + table.count * MemoryLayout<Place>.size
+    ring.count * (MemoryLayout<NotificationID>.size + MemoryLayout<UInt16>.size)
+      + table.count * MemoryLayout<Place>.size
   }
 
   /// Takes the id in.
   ///
+  /// - Parameter payload: a hash of what came with it.
   /// - Returns: false when it was in the window already; nothing changes then.
-  public mutating func insert(_ id: NotificationID) -> Bool {
+  public mutating func insert(_ id: NotificationID, payload: UInt16 = 0) -> Bool {
     let hash = Self.hash(of: id)
     guard table[place(of: id, hash)].isEmpty else { return false }
     if count == ring.count {
       if count < capacity { grow() } else { forgetOldest() }
     }
     ring[cursor] = id
+    payloads[cursor] = payload
     // The oldest id's place may lie before the one that was found.
     table[emptyPlace(for: hash)] = Place(hash: hash, index: cursor)
     cursor += 1
@@ -90,6 +97,12 @@ public struct DedupWindow: Sendable {
   /// True if the id is in the window.
   public func contains(_ id: NotificationID) -> Bool {
     !table[place(of: id, Self.hash(of: id))].isEmpty
+  }
+
+  /// The hash of the payload that came with an id; nil if the id is not in the window.
+  public func payload(of id: NotificationID) -> UInt16? {
+    let found = table[place(of: id, Self.hash(of: id))]
+    return found.isEmpty ? nil : payloads[found.index]
   }
 
   // MARK: Places
@@ -141,30 +154,58 @@ public struct DedupWindow: Sendable {
     let index = table[found].index
     takeOut(found)
     let newest = (cursor == 0 ? capacity : cursor) - 1
-    if newest != index {
+    if newest != index, ring[newest] != Self.free {
       let hash = Self.hash(of: ring[newest])
       table[place(of: ring[newest], hash)] = Place(hash: hash, index: index)
       ring[index] = ring[newest]
+      payloads[index] = payloads[newest]
+    } else if newest != index {
+      ring[index] = Self.free
     }
     cursor = newest
     return true
   }
 
+  /// An id is not taken any more, and what comes with it next is no repeat. Its place in the order stays, as that of an id
+  /// that nothing has.
+  public mutating func free(_ id: NotificationID) {
+    let found = place(of: id, Self.hash(of: id))
+    guard !table[found].isEmpty else { return }
+    let index = table[found].index
+    takeOut(found)
+    count += 1
+    ring[index] = Self.free
+  }
+
+  /// In the place of an id that is free again; it is in no table.
+  private static let free = NotificationID(high: .max, low: .max)
+
   /// Calls `body` with each id, the oldest first.
-  public func visit(_ body: (NotificationID) -> Void) { visit(newest: count, body) }
+  public func visit(_ body: (NotificationID, _ payload: UInt16) -> Void) {
+    visit(newest: count, body)
+  }
 
   /// Calls `body` with each of the newest ids, the oldest of them first.
   ///
   /// - Parameter wanted: how many, 0 … `count`.
-  public func visit(newest wanted: Int, _ body: (NotificationID) -> Void) {
+  public func visit(
+    newest wanted: Int, _ body: (NotificationID, _ payload: UInt16) -> Void
+  ) {
     precondition(wanted >= 0 && wanted <= count)
     let first = cursor - wanted + capacity
-    for step in 0..<wanted { body(ring[(first + step) % capacity]) }
+    for step in 0..<wanted {
+      let index = (first + step) % capacity
+      if ring[index] != Self.free { body(ring[index], payloads[index]) }
+    }
   }
 
   /// Takes the id under the cursor (the oldest, in a full window) out of the table.
   private mutating func forgetOldest() {
     hasForgotten = true
+    guard ring[cursor] != Self.free else {
+      count -= 1
+      return
+    }
     takeOut(place(of: ring[cursor], Self.hash(of: ring[cursor])))
   }
 

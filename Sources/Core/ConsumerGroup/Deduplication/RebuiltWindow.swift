@@ -14,15 +14,20 @@ public struct RebuiltWindow: Sendable {
     public let position: Int64
     /// A part of its `apns-id`.
     public let push: UInt32
+    /// A hash of its payload.
+    public let payload: UInt16
 
     /// - Parameters:
     ///   - id: under which it counts as taken.
     ///   - identity: a hash of its device, app and key; 0 without a key.
     ///   - position: its place in its lane; −1: that of the record.
     ///   - push: a part of its `apns-id`; 0 if that is of no use.
+    ///   - payload: a hash of its payload.
     public init(
-      _ id: NotificationID, identity: UInt64 = 0, position: Int64 = -1, push: UInt32 = 0
+      _ id: NotificationID, identity: UInt64 = 0, position: Int64 = -1, push: UInt32 = 0,
+      payload: UInt16 = 0
     ) {
+      self.payload = payload
       self.id = id
       self.identity = identity
       self.position = position
@@ -37,6 +42,8 @@ public struct RebuiltWindow: Sendable {
   /// The same, and what was read of the older part.
   private var older: DedupWindow
   private var newest: DedupWindow
+  /// Ids that the newest part says are free again, for what is before it.
+  private var freed: Set<NotificationID> = []
   private let newestBegins: Int64
   private let hasKept: Bool
   /// The first offset that is read again, and where reading goes on.
@@ -64,13 +71,29 @@ public struct RebuiltWindow: Sendable {
   public mutating func insert(_ record: Record, at offset: Int64) {
     if record.identity != 0 { keyed.append((offset, record)) }
     guard offset < end else { return }
-    if offset < newestBegins { _ = older.insert(record.id) } else { _ = newest.insert(record.id) }
+    if offset < newestBegins {
+      _ = older.insert(record.id, payload: record.payload)
+    } else {
+      _ = newest.insert(record.id, payload: record.payload)
+    }
+  }
+
+  /// Takes in a record that says that an id is free again: of what was before it.
+  public mutating func free(_ id: NotificationID, at offset: Int64) {
+    guard offset < end else { return }
+    if offset < newestBegins {
+      older.free(id)
+    } else {
+      newest.free(id)
+      freed.insert(id)
+    }
   }
 
   /// The ids in the order of the log; without those of the older part while not all of it has been read.
   public func window(isWhole: Bool) -> DedupWindow {
     var window = isWhole ? older : kept
-    newest.visit { _ = window.insert($0) }
+    for id in freed { window.free(id) }
+    newest.visit { _ = window.insert($0, payload: $1) }
     if isWhole { addStates(to: &window) }
     return window
   }

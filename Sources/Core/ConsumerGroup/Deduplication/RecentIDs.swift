@@ -8,6 +8,16 @@ public import APNS
 /// Each is at most a window, so that what came late costs nothing but its memory: it is dropped once as many ids have
 /// been taken here as a window holds.
 public struct RecentIDs: Sendable {
+  /// What an id is that comes.
+  public enum Standing: Sendable, Equatable {
+    /// The first with it; it is taken from now on.
+    case first
+    /// It is remembered already: what comes with it is a repeat.
+    case repeated
+    /// The same, but another payload came with it then.
+    case otherPayload
+  }
+
   let capacity: Int
   var taken: DedupWindow?
   /// Ids taken in this assignment: the newest ones of `taken`.
@@ -35,26 +45,34 @@ public struct RecentIDs: Sendable {
     if taken?.remove(id) == true { own -= 1 }
   }
 
+  /// An id is not taken any more: what it was taken for has ended without being accepted.
+  public mutating func free(_ id: NotificationID) {
+    taken?.free(id)
+    inherited?.free(id)
+  }
+
   /// All ids as one window, for the partition's next assignment; nil when there are none.
   public consuming func merged() -> DedupWindow? {
     guard var window = inherited else { return taken }
-    taken?.visit(newest: own) { _ = window.insert($0) }
+    taken?.visit(newest: own) { _ = window.insert($0, payload: $1) }
     return window
   }
 
-  /// Takes the id in.
+  /// Takes the id in, if it is the first.
   ///
-  /// - Returns: false when it is remembered already: what comes with it is a repeat.
-  public mutating func isFirst(_ id: NotificationID) -> Bool {
-    guard capacity > 0 else { return true }
+  /// - Parameter payload: a hash of what comes with it.
+  public mutating func take(_ id: NotificationID, payload: UInt16) -> Standing {
+    guard capacity > 0 else { return .first }
     if taken == nil {
       taken = inherited ?? DedupWindow(capacity: capacity)
       inherited = nil
-    } else if inherited?.contains(id) == true {
-      return false
+    } else if let known = inherited?.payload(of: id) {
+      return known == payload ? .repeated : .otherPayload
     }
-    guard taken!.insert(id) else { return false }
+    guard taken!.insert(id, payload: payload) else {
+      return taken!.payload(of: id) == payload ? .repeated : .otherPayload
+    }
     if own < capacity { own += 1 } else { inherited = nil }
-    return true
+    return .first
   }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import APNS
+
 /// The reading of the `apns-id`s of the records before the place where partitions go on, so that their new owner recognises
 /// repeats of them: in which order (`RebuildPlan`), of which log, and what has come of it.
 ///
@@ -25,6 +27,10 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
 
     mutating func take(_ record: RebuiltWindow.Record, at offset: Int64) {
       if !isOfAnotherLog { window.insert(record, at: offset) }
+    }
+
+    mutating func free(_ id: NotificationID, at offset: Int64) {
+      if !isOfAnotherLog { window.free(id, at: offset) }
     }
   }
 
@@ -81,6 +87,11 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
     _ record: RebuiltWindow.Record, at offset: Int64, of partition: Partition
   ) {
     tails[partition]?.take(record, at: offset)
+  }
+
+  /// Takes in a record that says that an id is free again.
+  public mutating func free(_ id: NotificationID, at offset: Int64, of partition: Partition) {
+    tails[partition]?.free(id, at: offset)
   }
 
   /// A partition cannot be read now.

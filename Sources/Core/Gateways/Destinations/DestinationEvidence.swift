@@ -102,8 +102,8 @@ extension DestinationHealth {
     public var hasMetFault: Bool
     /// Its connection has ended.
     public var isLost: Bool
-    /// An address refused the credential that another one may accept.
-    public var isOfAddress = false
+    /// It was refused for its credential, by this address or by all: it waits for one that is accepted.
+    public var isOfCredential = false
 
     public init(
       _ life: PushLife, _ cause: RetryPolicy.Cause, cameFrom: RetryTier?, failingSince: Int64,

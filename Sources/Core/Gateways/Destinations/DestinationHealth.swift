@@ -158,7 +158,7 @@ public struct DestinationHealth: Sendable {
       push.cause, attempts: push.life.countedAttempts, now: wall)
     failure.expiresAt = push.expiresAt
     failure.retryAfter = min(push.retryAfter, Int64(OutageWatch.longestPause))
-    failure.isOfDestination = push.isOfAddress || isToBlame(for: push)
+    failure.isOfDestination = push.isOfCredential || isToBlame(for: push)
     failure.isAlone = watch.works(since: push.failingSince)
     failure.cameFrom = push.cameFrom
     failure.isFirstFault = push.cause.isFault && !push.hasMetFault

@@ -33,8 +33,8 @@ public struct RefusedApps: Sendable {
   }
 
   /// Apps that are known at most; the one whose time is over first gives way.
-  public static let most = 48
-  private static let places = 64
+  public static let most = 768
+  private static let places = 1_024
   /// The time that the answer to a probe may take before there is another one, in milliseconds.
   private static let probeTime: UInt64 = 10_000
   private static let moment: UInt64 = 1_000
@@ -175,7 +175,7 @@ public struct RefusedApps: Sendable {
   private static func key(_ app: UInt64) -> UInt64 { app == 0 ? 1 : app }
 
   private func home(_ app: UInt64) -> Int {
-    Int(truncatingIfNeeded: (app &* 0x9E37_79B9_7F4A_7C15) >> 58)
+    Int(truncatingIfNeeded: (app &* 0x9E37_79B9_7F4A_7C15) >> 54)
   }
 
   private func find(_ app: UInt64) -> Int? {

@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import APNS
 internal import Contract
-import DeviceTokens
+public import DeviceTokens
+
+/// News of a device from `push.invalid-tokens`.
+public struct DeviceNews: Sendable, Equatable {
+  /// `PushState.tokenKey` of its pushes.
+  let key: UInt64
+  let news: ReleasedDevices.News
+
+  /// - Parameters:
+  ///   - device: the hash of its token, as in `PushFacts.device`.
+  ///   - app: the app's `AppHash`.
+  public init(
+    _ device: UInt64, app: UInt64, _ environment: Environment, _ news: ReleasedDevices.News
+  ) {
+    key = PushState.tokenKey(device, app: app, environment)
+    self.news = news
+  }
+}
 
 /// The state that is kept about single devices: which are throttled, which APNs has just called dead, and whose turn it
 /// is where order is kept.
 struct Devices: Sendable {
   private var throttled = ThrottleTable()
   private var invalid = RecentInvalidations()
+  private var released = ReleasedDevices()
   /// The newest timestamp of a record so far, milliseconds since the epoch: what other clocks say.
   private var newestRecord: Int64 = 0
   /// Whose turn it is: of a device where order is kept, else of an identity whose newest state wins.
@@ -67,12 +86,21 @@ struct Devices: Sendable {
     if !invalid.isEmpty(now: now) { invalid.forget(push.tokenKey, now: now) }
   }
 
-  /// False when certainly no device is known to be dead, which costs one comparison.
-  func mayBeInvalid(now: UInt64) -> Bool { !invalid.isEmpty(now: now) }
+  /// False when certainly no device is known to be dead or released, which costs two comparisons.
+  func maySuppress(now: UInt64) -> Bool {
+    !invalid.isEmpty(now: now) || !released.isEmpty(now: now)
+  }
 
-  /// True if a push was requested before its device was called invalid.
-  func isInvalid(_ push: borrowing PushState, now: UInt64) -> Bool {
-    invalid.covers(push.tokenKey, created: push.created, now: now)
+  /// Why a push is not sent; nil if it is.
+  func suppression(of push: borrowing PushState, now: UInt64) -> ReceiptCause? {
+    let key = push.tokenKey
+    if let reason = released.reason(key, created: push.created, now: now) { return reason.cause }
+    return invalid.covers(key, created: push.created, now: now) ? .recentlyInvalid : nil
+  }
+
+  /// Devices were removed, have changed their owner, or may be used again.
+  mutating func update(_ news: [DeviceNews], now: UInt64) {
+    for entry in news { released.note(entry.key, entry.news, now: now) }
   }
 
   // MARK: Order of each device, or identity

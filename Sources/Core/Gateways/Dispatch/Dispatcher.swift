@@ -99,9 +99,16 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// A record that an earlier assignment completed: a later one with its id is still a repeat, and an older one with its key
   /// is superseded.
   public mutating func remember(
-    _ id: NotificationID, _ state: StateFacts = .none, at offset: Int64, from partition: Int
+    _ id: NotificationID, payload: UInt16 = 0, _ state: StateFacts = .none, at offset: Int64,
+    from partition: Int
   ) {
-    work.remember(id, state, at: offset, from: partition)
+    work.remember(id, payload: payload, state, at: offset, from: partition)
+  }
+
+  /// A record of a lane that says that an id is free again: what it was taken for has ended without being accepted. That is
+  /// all that the record is for.
+  public mutating func free(_ id: NotificationID, at offset: Int64, from partition: Int) {
+    work.free(id, at: offset, from: partition)
   }
 
   /// A record that is no notification: its owner writes a dead letter.
@@ -147,6 +154,9 @@ public struct Dispatcher: ~Copyable, Sendable {
   public mutating func update(_ paces: Paces) {
     for slot in work.update(paces) { destinations.route(slot, &work) }
   }
+
+  /// Devices were removed, have changed their owner, or may be used again.
+  public mutating func update(_ news: [DeviceNews]) { work.update(news) }
 
   /// The loops of all senders together have so many partitions now, of which this one keeps its part of each pace.
   public mutating func update(_ totals: PartitionTotals) { work.update(totals) }

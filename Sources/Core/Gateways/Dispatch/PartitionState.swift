@@ -292,8 +292,13 @@ public struct PartitionState: Sendable {
 
   // MARK: Deduplication
 
-  /// True if a record is the first with its `apns-id` among the last ones.
-  mutating func isFirst(_ id: NotificationID) -> Bool { recent.isFirst(id) }
+  /// Whether a record is the first with its `apns-id` among the last ones.
+  mutating func take(_ id: NotificationID, payload: UInt16) -> RecentIDs.Standing {
+    recent.take(id, payload: payload)
+  }
+
+  /// What an id was taken for has ended without being accepted.
+  mutating func free(_ id: NotificationID) { recent.free(id) }
 
   /// The ids of what the owner before took have been read again: the newest, or all that a window holds. Late
   /// ones count from now on.

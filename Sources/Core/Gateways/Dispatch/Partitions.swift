@@ -130,8 +130,17 @@ struct Partitions: Sendable {
 
   // A call for what every record needs: a subscript that is not inlined costs a heap allocation.
 
-  /// True if a record of a partition is the first with its `apns-id` among the last ones.
-  mutating func isFirst(_ id: NotificationID, in index: Int) -> Bool { all[index].isFirst(id) }
+  /// Whether a record of a partition is the first with its `apns-id` among the last ones.
+  mutating func take(
+    _ id: NotificationID, payload: UInt16, in index: Int
+  ) -> RecentIDs.Standing { all[index].take(id, payload: payload) }
+
+  /// A record says that an id is free again, which is all that it is for.
+  mutating func free(_ id: NotificationID, at offset: Int64, in index: Int) {
+    let admission = all[index].admit(offset)
+    all[index].free(id)
+    if case .new = admission { all[index].acknowledged(offset) }
+  }
 
   /// The retry topic of a record; nil for a lane's.
   func retryTopic(of origin: Origin) -> RetryTier? {
@@ -160,9 +169,11 @@ struct Partitions: Sendable {
 
   /// A record that an earlier assignment completed; a repeat supersedes nothing.
   mutating func remember(
-    _ id: NotificationID, _ state: StateFacts, at offset: Int64, from index: Int
+    _ id: NotificationID, payload: UInt16, _ state: StateFacts, at offset: Int64, from index: Int
   ) {
-    guard !all[index].isRetry, isFirst(id, in: index), state.hasIdentity else { return }
+    guard !all[index].isRetry, take(id, payload: payload, in: index) == .first,
+      state.hasIdentity
+    else { return }
     all[index].noteState(
       state, at: state.position < 0 ? offset : min(state.position, offset))
   }

@@ -441,9 +441,6 @@ struct Pool: Sendable {
     var answerOfAPNs: GatewayResponse? {
       if case .answered(let verdict) = cause, verdict != .foreign { answer } else { nil }
     }
-
-    /// Refused for its app or its credential: if it is this push alone, another one finds out that they are served.
-    var isOfApp: Bool { if case .answered(.credentialRefused) = cause { true } else { false } }
   }
 
   /// Sends again, keeps, parks, or gives up.
@@ -478,7 +475,7 @@ struct Pool: Sendable {
       work.park(slot, tier, .failure(failure.answer))
     case .now(let counts):
       work.turn.count(counts ? .resentAmbiguous : .resentUnprocessed)
-      return requeue(slot, isLast: failure.isOfApp, &work)
+      return requeue(slot, isLast: false, &work)
     case .tier(let tier): work.park(slot, tier, .failure(failure.answer))
     case .deadLetter:
       work.deadLetter(slot, .retriesExhausted, .retries, failure.answerOfAPNs)
@@ -498,7 +495,7 @@ struct Pool: Sendable {
       failingSince: push.setback.since, expiresAt: min(push.agesAt, push.expiresAt),
       retryAfter: failure.retryAfter,
       hasMetFault: push.setback.hasMetFault, isLost: failure.isLost)
-    failed.isOfAddress = failure.isOfAddress
+    failed.isOfCredential = failure.answer?.isAboutCredential == true
     return failed
   }
 

@@ -81,8 +81,10 @@ public struct PushState: Sendable {
   public private(set) var reservedAt: Int64 = 0
 
   /// A hash of device token, app and environment.
-  var tokenKey: UInt64 {
-    let origin = app ^ (kind.environment == .sandbox ? 0x5851_F42D_4C95_7F2D : 0)
+  var tokenKey: UInt64 { Self.tokenKey(device, app: app, kind.environment) }
+
+  static func tokenKey(_ device: UInt64, app: UInt64, _ environment: Environment) -> UInt64 {
+    let origin = app ^ (environment == .sandbox ? 0x5851_F42D_4C95_7F2D : 0)
     return device ^ (origin &* 0x9E37_79B9_7F4A_7C15)
   }
 
@@ -276,6 +278,8 @@ public struct PushState: Sendable {
 /// The facts about a push from the owner of its bytes.
 public struct PushFacts: Sendable {
   public var takenID: NotificationID
+  /// A hash of the payload: of two pushes with one id, whether they are the same.
+  public var payload: UInt16 = 0
   /// Hashes of the app's bundle id (`AppTable.hash`) and of the device token (any).
   public var app: UInt64
   public var device: UInt64

@@ -14,7 +14,7 @@ struct Workload: Sendable {
   private(set) var pushes: PushStates
   private(set) var partitions = Partitions()
   private(set) var shares: Shares
-  private var devices: Devices
+  var devices: Devices
   /// What an operator has paused.
   private(set) var pauses: Pauses
   /// The paces that an operator has set.
@@ -151,9 +151,15 @@ struct Workload: Sendable {
   /// A record that an earlier assignment completed: a later one with its id is still a repeat, and an older one with its key
   /// is superseded, unless it was a repeat itself.
   mutating func remember(
-    _ id: NotificationID, _ state: StateFacts, at offset: Int64, from partition: Int
+    _ id: NotificationID, payload: UInt16, _ state: StateFacts, at offset: Int64,
+    from partition: Int
   ) {
-    partitions.remember(id, state, at: offset, from: partition)
+    partitions.remember(id, payload: payload, state, at: offset, from: partition)
+  }
+
+  /// A record says that an id is free again.
+  mutating func free(_ id: NotificationID, at offset: Int64, from partition: Int) {
+    partitions.free(id, at: offset, in: partition)
   }
 
   /// A record comes: whether it is to be worked on.
@@ -182,8 +188,9 @@ struct Workload: Sendable {
     }
     let mayWait = partitions[index].isRetry || pauses.hasLanes
     let due = mayWait ? due(written: written, from: index) : 0
-    if !partitions.isFirst(facts.takenID, in: index) {
-      finish(slot, .deduplicated, .repeatedID)
+    let standing = partitions.take(facts.takenID, payload: facts.payload, in: index)
+    if standing != .first {
+      finish(slot, .deduplicated, standing == .repeated ? .repeatedID : .otherPayload)
     } else if due > turn.now {
       pushes[slot].hold()
       partitions[index].keep(slot, until: due)
@@ -293,14 +300,15 @@ struct Workload: Sendable {
   // MARK: What keeps it from going
 
   /// True if a push may go now. One that may not has its end here, or is moved aside: it has expired, APNs has called
-  /// its device dead, its device is throttled, or its app or campaign is held. Asked when it is routed and when it is sent, for
+  /// its device dead, its device was removed or has changed its owner, its device is throttled, or its app or campaign is
+  /// held. Asked when it is routed and when it is sent, for
   /// that may have changed in line.
   mutating func mayGo(_ slot: UInt32) -> Bool {
     if pushes[slot].isExpired(at: turn.wall) {
       expire(slot)
       return false
     }
-    if devices.mayBeInvalid(now: turn.now), suppressIfInvalid(slot) { return false }
+    if devices.maySuppress(now: turn.now), suppress(slot) { return false }
     if devices.mayThrottle(now: turn.now), parkIfThrottled(slot) { return false }
     if isSuperseded(slot) {
       finish(slot, .superseded, .newerState)
@@ -319,15 +327,6 @@ struct Workload: Sendable {
     case .paused: divert(slot, .paused)
     case nil: return false
     }
-    return true
-  }
-
-  /// Ends a push unsent if APNs has called its device dead since it was requested.
-  private mutating func suppressIfInvalid(_ slot: UInt32) -> Bool {
-    guard pushes[slot].target.isDevice, devices.isInvalid(pushes[slot], now: turn.now) else {
-      return false
-    }
-    finish(slot, .suppressed, .recentlyInvalid)
     return true
   }
 

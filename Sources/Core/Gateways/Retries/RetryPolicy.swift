@@ -59,7 +59,8 @@ public struct RetryPolicy: Sendable {
     public var expiresAt = Int64.max
     /// Milliseconds that the answer asked to wait, 0 if it did not. It never goes out earlier.
     public var retryAfter: Int64 = 0
-    /// The destination failed, not the push: it waits for the recovery, and the attempt is not counted.
+    /// The destination failed or the credential was refused, not the push: it waits for the recovery, and the attempt is
+    /// not counted.
     public var isOfDestination = false
     /// The destination has served another push that was sent after this one first failed. Without that it may be the
     /// beginning of an outage, and a server's fault waits for seconds first, too.
@@ -92,7 +93,7 @@ public struct RetryPolicy: Sendable {
       return livingTier(RetryTier.fitting(failure.retryAfter), failure).map { .pause($0) }
         ?? .expired
     }
-    if case .answered(let verdict) = cause, verdict.isFinal(attempts: attempts) { return .final }
+    if case .answered(let verdict) = cause, verdict.isFinal { return .final }
     if failure.isExpired() { return .expired }
     if cause == .unprocessed { return .now(counts: false) }
     guard attempts < maximumAttempts else { return .deadLetter }
@@ -128,11 +129,10 @@ public struct RetryPolicy: Sendable {
 }
 
 extension Verdict {
-  fileprivate func isFinal(attempts: Int) -> Bool {
+  fileprivate var isFinal: Bool {
     switch self {
-    case .delivered, .rejected, .credentialRefused(retryOnce: false): true
-    case .credentialRefused(retryOnce: true): attempts > 1
-    case .retryElsewhere, .refreshToken, .retryLater, .foreign: false
+    case .delivered, .rejected: true
+    case .retryElsewhere, .refreshToken, .retryLater, .credentialRefused, .foreign: false
     }
   }
 }

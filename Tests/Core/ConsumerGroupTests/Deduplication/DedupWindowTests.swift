@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test func `memory is as stated`() {
-    #expect(DedupWindow(capacity: 100_000).memoryBytes == 256 * 16 + 452 * 8)
+    #expect(DedupWindow(capacity: 100_000).memoryBytes == 256 * 18 + 452 * 8)
   }
 
   /// Few distinct ids, ids that count up and ids that share their place, against a queue and a set.
@@ -88,7 +88,67 @@ import Testing
       #expect(window.contains(candidate) == list.contains(candidate), "seed \(seed), step \(step)")
     }
     var order: [NotificationID] = []
-    window.visit { order.append($0) }
+    window.visit { id, _ in order.append(id) }
     #expect(order == list)
+  }
+
+  @Test func `an id that is free again is new, and the others stay as they were`() {
+    var window = DedupWindow(capacity: 4)
+    for number in 1...4 as ClosedRange<UInt64> { #expect(window.insert(id(number)) == true) }
+    window.free(id(2))
+    window.free(id(9))
+    #expect(!window.contains(id(2)) && window.contains(id(1)) && window.contains(id(4)))
+    #expect(window.insert(id(2)) == true, "and the oldest leaves for it")
+    #expect(!window.contains(id(1)) && window.count == 4)
+    var order: [NotificationID] = []
+    window.visit { id, _ in order.append(id) }
+    #expect(order == [id(3), id(4), id(2)], "the place of what is free is nobody's")
+  }
+
+  @Test func `each id has the payload that came with it, wherever it stands`() {
+    var window = DedupWindow(capacity: 300)
+    for number in 1...600 as ClosedRange<UInt64> {
+      _ = window.insert(id(number), payload: UInt16(number))
+    }
+    window.remove(id(500))
+    for number in 301...600 as ClosedRange<UInt64> {
+      #expect(window.payload(of: id(number)) == (number == 500 ? nil : UInt16(number)))
+    }
+    #expect(window.payload(of: id(300)) == nil)
+  }
+
+  /// Ids that come, are taken back and are free again, against a queue.
+  @Test(arguments: 0..<40 as Range<UInt64>)
+  func `the window agrees with a queue when ids leave from anywhere`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    let capacity = 1 + random.below(20)
+    var window = DedupWindow(capacity: capacity)
+    var queue: [NotificationID?] = []
+    for step in 0..<4_000 {
+      let candidate = id(random.next() % UInt64(capacity * 2))
+      let place = queue.firstIndex(of: candidate)
+      switch random.below(6) {
+      case 0:
+        window.free(candidate)
+        if let place { queue[place] = nil }
+      case 1 where queue.last != nil:
+        // Only the newest is taken back here: others change places.
+        guard let newest = queue.last ?? nil else { continue }
+        #expect(window.remove(newest))
+        queue.removeLast()
+      default:
+        #expect(
+          window.insert(candidate, payload: UInt16(step)) == (place == nil),
+          "seed \(seed), step \(step)")
+        if place == nil {
+          queue.append(candidate)
+          if queue.count > capacity { queue.removeFirst() }
+        }
+      }
+      #expect(window.count == queue.count)
+    }
+    var order: [NotificationID] = []
+    window.visit { id, _ in order.append(id) }
+    #expect(order == queue.compactMap(\.self), "seed \(seed)")
   }
 }

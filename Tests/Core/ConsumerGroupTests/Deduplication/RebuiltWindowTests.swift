@@ -11,7 +11,7 @@ import Testing
 
   private func offsets(_ window: DedupWindow) -> [Int64] {
     var all: [Int64] = []
-    window.visit { all.append(Int64(bitPattern: $0.low)) }
+    window.visit { id, _ in all.append(Int64(bitPattern: id.low)) }
     return all
   }
 
@@ -51,6 +51,40 @@ import Testing
       read(&rebuilt, 0..<36)
     }
     #expect(offsets(rebuilt.window(isWhole: true)) == Array(0..<40))
+  }
+
+  /// A record says that an id is free again: wherever it stands, what was before it counts for nothing, what comes after it
+  /// does. It is read in any order of the parts.
+  @Test(arguments: [1, 20, 37] as [Int64], [2, 21, 38] as [Int64], [3, 22, 39] as [Int64])
+  func `an id that is free again counts as taken only by what came after`(
+    first: Int64, freed: Int64, again: Int64
+  ) {
+    guard first < freed, freed < again else { return }
+    for isTakenAgain in [false, true] {
+      for isNewestFirst in [true, false] {
+        var rebuilt = RebuiltWindow(kept: nil, missing: 0..<40, capacity: 60)
+        for _ in 0..<2 {
+          for part in isNewestFirst ? [36..<40, 0..<36] : [0..<36, 36..<40] as [Range<Int64>] {
+            for offset in part {
+              switch offset {
+              case freed: rebuilt.free(id(1_000), at: offset)
+              case first: rebuilt.insert(.init(id(1_000)), at: offset)
+              case again where isTakenAgain: rebuilt.insert(.init(id(1_000)), at: offset)
+              default: rebuilt.insert(.init(id(offset)), at: offset)
+              }
+            }
+          }
+        }
+        let window = rebuilt.window(isWhole: true)
+        #expect(window.contains(id(1_000)) == isTakenAgain)
+        #expect(window.contains(id(0)) && window.contains(id(35)))
+      }
+    }
+    var kept = DedupWindow(capacity: 60)
+    _ = kept.insert(id(1_000))
+    var rebuilt = RebuiltWindow(kept: kept, missing: 0..<40, capacity: 60)
+    rebuilt.free(id(1_000), at: freed)
+    #expect(!rebuilt.window(isWhole: true).contains(id(1_000)))
   }
 
   /// Records with no id of their own, and offsets that are none (a transaction's markers), leave gaps.

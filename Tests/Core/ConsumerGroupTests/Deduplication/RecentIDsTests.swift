@@ -18,50 +18,56 @@ import Testing
   @Test func `ids that were inherited before the first one are part of the window`() {
     var recent = RecentIDs(capacity: 4)
     recent.inherit(window(1...4, capacity: 4))
-    #expect(recent.isFirst(id(4)) == false)
-    #expect(recent.isFirst(id(5)) == true)
-    #expect(recent.isFirst(id(1)) == true, "the oldest left for the fifth")
+    #expect((recent.take(id(4), payload: 0) == .first) == false)
+    #expect((recent.take(id(5), payload: 0) == .first) == true)
+    #expect((recent.take(id(1), payload: 0) == .first) == true, "the oldest left for the fifth")
   }
 
   @Test func `ids that are inherited late count from then`() {
     var recent = RecentIDs(capacity: 4)
-    #expect(recent.isFirst(id(10)) == true)
-    #expect(recent.isFirst(id(1)) == true, "nobody has said yet that it was taken")
+    #expect((recent.take(id(10), payload: 0) == .first) == true)
+    #expect(
+      (recent.take(id(1), payload: 0) == .first) == true, "nobody has said yet that it was taken")
     recent.inherit(window(1...3, capacity: 4))
-    #expect(recent.isFirst(id(2)) == false)
-    #expect(recent.isFirst(id(10)) == false)
-    #expect(recent.isFirst(id(11)) == true)
+    #expect((recent.take(id(2), payload: 0) == .first) == false)
+    #expect((recent.take(id(10), payload: 0) == .first) == false)
+    #expect((recent.take(id(11), payload: 0) == .first) == true)
   }
 
   @Test func `the whole replaces the part`() {
     var recent = RecentIDs(capacity: 4)
     recent.inherit(window(4...4, capacity: 4))
     recent.inherit(window(1...4, capacity: 4))
-    for number in 1...4 as ClosedRange<UInt64> { #expect(recent.isFirst(id(number)) == false) }
+    for number in 1...4 as ClosedRange<UInt64> {
+      #expect((recent.take(id(number), payload: 0) == .first) == false)
+    }
     #expect(recent.memoryBytes == window(1...4, capacity: 4).memoryBytes)
   }
 
   @Test func `ids that were inherited late are dropped once the window is full`() {
     var recent = RecentIDs(capacity: 3)
-    #expect(recent.isFirst(id(10)) == true)
+    #expect((recent.take(id(10), payload: 0) == .first) == true)
     recent.inherit(window(1...3, capacity: 3))
     let both = recent.memoryBytes
-    for number in 11...13 as ClosedRange<UInt64> { #expect(recent.isFirst(id(number)) == true) }
+    for number in 11...13 as ClosedRange<UInt64> {
+      #expect((recent.take(id(number), payload: 0) == .first) == true)
+    }
     #expect(recent.memoryBytes < both)
-    #expect(recent.isFirst(id(1)) == true)
+    #expect((recent.take(id(1), payload: 0) == .first) == true)
   }
 
   @Test
   func `after a full window that was kept, the whole counts for as many IDs as a window holds`() {
     var recent = RecentIDs(capacity: 3)
     recent.inherit(window(1...3, capacity: 3))
-    #expect(recent.isFirst(id(10)) == true)
+    #expect((recent.take(id(10), payload: 0) == .first) == true)
     recent.inherit(window(4...6, capacity: 3))
-    #expect(recent.isFirst(id(11)) == true)
-    #expect(recent.isFirst(id(5)) == false)
-    #expect(recent.isFirst(id(12)) == true)
-    #expect(recent.isFirst(id(13)) == true)
-    #expect(recent.isFirst(id(5)) == true, "three others have been taken since")
+    #expect((recent.take(id(11), payload: 0) == .first) == true)
+    #expect((recent.take(id(5), payload: 0) == .first) == false)
+    #expect((recent.take(id(12), payload: 0) == .first) == true)
+    #expect((recent.take(id(13), payload: 0) == .first) == true)
+    #expect(
+      (recent.take(id(5), payload: 0) == .first) == true, "three others have been taken since")
   }
 
   @Test func `merged, the ids stand in their order: those of before do not become the newest`()
@@ -69,8 +75,8 @@ import Testing
   {
     var recent = RecentIDs(capacity: 4)
     recent.inherit(window(1...2, capacity: 4))
-    #expect(recent.isFirst(id(7)) == true)
-    #expect(recent.isFirst(id(8)) == true)
+    #expect((recent.take(id(7), payload: 0) == .first) == true)
+    #expect((recent.take(id(8), payload: 0) == .first) == true)
     recent.remove(id(8))
     recent.inherit(window(3...6, capacity: 4))
     let merged = try #require(recent.merged())
@@ -82,8 +88,8 @@ import Testing
   @Test func `without a capacity nothing is remembered`() {
     var recent = RecentIDs(capacity: 0)
     recent.inherit(window(1...1, capacity: 1))
-    #expect(recent.isFirst(id(1)) == true)
-    #expect(recent.isFirst(id(1)) == true)
+    #expect((recent.take(id(1), payload: 0) == .first) == true)
+    #expect((recent.take(id(1), payload: 0) == .first) == true)
     #expect(recent.memoryBytes == 0)
   }
 
@@ -101,12 +107,50 @@ import Testing
       if step == arrival { recent.inherit(window(0...before - 1, capacity: capacity)) }
       if !order.isEmpty, Bool.random(using: &random) {
         let known = order.suffix(capacity).randomElement(using: &random)!
-        #expect(recent.isFirst(id(known)) == false, "seed \(seed)")
+        #expect((recent.take(id(known), payload: 0) == .first) == false, "seed \(seed)")
       } else {
-        #expect(recent.isFirst(id(next)) == true, "seed \(seed)")
+        #expect((recent.take(id(next), payload: 0) == .first) == true, "seed \(seed)")
         order.append(next)
         next += 1
       }
     }
+  }
+
+  @Test func `a repeat with another payload is told from one with the same`() {
+    var recent = RecentIDs(capacity: 8)
+    #expect(recent.take(id(1), payload: 7) == .first)
+    #expect(recent.take(id(1), payload: 7) == .repeated)
+    #expect(recent.take(id(1), payload: 8) == .otherPayload)
+    #expect(recent.take(id(1), payload: 7) == .repeated, "the first one counts")
+    var late = DedupWindow(capacity: 8)
+    #expect(late.insert(id(5), payload: 3) == true)
+    recent.inherit(late)
+    #expect(recent.take(id(5), payload: 3) == .repeated)
+    #expect(recent.take(id(5), payload: 4) == .otherPayload)
+    var merged = recent.merged()
+    #expect(merged?.payload(of: id(1)) == 7 && merged?.payload(of: id(5)) == 3)
+    merged = nil
+  }
+
+  @Test func `what is free again is first, whoever took it`() {
+    var recent = RecentIDs(capacity: 8)
+    recent.inherit(window(1...3, capacity: 8))
+    #expect(recent.take(id(4), payload: 0) == .first)
+    recent.inherit(window(5...6, capacity: 8))
+    for number in [1, 4, 5] as [UInt64] {
+      #expect(recent.take(id(number), payload: 0) == .repeated)
+      recent.free(id(number))
+      #expect(recent.take(id(number), payload: 0) == .first)
+    }
+    let merged = recent.merged()
+    for number in 1...6 as ClosedRange<UInt64> {
+      #expect(merged?.contains(id(number)) == true || number < 4, "id \(number)")
+    }
+  }
+
+  @Test func `without a window every id is the first`() {
+    var recent = RecentIDs(capacity: 0)
+    #expect(recent.take(id(1), payload: 0) == .first && recent.take(id(1), payload: 0) == .first)
+    recent.free(id(1))
   }
 }

@@ -12,7 +12,7 @@ import Testing
   private static let refusing = Reason.allCases.filter {
     switch $0.rule.verdict {
     case .retryElsewhere, .refreshToken: true
-    case .credentialRefused(retryOnce: true): true
+    case .credentialRefused: true
     default: false
     }
   }

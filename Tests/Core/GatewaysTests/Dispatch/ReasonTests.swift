@@ -31,17 +31,16 @@ import Testing
   func `a push ends as the row of its answer says, and the others are delivered`(
     reason: Reason, target: PushTarget
   ) throws {
-    let isTwice = reason.rule.verdict == .credentialRefused(retryOnce: true)
-    let loop = loop(reason, times: isTwice ? 2 : 1, target)
-    if reason.rule.verdict == .refreshToken || isTwice { loop.publishToken() }
+    let loop = loop(reason, times: 1, target)
+    if reason.rule.subject == .credential { loop.publishToken() }
     _ = loop.runToEnd(of: 41, within: 70_000)
     let ending = try #require(loop.endings[0], "\(loop.moves)")
     switch reason.rule.verdict {
     case .delivered, .foreign: Issue.record("no reason means that")
-    case .rejected, .credentialRefused:
+    case .rejected:
       #expect(ending.outcome == .rejected && ending.answer?.reason == reason)
-      #expect(ending.attempts == (isTwice ? 2 : 1))
-    case .retryElsewhere, .refreshToken, .retryLater:
+      #expect(ending.attempts == 1)
+    case .retryElsewhere, .refreshToken, .credentialRefused, .retryLater:
       #expect(ending.outcome == .delivered && ending.attempts == 2)
       #expect(loop.moves.count == (reason.rule.verdict == .retryLater(.throttled) ? 1 : 0))
     }
@@ -52,7 +51,7 @@ import Testing
     if reason.rule.credential == .freeze { #expect(!asked) }
   }
 
-  @Test(arguments: [400, 404, 409, 410, 418, 429, 500, 502, 504] as [UInt16])
+  @Test(arguments: [400, 403, 404, 409, 410, 418, 429, 500, 502, 504] as [UInt16])
   func `a push that is answered without a reason that is known ends by its status`(
     status: UInt16
   ) throws {
@@ -69,8 +68,9 @@ import Testing
     loop.produce(0)
     loop.run(milliseconds: 20_000)
     let ending = try #require(loop.endings[0])
-    #expect(ending.outcome == (status < 429 ? .rejected : .delivered))
-    #expect(ending.attempts == (status < 429 ? 1 : 2))
+    let isFinal = status < 429 && status != 403
+    #expect(ending.outcome == (isFinal ? .rejected : .delivered))
+    #expect(ending.attempts == (isFinal ? 1 : 2))
     #expect(loop.moves.map(\.tier) == (status == 429 ? [.seconds5] : []))
   }
 }

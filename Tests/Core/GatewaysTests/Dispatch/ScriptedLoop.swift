@@ -12,13 +12,15 @@ import Testing
 /// It goes on where `ScriptedDestination` does not: that one has a backlog without an end, and says how a destination
 /// fares.
 final class ScriptedLoop {
-  private struct Record {
+  struct Record {
     let number: Int
     var facts: PushFacts
     let written: Int64
+    /// It says that an id is free again, and nothing else.
+    var freed: NotificationID?
   }
 
-  private struct Log {
+  struct Log {
     let feed: Feed
     var records: [Record] = []
     var read = 0
@@ -33,8 +35,8 @@ final class ScriptedLoop {
   var isAcknowledged = true
 
   private(set) var now: UInt64 = 100_000
-  private var dispatcher: Dispatcher
-  private var logs: [Log] = []
+  var dispatcher: Dispatcher
+  var logs: [Log] = []
   private let partitionsOfALane: Int
   private var apps: [UInt64: String] = [:]
   private var generation: UInt64 = 0
@@ -139,34 +141,6 @@ final class ScriptedLoop {
   func certificate(_ apps: [String], for seconds: Int64 = 8_640_000) -> CertificateBook.Entry {
     CertificateBook.Entry(apps: apps, scope: .any, expiresAt: wall / 1_000 + seconds)
   }
-
-  func pause(_ subjects: Pauses.Subject...) {
-    var pauses = Pauses(.standard)
-    for subject in subjects { pauses.set(subject, isPaused: true) }
-    dispatcher.update(pauses)
-    perform()
-  }
-
-  /// These campaigns of an app are held from now on.
-  func hold(_ campaigns: [(CampaignKey, CampaignHolds.Hold)]) {
-    var pauses = Pauses(.standard)
-    for (campaign, hold) in campaigns { pauses.campaigns.set(campaign, hold, at: wall) }
-    dispatcher.beginTurn(now: now, wall: wall)
-    dispatcher.update(pauses)
-    perform()
-  }
-
-  /// These paces are in force from now on.
-  func pace(_ paces: [(Paces.Subject, String)]) {
-    var set = Paces(.standard)
-    for (subject, rate) in paces { try! set.set(subject, PaceRate(rate)!) }
-    dispatcher.beginTurn(now: now, wall: wall)
-    dispatcher.update(set)
-    perform()
-  }
-
-  /// All loops together have so many partitions.
-  func count(_ totals: PartitionTotals) { dispatcher.update(totals) }
 
   var paces: [PaceStanding] { dispatcher.paces }
 
@@ -350,6 +324,10 @@ final class ScriptedLoop {
     guard offset < logs[partition].records.count else { return false }
     let record = logs[partition].records[offset]
     logs[partition].read += 1
+    if let freed = record.freed {
+      dispatcher.free(freed, at: Int64(offset), from: partition)
+      return true
+    }
     guard dispatcher.admit(Int64(offset), from: partition) == .new else { return false }
     let slot = dispatcher.accept(
       record.facts, offset: Int64(offset), from: partition, written: record.written)
@@ -507,7 +485,7 @@ final class ScriptedLoop {
     while let (id, isFailure) = closing.popLast() { lose(id, isFailure: isFailure) }
   }
 
-  private func perform() {
+  func perform() {
     while let action = dispatcher.nextAction() { perform(action) }
   }
 

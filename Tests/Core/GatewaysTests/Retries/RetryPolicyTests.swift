@@ -109,17 +109,22 @@ import Testing
   @Test func `a final answer is never retried`() {
     for verdict in [
       Verdict.delivered, .rejected(aboutToken: true), .rejected(aboutToken: false),
-      .credentialRefused(retryOnce: false),
     ] {
       #expect(decide(.answered(verdict), 1) == .final)
       #expect(decide(.answered(verdict), 1, left: 0) == .final, "the answer says more than time")
     }
   }
 
-  @Test func `a refused token gets one more attempt`() {
-    let refused = RetryPolicy.Cause.answered(.credentialRefused(retryOnce: true))
-    #expect(decide(refused, 1) == .now(counts: true))
-    #expect(decide(refused, 2) == .final)
+  @Test func `a push whose credential is refused is kept, however often that is said`() {
+    for verdict in [Verdict.credentialRefused, .refreshToken, .retryElsewhere] {
+      for attempts in [1, 2, 9, 1_000] {
+        var failure = RetryPolicy.Failure(.answered(verdict), attempts: attempts, now: 1_000)
+        failure.isOfDestination = true
+        #expect(policy.decide(failure) == .keep)
+        failure.expiresAt = 1_000
+        #expect(policy.decide(failure) == .expired)
+      }
+    }
   }
 
   /// Whatever the causes, a notification ends: attempts that count are bounded and time only goes on.
@@ -186,7 +191,7 @@ import Testing
     let causes: [RetryPolicy.Cause] = [
       .answered(.retryLater(.fault)), .answered(.retryLater(.throttled)),
       .answered(.retryElsewhere), .answered(.refreshToken), .answered(.foreign),
-      .answered(.credentialRefused(retryOnce: true)),
+      .answered(.credentialRefused),
     ]
     for cause in causes {
       for isOfDestination in [false, true] {

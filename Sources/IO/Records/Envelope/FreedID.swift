@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import APNS
+public import Bytes
+internal import Contract
+
+/// A record of a lane that is no notification: it says that the `apns-id` of one before it is free again, because APNs has
+/// refused that for the request or the settings and not for the device. Whoever owns the partition then, or reads it again,
+/// takes the next one with this id for the first.
+///
+/// It has the key of the notification, so that it comes to the same partition.
+public struct FreedID {
+  /// What the id counts as taken under (`Envelope.takenID`).
+  public let takenID: NotificationID
+
+  /// The first byte of a value; a notification's begins otherwise.
+  public static let mark = UInt8(ascii: "F")
+  /// The first field, with the tab after it.
+  private static let version: StaticString = "F1\t"
+  private static let versionBytes = 3
+
+  /// Appends the value for a notification: the version, its id, its environment and its app, with tabs between them.
+  ///
+  /// - Parameter record: the notification's value.
+  public static func append(
+    of record: UnsafeRawBufferPointer, _ envelope: borrowing Envelope, to buffer: inout ByteBuffer
+  ) {
+    buffer.append(version)
+    buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.idText.indices]))
+    buffer.append(UInt8(ascii: "\t"))
+    buffer.append(envelope.environment.name)
+    buffer.append(UInt8(ascii: "\t"))
+    buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.app.indices]))
+  }
+
+  /// Reads a value; nil for anything else.
+  public init?(_ value: UnsafeRawBufferPointer) {
+    let bytes = value.bindMemory(to: UInt8.self).span
+    let environmentStart = Self.versionBytes + NotificationID.textLength + 1
+    let tab = UInt8(ascii: "\t")
+    guard bytes.count > environmentStart, bytes.count <= Envelope.maximumLine,
+      bytes.extracting(0..<Self.versionBytes).spells("\(Self.version)"),
+      bytes[environmentStart - 1] == tab, let id = NotificationID(bytes, at: Self.versionBytes)
+    else { return nil }
+    var end = environmentStart
+    while end < bytes.count, bytes[end] != tab { end += 1 }
+    guard end + 1 < bytes.count,
+      let environment = Environment(bytes.extracting(environmentStart..<end))
+    else { return nil }
+    let scope = TakenScope.bits(
+      app: bytes.extracting(end + 1..<bytes.count), environment: environment)
+    takenID = NotificationID(high: scope.high ^ id.high, low: scope.low ^ id.low)
+  }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import EventLoop
+import Identity
+import Records
+import ServiceKit
+public import Settings
+
+/// Which receipts a replay is about.
+public struct ReceiptReplayFilter: DeclaredSettings, Sendable {
+  @Declared(
+    .text("app", placeholder: "BUNDLE-ID", "Only receipts of this app.")) var app: String?
+
+  @Declared(
+    .text(
+      "reason", placeholder: "REASON",
+      "Only receipts with this reason, such as TopicDisallowed or max_age_passed.")) var reason:
+    String?
+
+  @Declared(
+    .text("id", placeholder: "ID", "Only receipts with this apns-id or request id.")) var id:
+    String?
+
+  @Declared(
+    .choice(
+      "outcome", of: ["rejected", "expired"], default: "rejected",
+      "Receipts with this outcome: what APNs refused, or what became too old.")) var outcome: String
+
+  @Declared(
+    .text(
+      "since", placeholder: "TIME", default: "24h",
+      "Only receipts from this moment on: \(MomentText.forms).")) private var sinceText: String
+
+  @Declared(
+    .text("until", placeholder: "TIME", "Only receipts before this moment, in the same form."))
+  private var untilText: String?
+
+  @Declared(
+    .integer(
+      "limit", default: 100_000, in: 1...1_000_000,
+      "Most notifications to send again; the command says when there are more.")) var limit: Int
+
+  /// Milliseconds since the epoch; the first that counts.
+  var since: Int64 = 0
+  /// The first that no longer counts.
+  var until = Int64.max
+
+  public init() {}
+
+  init(_ values: SettingValues, now: Int64 = WallClock.milliseconds()) throws(SettingErrors) {
+    self = Self.reading(values)
+    guard let since = MomentText.milliseconds(of: sinceText, now: now) else {
+      throw values.error("since", "\"\(sinceText)\" is not \(MomentText.forms)")
+    }
+    self.since = since
+    if let untilText {
+      guard let until = MomentText.milliseconds(of: untilText, now: now) else {
+        throw values.error("until", "\"\(untilText)\" is not \(MomentText.forms)")
+      }
+      self.until = until
+    }
+    guard app != nil || reason != nil || id != nil else {
+      throw values.error("app", "or --reason or --id is needed: which receipts are meant")
+    }
+  }
+
+  /// True if a receipt is meant.
+  func matches(_ receipt: Receipt) -> Bool {
+    guard "\(receipt.outcome)" == outcome, receipt.at >= since, receipt.at < until else {
+      return false
+    }
+    if let app, receipt.app?.exact != app.exact { return false }
+    if let reason, receipt.reason?.exact != reason.exact { return false }
+    guard let id else { return true }
+    return receipt.id?.exact == id.exact
+      || receipt.apnsID.map { "\($0)" == id.lowercased() } ?? false
+  }
+}

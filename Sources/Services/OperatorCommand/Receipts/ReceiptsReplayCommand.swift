@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+import CommandKit
+import Contract
+import EventLoop
+import Kafka
+public import ServiceKit
+public import Settings
+
+/// `martlet receipts replay`: what ended without being accepted, sent again.
+public enum ReceiptsReplayCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-receipts")
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    @Declared(CommonSettings.lanes) private var laneTexts: [String]
+    fileprivate var lanes = Lanes.standard
+    var filter = ReceiptReplayFilter()
+    @Declared(.boolean("dry-run", "Only report what would be sent again.")) var isDryRun: Bool
+    @Declared(
+      .boolean(
+        "yes", "Do not ask for confirmation before sending more than \(few) notifications again."))
+    var isConfirmed: Bool
+    @Declared(.boolean("json", "Print the summary as one JSON object.")) var isJSON: Bool
+    @Declared(.boolean("progress", default: true, "Show progress on standard error."))
+    var showsProgress: Bool
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
+
+    public init() {}
+  }
+
+  /// Sending more than this again needs a confirmation.
+  static let few = 20
+
+  public static let name = "receipts replay"
+  public static let summary =
+    "Sends notifications again that APNs refused, once the cause is corrected: finds them by their receipts, and"
+    + " their records on the lanes, which have them as long as Kafka keeps them. They keep their apns-ids, and are"
+    + " requested as of now. What was delivered since is left out, and a second replay of a receipt ends as"
+    + " deduplicated."
+  public static let reportsCounters = false
+  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    var settings = Settings.reading(values)
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-receipts")
+    settings.lanes = try Lanes(values)
+    settings.filter = try ReceiptReplayFilter(values)
+    return settings
+  }
+
+  public static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let result = try replay(settings, context)
+    if !settings.isDryRun {
+      let counts = result.sent.sorted { $0.key < $1.key }.map { "\($0.value) to \($0.key)" }
+      Audit.note(name, counts.isEmpty ? "nothing" : counts.joined(separator: ", "), context)
+    }
+    if settings.isJSON {
+      StandardOutput.line(result.json(isDryRun: settings.isDryRun))
+    } else {
+      for line in result.lines(isDryRun: settings.isDryRun) { StandardOutput.line(line) }
+    }
+    if result.wasStopped {
+      throw context.signals.interrupted("not all were sent again; run it again for the rest")
+    }
+    if result.refused > 0 {
+      throw ServiceFailure("\(result.refused) could not be produced; they are listed above")
+    }
+  }
+
+  /// Reads the receipts, asks if they are many, then produces.
+  static func replay(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) -> ReceiptReplayResult {
+    let cluster = try KafkaCluster(settings.kafka, context)
+    defer { cluster.admin.close() }
+    let replayer = ReceiptReplayer(
+      TopicWalk(cluster: cluster, context: context, showsProgress: settings.showsProgress),
+      settings.names, settings.filter)
+    let wanted = try replayer.wanted()
+    if !settings.isDryRun, wanted.count > few, !settings.isConfirmed {
+      try Confirmation.ask("send \(wanted.count) notifications again")
+    }
+    try replayer.replay(wanted, isDryRun: settings.isDryRun)
+    return replayer.result
+  }
+}
