@@ -252,7 +252,7 @@ let package = Package(
         "Schedule", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Store",
         "ConsumerGroup", "Gateways", "JSON",
       ]),
-    service("CommandKit", ["Contract", "EventLoop", "JSON", "Kafka", "Signing"]),
+    service("CommandKit", ["Contract", "Diagnosis", "EventLoop", "JSON", "Kafka", "Signing"]),
     service(
       "OperatorCommand",
       [
@@ -429,7 +429,10 @@ let package = Package(
       ]),
     tests(
       "Services", "CommandKit",
-      ["CommandKit", "Bytes", "Contract", "ServiceKit", "Settings", "TestSupport"]),
+      [
+        "CommandKit", "Bytes", "Contract", "Diagnosis", "EmbeddedKafka", "EventLoop", "Kafka",
+        "ServiceKit", "Settings", "Telemetry", "TestSupport",
+      ]),
     tests(
       "Services", "OperatorCommand",
       [

@@ -17,6 +17,8 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
   case final
   case position
   case group
+  case silent
+  case start
 
   /// One of them, as each place knows it.
   public struct Row: Sendable {
@@ -83,6 +85,8 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     Row(
       field: .group, request: .group, key: "group",
       rule: .text(most: RequestRules.maximumGroup), receipt: "group"),
+    Row(field: .silent, key: "silent", rule: .flag),
+    Row(field: .start, key: "start", rule: .flag),
   ]
 
   /// The rows whose text a request has in a field of its own.

@@ -48,6 +48,8 @@ enum SchedulerCounter: Int, CounterKey {
   case campaignsStopped
   /// Starts with the name of a campaign that exists.
   case campaignsStartedAgain
+  /// Devices of campaigns by local time whose zone does not exist here.
+  case withoutZone
 
   var kind: CounterKind {
     switch self {
@@ -83,6 +85,7 @@ enum SchedulerCounter: Int, CounterKey {
     case .campaigns: MetricSeries(SchedulerMetrics.campaigns)
     case .campaignsStopped: MetricSeries(SchedulerMetrics.campaignsStopped)
     case .campaignsStartedAgain: MetricSeries(SchedulerMetrics.campaignsStartedAgain)
+    case .withoutZone: MetricSeries(SchedulerMetrics.withoutZone)
     }
   }
 }
@@ -163,6 +166,12 @@ public enum SchedulerMetrics {
     event: "a campaign of this name exists; another start of it changes nothing",
     "Starts of campaigns with the name of one that exists; they change nothing.")
 
+  static let withoutZone = Metric(
+    "martlet_scheduler_campaign_devices_without_zone_total", .counter,
+    event: "devices of a campaign name time zones that do not exist here: they go by its own",
+    "Devices of campaigns by local time whose registration names a time zone that does not exist on this host, counted when"
+      + " a campaign looks its zones up.")
+
   static let campaignState = Metric(
     "martlet_scheduler_campaign_state", .gauge, labels: ["campaign", "state", "reason"],
     bound: "100",
@@ -194,7 +203,8 @@ public enum SchedulerMetrics {
   public static let all = [
     requests, lateness, late, entries, loaded, restored, unreadable, databaseRetries,
     databaseFailing, rebuilds, partitions, people, peopleDevices, peopleWaiting, peopleFailing,
-    lateTokens, campaignDevices, campaigns, campaignsStopped, campaignsStartedAgain, campaignState,
+    lateTokens, campaignDevices, campaigns, campaignsStopped, campaignsStartedAgain, withoutZone,
+    campaignState,
     campaignAudience, campaignAddressed, campaignOutcomes, campaignRate, campaignLeft,
     campaignsUnlisted,
   ]

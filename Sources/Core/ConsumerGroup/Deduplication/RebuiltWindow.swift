@@ -14,19 +14,24 @@ public struct RebuiltWindow: Sendable {
     public let position: Int64
     /// A part of its `apns-id`.
     public let push: UInt32
+    /// The last state of its identity, under which its end is known, too; 0 if it is none.
+    public let end: UInt64
 
     /// - Parameters:
     ///   - id: under which it counts as taken.
     ///   - identity: a hash of its device, app and key; 0 without a key.
     ///   - position: its place in its lane; −1: that of the record.
     ///   - push: a part of its `apns-id`; 0 if that is of no use.
+    ///   - end: the number under which the end of its states is known, if it is that.
     public init(
-      _ id: NotificationID, identity: UInt64 = 0, position: Int64 = -1, push: UInt32 = 0
+      _ id: NotificationID, identity: UInt64 = 0, position: Int64 = -1, push: UInt32 = 0,
+      end: UInt64 = 0
     ) {
       self.id = id
       self.identity = identity
       self.position = position
       self.push = push
+      self.end = end
     }
 
     func place(at offset: Int64) -> Int64 { position < 0 ? offset : min(position, offset) }
@@ -82,7 +87,9 @@ public struct RebuiltWindow: Sendable {
     var seen: Set<NotificationID> = []
     for (offset, record) in keyed.sorted(by: { $0.offset < $1.offset })
     where seen.insert(record.id).inserted && !kept.contains(record.id) {
-      window.states.note(record.identity, at: record.place(at: offset), of: record.push)
+      let place = record.place(at: offset)
+      window.states.note(record.identity, at: place, of: record.push)
+      if record.end != 0 { window.states.note(record.end, at: place, of: record.push) }
     }
   }
 }
