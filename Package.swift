@@ -261,7 +261,7 @@ let package = Package(
         "Records",
         "Store", "ConsumerGroup", "Gateways", "Identity", "JSON",
       ]),
-    service("CommandKit", ["Contract", "EventLoop", "JSON", "Kafka", "Signing"]),
+    service("CommandKit", ["Contract", "Diagnosis", "EventLoop", "JSON", "Kafka", "Signing"]),
     service(
       "OperatorCommand",
       [
@@ -447,7 +447,10 @@ let package = Package(
       ]),
     tests(
       "Services", "CommandKit",
-      ["CommandKit", "Bytes", "Contract", "ServiceKit", "Settings", "TestSupport"]),
+      [
+        "CommandKit", "Bytes", "Contract", "Diagnosis", "EmbeddedKafka", "EventLoop", "Kafka",
+        "ServiceKit", "Settings", "Telemetry", "TestSupport",
+      ]),
     tests(
       "Services", "OperatorCommand",
       [

@@ -17,7 +17,11 @@ public struct Addressees: Equatable, Sendable {
 
   /// A Live Activity of a user, and what a request says of it.
   public struct Activity: Equatable, Sendable {
-    public enum Event: String, Sendable { case start, update, end }
+    public enum Event: String, Sendable {
+      case start, update, end
+      /// A start, unless the activity is running already: then an update of it.
+      case startOrUpdate = "start_or_update"
+    }
 
     public var name: ExactText
     public var event: Event
@@ -27,7 +31,7 @@ public struct Addressees: Equatable, Sendable {
 
   /// The activity that registrations have to name: none where one is started, by a token that starts any.
   public var registeredActivity: ExactText? {
-    activity.flatMap { $0.event == .start ? nil : $0.name }
+    activity.flatMap { $0.event == .update || $0.event == .end ? $0.name : nil }
   }
 
   /// A device of one of them.

@@ -17,6 +17,8 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
   case final
   case position
   case group
+  case silent
+  case start
   /// The name of its campaign. In a receipt it stands last (`ReceiptGlance.campaign`).
   case campaign
 
@@ -85,6 +87,8 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     Row(
       field: .group, request: .group, key: "group",
       rule: .text(most: RequestRules.maximumGroup), receipt: "group"),
+    Row(field: .silent, key: "silent", rule: .flag),
+    Row(field: .start, key: "start", rule: .flag),
     Row(
       field: .campaign, request: .campaign, key: "campaign",
       rule: .text(most: CampaignKey.longestName), receipt: "campaign"),

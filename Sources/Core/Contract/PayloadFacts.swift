@@ -161,6 +161,9 @@ public struct PayloadFacts: Sendable {
     self.late = late
   }
 
+  /// True if the device neither shows nor sounds anything by itself: no alert and no sound.
+  public var isSilent: Bool { !self[.alert].isGiven && !self[.sound].isGiven }
+
   /// True if the number at a key is too large for a time in epoch seconds.
   public func isLate(_ key: PayloadKey) -> Bool { late >> UInt32(key.rawValue) & 1 != 0 }
 

@@ -80,7 +80,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case activityOfNobody
     /// A request of type `liveactivity` to users without `activity`.
     case activityMissing
-    /// An `event` without `activity`, or another one than the payload's.
+    /// An `event` without `activity`, or another one than the payload's and not `start_or_update` with a start's.
     case otherEvent
     /// A `campaign` that the scheduler has not set.
     case notOfScheduler
@@ -188,7 +188,8 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .activityOfNobody: "is only allowed with type liveactivity and a user"
     case .activityMissing:
       "is required with type liveactivity and a user: it names the activity whose tokens are meant"
-    case .otherEvent: "is only allowed with activity, and has to be payload.aps.event"
+    case .otherEvent:
+      "is only allowed with activity, and has to be payload.aps.event, or start_or_update with a start"
     case .notOfScheduler: "is set by martlet-scheduler alone; group names what belongs together"
     }
   }

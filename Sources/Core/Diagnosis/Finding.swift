@@ -19,8 +19,8 @@ public struct Finding: Sendable, Equatable {
 
   /// The subject of a finding.
   public enum Subject: String, Sendable, CaseIterable {
-    case settings, credential, certificate, root, clock, kafka, topic, group, partitions, proxy,
-      gateway
+    case settings, credential, certificate, root, clock, zones, kafka, topic, group, partitions,
+      proxy, gateway
   }
 
   public let status: Status

@@ -179,9 +179,16 @@ public struct KafkaConfiguration: Sendable {
   /// Properties that only newer versions of librdkafka have, and whose defaults are not ours or must not become others;
   /// docs/kafka.md, "Versions of librdkafka", has the reasons.
   static let newDefaults: [Property] = [
-    ("enable.metrics.push", "false"), ("metadata.recovery.strategy", "rebootstrap"),
+    ("enable.metrics.push", "false"),
+    ("metadata.recovery.strategy", recoveryStrategy(of: KafkaLibrary.version)),
     ("retry.backoff.max.ms", "500"),
   ]
+
+  /// What a client does that has lost all brokers. librdkafka 2.16.0 asks the bootstrap addresses again without a pause, as
+  /// long as one of them takes connections and closes them: an outage becomes a storm of connects.
+  static func recoveryStrategy(of version: (major: Int, minor: Int, patch: Int)) -> String {
+    version == (2, 16, 0) ? "none" : "rebootstrap"
+  }
 
   /// The same of consumers. Without the first, a full partition is looked at again when it is asked for (`FetchWakeup`).
   static let newReaderDefaults: [Property] = [

@@ -98,6 +98,17 @@ public struct ProducerTrouble: Sendable {
   public let error: KafkaError
 }
 
+/// Where a producer stands, for whoever waits for it.
+public struct ProducerStanding: Sendable {
+  /// Records that Kafka has answered for since the producer was made, and those that it has not.
+  public let answered: UInt64
+  public let outstanding: Int
+  /// What Kafka does not take now, and why.
+  public let trouble: ProducerTrouble?
+  /// The last thing that went wrong with a connection.
+  public let lastError: KafkaError?
+}
+
 /// A record that was given back with a `Delivery` that says `refused`.
 public struct RefusedRecord: Sendable {
   public let tag: UInt

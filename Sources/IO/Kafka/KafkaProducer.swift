@@ -27,6 +27,8 @@ public final class KafkaProducer {
   private var prompt: PromptSending?
   /// Records that librdkafka has taken.
   private var produced: UInt64 = 0
+  /// Records that Kafka has answered for.
+  private var answered: UInt64 = 0
   private var pace = ProducerPace()
   /// Everything was acknowledged when the answers were last looked at.
   private var isQuiet = true
@@ -143,6 +145,12 @@ public final class KafkaProducer {
         waiting: outstanding, topics: [topics[lastRefusal.topic].name], error: lastRefusal.error)
     }
     return lastError.map { ProducerTrouble(waiting: outstanding, topics: [], error: $0) }
+  }
+
+  /// Where it stands, as of the last answers that were taken.
+  public var standing: ProducerStanding {
+    ProducerStanding(
+      answered: answered, outstanding: outstanding, trouble: trouble, lastError: lastError)
   }
 
   /// The name of a topic of this producer.
@@ -291,6 +299,7 @@ public final class KafkaProducer {
     recovery.pause = ProducerRecovery.firstPause
     if refusedID != nil { refusedID = nil }
     outstandingBytes -= message.pointee.len + message.pointee.key_len
+    answered &+= 1
     deliveries.append(
       Delivery(
         tag: records.remove(slot), offset: message.pointee.offset,

@@ -25,7 +25,7 @@ public struct ActivityState: Equatable, Sendable {
   }
 
   init(_ fields: [String]) throws(RecordError) {
-    guard let event = Addressees.Activity.Event(rawValue: fields[3]) else {
+    guard let event = Addressees.Activity.Event(rawValue: fields[3]), event != .startOrUpdate else {
       throw RecordError(record: "schedule", field: "event", problem: "is none of an activity")
     }
     guard fields[4].isEmpty || (try? ChannelID.validate(Array(fields[4].utf8).span)) != nil else {
@@ -36,6 +36,9 @@ public struct ActivityState: Equatable, Sendable {
       accepted: try ScheduleRecord.time(fields[2], "accepted"), event: event, channel: fields[4],
       traceParent: TraceParent.isValid(Array(fields[5].utf8).span) ? fields[5] : "")
   }
+
+  /// Whether the activity is running, as far as is known.
+  public var isRunning: Bool { event != .end }
 
   /// Whether an update token that was seen first at a time has missed it: it was sent before, to tokens, and not to start
   /// the activity.

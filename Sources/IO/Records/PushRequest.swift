@@ -51,8 +51,12 @@ public struct PushRequest {
   public internal(set) var channel = nothing
   /// The payload asks for something that has no effect; see `PayloadRules.isIneffective`.
   public internal(set) var hasIneffectiveKey = false
+  /// The payload has neither alert nor sound.
+  public internal(set) var isSilent = false
   /// The part that it has in the states of an activity.
   public internal(set) var activity = Activity.none
+  /// It starts its activity only if that is not running.
+  public internal(set) var isStartOrUpdate = false
   /// The field that the tokens came in: `token` or `tokens`.
   public internal(set) var tokenField = RequestField.token
 

@@ -19,6 +19,7 @@ public final class RequestReader {
   private let lanes: Lanes
   /// More members of `headers` or `data` are not read: those of `data` would be too long.
   static let maximumMembers = 128
+  private static let startOrUpdate = Addressees.Activity.Event.startOrUpdate.rawValue
   /// The bits of the fields that are carried beside the payload.
   private static let carried: UInt32 = ~0 << UInt32(RequestField.headers.rawValue)
   /// The bits of the fields with which a request may have to wait in the schedule.
@@ -171,6 +172,7 @@ public final class RequestReader {
     try PayloadRules.check(
       facts, type: request.type, isBroadcast: isBroadcast, isPass: RequestRules.isPass(app.span))
     try noteActivity(facts, &request)
+    request.isSilent = facts.isSilent
     request.hasIneffectiveKey = PayloadRules.isIneffective(facts, type: request.type)
     request.tokenField = has(.tokens) ? .tokens : .token
     request.tokens = RequestTokens(raw.pointee.tokens, Int(raw.pointee.token_count))
@@ -204,9 +206,11 @@ public final class RequestReader {
     case .end: request.activity = .end
     default: request.activity = .update
     }
-    if has(.event), !text(.event).span.spells(request.activity.name) {
+    guard has(.event), !text(.event).span.spells(request.activity.name) else { return }
+    guard request.activity == .start, text(.event).span.spells(Self.startOrUpdate) else {
       throw RequestError(.event, .otherEvent)
     }
+    request.isStartOrUpdate = true
   }
 
   @inline(__always)

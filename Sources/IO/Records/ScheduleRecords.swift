@@ -201,7 +201,8 @@ extension Addressees {
     self.init(
       type: String(decoding: request.typeName, as: UTF8.self),
       users: request.users.map { String(decoding: $0, as: UTF8.self).exact })
-    if let event = Activity.Event(rawValue: request.activity.name), !request.activityName.isEmpty {
+    let named = Activity.Event(rawValue: request.activity.name)
+    if let event = request.isStartOrUpdate ? .startOrUpdate : named, !request.activityName.isEmpty {
       let name = String(decoding: request.activityName, as: UTF8.self)
       activity = Activity(name: name.exact, event: event)
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Bytes
+internal import Glibc
 public import Schedule
 
 /// The files of the time zone database, Debian's packages tzdata and tzdata-legacy.
@@ -18,10 +19,36 @@ public enum ZoneFile {
   }
 
   /// The rules of a zone; nil for one that is not known.
-  public static func rules(of name: String) -> ZoneRules? {
+  public static func rules(of name: String) -> ZoneRules? { rules(of: name, in: folder) }
+
+  private static func rules(of name: String, in folder: String) -> ZoneRules? {
     guard isName(name),
       let file = try? File.read("\(folder)/\(name)", limit: ZoneRules.longestFile)
     else { return nil }
     return ZoneRules(file)
+  }
+
+  /// Files that say which edition it is: tzdata.zi in its first line, the others as their only one.
+  private static let editions = ["tzdata.zi", "+VERSION", "VERSION"]
+  private static let longestEdition = 1 << 20
+
+  /// The edition of the database; nil if there is none.
+  public static func data(in folder: String = folder) -> ZoneData? {
+    guard rules(of: "UTC", in: folder) != nil else { return nil }
+    var firstLine: String?
+    var madeAt = made("\(folder)/UTC")
+    for name in editions {
+      guard let text = try? File.read("\(folder)/\(name)", limit: longestEdition) else { continue }
+      firstLine = String(decoding: text.prefix { $0 != 0x0A }, as: UTF8.self)
+      madeAt = made("\(folder)/\(name)")
+      break
+    }
+    return ZoneData(firstLine: firstLine, madeAt: madeAt) { rules(of: $0, in: folder) }
+  }
+
+  private static func made(_ path: String) -> Int64? {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return nil }
+    return Int64(status.st_mtim.tv_sec) * 1_000
   }
 }

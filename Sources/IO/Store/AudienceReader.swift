@@ -104,21 +104,29 @@ public final class AudienceReader {
     return page
   }
 
+  /// A time zone as registrations name it, and how many devices of an audience do.
+  public struct ZoneCount: Sendable, Equatable {
+    public let zone: String
+    public let devices: Int
+  }
+
   /// The time zones that its devices name, those of most devices first, at most `CampaignWave.mostZones`.
-  public func zones(_ audience: Audience) throws(StoreError) -> [String] {
+  public func zones(_ audience: Audience) throws(StoreError) -> [ZoneCount] {
     try database.whileComplete { () throws(StoreError) in try namedZones(audience) }
   }
 
-  private func namedZones(_ audience: Audience) throws(StoreError) -> [String] {
+  private func namedZones(_ audience: Audience) throws(StoreError) -> [ZoneCount] {
     let (listed, values) = condition(audience, try prepare(audience).versions, from: 1)
     let statement = try database.prepare(
       """
-      SELECT time_zone FROM devices WHERE \(listed) AND time_zone IS NOT NULL
+      SELECT time_zone, count(*) FROM devices WHERE \(listed) AND time_zone IS NOT NULL
       GROUP BY time_zone ORDER BY count(*) DESC, time_zone LIMIT \(CampaignWave.mostZones)
       """)
     Self.bind(values, to: statement, from: 1)
-    var zones: [String] = []
-    while try statement.next() { zones.append(statement.text(0)) }
+    var zones: [ZoneCount] = []
+    while try statement.next() {
+      zones.append(ZoneCount(zone: statement.text(0), devices: Int(statement.integer(1) ?? 0)))
+    }
     return zones
   }
 

@@ -144,7 +144,8 @@ final class IngestModel: GroupProcess {
       }
       if request.isKeyed {
         // The same key for all: an identity is a device's, and devices have one app each.
-        facts.state = StateFacts(key.device + 1, of: facts.takenID, isFinal: request.isFinal)
+        facts.state = StateFacts(
+          key.device + 1, of: facts.takenID, isFinal: request.isFinal, urgency: request.urgency)
       }
       what = .notification(facts)
     }

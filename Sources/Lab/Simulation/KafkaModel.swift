@@ -241,6 +241,26 @@ struct KafkaModel {
     let partition: Int
     let log: Int
     let identity: UInt64
+    var urgency: Urgency
+    /// The end of its states, whatever its urgency.
+    var isEnd = false
+
+    /// What supersedes a push: itself, and those of no less urgency.
+    var superseding: [StateKey] {
+      (0..<Urgency.count).map { Urgency(rawValue: $0) }.filter { $0.covers(urgency) }.map {
+        StateKey(partition: partition, log: log, identity: identity, urgency: $0)
+      }
+    }
+
+    var end: StateKey {
+      StateKey(partition: partition, log: log, identity: identity, urgency: [], isEnd: true)
+    }
+  }
+
+  private func stateKey(_ one: Notification, _ first: (partition: Int, log: Int)) -> StateKey {
+    StateKey(
+      partition: first.partition, log: first.log, identity: one.state.identity,
+      urgency: one.state.urgency)
   }
 
   /// A lane was made again, or has another partition: places of before and after do not compare.
@@ -257,11 +277,10 @@ struct KafkaModel {
   mutating func arrived(_ number: Int, isExcused: Bool, statesEnd: Int64) {
     let one = notifications[number]
     guard one.state.hasIdentity, let first = one.firstLog else { return }
-    let key = StateKey(
-      partition: first.partition, log: first.log, identity: one.state.identity)
+    let key = stateKey(one, first)
     // A repeat that nobody could recognize is a state of its own.
     let offset = max(one.firstOffset, one.takenAsNewAt)
-    let newest = sent[key]
+    let newest = key.superseding.compactMap { sent[$0] }.max { $0.offset < $1.offset }
     if let newest, newest.offset > offset {
       // Nobody reads again what retention has removed.
       let isKnown =
@@ -280,15 +299,16 @@ struct KafkaModel {
     var newest: [StateKey: Int64] = [:]
     for one in notifications where one.state.hasIdentity {
       guard let first = one.firstLog else { continue }
-      let key = StateKey(
-        partition: first.partition, log: first.log, identity: one.state.identity)
-      newest[key] = max(newest[key] ?? -1, one.firstOffset, one.takenAsNewAt)
+      let key = stateKey(one, first)
+      for key in one.state.isFinal ? [key, key.end] : [key] {
+        newest[key] = max(newest[key] ?? -1, one.firstOffset, one.takenAsNewAt)
+      }
     }
     return notifications.firstIndex { one in
       guard one.isOnlySuperseded, let first = one.firstLog else { return false }
-      let key = StateKey(
-        partition: first.partition, log: first.log, identity: one.state.identity)
-      return one.state.isFinal || newest[key] == one.firstOffset
+      let key = stateKey(one, first)
+      let newer = (key.superseding + [key.end]).compactMap { newest[$0] }.max() ?? -1
+      return one.state.isFinal || newer == one.firstOffset
     }
   }
 

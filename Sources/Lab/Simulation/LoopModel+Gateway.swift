@@ -209,7 +209,7 @@ extension LoopModel {
     if let position = state.moving(to: tier, from: partition) {
       facts.state = StateFacts(
         state.identity, of: world.kafka.notifications[taken[slot]!.notification].id,
-        isFinal: state.isFinal, position: position, in: partition)
+        isFinal: state.isFinal, urgency: state.urgency, position: position, in: partition)
       // As `Envelope` does.
       let mark = Array(position.text.utf8)
       facts.takenID = ReplayMark.mix(

@@ -99,8 +99,9 @@ extension LoopModel {
     for offset in first..<max(first, min(offsets.upperBound, state.end)) {
       let facts = state[offset].facts
       let record = RebuiltWindow.Record(
-        facts.takenID, identity: facts.state.identity, position: facts.state.position,
-        push: facts.state.push)
+        facts.takenID, identity: facts.state.identity == 0 ? 0 : facts.state.tracked,
+        position: facts.state.position, push: facts.state.push,
+        end: facts.state.isFinal ? facts.state.end : 0)
       reading?.take(record, at: offset, of: partition)
       // The record that it repeats is not read again: it counts as a state of its own (docs/dispatch.md).
       let begins = places.first { $0.partition == partition }?.readBackTo ?? 0

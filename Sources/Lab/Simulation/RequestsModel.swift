@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import Gateways
 
 /// A request of an application: one notification for each of its devices.
 struct Request {
@@ -14,6 +15,8 @@ struct Request {
   /// Its notifications have a key: of each device the newest one wins, unless it is the last state.
   var isKeyed = false
   var isFinal = false
+  /// What a newer one that has it not must not take away.
+  var urgency = Urgency()
   /// Ingest cannot read it: it becomes a dead letter.
   var isBad: Bool
   /// The number of its campaign.

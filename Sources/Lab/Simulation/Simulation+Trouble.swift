@@ -127,7 +127,8 @@ extension Simulation {
       first: world.kafka.notifications.count, devices: devices, app: app,
       lane: world.chance.oneIn(3) ? .bulk : .first, created: world.wall,
       expiresAt: expires ? world.wall + Int64(world.chance.below(100_000)) : .max,
-      isKeyed: hasKey, isFinal: hasKey && world.keys.oneIn(12), isBad: isBad)
+      isKeyed: hasKey, isFinal: hasKey && world.keys.oneIn(12),
+      urgency: hasKey ? Urgency(rawValue: world.keys.pick([0, 0, 0, 1, 2, 3])) : [], isBad: isBad)
     for _ in devices {
       world.kafka.notifications.append(
         Notification(id: NotificationID(high: world.chance.next(), low: world.chance.next())))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Diagnosis
 import EventLoop
 import Glibc
 public import Kafka
@@ -59,13 +60,16 @@ public struct KafkaCluster {
     _ topic: String, key: [UInt8], _ value: [UInt8]?, headers: [KafkaHeader] = []
   ) throws(ServiceFailure) {
     do {
+      let throttled = KafkaThrottle.milliseconds
       let producer = try KafkaProducer(configuration)
       defer { producer.close() }
       let result = producer.produce(
         try producer.topic(known: topic), key: key, value: value, headers: headers, tag: 0)
       if case .refused(let error) = result { throw error }
       guard producer.flush(timeoutMilliseconds: 20_000) else {
-        throw ServiceFailure("Kafka has not acknowledged it within 20s")
+        let reason = obstacle(to: [topic], producer.standing, throttledBefore: throttled).reason
+        throw ServiceFailure(
+          "Kafka has not acknowledged it within 20s, and may have it or not: \(reason)")
       }
       if let error = producer.drainDeliveries().lazy.compactMap(\.refused).first { throw error }
     } catch let failure as ServiceFailure {

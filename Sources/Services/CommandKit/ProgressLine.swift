@@ -12,6 +12,9 @@ public struct ProgressLine {
   private let interval: UInt64
   private var nextAt: UInt64
   private var isDrawn = false
+  /// The work stands, and the time that it has stood so far, in milliseconds.
+  private var isStanding = false
+  private var stood: UInt64 = 0
 
   /// - Parameter unit: what is counted, in the plural.
   public init(_ title: String, unit: String, isTerminal: Bool = StandardError.isTerminal) {
@@ -32,7 +35,8 @@ public struct ProgressLine {
     guard now >= nextAt else { return }
     nextAt = now + interval
     let text = Self.text(
-      title, unit, count: count, fraction: fraction, milliseconds: now - startedAt, note: note)
+      title, unit, count: count, fraction: fraction, milliseconds: now - startedAt,
+      stood: isStanding ? nil : stood, note: note)
     if isTerminal {
       // Back to the line's start; clear what the last, longer line left.
       StandardError.write("\r\(text)\u{1B}[K")
@@ -42,6 +46,14 @@ public struct ProgressLine {
     }
   }
 
+  /// The work stands: no time left is shown.
+  ///
+  /// - Parameter stood: for how long it has so far, in milliseconds.
+  public mutating func stand(for stood: UInt64) { (isStanding, self.stood) = (true, stood) }
+
+  /// The work goes on: what it stood says nothing of the time left.
+  public mutating func goOn(after stood: UInt64) { (isStanding, self.stood) = (false, stood) }
+
   /// Ends a drawn line, so that what follows stands on its own.
   public mutating func end() {
     if isDrawn { StandardError.write("\r\u{1B}[K") }
@@ -50,7 +62,7 @@ public struct ProgressLine {
 
   static func text(
     _ title: String, _ unit: String, count: Int, fraction: Double?, milliseconds: UInt64,
-    note: String
+    stood: UInt64? = 0, note: String
   ) -> String {
     let rate = milliseconds > 0 ? count * 1_000 / Int(milliseconds) : 0
     var text = title
@@ -61,8 +73,9 @@ public struct ProgressLine {
       text += String(repeating: ".", count: 20 - cells) + "] \(Int(done * 100)) %"
     }
     text += "  \(count) \(unit)  \(rate)/s"
-    if let fraction, fraction > 0.001, fraction < 1 {
-      let left = Int((Double(milliseconds) / fraction - Double(milliseconds)) / 1_000 + 0.5)
+    if let fraction, fraction > 0.001, fraction < 1, let stood {
+      let worked = Double(milliseconds - min(stood, milliseconds))
+      let left = Int((worked / fraction - worked) / 1_000 + 0.5)
       // What is waited for takes as long as it takes: "0s left" would be said for all that time.
       if left > 0 { text += "  \(clock(left)) left" }
     }

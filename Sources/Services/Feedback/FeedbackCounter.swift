@@ -8,6 +8,8 @@ enum FeedbackCounter: Int, CounterKey {
   case feedback
   /// Registrations and removals.
   case devices
+  /// Registrations that name a time zone that does not exist here.
+  case unknownZones
   /// Devices that were forgotten, by tombstones.
   case forgotten
   /// Answers that showed a token invalid.

@@ -15,6 +15,11 @@ public enum FeedbackMetrics {
   )
   static let registrations = Metric(
     "martlet_feedback_registrations_total", .counter, "Registrations and removals of devices.")
+  static let unknownZones = Metric(
+    "martlet_feedback_unknown_zones_total", .counter,
+    event: "a registration names a time zone that does not exist here",
+    "Registrations whose time_zone is no name of the IANA database on this host: campaigns by local time send to them by"
+      + " their own time_zone.")
   static let forgotten = Metric(
     "martlet_feedback_forgotten_total", .counter,
     "Devices that were forgotten: tombstones of push.devices.")
@@ -85,7 +90,8 @@ public enum FeedbackMetrics {
       + " every minute; all processes with one database count the same waves.")
 
   public static let all = [
-    answers, verdicts, registrations, forgotten, waves, withdrawn, revived, deadLetters, published,
+    answers, verdicts, registrations, unknownZones, forgotten, waves, withdrawn, revived,
+    deadLetters, published,
     databaseRetries,
     databaseFailing, databaseLog, restores, receiptsKept, receiptsUnusable, receiptsRemoved,
     receiptsForgotten,
@@ -99,6 +105,7 @@ extension FeedbackCounter {
     switch self {
     case .feedback: MetricSeries(FeedbackMetrics.answers)
     case .devices: MetricSeries(FeedbackMetrics.registrations)
+    case .unknownZones: MetricSeries(FeedbackMetrics.unknownZones)
     case .forgotten: MetricSeries(FeedbackMetrics.forgotten)
     case .invalidated: MetricSeries(FeedbackMetrics.verdicts, ["invalidated"])
     case .kept: MetricSeries(FeedbackMetrics.verdicts, ["kept"])

@@ -20,6 +20,8 @@ final class FeedbackWorker {
   /// How many records are taken before their bytes and lines are counted. A record of receipts has many lines.
   private static let recordsAtOnce = 100
   private static let receiptRecordsAtOnce = 16
+  /// So many names of zones that do not exist are in the log.
+  private static let zonesToldAtMost = 20
 
   private let settings: FeedbackSettings
   private let context: ServiceContext
@@ -41,6 +43,9 @@ final class FeedbackWorker {
   private var outgoing = OutgoingRecords()
   private var patience: DatabaseRetry
   private var upkeep: DatabaseUpkeep
+  private var zones = ZoneNames()
+  /// Names of zones that do not exist and that the log has.
+  private var zonesTold = 0
 
   init(
     _ settings: FeedbackSettings, _ context: ServiceContext, _ names: TopicNames,
@@ -188,10 +193,24 @@ final class FeedbackWorker {
     let job = admission == .new ? reader.job(record, topic) : reader.job(ofDeadly: record, topic)
     var lines = 0
     if case .receipts(let receipts, _) = job.content { lines = receipts.count }
+    if case .device(let device) = job.content { checkZone(device) }
     machine.took(
       timestamp: record.timestamp, bytes: record.key.count + record.value.count, lines: lines)
     taken.append((source, record.offset))
     jobs.append(job)
+  }
+
+  /// Counts a registration whose zone does not exist here; the log names the first ones.
+  private func checkZone(_ device: DeviceRecord) {
+    guard let zone = device.details.timeZone else { return }
+    let verdict = zones.look(zone)
+    if case .exists = verdict { return }
+    counters.add(.unknownZones)
+    guard case .isNew = verdict, zonesTold < Self.zonesToldAtMost else { return }
+    zonesTold += 1
+    context.log.warning(
+      "a registration names a time zone that does not exist here",
+      ["time_zone": zone, "app": device.device.app])
   }
 
   // MARK: Steps of a batch

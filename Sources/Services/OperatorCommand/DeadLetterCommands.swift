@@ -236,7 +236,7 @@ public enum DeadLettersReplayCommand: Service {
     try walk(scan, "replaying", settings) { (letter) throws(ServiceFailure) in
       try replayer.replay(letter)
     }
-    replayer.finish()
+    try replayer.finish()
     return replayer.result
   }
 

@@ -76,6 +76,8 @@ final class DeadLetterReplayer {
   private let planner: ReplayPlanner
   /// The topics that there are: one is never made by a replay.
   private let known: Set<String>
+  private var watch: WriteWatch
+  private var noProgress: ProgressLine?
   private(set) var result = ReplayResult()
 
   init(
@@ -89,6 +91,8 @@ final class DeadLetterReplayer {
       producer = try TaggedProducer(cluster.configuration)
       let known = Set(try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000).keys)
       self.known = known
+      let topics = [names.requests] + names.lanes.all.map { names.notifications($0) }
+      watch = WriteWatch(cluster, topics.filter { known.contains($0) })
     } catch {
       throw ServiceFailure("\(error)")
     }
@@ -104,7 +108,7 @@ final class DeadLetterReplayer {
     guard known.contains(name) else {
       throw ServiceFailure("there is no topic \(name); martlet topics create creates it")
     }
-    drain()
+    try drain()
     let topic: KafkaTopic
     do throws(KafkaError) {
       topic = try producer.topic(name)
@@ -115,18 +119,18 @@ final class DeadLetterReplayer {
     let trace =
       [names.requests, names.campaignRequests].contains(name) ? letter.letter.traceParent : nil
     let headers = trace.map { [KafkaHeader(TraceParent.header, $0)] } ?? []
-    do throws(KafkaError) {
-      while !context.signals.isStopping {
+    while !context.signals.isStopping {
+      do throws(KafkaError) {
         if try producer.produce(topic, key: key, value: value, headers: headers, as: name) {
           result.count(plan)
           return true
         }
-        usleep(1_000)
-        drain()
+      } catch {
+        refuse(error)
+        return true
       }
-    } catch {
-      refuse(error)
-      return true
+      usleep(1_000)
+      try drain()
     }
     return false
   }
@@ -136,22 +140,23 @@ final class DeadLetterReplayer {
     StandardError.line("Kafka refuses a record: \(error)")
   }
 
-  private func drain() {
+  private func drain() throws(ServiceFailure) {
     for answer in producer.drainAnswers() {
       guard let error = answer.refused else { continue }
       refuse(error)
       result.sent[answer.tag]? -= 1
     }
+    try watch.look(producer.standing, &noProgress)
   }
 
   /// Waits until Kafka has answered for everything. A second stop signal ends the process anyway.
-  func finish() {
+  func finish() throws(ServiceFailure) {
+    defer { producer.close() }
     while producer.outstanding > 0 {
       producer.flush(timeoutMilliseconds: 200)
-      drain()
+      try drain()
     }
-    drain()
+    try drain()
     result.wasStopped = context.signals.isStopping
-    producer.close()
   }
 }

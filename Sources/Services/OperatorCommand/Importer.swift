@@ -21,6 +21,7 @@ final class Importer {
   private let reader: RequestReader
   private let context: ServiceContext
   private var progress: ProgressLine?
+  private var watch: WriteWatch?
   private var result = ImportResult()
   private var line = 0
   private var unusableShown = 0
@@ -35,6 +36,7 @@ final class Importer {
     reader = RequestReader(types: settings.pushTypes, lanes: settings.lanes)
     progress = settings.showsProgress ? ProgressLine("import", unit: "lines") : nil
     self.context = context
+    watch = cluster.map { WriteWatch($0, [settings.names.requests]) }
     do {
       output = try cluster.map { cluster in
         let producer = try KafkaProducer(cluster.configuration)
@@ -55,14 +57,14 @@ final class Importer {
       if bytes.isEmpty { continue }
       result.lines += 1
       let key = usableKey(bytes)
-      if let output { produce(bytes, key: key, to: output.topic, output.producer) }
+      if let output { try produce(bytes, key: key, to: output.topic, output.producer) }
       if line % 64 == 0 {
-        drain()
+        try drain()
         show("")
       }
     }
     result.wasStopped = context.signals.isStopping
-    finish()
+    try finish()
     result.milliseconds = MonotonicClock.milliseconds() - start
     if unusableShown > Self.reportedLines {
       let rest = unusableShown - Self.reportedLines
@@ -74,13 +76,13 @@ final class Importer {
   private func produce(
     _ bytes: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer, to topic: KafkaTopic,
     _ producer: KafkaProducer
-  ) {
+  ) throws(ServiceFailure) {
     while true {
       switch producer.produce(topic, key: key, value: bytes, tag: UInt(line)) {
       case .queued: return
       case .full:
         usleep(1_000)
-        drain()
+        try drain()
         show("waiting for Kafka")
         if context.signals.isStopping { return }
       case .refused(let error): return refuse(line, error)
@@ -129,7 +131,7 @@ final class Importer {
     StandardError.line("line \(line) was not produced: \(error)")
   }
 
-  private func drain() {
+  private func drain() throws(ServiceFailure) {
     guard let producer = output?.producer else { return }
     for delivery in producer.drainDeliveries() {
       if let error = delivery.refused {
@@ -138,16 +140,17 @@ final class Importer {
         result.produced += 1
       }
     }
+    try watch?.look(producer.standing, &progress)
   }
 
   /// Waits for the answers to what was produced; a second stop signal ends the process anyway.
-  private func finish() {
+  private func finish() throws(ServiceFailure) {
     while let producer = output?.producer, producer.outstanding > 0 {
       _ = producer.flush(timeoutMilliseconds: 200)
-      drain()
+      try drain()
       show("waiting for Kafka")
     }
-    drain()
+    try drain()
     progress?.end()
   }
 

@@ -23,10 +23,17 @@ final class AudienceWorker {
 
   enum Answer: Sendable {
     case count(TokenTopicReader.Count)
-    case waves([CampaignWave])
+    case waves(Zones)
     case devices(AudiencePage, limit: Int)
     /// The database or Kafka does not answer, or the default zone is not known; and why.
     case none(String)
+  }
+
+  /// The waves of an audience, and what its devices name that is no zone here.
+  struct Zones: Sendable {
+    var waves: [CampaignWave]
+    var unknown: [String] = []
+    var devicesWithoutZone = 0
   }
 
   /// The campaign that asks, the number of its run, and when it was started, in milliseconds since the epoch.
@@ -154,9 +161,18 @@ final class AudienceWorker {
       }
     }
 
-    private func waves(_ local: CampaignPlan.LocalTime, zones: [String]) -> Answer {
-      local.waves(zones, rules: ZoneFile.rules).map { .waves($0) }
-        ?? .none("time zone \(local.zone) is not known: install tzdata")
+    private func waves(
+      _ local: CampaignPlan.LocalTime, zones: [AudienceReader.ZoneCount]
+    ) -> Answer {
+      let names = zones.map(\.zone)
+      guard let waves = local.waves(names, rules: { ZoneFile.rules(of: $0) }) else {
+        return .none("time zone \(local.zone) is not known: install tzdata")
+      }
+      let unknown = zones.filter { ZoneFile.rules(of: $0.zone) == nil }
+      return .waves(
+        Zones(
+          waves: waves, unknown: unknown.map(\.zone),
+          devicesWithoutZone: unknown.reduce(0) { $0 + $1.devices }))
     }
 
     private func step(_ job: inout Job, _ topic: String) -> Answer? {

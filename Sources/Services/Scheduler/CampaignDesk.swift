@@ -328,9 +328,11 @@ final class CampaignDesk {
         run.machine.counted(count.tokens, start: count.start)
         if count.others > 0 { tellOthers(count, run.record) }
         succeeded(run.record)
-      case .waves(let waves):
-        run.waves = waves
-        run.machine.found(waves: waves.map(\.startAt))
+      case .waves(let zones):
+        run.waves = zones.waves
+        run.machine.found(waves: zones.waves.map(\.startAt))
+        counters.add(.withoutZone, zones.devicesWithoutZone)
+        ZoneNotice.tell(run.record.name, zones, context)
         succeeded(run.record)
       case .devices(let page, let limit):
         if let number = run.machine.read(

@@ -11,7 +11,7 @@ struct NewTokens {
   /// The same at the beginning: what came while nobody looked.
   private static let firstWindow: Int64 = 900_000
   /// For so long a token waits for the state that was sent just before it came.
-  private static let patience: Int64 = 10_000
+  static let patience: Int64 = 10_000
 
   private var firstSeen: [ActivityToken: Int64] = [:]
   private var done: Set<ActivityToken> = []

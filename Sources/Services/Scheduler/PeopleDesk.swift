@@ -17,9 +17,14 @@ struct PeopleDesk {
     /// Its place in the scheduler's machine.
     let slot: Int
     let key: ScheduleKey
-    let addressees: Addressees
+    fileprivate(set) var addressees: Addressees
     let scheduled: ScheduledRequest
-    let json: [UInt8]
+    fileprivate(set) var json: [UInt8]
+    /// It starts its activity only if that is not running: decided anew each time that it is looked up.
+    fileprivate let startsOrUpdates: Bool
+    /// Until then the start of an activity waits for a token that starts any, in monotonic milliseconds; nil before it was
+    /// looked up.
+    fileprivate var waitsUntil: UInt64?
 
     /// Of the state of the activity that it is about; nil without one.
     var activityKey: ScheduleKey? {
@@ -61,6 +66,11 @@ struct PeopleDesk {
   /// After a failure nothing is asked for so long, in milliseconds.
   private static let pause: UInt64 = 500
   private static let mostWritten = 10_000
+  /// Starts whose users have no device wait for one as long as an update token waits for the state that it missed, at most
+  /// so many, and are looked up again after so many milliseconds.
+  private static let startPatience = UInt64(NewTokens.patience)
+  private static let mostStarts = 1_000
+  private static let startPause: UInt64 = 1_000
 
   private let location: String
   private let onePerModel: Set<ExactText>
@@ -68,6 +78,9 @@ struct PeopleDesk {
   private let counters: Counters<SchedulerCounter>
   private var reader: PeopleReader?
   private var waiting: [Request] = []
+  /// Starts of activities whose users have no device yet.
+  private var starts: [Request] = []
+  private var nextStarts: UInt64 = 0
   private var notBefore: UInt64 = 0
   private let parser = JSONParser()
   /// States that were written and may not be in the database yet.
@@ -97,17 +110,18 @@ struct PeopleDesk {
     addressees.users = addressees.users.filter { seen.insert($0).inserted }
     waiting.append(
       Request(
-        slot: slot, key: key, addressees: addressees, scheduled: scheduled, json: json))
+        slot: slot, key: key, addressees: addressees, scheduled: scheduled, json: json,
+        startsOrUpdates: addressees.activity?.event == .startOrUpdate))
   }
 
   /// Gives up what waits.
   ///
   /// - Returns: its places.
   mutating func removeAll() -> [Int] {
-    defer { waiting = [] }
+    defer { (waiting, starts) = ([], []) }
     written = [:]
     tokens = NewTokens()
-    return waiting.map(\.slot)
+    return (waiting + starts).map(\.slot)
   }
 
   /// Looks up the devices of requests that wait. Empty when there are none, or when the database does not answer.
@@ -119,9 +133,14 @@ struct PeopleDesk {
     now: UInt64, state: (ScheduleKey) throws(StoreError) -> ActivityState?
   ) -> [Answer] {
     defer { counters.set(.peopleWaiting, waiting.count) }
+    if now >= nextStarts {
+      waiting += starts
+      starts = []
+      nextStarts = now + Self.startPause
+    }
     guard !waiting.isEmpty, now >= notBefore else { return [] }
-    let (requests, questions) = nextQuestions()
     do throws(StoreError) {
+      let (requests, questions, left) = try nextQuestions(state)
       let found = try ask(questions)
       var answers: [Answer] = []
       var place = 0
@@ -130,9 +149,10 @@ struct PeopleDesk {
           Addressees.chosen($0, onePerModel: onePerModel.contains(request.key.app.exact))
         }
         place += request.addressees.users.count
-        answers.append(try answer(request, devices, state))
+        let answer = try answer(request, devices, state)
+        if !mayWait(answer, now: now) { answers.append(answer) }
       }
-      waiting.removeFirst(requests.count)
+      waiting = left
       noteSuccess()
       return answers
     } catch {
@@ -140,6 +160,29 @@ struct PeopleDesk {
       notBefore = now + Self.pause
       return []
     }
+  }
+
+  /// True if a request starts an activity of somebody who has no device that could, and waits for one.
+  private mutating func mayWait(_ answer: Answer, now: UInt64) -> Bool {
+    guard answer.request.addressees.activity?.event == .start, !answer.reaches,
+      starts.count < Self.mostStarts
+    else { return false }
+    var request = answer.request
+    let until = request.waitsUntil ?? now + Self.startPatience
+    guard now < until else { return false }
+    request.waitsUntil = until
+    if request.startsOrUpdates { request.addressees.activity?.event = .startOrUpdate }
+    starts.append(request)
+    return true
+  }
+
+  /// The state of an activity, as far as it is known here.
+  private func known(
+    _ key: ScheduleKey, _ state: (ScheduleKey) throws(StoreError) -> ActivityState?
+  ) throws(StoreError) -> ActivityState? {
+    let known = try state(key)
+    guard let own = written[key], own.accepted >= known?.accepted ?? 0 else { return known }
+    return own
   }
 
   /// What becomes of a request. The state of its activity says which channel it is followed on, if any.
@@ -151,8 +194,7 @@ struct PeopleDesk {
     guard let activity = request.addressees.activity, let key = request.activityKey else {
       return Answer(request: request, devices: devices, json: toDevices)
     }
-    var known = try state(key)
-    if let own = written[key], own.accepted >= known?.accepted ?? 0 { known = own }
+    let known = try known(key, state)
     let isStart = activity.event == .start
     let channel = isStart ? channel(in: request.json) : known?.channel ?? ""
     let isToChannel = !isStart && !channel.isEmpty
@@ -204,15 +246,35 @@ struct PeopleDesk {
   /// A token got its activity's last state.
   mutating func served(_ token: ActivityToken) { tokens.served(token) }
 
-  /// As many requests as are asked for at once, at least one, with their questions.
-  private func nextQuestions() -> ([Request], [PersonQuestion]) {
-    var questions: [PersonQuestion] = []
-    let requests = waiting.prefix { request in
-      guard questions.count < Self.questionsAtOnce else { return false }
+  /// As many requests as are asked for at once, at least one, with their questions; and those that are left.
+  private func nextQuestions(
+    _ state: (ScheduleKey) throws(StoreError) -> ActivityState?
+  ) throws(StoreError) -> ([Request], [PersonQuestion], left: [Request]) {
+    var (questions, requests, left): ([PersonQuestion], [Request], [Request]) = ([], [], [])
+    var activities: Set<ScheduleKey> = []
+    for (place, request) in waiting.enumerated() {
+      guard questions.count < Self.questionsAtOnce else {
+        left += waiting[place...]
+        break
+      }
+      var request = request
+      if let key = request.activityKey {
+        let isFirst = activities.insert(key).inserted
+        if request.startsOrUpdates {
+          // What becomes of the one before it says whether it starts the activity.
+          guard isFirst else {
+            left.append(request)
+            continue
+          }
+          let isRunning = try known(key, state)?.isRunning ?? false
+          request.addressees.activity?.event = isRunning ? .update : .start
+          if isRunning { request.json = StartedActivity.update(of: request.json) }
+        }
+      }
       questions += request.questions
-      return true
+      requests.append(request)
     }
-    return (Array(requests), questions)
+    return (requests, questions, left)
   }
 
   private mutating func ask(

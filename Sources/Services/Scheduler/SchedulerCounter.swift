@@ -53,6 +53,8 @@ enum SchedulerCounter: Int, CounterKey {
   case campaignsStopped
   /// Starts with the name of a campaign that exists.
   case campaignsStartedAgain
+  /// Devices of campaigns by local time whose zone does not exist here.
+  case withoutZone
 
   var kind: CounterKind {
     switch self {
@@ -91,6 +93,7 @@ enum SchedulerCounter: Int, CounterKey {
     case .campaigns: MetricSeries(SchedulerMetrics.campaigns)
     case .campaignsStopped: MetricSeries(SchedulerMetrics.campaignsStopped)
     case .campaignsStartedAgain: MetricSeries(SchedulerMetrics.campaignsStartedAgain)
+    case .withoutZone: MetricSeries(SchedulerMetrics.withoutZone)
     }
   }
 }
@@ -181,6 +184,12 @@ public enum SchedulerMetrics {
     event: "a campaign of this name exists; another start of it changes nothing",
     "Starts of campaigns with the name of one that exists; they change nothing.")
 
+  static let withoutZone = Metric(
+    "martlet_scheduler_campaign_devices_without_zone_total", .counter,
+    event: "devices of a campaign name time zones that do not exist here: they go by its own",
+    "Devices of campaigns by local time whose registration names a time zone that does not exist on this host, counted when"
+      + " a campaign looks its zones up.")
+
   /// What tells one campaign from others.
   private static let own = ["campaign", "app", "environment"]
   static let campaignState = Metric(
@@ -215,8 +224,8 @@ public enum SchedulerMetrics {
   public static let all = [
     requests, lateness, late, entries, loaded, restored, unreadable, databaseRetries,
     databaseFailing, databaseLog, rebuilds, writtenAgain, partitions, people, peopleDevices,
-    peopleWaiting, peopleFailing,
-    lateTokens, campaignDevices, campaigns, campaignsStopped, campaignsStartedAgain, campaignState,
+    peopleWaiting, peopleFailing, lateTokens, campaignDevices, campaigns, campaignsStopped,
+    campaignsStartedAgain, withoutZone, campaignState,
     campaignAudience, campaignAddressed, campaignOutcomes, campaignRate, campaignLeft,
     campaignsUnlisted,
   ]

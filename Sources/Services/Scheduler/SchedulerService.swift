@@ -24,7 +24,9 @@ public enum SchedulerService: Service {
   }
 
   public static func check(_ settings: SchedulerSettings, _ context: ServiceContext) -> [Finding] {
-    KafkaSurvey.run(settings.kafka, .scheduler, TopicNames(prefix: settings.topicPrefix)).findings
+    [ZoneNotice.finding()]
+      + KafkaSurvey.run(settings.kafka, .scheduler, TopicNames(prefix: settings.topicPrefix))
+      .findings
   }
 
   public static func run(

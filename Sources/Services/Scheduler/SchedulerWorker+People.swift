@@ -36,7 +36,9 @@ extension SchedulerWorker {
   /// - Returns: false when it was put back.
   private func send(_ answer: PeopleDesk.Answer) -> Bool {
     let request = answer.request
-    guard let key = request.activityKey, let state = answer.state, answer.isNewest else {
+    // What started nothing is no state of its activity.
+    let isState = answer.reaches || answer.state?.event != .start
+    guard let key = request.activityKey, let state = answer.state, answer.isNewest, isState else {
       return release(request.slot, request.key.exact, request.scheduled, answer.json)
     }
     // The state is on its topic before the request is: a token that comes between the two gets it.

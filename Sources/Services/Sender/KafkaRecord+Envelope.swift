@@ -134,7 +134,7 @@ extension StateFacts {
     let position = LanePosition(carried[.position].bindMemory(to: UInt8.self).span)
     self.init(
       Self.identity(envelope, key: key, value: value, carried[.supersede]), of: envelope.id,
-      isFinal: envelope.isFinal, position: position, in: partition)
+      isFinal: envelope.isFinal, urgency: Urgency(envelope), position: position, in: partition)
   }
 
   /// The same for one of a pile: its collapse id is its key, if it has one.
@@ -144,6 +144,7 @@ extension StateFacts {
     guard !collapseID.isEmpty else { return }
     identity = Self.identity(envelope, key: key, value: value, collapseID, isOfPile: true)
     isOfPile = true
+    urgency = Urgency(envelope)
   }
 
   /// The device or channel, the app and environment, and the key as one number that nobody else can compute: who could
@@ -164,6 +165,14 @@ extension StateFacts {
   }
 }
 
+extension Urgency {
+  /// What of a notification must not be lost to a newer one.
+  init(_ envelope: Envelope) {
+    self = envelope.isSilent ? [] : .alert
+    if envelope.priority == 10 { insert(.immediate) }
+  }
+}
+
 extension PushFacts {
   private init(
     _ envelope: Envelope, device: UInt64, created: Int64, waitedSince: UInt64
@@ -178,5 +187,8 @@ extension PushFacts {
     pushType = envelope.pushType
     attempt = envelope.attempt
     self.waitedSince = waitedSince
+    // Apple counts no update of priority 5 in the budget of Live Activities.
+    let isUncounted = envelope.pushType == .liveactivity && envelope.priority < 10
+    isFreeOfDevicePace = envelope.isStart || envelope.isFinal || isUncounted
   }
 }

@@ -163,8 +163,10 @@ final class WindowRebuild: Sendable {
             envelope, key: record.key, value: record.value, in: record.partition) : .none
         reading.take(
           .init(
-            envelope.takenID, identity: state.identity, position: state.position, push: state.push,
-            payload: PushFacts.hash(payload: envelope, record.value)),
+            envelope.takenID, identity: state.identity == 0 ? 0 : state.tracked,
+            position: state.position, push: state.push,
+            payload: PushFacts.hash(payload: envelope, record.value),
+            end: state.isFinal ? state.end : 0),
           at: record.offset, of: partition)
       }
       batch.release()

@@ -122,9 +122,21 @@ import Testing
     let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
     let page = String(decoding: try File.read("\(root)/docs/kafka.md"), as: UTF8.self)
     let all = KafkaConfiguration.newDefaults + KafkaConfiguration.newReaderDefaults
-    for (name, value) in all + [("socket.nagle.disable", "true")] {
+    for (name, value) in all + [("socket.nagle.disable", "true")]
+    where name != "metadata.recovery.strategy" {
       #expect(page.contains("\n| `\(name)` | `\(value)` |"), "\(name)")
     }
+    #expect(page.contains("\n| `metadata.recovery.strategy` | `rebootstrap`; `none` with 2.16.0 |"))
+  }
+
+  @Test(arguments: [
+    (2, 10, 1, "rebootstrap"), (2, 15, 1, "rebootstrap"), (2, 16, 0, "none"),
+    (2, 16, 1, "rebootstrap"), (2, 17, 0, "rebootstrap"), (3, 16, 0, "rebootstrap"),
+  ])
+  func `one version of librdkafka does not go back to the bootstrap addresses`(
+    major: Int, minor: Int, patch: Int, strategy: String
+  ) {
+    #expect(KafkaConfiguration.recoveryStrategy(of: (major, minor, patch)) == strategy)
   }
 
   @Test func `a producer property does not reach consumers`() throws {

@@ -84,10 +84,11 @@ import Testing
   }
 
   @Test(arguments: [
-    ("update", "", "\tsupersede=activity"), ("end", "", "\tsupersede=activity\tfinal=1"),
-    ("end", #""supersede":"leg 1","#, "\tsupersede=leg 1\tfinal=1"),
-    ("start", "", "\tapns-collapse-id=\(id)"),
-    ("start", #""collapse_id":"c","#, "\tapns-collapse-id=c"),
+    ("update", "", "\tsupersede=activity\tsilent=1"),
+    ("end", "", "\tsupersede=activity\tfinal=1\tsilent=1"),
+    ("end", #""supersede":"leg 1","#, "\tsupersede=leg 1\tfinal=1\tsilent=1"),
+    ("start", "", "\tstart=1\tapns-collapse-id=\(id)"),
+    ("start", #""collapse_id":"c","#, "\tapns-collapse-id=c\tstart=1"),
   ])
   func `envelopes of an activity have its key, say which is its end, and a start is shown once`(
     event: String, field: String, carried: String
@@ -100,7 +101,24 @@ import Testing
     let line = String(decoding: value, as: UTF8.self).split(separator: "\n")[0]
     #expect(line.hasSuffix("\t\t\t\(carried)"), "\(line)")
     let envelope = try Envelope.parse(value.span)
+    #expect(envelope.isStart == (event == "start") && envelope.isSilent == (event != "start"))
     #expect(envelope.hasStateKey == (event != "start") && envelope.isFinal == (event == "end"))
+  }
+
+  @Test(arguments: [
+    (#""supersede":"s","#, #"{"aps":{"badge":1}}"#, true),
+    (#""supersede":"s","#, #"{"aps":{"badge":1,"alert":null}}"#, true),
+    (#""supersede":"s","#, #"{"aps":{"alert":"a"}}"#, false),
+    (#""supersede":"s","#, #"{"aps":{"sound":"default"}}"#, false),
+    (#""collapse_id":"s","#, #"{"aps":{"badge":1}}"#, true),
+    (#""collapse_id":"s","#, #"{"aps":{"alert":{"title":"a"}}}"#, false),
+    ("", #"{"aps":{"badge":1}}"#, false),
+  ])
+  func `a push that may be superseded says that it is silent, any other need not`(
+    field: String, payload: String, isSilent: Bool
+  ) throws {
+    let value = try encode(#"{"app":"a.b","token":"ab",\#(field)"payload":\#(payload)}"#)
+    #expect(try Envelope.parse(value.span).isSilent == isSilent)
   }
 
   @Test func `a retry has its place in its lane instead of the one before, a replay has none`()
@@ -123,7 +141,7 @@ import Testing
       }
       record = Array(buffer.bytes)
       let line = String(decoding: record, as: UTF8.self).split(separator: "\n")[0]
-      #expect(line.hasSuffix("\tsupersede=s\tposition=3/7/\(moves)/1m"))
+      #expect(line.hasSuffix("\tsupersede=s\tsilent=1\tposition=3/7/\(moves)/1m"))
       taken.append(try Envelope.parse(record.span).takenID)
     }
     // Each time it is another sending.
@@ -224,7 +242,7 @@ import Testing
     #expect(Int(envelope.requestID.count) == rest)
     // What ingest adds for an activity has room beside that.
     let longest = Int(envelope.constantPart.count) + Int(envelope.carried.count)
-    let added = "\tapns-collapse-id=".utf8.count + NotificationID.textLength
+    let added = "\tstart=1\tapns-collapse-id=".utf8.count + NotificationID.textLength
     #expect((Envelope.maximumKept - 128...Envelope.maximumKept - added).contains(longest))
     #expect(encoder.carried.bytes.elementsEqual(value[envelope.carried.indices]))
     // An id alone may be longer.

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Glibc
 import Records
+import TestSupport
 import Testing
 
 @testable import Schedule
@@ -33,6 +36,37 @@ import Testing
   func `a local time is an instant`(_ zone: String, _ local: Int64, _ ahead: Int64) throws {
     let rules = try #require(ZoneFile.rules(of: zone), "\(zone): is tzdata installed?")
     #expect(rules.instant(ofLocal: local * 1_000) == (local + ahead) * 1_000, "\(zone) \(local)")
+  }
+
+  @Test func `the edition is found by the files that systems have, and its age by theirs`() throws {
+    let folder = TemporaryFolder()
+    #expect(ZoneFile.data(in: folder.path) == nil)
+    let utc = try File.read("\(ZoneFile.folder)/UTC")
+    try File.write(folder.file("UTC"), utc)
+    #expect(ZoneFile.data(in: folder.path)?.version == nil)
+    try File.write(folder.file("VERSION"), Array("2024a\n".utf8))
+    #expect(ZoneFile.data(in: folder.path)?.version == "2024a")
+    let file = folder.file("tzdata.zi")
+    try File.write(file, Array("# version 2025b\n# ddeps\nR d 1916\n".utf8))
+    let times = [
+      timespec(tv_sec: 1_700_000_000, tv_nsec: 0), timespec(tv_sec: 1_700_000_000, tv_nsec: 0),
+    ]
+    #expect(utimensat(AT_FDCWD, file, times, 0) == 0)
+    let data = try #require(ZoneFile.data(in: folder.path))
+    #expect(data.version == "2025b" && data.madeAt == 1_700_000_000_000)
+    #expect(try #require(ZoneFile.data()).version != nil, "the edition of this system")
+  }
+
+  @Test func `names are looked up once, and told apart by their bytes`() {
+    var names = ZoneNames()
+    func verdicts(_ name: String) -> [ZoneNames.Verdict] { [names.look(name), names.look(name)] }
+    #expect(verdicts("Europe/Berlin") == [.exists, .exists])
+    #expect(verdicts("Europe/Atlantis") == [.isNew, .isUnknown])
+    #expect(verdicts("caf\u{E9}") == [.isNew, .isUnknown])
+    #expect(verdicts("cafe\u{301}") == [.isNew, .isUnknown])
+    #expect(verdicts("../UTC") == [.isNew, .isUnknown])
+    for number in 0..<3_000 { _ = names.look("No/\(number)") }
+    #expect(names.look("Europe/Berlin") == .exists)
   }
 
   @Test(arguments: zones)

@@ -33,6 +33,15 @@ import Testing
     #expect(text.contains("99 %") && !text.contains("left"), "\(text)")
   }
 
+  @Test func `work that stands has no time left, and what it stood does not count`() {
+    func text(stood: UInt64?) -> String {
+      ProgressLine.text(
+        "x", "y", count: 1, fraction: 0.5, milliseconds: 60_000, stood: stood, note: "")
+    }
+    #expect(!text(stood: nil).contains("left"))
+    #expect(text(stood: 50_000).hasSuffix("10s left") && text(stood: 0).hasSuffix("1m00s left"))
+  }
+
   @Test func `work that is done has no time left`() {
     let text = ProgressLine.text("x", "y", count: 1, fraction: 1, milliseconds: 10, note: "")
     #expect(!text.contains("left"))

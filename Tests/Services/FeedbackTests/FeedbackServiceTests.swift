@@ -52,6 +52,21 @@ import Testing
     #expect(service.count("lost_to_retention") == 0)
   }
 
+  @Test func `registrations with a zone that does not exist are counted, and kept`() throws {
+    let fixture = try Fixture()
+    let service = try fixture.start()
+    defer { service.stop() }
+    let zones = ["Europe/Berlin", "Europe/Atlantis", nil, "europe berlin", "Europe/Atlantis"]
+    try fixture.send(
+      zones.enumerated().map { number, zone in
+        DeviceRecord(
+          device: Fixture.device(number), event: .registered(at: 1_000),
+          details: DeviceDetails(timeZone: zone))
+      })
+    #expect(eventually(withinMilliseconds: 20_000) { service.count("devices") == 5 })
+    #expect(service.count("unknown_zones") == 3)
+  }
+
   @Test(arguments: DatabaseKind.allCases)
   func `a token that was registered later is kept, and one registered again lives`(
     kind: DatabaseKind

@@ -31,12 +31,12 @@ import Testing
 
   private static func send(
     _ fixture: SchedulerFixture, _ id: String, _ event: String, more: String = "",
-    activity: String = "order-1"
+    activity: String = "order-1", payload: String? = nil
   ) throws {
     try fixture.produce(
       fixture.names.requests,
       #"{"app":"\#(app)","id":"\#(id)","type":"liveactivity","user":"ann","activity":"\#(activity)","#
-        + #""event":"\#(event)","payload":{"aps":{"timestamp":1795000000,"event":"\#(event)","#
+        + #""event":"\#(event)","payload":{"aps":{"timestamp":1795000000,"event":"\#(payload ?? event)","#
         + #""content-state":{"id":"\#(id)"}\#(more)}}}"#)
   }
 
@@ -94,6 +94,109 @@ import Testing
       })
     #expect(!(try Self.keys(fixture, "update").contains(Self.token(4))), "only the last state")
     #expect(try fixture.receipts().count { $0.outcome == .addressed } == 4)
+    #expect(ingest.stop() == nil)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `a start waits for a token that comes a little later, and is sent once`(
+    _ kind: DatabaseKind
+  ) throws {
+    let fixture = try SchedulerFixture()
+    let location = try kind.location(in: fixture.folder)
+    let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
+    let ingest = try fixture.ingest()
+    let own = kind == .sqlite ? fixture.folder.file("schedule.db") : location
+    let scheduler = try fixture.scheduler(own, kind == .sqlite ? ["--devices", location] : [])
+    try Self.send(fixture, "start", "start", more: Self.start)
+    try Self.send(fixture, "never", "start", more: Self.start, activity: "order-2")
+    usleep(1_500_000)
+    #expect(try Self.summary(fixture, "start") == nil)
+    try Self.register(store, 1, at: WallClock.milliseconds(), activity: nil)
+    #expect(
+      try eventually(withinMilliseconds: 9_000) {
+        try Self.summary(fixture, "start")?.addressed == 1
+      })
+    #expect(
+      try eventually(withinMilliseconds: 5_000) {
+        try Self.keys(fixture, "start") == [Self.token(1)]
+      })
+    // Both were to the same person, and each is sent once.
+    #expect(
+      try eventually(withinMilliseconds: 5_000) {
+        try Self.keys(fixture, "never") == [Self.token(1)]
+      })
+    usleep(1_500_000)
+    #expect(try fixture.receipts().count { $0.outcome == .addressed } == 2)
+    #expect(try Self.keys(fixture, "start") == [Self.token(1)])
+    #expect(ingest.stop() == nil)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `a start for somebody who stays without a token says so, and starts nothing`() throws {
+    let fixture = try SchedulerFixture()
+    let location = fixture.folder.file("tokens.db")
+    let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
+    let ingest = try fixture.ingest()
+    let scheduler = try fixture.scheduler(
+      fixture.folder.file("schedule.db"), ["--devices", location])
+    try Self.send(fixture, "start", "start_or_update", more: Self.start, payload: "start")
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try Self.summary(fixture, "start")?.addressed == 0
+      })
+    // It does not run: the next one starts it.
+    try Self.register(store, 1, at: WallClock.milliseconds(), activity: nil)
+    try Self.send(fixture, "again", "start_or_update", more: Self.start, payload: "start")
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try Self.keys(fixture, "again") == [Self.token(1)]
+      })
+    #expect(ingest.stop() == nil)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `start_or_update starts what does not run, and updates what does`() throws {
+    let fixture = try SchedulerFixture()
+    let location = fixture.folder.file("tokens.db")
+    let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
+    try Self.register(store, 1, at: 10, activity: nil)
+    try Self.register(store, 2, at: 10, activity: "order-1")
+    let ingest = try fixture.ingest()
+    let scheduler = try fixture.scheduler(
+      fixture.folder.file("schedule.db"), ["--devices", location])
+    func send(_ id: String, _ event: String) throws {
+      let isStart = event == "start_or_update"
+      try Self.send(
+        fixture, id, event, more: isStart ? Self.start : "", payload: isStart ? "start" : nil)
+    }
+    func isSent(_ id: String, to token: Int, as event: String) throws -> Bool {
+      try eventually(withinMilliseconds: 20_000) {
+        try fixture.readAll(fixture.names.notifications(.first)).contains { record in
+          record.value?.contains("\t\(id)\t") == true && record.key == Self.token(token)
+            && record.value?.contains(#""event":"\#(event)""#) == true
+            && record.value?.contains(#""attributes""#) == (event == "start")
+        }
+      }
+    }
+    // At once, as two servers would send them.
+    try send("a", "start_or_update")
+    try send("b", "start_or_update")
+    let first = try isSent("a", to: 1, as: "start")
+    #expect(try first ? isSent("b", to: 2, as: "update") : isSent("b", to: 1, as: "start"))
+    try send("c", "start_or_update")
+    #expect(try isSent("c", to: 2, as: "update"))
+    try send("d", "end")
+    #expect(try isSent("d", to: 2, as: "end"))
+    try send("e", "start_or_update")
+    #expect(try isSent("e", to: 1, as: "start"))
+    #expect(
+      try eventually(withinMilliseconds: 10_000) {
+        try fixture.receipts().count { $0.outcome == .addressed && $0.addressed == 1 } == 5
+      })
     #expect(ingest.stop() == nil)
     #expect(scheduler.stop() == nil)
   }

@@ -62,6 +62,34 @@ import Testing
     #expect(eventually(withinMilliseconds: 10_000) { (try? rig.committedDone()) ?? 0 >= 3 })
   }
 
+  @Test func `a silent update of priority 5 takes neither an alert nor priority 10 away`() throws {
+    let rig = try SenderRig(partitions: 1)
+    try rig.startSender(loops: 1)
+    func send(_ number: Int, silent: Bool, priority: Int) throws {
+      let more = silent ? ["silent=1"] : []
+      let line = SenderRig.envelope(
+        id: SenderRig.id(number), body: #"{"aps":{"event":"update"}}"#,
+        carrying: ["supersede=activity"] + more)
+      try rig.send(
+        SenderRig.token(number / 10),
+        line.replacing("\talert\t10\t", with: "\tliveactivity\t\(priority)\t"))
+    }
+    // Of each device the first one is followed by silent ones of priority 5.
+    for (device, first) in [(false, 10), (true, 10), (false, 5), (true, 5)].enumerated() {
+      try send(device * 10, silent: first.0, priority: first.1)
+      for number in 1...3 { try send(device * 10 + number, silent: true, priority: 5) }
+    }
+    // They wait for a credential.
+    try rig.publishToken()
+    let outcomes = outcomes(try rig.receipts(16, withinMilliseconds: 30_000))
+    for device in 0..<4 {
+      let ends = (0..<4).map { outcomes[device * 10 + $0] }
+      #expect(
+        ends == [device == 3 ? .superseded : .delivered, .superseded, .superseded, .delivered],
+        "\(device): \(ends)")
+    }
+  }
+
   @Test func `another sender, started anew, knows from the log what was sent before`() throws {
     let throttled = Mutex(Set([SenderRig.id(1)]))
     let gateway = try ScriptedGateway { request in

@@ -16,6 +16,8 @@ public struct RebuiltWindow: Sendable {
     public let push: UInt32
     /// A hash of its payload.
     public let payload: UInt16
+    /// The last state of its identity, under which its end is known, too; 0 if it is none.
+    public let end: UInt64
 
     /// - Parameters:
     ///   - id: under which it counts as taken.
@@ -23,15 +25,17 @@ public struct RebuiltWindow: Sendable {
     ///   - position: its place in its lane; −1: that of the record.
     ///   - push: a part of its `apns-id`; 0 if that is of no use.
     ///   - payload: a hash of its payload.
+    ///   - end: the number under which the end of its states is known, if it is that.
     public init(
       _ id: NotificationID, identity: UInt64 = 0, position: Int64 = -1, push: UInt32 = 0,
-      payload: UInt16 = 0
+      payload: UInt16 = 0, end: UInt64 = 0
     ) {
       self.payload = payload
       self.id = id
       self.identity = identity
       self.position = position
       self.push = push
+      self.end = end
     }
 
     func place(at offset: Int64) -> Int64 { position < 0 ? offset : min(position, offset) }
@@ -105,7 +109,9 @@ public struct RebuiltWindow: Sendable {
     var seen: Set<NotificationID> = []
     for (offset, record) in keyed.sorted(by: { $0.offset < $1.offset })
     where seen.insert(record.id).inserted && !kept.contains(record.id) {
-      window.states.note(record.identity, at: record.place(at: offset), of: record.push)
+      let place = record.place(at: offset)
+      window.states.note(record.identity, at: place, of: record.push)
+      if record.end != 0 { window.states.note(record.end, at: place, of: record.push) }
     }
   }
 }

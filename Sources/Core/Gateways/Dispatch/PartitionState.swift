@@ -230,16 +230,32 @@ public struct PartitionState: Sendable {
   /// A window of fewer ids still has so many states.
   private static let leastStates = 1_024
 
-  /// What is known of an identity.
-  func newest(of identity: UInt64) -> NewestStates.Entry? { states.find(identity) }
+  /// The slots of the newest pushes of an identity, one for each urgency, while they are under way; else
+  /// `NewestStates.none`.
+  func underWay(like state: StateFacts) -> InlineArray<4, UInt32> {
+    var slots = InlineArray<4, UInt32>(repeating: NewestStates.none)
+    for urgency in 0..<Urgency.count {
+      let known = states.find(state.tracked(as: Urgency(rawValue: urgency)))
+      slots[Int(urgency)] = known?.slot ?? NewestStates.none
+    }
+    return slots
+  }
 
-  /// A push begins: the newest of its identity is known from now on.
+  /// The place of the newest push that supersedes one with this state; −1 if none is known.
+  private func newestPlace(superseding state: StateFacts, in states: NewestStates) -> Int64 {
+    var place: Int64 = -1
+    for urgency in 0..<Urgency.count where Urgency(rawValue: urgency).covers(state.urgency) {
+      let known = states.find(state.tracked(as: Urgency(rawValue: urgency)))
+      place = max(place, known?.position ?? -1)
+    }
+    return place
+  }
+
+  /// A push begins: the newest of its identity and urgency is known from now on.
   ///
-  /// - Parameters:
-  ///   - newest: what is known of its identity.
-  ///   - underWay: the state of the push that is under way.
+  /// - Parameter underWay: the state of the push that was the newest before and is under way.
   mutating func begin(
-    _ state: StateFacts, in slot: UInt32, after newest: NewestStates.Entry?, underWay: StateFacts?
+    _ state: StateFacts, in slot: UInt32, underWay: StateFacts?
   ) -> StateStanding {
     // The one that was moved most goes on: whatever comes of another has the id of a record that was read.
     if let underWay, state.push != 0, state.push == underWay.push, state.moves <= underWay.moves {
@@ -248,45 +264,53 @@ public struct PartitionState: Sendable {
     let isUnknown =
       state.moves > 0 && (state.position <= states.forgotten || !isWindowWhole)
     var position = state.position
-    if let newest, newest.push == state.push, state.push != 0 {
+    if let newest = states.find(state.tracked), newest.push == state.push, state.push != 0 {
       // It came back from a retry topic, and only a repeat of its first record was read here: it is as new as that, and does
       // not end for it.
       position = max(position, newest.position)
     }
-    guard position >= newest?.position ?? -1 else { return .superseded }
-    states.begin(state.identity, at: position, in: slot, of: state.push)
+    var newest = newestPlace(superseding: state, in: states)
+    // What comes back after the end of its activity tells nobody anything, whatever its urgency.
+    if state.moves > 0 { newest = max(newest, states.find(state.end)?.position ?? -1) }
+    guard position >= newest else { return .superseded }
+    states.begin(state.tracked, at: position, in: slot, of: state.push)
+    if state.isFinal { states.note(state.end, at: position, of: state.push) }
     return .newest(at: position, isUnknown: isUnknown)
   }
 
   /// The same of one with a collapse id that is no key yet.
   mutating func beginFresh(_ state: StateFacts, in slot: UInt32) {
-    if state.position >= fresh.find(state.identity)?.position ?? -1 {
-      fresh.begin(state.identity, at: state.position, in: slot)
+    if state.position >= fresh.find(state.tracked)?.position ?? -1 {
+      fresh.begin(state.tracked, at: state.position, in: slot)
     }
   }
 
   /// True if a newer push with a key, or a collapse id, was taken.
   func isSuperseded(_ state: StateFacts) -> Bool {
-    if states.find(state.identity)?.position ?? -1 > state.position { return true }
-    return state.isOfPile && fresh.find(state.identity)?.position ?? -1 > state.position
+    if newestPlace(superseding: state, in: states) > state.position { return true }
+    return state.isOfPile && newestPlace(superseding: state, in: fresh) > state.position
   }
 
   /// A push of the identity was at this place, before this assignment. While ids are missing it may have been a repeat of
   /// an older one, for which no newer push may end unsent.
   mutating func noteState(_ state: StateFacts, at position: Int64) {
     guard isWindowWhole else { return states.forget(through: position) }
-    states.note(state.identity, at: position, of: state.push)
+    states.note(state.tracked, at: position, of: state.push)
+    if state.isFinal { states.note(state.end, at: position, of: state.push) }
   }
 
-  /// The newest push of an identity is in another slot now.
-  mutating func moveState(_ identity: UInt64, to slot: UInt32) { states.move(identity, to: slot) }
+  /// A push has taken the slot of an older one that it supersedes.
+  mutating func moveState(_ newer: StateFacts, inPlaceOf older: StateFacts, to slot: UInt32) {
+    states.end(older.tracked, in: slot)
+    states.move(newer.tracked, to: slot)
+  }
 
   /// A push is not under way any more.
   mutating func endState(_ state: StateFacts, in slot: UInt32) {
     if state.isFresh {
-      fresh.end(state.identity, in: slot)
+      fresh.end(state.tracked, in: slot)
     } else {
-      states.end(state.identity, in: slot)
+      states.end(state.tracked, in: slot)
     }
   }
 

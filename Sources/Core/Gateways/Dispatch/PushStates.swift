@@ -59,6 +59,8 @@ public struct PushState: Sendable {
   private(set) var hasWaitedForPace = false
   /// Its device's pace has given it a time: `reservedAt`, in milliseconds since the epoch.
   private(set) var hasReservation = false
+  /// It neither waits for its device's pace nor counts in it.
+  private(set) var isFreeOfDevicePace = false
   /// Hashes of the app's bundle id, of the device token and of the group; 0 for no group.
   public private(set) var app: UInt64 = 0
   private(set) var device: UInt64 = 0
@@ -121,6 +123,7 @@ public struct PushState: Sendable {
     countsForLane = false
     hasWaitedForPace = false
     hasReservation = false
+    isFreeOfDevicePace = facts.isFreeOfDevicePace
     setback.connection = 0
     setback.hasMetFault = false
     setback.refusedToken = .max
@@ -138,6 +141,7 @@ public struct PushState: Sendable {
   /// may have written where that was: no later than where it is.
   mutating func settlePosition() {
     let offset = origin.offset
+    state.place = offset
     state.position = state.position < 0 ? offset : min(state.position, offset)
   }
 
@@ -154,6 +158,7 @@ public struct PushState: Sendable {
   static func exchange(_ one: inout PushState, _ other: inout PushState, now: UInt64) {
     swap(&one, &other)
     PushLife.exchangePlaces(&one.life, &other.life)
+    swap(&one.state.place, &other.state.place)
     swap(&one.destination, &other.destination)
     swap(&one.hasTurn, &other.hasTurn)
     swap(&one.hasWaitedForPace, &other.hasWaitedForPace)
@@ -293,6 +298,9 @@ public struct PushFacts: Sendable {
   public var lane: Lane
   /// Attempts of earlier lives.
   public var attempt: UInt16
+  /// It neither waits for its device's pace nor counts in it: the start or the end of a Live Activity or media session, or
+  /// an update with priority 5 or less, which Apple does not count either.
+  public var isFreeOfDevicePace = false
   /// Milliseconds since the epoch: when the request was made, and when it expires (`.max` for never).
   public var created: Int64
   public var expiresAt: Int64

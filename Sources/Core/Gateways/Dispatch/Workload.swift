@@ -251,10 +251,10 @@ struct Workload: Sendable {
       partitions[index].beginFresh(pushes[slot].state, in: slot)
       return true
     }
-    let newest = partitions[index].newest(of: pushes[slot].state.identity)
-    let older = newest?.underWay
-    let standing = partitions[index].begin(
-      pushes[slot].state, in: slot, after: newest, underWay: older.map { pushes[$0].state })
+    let others = partitions[index].underWay(like: pushes[slot].state)
+    let last = others[Int(pushes[slot].state.urgency.rawValue)]
+    let underWay = last == NewestStates.none ? nil : pushes[last].state
+    let standing = partitions[index].begin(pushes[slot].state, in: slot, underWay: underWay)
     guard case .newest(let position, let isUnknown) = standing else {
       let isRepeat = standing == .repeated
       if !isRepeat, pushes[slot].state.isFinal { return true }
@@ -263,11 +263,13 @@ struct Workload: Sendable {
     }
     pushes[slot].settlePosition(at: position)
     if isUnknown { turn.count(.returnedUnknown) }
-    // Where others of the device are behind it, it ends when its turn comes.
-    guard let older, pushes[older].isReplaceable, devices.isLast(older) else { return true }
+    // Where order is kept for each device and others of it are behind the older one, that ends when its turn comes.
+    guard let older = pushes.placeToTake(by: slot, of: others),
+      !devices.isOrdered || devices.isLast(older)
+    else { return true }
     // It takes the place of the older one, or under a steady flow of states none would ever come to the head of a line.
     pushes.exchange(older, slot, now: turn.now)
-    partitions[index].moveState(pushes[older].state.identity, to: older)
+    partitions[index].moveState(pushes[older].state, inPlaceOf: pushes[slot].state, to: older)
     turn.append(.exchange(slot: older, with: slot))
     finish(slot, .superseded, .newerState)
     return false

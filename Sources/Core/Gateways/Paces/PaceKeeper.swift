@@ -349,7 +349,7 @@ extension PushState {
 extension PaceKeeper {
   /// The pace of a push's device; nil without one.
   private func rateOfDevice(_ push: borrowing PushState) -> PaceRate? {
-    guard !devices.isEmpty, push.target.isDevice else { return nil }
+    guard !devices.isEmpty, push.target.isDevice, !push.isFreeOfDevicePace else { return nil }
     return devices.rate(of: Paces.hash(app: push.app, push.kind.environment, push.pushType))
   }
 

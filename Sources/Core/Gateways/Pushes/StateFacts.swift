@@ -19,6 +19,10 @@ public struct StateFacts: Sendable, Equatable {
   public var tier: RetryTier?
   /// The last state: no newer push supersedes it.
   public var isFinal = false
+  /// What it has that a newer push without it does not supersede.
+  public var urgency = Urgency()
+  /// Where it stands among those of its identity that are under way: the offset of the first one whose place it took.
+  var place: Int64 = -1
   /// Its key is its collapse id, because it is one of a pile: on a retry topic it has none.
   public var isOfPile = false
   /// The same of one that was fresh when it was read: it is sent, unless it waits until it is one of a pile.
@@ -31,21 +35,33 @@ public struct StateFacts: Sendable, Equatable {
   /// - Parameters:
   ///   - identity: not 0.
   ///   - id: its `apns-id`.
+  ///   - urgency: what of it must not be lost.
   ///   - position: its place in its lane, which it was moved to a retry topic with; nil if it was not.
   ///   - partition: of its record. Its lane had fewer partitions when it was in another one, so what is first written
   ///     here is newer.
   public init(
     _ identity: UInt64, of id: NotificationID? = nil, isFinal: Bool = false,
-    position: LanePosition? = nil, in partition: Int32 = 0
+    urgency: Urgency = [], position: LanePosition? = nil, in partition: Int32 = 0
   ) {
     self.identity = identity
     if let id { push = UInt32(truncatingIfNeeded: id.low) | 1 }
     self.isFinal = isFinal
+    self.urgency = urgency
     guard let position else { return }
     self.position = position.partition == partition ? position.offset : 0
     moves = position.moves
     tier = position.tier
   }
+
+  /// The number under which the newest push of its identity and urgency is known. The urgency is in the highest bits, which
+  /// an identity's hash leaves in the same place of a table.
+  public var tracked: UInt64 { tracked(as: urgency) }
+
+  /// The same of another urgency.
+  func tracked(as urgency: Urgency) -> UInt64 { identity ^ UInt64(urgency.rawValue) << 62 }
+
+  /// The number under which the last state of its identity is known.
+  public var end: UInt64 { identity ^ 1 << 61 }
 
   /// True if it has a key, or had one, that other pushes may have.
   public var hasIdentity: Bool { identity != 0 && !isFresh }

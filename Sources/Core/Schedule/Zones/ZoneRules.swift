@@ -37,7 +37,10 @@ public struct ZoneRules: Equatable, Sendable {
     return (local - offset) * 1_000 + part
   }
 
-  private func offset(at time: Int64) -> Int64 {
+  /// The seconds that local time is ahead of UTC.
+  ///
+  /// - Parameter time: seconds since the epoch.
+  public func offset(at time: Int64) -> Int64 {
     if let footer, time >= changes.last?.at ?? .min { return footer.offset(at: time) }
     return changes.last { $0.at <= time }?.offset ?? firstOffset
   }

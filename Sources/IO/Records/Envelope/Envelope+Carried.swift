@@ -49,6 +49,8 @@ extension Envelope {
     case .replay, .position: takenID = ReplayMark.mix(takenID, text)
     case .supersede: hasStateKey = true
     case .final: isFinal = true
+    case .silent: isSilent = true
+    case .start: isStart = true
     case .group: group = value
     case .campaign: campaign = value
     default: if row.isHeader { hasHeaders = true }

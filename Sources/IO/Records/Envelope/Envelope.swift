@@ -75,6 +75,10 @@ public struct Envelope: Sendable {
   public internal(set) var hasStateKey = false
   /// True if it is the last state with its key: it is never superseded.
   public internal(set) var isFinal = false
+  /// True if its payload has neither alert nor sound, as far as ingest says so: of pushes that others supersede.
+  public internal(set) var isSilent = false
+  /// True if it starts a Live Activity or media session.
+  public internal(set) var isStart = false
   /// The value of the group among them; empty if there is none.
   public internal(set) var group = ByteRange(start: 0, count: 0)
   /// The name of its campaign among them; empty if there is none.

@@ -68,6 +68,7 @@ public struct EnvelopeEncoder: ~Copyable {
     }
     if request.isCarrying { appendCarried(of: request) }
     if request.activity != .none { appendActivity(of: request) }
+    if request.isSilent { appendSilence(of: request) }
     if !traceParent.isEmpty { CarriedFields.append(.traceParent, traceParent, to: &buffer) }
     // The tab is before them, and not one of them.
     carriedRange = min(start + 1, buffer.count)..<buffer.count
@@ -98,15 +99,27 @@ public struct EnvelopeEncoder: ~Copyable {
     switch request.activity {
     case .end:
       guard isKeyed || key != nil else { return }
-      CarriedFields.appendKey(CarriedField.final.row.key, to: &buffer)
-      buffer.append(UInt8(ascii: "1"))
+      appendFlag(.final)
     case .start:
+      appendFlag(.start)
       if isBound || isBroadcast { return }
       CarriedFields.appendKey(CarriedField.collapseID.row.key, to: &buffer)
       collapseIDStart = buffer.count
       buffer.append("00000000-0000-0000-0000-000000000000")
     default: break
     }
+  }
+
+  /// Where newer pushes may supersede others it counts whether they would take an alert away.
+  private mutating func appendSilence(of request: borrowing PushRequest) {
+    let isKeyed = request.defaultKey != nil
+    let named = request[.supersede].count + request[.collapseID].count
+    if isKeyed || named > 0 { appendFlag(.silent) }
+  }
+
+  private mutating func appendFlag(_ field: CarriedField) {
+    CarriedFields.appendKey(field.row.key, to: &buffer)
+    buffer.append(UInt8(ascii: "1"))
   }
 
   /// Puts the `apns-id` into the value.

@@ -15,6 +15,7 @@ final class AudienceFile {
   private let path: String
   private let context: ServiceContext
   private var progress: ProgressLine?
+  private var watch: WriteWatch?
 
   init(_ path: String, showsProgress: Bool, _ context: ServiceContext) {
     (self.path, self.context) = (path, context)
@@ -80,11 +81,12 @@ final class AudienceFile {
   ///
   /// - Returns: how many.
   func write(
-    _ topic: String, _ campaign: CampaignRecord, _ kafka: KafkaConfiguration
+    _ topic: String, _ campaign: CampaignRecord, _ cluster: KafkaCluster
   ) throws(ServiceFailure) -> Int {
     defer { progress?.end() }
+    watch = WriteWatch(cluster, [topic])
     do {
-      let producer = try KafkaProducer(kafka)
+      let producer = try KafkaProducer(cluster.configuration)
       defer { producer.close() }
       let target = try producer.topic(known: topic)
       var (record, tokens, written) = ([UInt8](), 0, 0)
@@ -141,6 +143,11 @@ final class AudienceFile {
 
   private func drain(_ producer: KafkaProducer) throws(ServiceFailure) {
     if let error = producer.drainDeliveries().lazy.compactMap(\.refused).first {
+      throw ServiceFailure("\(error); the campaign was not started")
+    }
+    do throws(ServiceFailure) {
+      try watch?.look(producer.standing, &progress)
+    } catch {
       throw ServiceFailure("\(error); the campaign was not started")
     }
   }

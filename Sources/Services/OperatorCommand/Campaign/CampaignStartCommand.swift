@@ -3,11 +3,13 @@ import APNS
 import Bytes
 import CommandKit
 import Contract
+import Diagnosis
 import EventLoop
 import Glibc
 import JSON
 import Kafka
 import Records
+import Schedule
 public import ServiceKit
 public import Settings
 import Telemetry
@@ -105,9 +107,23 @@ public enum CampaignStartCommand: Service {
     if let file = settings.tokens { try write(file, settings, cluster, context) }
     try cluster.write(settings.names.schedule, key: Array("\(campaign.key)".utf8), campaign.value)
     Audit.note("campaign start", "\(campaign.key)", context)
+    if campaign.plan.local != nil { tellZones() }
     if let database = settings.database { try awaitScheduler(database, campaign, context) }
     StandardOutput.line(
       "campaign \(campaign.name) starts; martlet campaign show tells how far it is")
+  }
+
+  /// Says which edition of the time zone database is read here, as the scheduler's own log does of its host.
+  private static func tellZones() {
+    guard let data = ZoneFile.data() else { return }
+    let now = WallClock.milliseconds()
+    StandardError.line(
+      "local times by \(data.name) of this host; martlet-scheduler goes by that of its own")
+    guard data.isOld(at: now) else { return }
+    let days = data.age(at: now).map { " (\($0 / 86_400_000) days)" } ?? ""
+    StandardError.line(
+      "warning: \(data.name) is old\(days): \(ZoneFindings.consequence(data.outdated)); renew the package tzdata, here"
+        + " and where martlet-scheduler runs")
   }
 
   /// Writes the campaign's device tokens, unless its name is known to be in use.
@@ -121,7 +137,7 @@ public enum CampaignStartCommand: Service {
     }
     let file = AudienceFile(path, showsProgress: settings.showsProgress, context)
     try file.check()
-    let count = try file.write(topic, settings.campaign, cluster.configuration)
+    let count = try file.write(topic, settings.campaign, cluster)
     StandardOutput.line("\(count) device tokens written to \(topic)")
     if let pace = settings.campaign.pace?.perMillisecond,
       let note = settings.campaign.expiryNote(devices: count, perMillisecond: pace)

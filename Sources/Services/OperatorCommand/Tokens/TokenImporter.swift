@@ -19,6 +19,7 @@ final class TokenImporter {
   private let objects = TokenObjects()
   private var format: TokenFileFormat?
   private var progress: ProgressLine?
+  private var watch: WriteWatch?
   private var result = TokenImportResult()
 
   /// - Parameter output: nil: nothing is produced.
@@ -33,6 +34,7 @@ final class TokenImporter {
     defaults = settings.defaults
     format = settings.format
     progress = settings.showsProgress ? ProgressLine("tokens import", unit: "tokens") : nil
+    watch = output?.watch
     result.isDry = output == nil
   }
 
@@ -44,13 +46,13 @@ final class TokenImporter {
     while !context.signals.isStopping, let bytes = try source.next() {
       let line = Array(bytes)
       if file == nil, !line.allSatisfy({ $0 <= 0x20 }) { file = begin(line, after: lines) }
-      for found in file?.read(line, endsLine: !source.isCut) ?? [] { handle(found) }
+      for found in file?.read(line, endsLine: !source.isCut) ?? [] { try handle(found) }
       lines += 1
-      if lines % 64 == 0 { drain("") }
+      if lines % 64 == 0 { try drain("") }
     }
     result.wasStopped = context.signals.isStopping
-    if !result.wasStopped { for found in file?.finish() ?? [] { handle(found) } }
-    finish()
+    if !result.wasStopped { for found in file?.finish() ?? [] { try handle(found) } }
+    try finish()
     result.milliseconds = MonotonicClock.milliseconds() - start
     if result.problems > Self.reportedProblems {
       StandardError.line("… and \(result.problems - Self.reportedProblems) more like these")
@@ -67,48 +69,62 @@ final class TokenImporter {
     return file
   }
 
-  private func handle(_ found: ImportedLine) {
+  private func handle(_ found: ImportedLine) throws(ServiceFailure) {
+    let records: TokenRecords?
     do throws(TokenRecords.Problem) {
-      switch found.item {
-      case .token(let token): try produce(token, found.line)
-      case .object(let bytes):
-        let token = format == .parse ? try objects.installation(bytes) : try objects.line(bytes)
-        guard let token else {
-          result.skipped += 1
-          return
-        }
-        try produce(token, found.line)
-      case .skipped: result.skipped += 1
-      case .problem(let field, let text): report(found.line, field, text)
-      }
+      records = try self.records(found)
     } catch {
-      report(found.line, error.field == "-" ? nil : error.field, error.text)
+      return report(found.line, error.field == "-" ? nil : error.field, error.text)
     }
+    if let records { try produce(records, found.line) }
   }
 
-  private func produce(_ token: ImportedToken, _ line: Int) throws(TokenRecords.Problem) {
-    let records = try TokenRecords(token, defaults)
+  /// - Returns: nil if nothing of it is to be produced.
+  private func records(_ found: ImportedLine) throws(TokenRecords.Problem) -> TokenRecords? {
+    switch found.item {
+    case .token(let token): return try TokenRecords(token, defaults)
+    case .object(let bytes):
+      let token = format == .parse ? try objects.installation(bytes) : try objects.line(bytes)
+      if let token { return try TokenRecords(token, defaults) }
+      result.skipped += 1
+    case .skipped: result.skipped += 1
+    case .problem(let field, let text): report(found.line, field, text)
+    }
+    return nil
+  }
+
+  private func produce(_ records: TokenRecords, _ line: Int) throws(ServiceFailure) {
     guard let output else {
       if records.device != nil { result.devices += 1 }
       if records.feedback != nil { result.invalid += 1 }
       return
     }
+    if let record = records.device {
+      while !offer(line, { () throws(KafkaError) in try output.produce(record, line: line) }) {
+        if try !waitForRoom() { return }
+      }
+    }
+    if let record = records.feedback {
+      while !offer(line, { () throws(KafkaError) in try output.produce(record, line: line) }) {
+        if try !waitForRoom() { return }
+      }
+    }
+  }
+
+  /// - Returns: false if there is no room now.
+  private func offer(_ line: Int, _ produce: () throws(KafkaError) -> Bool) -> Bool {
     do throws(KafkaError) {
-      if let record = records.device {
-        while try !output.produce(record, line: line) { if !waitForRoom() { return } }
-      }
-      if let record = records.feedback {
-        while try !output.produce(record, line: line) { if !waitForRoom() { return } }
-      }
+      return try produce()
     } catch {
       refuse(line, error)
+      return true
     }
   }
 
   /// - Returns: false when a stop was requested meanwhile.
-  private func waitForRoom() -> Bool {
+  private func waitForRoom() throws(ServiceFailure) -> Bool {
     usleep(1_000)
-    drain("waiting for Kafka")
+    try drain("waiting for Kafka")
     return !context.signals.isStopping
   }
 
@@ -125,23 +141,25 @@ final class TokenImporter {
     StandardError.line("line \(line) was not produced: \(error)")
   }
 
-  private func drain(_ note: String) {
-    if let taken = output?.drainProgress() {
+  private func drain(_ note: String) throws(ServiceFailure) {
+    if let output {
+      let taken = output.drainProgress()
       result.devices += taken.devices
       result.invalid += taken.invalid
       for (line, error) in taken.refused { refuse(line, error) }
+      try watch?.look(output.standing, &progress)
     }
     progress?.update(
       count: result.devices + result.invalid, fraction: source.fraction, note: note)
   }
 
   /// Waits for the answers to what was produced; a second stop signal ends the process anyway.
-  private func finish() {
+  private func finish() throws(ServiceFailure) {
     while let output, output.outstanding > 0 {
       output.flush()
-      drain("waiting for Kafka")
+      try drain("waiting for Kafka")
     }
-    drain("")
+    try drain("")
     progress?.end()
   }
 }

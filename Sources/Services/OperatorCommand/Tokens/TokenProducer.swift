@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CommandKit
 import Contract
+import Diagnosis
 import EventLoop
 import Glibc
 import Kafka
@@ -13,6 +14,8 @@ final class TokenProducer {
   private let producer: TaggedProducer<(line: Int, isInvalid: Bool)>
   private let devices: KafkaTopic
   private let feedback: KafkaTopic
+  /// Says why Kafka takes nothing, if that happens.
+  let watch: WriteWatch
 
   /// The records that Kafka has taken since the last time that somebody asked.
   struct Progress {
@@ -22,7 +25,10 @@ final class TokenProducer {
     var refused: [(line: Int, error: KafkaError)] = []
   }
 
-  init(_ cluster: KafkaCluster, _ names: TopicNames) throws(ServiceFailure) {
+  init(
+    _ cluster: KafkaCluster, _ names: TopicNames, standstill: Standstill = Standstill()
+  ) throws(ServiceFailure) {
+    watch = WriteWatch(cluster, [names.devices, names.feedback], standstill: standstill)
     do {
       producer = try TaggedProducer(cluster.configuration)
       devices = try producer.topic(names.devices)
@@ -33,6 +39,7 @@ final class TokenProducer {
   }
 
   var outstanding: Int { producer.outstanding }
+  var standing: ProducerStanding { producer.standing }
 
   /// - Returns: false if there is no room now.
   func produce(_ record: DeviceRecord, line: Int) throws(KafkaError) -> Bool {

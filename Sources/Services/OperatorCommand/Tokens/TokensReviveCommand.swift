@@ -96,8 +96,11 @@ public enum TokensReviveCommand: Service {
   ) throws(ServiceFailure) -> Int {
     let now = WallClock.milliseconds()
     var revived = 0
+    var watch = output.watch
+    var noProgress: ProgressLine?
     func drain() throws(ServiceFailure) {
       let taken = output.drainProgress()
+      try watch.look(output.standing, &noProgress)
       revived += taken.devices
       if let refused = taken.refused.first { throw ServiceFailure("\(refused.error)") }
     }
@@ -108,10 +111,14 @@ public enum TokensReviveCommand: Service {
       let time = max(now, known.state.mark?.aliveFrom ?? now)
       let record = DeviceRecord(
         device: key, event: .registered(at: time), details: known.state.details)
-      do throws(KafkaError) {
-        while try !output.produce(record, line: index) { output.flush() }
-      } catch {
-        throw ServiceFailure("\(error)")
+      while true {
+        do throws(KafkaError) {
+          if try output.produce(record, line: index) { break }
+        } catch {
+          throw ServiceFailure("\(error)")
+        }
+        output.flush()
+        try drain()
       }
     }
     while output.outstanding > 0 {

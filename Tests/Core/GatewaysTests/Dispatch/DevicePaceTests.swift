@@ -115,6 +115,30 @@ import Testing
     #expect(loop.count(.superseded) + loop.count(.delivered) == 40)
   }
 
+  @Test func `what is free of its device's pace goes at once, and takes nobody's time`() {
+    let loop = ScriptedLoop()
+    loop.pace([(.device("app", .production, .liveactivity), "1/h")])
+    func produce(_ push: Int, _ urgency: Urgency, isFree: Bool, isFinal: Bool = false) {
+      loop.produce(push) {
+        $0.device = 7
+        $0.pushType = .liveactivity
+        $0.state = StateFacts(99, isFinal: isFinal, urgency: urgency)
+        $0.isFreeOfDevicePace = isFree
+      }
+      loop.run(milliseconds: 200)
+    }
+    for push in 0..<5 { produce(push, [], isFree: true) }
+    #expect(loop.delivered(0..<5))
+    produce(5, .immediate, isFree: false)
+    produce(6, .immediate, isFree: false)
+    produce(7, [], isFree: true)
+    #expect(loop.delivered(5..<6) && loop.endings[6] == nil && loop.delivered(7..<8))
+    produce(8, [], isFree: true, isFinal: true)
+    #expect(loop.delivered(8..<9))
+    loop.run(milliseconds: 1_000_000, step: 100)
+    #expect(loop.endings[6]?.outcome == .superseded)
+  }
+
   @Test func `what expires before its time ends so, and others take it`() {
     let loop = loop("1/m")
     produce(0..<1, to: 7, loop)

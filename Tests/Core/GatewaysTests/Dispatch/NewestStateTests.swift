@@ -109,6 +109,107 @@ import Testing
     #expect(loop.requests.map(\.push) == [1_000, 2, 4])
   }
 
+  /// Alternating, and all in the same line: each with what an update has (`Urgency`), and which of them are sent.
+  @Test(
+    arguments: [
+      ([1, 0], [0, 1]), ([2, 0], [0, 1]), ([3, 0], [0, 1]), ([1, 2], [0, 1]), ([2, 1], [0, 1]),
+      ([0, 3], [1]), ([1, 3], [1]), ([2, 3], [1]), ([3, 3], [1]), ([3, 0, 0, 0], [0, 3]),
+      ([3, 0, 3, 0, 3, 0, 3, 0], [6, 7]), ([0, 3, 0, 1, 0, 2, 0], [1, 3, 5, 6]),
+      ([1, 2, 1, 2, 1, 2], [4, 5]), ([2, 1, 3, 2, 2, 1], [2, 4, 5]), ([1, 2, 3], [2]),
+    ] as [([UInt8], [Int])])
+  func `a newer one takes neither alert nor priority away, whatever waits, and order stays`(
+    urgencies: [UInt8], sent: [Int]
+  ) {
+    for isAtOnce in [true, false] {
+      for place in ["stream", "credential", "same device"] {
+        let loop: ScriptedLoop
+        if place == "credential" {
+          loop = ScriptedLoop(hasToken: false)
+        } else {
+          loop = full { $0.isOrdered = place == "same device" }
+        }
+        for (number, urgency) in urgencies.enumerated() {
+          loop.produce(number) {
+            $0.device = 7
+            $0.state = StateFacts(7, urgency: Urgency(rawValue: urgency))
+          }
+          if !isAtOnce { loop.run(milliseconds: 20) }
+        }
+        loop.run(milliseconds: 100)
+        if place == "credential" { loop.publishToken() } else { loop.answerHeld() }
+        let others = place == "credential" ? 0 : 1
+        #expect(
+          loop.run(within: 5_000) { loop.endings.count == urgencies.count + others },
+          "\(loop.endings)")
+        let pushes = loop.requests.map(\.push).filter { $0 < 1_000 }
+        #expect(pushes == sent, "\(place), at once: \(isAtOnce)")
+        #expect(superseded(loop).count == urgencies.count - sent.count && loop.held == 0)
+      }
+    }
+  }
+
+  @Test func `of alerts and silent updates in turn few wait, and the newest of each is sent`() {
+    let loop = full()
+    for number in 0..<400 {
+      loop.produce(number) {
+        $0.device = 7
+        $0.state = StateFacts(7, urgency: number % 2 == 0 ? [.alert, .immediate] : [])
+      }
+      loop.run(milliseconds: 10)
+      #expect(loop.held <= 4)
+    }
+    loop.answerHeld()
+    #expect(loop.run(within: 5_000) { loop.endings.count == 401 })
+    #expect(loop.requests.map(\.push) == [1_000, 398, 399])
+  }
+
+  @Test(arguments: [([3, 0], false), ([3, 3], true), ([1, 2], false)] as [([UInt8], Bool)])
+  func `what failed and comes back after a newer one is sent, unless that was as urgent`(
+    urgencies: [UInt8], isSuperseded: Bool
+  ) {
+    let loop = ScriptedLoop()
+    loop.answer { $0.push == 0 && $0.at < 103_000 ? .reset : .accepted }
+    for (number, urgency) in urgencies.enumerated() {
+      loop.produce(number) {
+        $0.device = 7
+        $0.state = StateFacts(7, urgency: Urgency(rawValue: urgency))
+      }
+      #expect(loop.run(within: 5_000) { number > 0 || loop.moves.count == 1 })
+    }
+    #expect(loop.run(within: 60_000) { loop.endings.count == 2 })
+    #expect(superseded(loop) == (isSuperseded ? [0] : []), "\(loop.endings)")
+    #expect(loop.endings[1]?.outcome == .delivered)
+    #expect(loop.requests.last?.push == (isSuperseded ? 1 : 0))
+  }
+
+  @Test func `what comes back after the end of its activity is superseded, though it had an alert`()
+  {
+    let loop = ScriptedLoop()
+    loop.answer { $0.push == 0 && $0.at < 103_000 ? .reset : .accepted }
+    loop.produce(0) {
+      $0.device = 7
+      $0.state = StateFacts(7, urgency: [.alert, .immediate])
+    }
+    #expect(loop.run(within: 5_000) { loop.moves.count == 1 })
+    produce(1, isFinal: true, loop)
+    #expect(loop.run(within: 60_000) { loop.endings.count == 2 })
+    #expect(superseded(loop) == [0] && loop.endings[1]?.outcome == .delivered)
+  }
+
+  @Test func `the end waits for an alert that is not sent yet`() {
+    let loop = full()
+    loop.produce(1) {
+      $0.device = 7
+      $0.state = StateFacts(7, urgency: [.alert, .immediate])
+    }
+    produce(2, loop)
+    produce(3, isFinal: true, loop)
+    loop.run(milliseconds: 100)
+    loop.answerHeld()
+    #expect(loop.runToEnd(of: 4))
+    #expect(loop.requests.map(\.push) == [1_000, 1, 3])
+  }
+
   @Test func `what waits for a credential is superseded there`() {
     let loop = ScriptedLoop(hasToken: false)
     for number in 1...3 {

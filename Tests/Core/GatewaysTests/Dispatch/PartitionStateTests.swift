@@ -86,11 +86,11 @@ import Testing
           windowDeadline: deadline),
         bounds: PartitionBounds(), window: 100)
       partition.noteState(StateFacts(3), at: 8)
-      #expect(partition.newest(of: 3)?.position == (deadline == nil ? 8 : nil))
+      #expect(partition.states.find(3)?.position == (deadline == nil ? 8 : nil))
       #expect(partition.states.forgotten == (deadline == nil ? -1 : 8))
       partition.inherit(DedupWindow(capacity: 100), isWhole: true)
       partition.noteState(StateFacts(3), at: 7)
-      #expect(partition.newest(of: 3)?.position == (deadline == nil ? 8 : 7))
+      #expect(partition.states.find(3)?.position == (deadline == nil ? 8 : 7))
     }
   }
 
@@ -104,7 +104,7 @@ import Testing
         3, of: NotificationID(high: 1, low: 2),
         position: LanePosition(partition: 0, offset: 40, moves: moves, tier: .minute1))
       func standing() -> StateStanding {
-        partition.begin(state, in: 1, after: partition.newest(of: 3), underWay: nil)
+        partition.begin(state, in: 1, underWay: nil)
       }
       #expect(standing() == .newest(at: 40, isUnknown: deadline != nil && moves > 0))
       partition.inherit(DedupWindow(capacity: 100), isWhole: true)

@@ -33,6 +33,25 @@ import Testing
     #expect(loop.count(.superseded) == 29 && loop.count(.delivered) == 31)
   }
 
+  @Test func `of a pile the newest goes out, and the newest with an alert before a silent one`() {
+    let loop = ScriptedLoop(hasToken: false)
+    for push in 0..<40 {
+      loop.produce(push) {
+        $0.device = 7
+        $0.state = StateFacts(99, urgency: push < 30 ? [.alert, .immediate] : [])
+        $0.state.isOfPile = true
+        $0.state.isFresh = push % 3 == 0
+      }
+    }
+    loop.run(milliseconds: 20_000)
+    loop.publishToken()
+    loop.run(milliseconds: 1_000)
+    // Of fresh ones and others the newest.
+    #expect(loop.endings[29]?.outcome == .delivered && loop.endings[39]?.outcome == .delivered)
+    #expect(
+      loop.count(.superseded) == 38 && loop.count(.delivered) == 2, "\(loop.requests.map(\.push))")
+  }
+
   @Test func `fresh ones all go out, in parallel, and a short wait changes nothing`() {
     let loop = ScriptedLoop(hasToken: false)
     produce(0..<40, loop)

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The edition of the time zone database that is read. Governments change the rules of their zones several times a year, and
+/// whoever reads an old edition is an hour wrong there for good.
+public struct ZoneData: Sendable, Equatable {
+  /// As `2026b`; nil where nothing says it.
+  public let version: String?
+  /// When its files were made, as they say, in milliseconds since the epoch; nil where they do not.
+  public let madeAt: Int64?
+  /// Zones whose rules have changed and that go by older ones here.
+  public let outdated: [String]
+
+  /// Older ones are said to be old: 365 days.
+  public static let longest: Int64 = 365 * 86_400_000
+
+  /// - Parameters:
+  ///   - firstLine: of `tzdata.zi`, or all of a file that holds the version alone.
+  ///   - madeAt: milliseconds since the epoch.
+  ///   - rules: nil for a zone that is not known.
+  public init(firstLine: String?, madeAt: Int64?, rules: (String) -> ZoneRules?) {
+    version = firstLine.flatMap(Self.version)
+    self.madeAt = madeAt
+    outdated = Self.changes.compactMap { change in
+      guard let rules = rules(change.zone), rules.offset(at: change.at) != change.offset else {
+        return nil
+      }
+      return change.zone
+    }
+  }
+
+  /// The time that has passed since it was made, at least, in milliseconds: a copy may have made its files look newer, but
+  /// it is not newer than the end of the year that its version names. Nil if nothing is known.
+  public func age(at now: Int64) -> Int64? {
+    let year = version.flatMap { Int64($0.prefix(4)) }.map { Self.end(of: $0) }
+    guard let made = [madeAt, year].compactMap({ $0 }).min() else { return nil }
+    return max(0, now - made)
+  }
+
+  /// True if it should be renewed.
+  public func isOld(at now: Int64) -> Bool {
+    !outdated.isEmpty || age(at: now) ?? 0 > Self.longest
+  }
+
+  /// What it is, for people: `tzdata 2026b`.
+  public var name: String { version.map { "tzdata \($0)" } ?? "tzdata of an unknown version" }
+
+  // MARK: What is known
+
+  /// Rules that have changed lately: what a clock of the zone shows at a time (seconds since the epoch) since then, in
+  /// seconds ahead of UTC.
+  private static let changes: [(zone: String, at: Int64, offset: Int64)] = [
+    ("America/Vancouver", december2026, -7 * 3_600), ("America/Edmonton", december2026, -6 * 3_600),
+    ("Africa/Casablanca", december2026, 0), ("America/Inuvik", december2026, -6 * 3_600),
+    ("America/Winnipeg", december2026, -5 * 3_600), ("America/Havana", december2026, -4 * 3_600),
+  ]
+  /// 2026-12-01T12:00:00Z
+  private static let december2026: Int64 = 1_796_126_400
+
+  /// The version in `# version 2026b`, or in `2026b` alone.
+  private static func version(_ line: String) -> String? {
+    let word = line.split { $0 == " " || $0 == "\n" || $0 == "\r" }.last.map(String.init) ?? ""
+    let bytes = Array(word.utf8)
+    let isOne =
+      (5...16).contains(bytes.count) && bytes.prefix(4).allSatisfy { (0x30...0x39).contains($0) }
+      && bytes.allSatisfy { (0x21...0x7E).contains($0) }
+    return isOne ? word : nil
+  }
+
+  /// The end of a year, in milliseconds since the epoch; a day more or less does not matter.
+  private static func end(of year: Int64) -> Int64 { (year + 1 - 1970) * 31_556_952_000 }
+}
