@@ -81,6 +81,9 @@ public enum PaceClearCommand: Service {
     let (topic, subject) = (settings.target.topic, settings.target.subject)
     let cluster = try topic.cluster(context)
     defer { cluster.admin.close() }
+    try topic.demand(subject.key, cluster, context, what: "\(subject) has no pace") {
+      Paces.Subject(key: $0).map { "\($0)" }
+    }
     try topic.write(subject.key, nil, cluster)
     Audit.note("pace clear", "\(subject)", context)
     StandardOutput.line("no pace of \(subject)")

@@ -34,6 +34,9 @@ public enum ResumeCommand: Service {
     guard let subject = settings.target.subject else { return }
     let cluster = try settings.target.topic.cluster(context)
     defer { cluster.admin.close() }
+    try settings.target.topic.demand(
+      subject.key, cluster, context, what: "\(subject.key) is not paused"
+    ) { Paces.Subject(key: $0) == nil ? Pauses.Subject(key: $0)?.key : nil }
     try settings.target.topic.write(subject.key, nil, cluster)
     Audit.note("resume", subject.key, context)
     StandardOutput.line("resumed \(subject.key)")
