@@ -337,7 +337,7 @@ let package = Package(
 
     // Tests.
     .target(
-      name: "TestSupport", dependencies: ["EventLoop", "Kafka", "EmbeddedKafka"],
+      name: "TestSupport", dependencies: ["CRdKafka", "EventLoop", "Kafka", "EmbeddedKafka"],
       path: "Tests/Support/TestSupport", swiftSettings: swift),
     .target(
       name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "TestSupport"],

@@ -41,8 +41,10 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
 
   /// The values that a field may have: each can be sent and can stand in a receipt as it is.
   public enum Rule: Sendable {
-    /// Text for a header field, of at most so many bytes: no control characters, no blank at either end.
+    /// Text of at most so many bytes: no control characters, no blank at either end.
     case text(most: Int)
+    /// The value of a header field, of at most so many bytes: printable ASCII, no blank at either end.
+    case header(most: Int)
     /// A `PushTarget`.
     case target
     /// A `FlatObject`.
@@ -60,6 +62,8 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     public func allows(_ value: Span<UInt8>) -> Bool {
       switch self {
       case .text(let most): RequestRules.isText(value, most: most)
+      case .header(let most):
+        value.count <= most && CarriedHeaders.forbiddenPlace(inValue: value) == nil
       case .target: PushTarget(value) != nil
       case .data: FlatObject.isValid(value)
       case .replay: ReplayMark.isMark(value)
@@ -75,7 +79,7 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     Row(field: .target, key: "target", rule: .target),
     Row(
       field: .collapseID, request: .collapseID, key: "apns-collapse-id",
-      rule: .text(most: RequestRules.maximumCollapseID)),
+      rule: .header(most: RequestRules.maximumCollapseID)),
     Row(field: .data, request: .data, key: "data", rule: .data, receipt: "data"),
     Row(field: .replay, key: "replay", rule: .replay, receipt: "replay"),
     Row(field: .traceParent, key: "traceparent", rule: .traceParent, receipt: "traceparent"),
@@ -96,7 +100,10 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
 
   /// The rows whose text a request has in a field of its own.
   public static let texts = table.filter { row in
-    if case .text = row.rule { row.request != nil } else { false }
+    switch row.rule {
+    case .text, .header: row.request != nil
+    default: false
+    }
   }
 
   /// The field's row of the table.

@@ -21,10 +21,19 @@ public enum OutsideTime {
     }
   }
 
-  /// When a record was received: when it was written, unless its timestamp is missing or still to come. Whoever wrote the
-  /// record chose its timestamp.
+  /// The first time of a record that can be one: there was no Kafka before 2001. A smaller number counts something else,
+  /// as seconds; 0 and below are no time.
+  public static let firstRecordTime = RequestRules.earliestTime * 1_000
+
+  /// True if a record has a time, and it counts something else than milliseconds since 1970.
+  public static func isOfOtherUnit(recordTime: Int64) -> Bool {
+    recordTime > 0 && recordTime < firstRecordTime
+  }
+
+  /// When a record was received: when it was written, unless its timestamp is missing, in another unit or still to come.
+  /// Whoever wrote the record chose its timestamp.
   public static func received(recordTime: Int64, now: Int64) -> Int64 {
-    recordTime > 0 && recordTime <= now ? recordTime : now
+    recordTime >= firstRecordTime && recordTime <= now ? recordTime : now
   }
 
   /// A time that cannot lie after `received`, except for the difference of two clocks.

@@ -11,6 +11,8 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case malformed(String, at: String?)
     /// Text that begins with U+FEFF.
     case byteOrderMark
+    /// The record's time, which is none since 2001 in milliseconds.
+    case recordTime(Int64)
     /// A record in another server's format that cannot be taken, in words.
     case foreign(String)
     /// JSON, but not an object.
@@ -118,7 +120,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .id:
       "no control character, and no blank at either end, is allowed with send_at, user and users"
     case .user, .users, .activity: "no control character, and no blank at either end, is allowed"
-    case .headers: "only printable ASCII, and no blank at either end, is allowed"
+    case .headers, .collapseID: "only printable ASCII, and no blank at either end, is allowed"
     case let field? where field.rawValue >= RequestField.firstText.rawValue:
       "no control character, and no blank at either end, is allowed"
     default: "only letters, digits, dots, hyphens and underscores are allowed"
@@ -134,6 +136,9 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
       "is not valid JSON: \(words), at \(character ?? "the end")"
     case .byteOrderMark: "begins with a byte order mark; write UTF-8 without one"
     case .foreign(let words): words
+    case .recordTime(let time):
+      "was produced with the time \(time), which is not in milliseconds since 1970\(time < RequestRules.timeLimit ? " (seconds?)" : "");"
+        + " let the Kafka client set it, then replay"
     case .notAnObject: "is not a JSON object"
     case .unknownField: "is not a field of a request"
     case .duplicate, .payloadDuplicate: "is given twice"

@@ -70,8 +70,23 @@ public enum RequestRules {
     }
   }
 
-  /// Checks the text of a field that becomes a header field: 1 to `most` bytes, no control characters, no blank at
-  /// either end (a header value would lose it).
+  /// Checks the text of a field that becomes a header field as it is: 1 to `most` bytes of printable ASCII, which RFC
+  /// 9110 §5.5 asks of field values, and no blank at either end, which RFC 9113 §8.2.1 forbids.
+  public static func checkHeaderText(
+    _ text: Span<UInt8>, _ field: RequestField, most: Int
+  ) throws(RequestError) {
+    guard text.count > 0 else { throw RequestError(field, .emptyText) }
+    guard text.count <= most else {
+      throw RequestError(field, .tooLong(bytes: text.count, limit: most))
+    }
+    if let place = CarriedHeaders.forbiddenPlace(inValue: text) {
+      throw RequestError(
+        field, .forbiddenCharacter(ShownCharacter.text(text, at: place), at: place))
+    }
+  }
+
+  /// Checks the text of a field that is carried, and shown in receipts: 1 to `most` bytes, no control characters, no
+  /// blank at either end.
   public static func checkText(
     _ text: Span<UInt8>, _ field: RequestField, most: Int
   ) throws(RequestError) {

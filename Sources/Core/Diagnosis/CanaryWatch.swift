@@ -14,6 +14,8 @@ public struct CanaryWatch: Sendable {
     case noReceipt = "no_receipt"
     case rejected, expired, suppressed, deduplicated, superseded, cancelled
     case deadLettered = "dead_lettered"
+    /// The canary's user has no device.
+    case noDevice = "no_device"
 
     /// nil for the outcome that is a success.
     init?(_ outcome: Outcome) {
@@ -94,18 +96,20 @@ public struct CanaryWatch: Sendable {
   /// Kafka has the request.
   public mutating func acknowledged() { push?.isAcknowledged = true }
 
-  /// A receipt was read; nil if it is not about the push under way.
+  /// A receipt was read; nil if it does not end the push under way. Of a user's devices the first outcome counts.
   ///
   /// - Parameters:
   ///   - created: wall time at which ingest made the notification; nil if it made none.
   ///   - at: wall time of the outcome.
   ///   - wall: now.
   public mutating func receipt(
-    _ id: String, _ outcome: Outcome, created: Int64?, at: Int64, now: UInt64, wall: Int64
+    _ id: String, _ outcome: Outcome, reason: String? = nil, created: Int64?, at: Int64,
+    now: UInt64, wall: Int64
   ) -> Result? {
-    // A canary names a token, so that nobody's request with its id is it.
-    guard let push, push.id == id, outcome != .addressed else { return nil }
+    let isToNobody = outcome == .addressed && reason == "\(ReceiptCause.noDevice.code)"
+    guard let push, push.id == id, outcome != .addressed || isToNobody else { return nil }
     self.push = nil
+    if isToNobody { return .failure(.noDevice) }
     if let failure = Failure(outcome) { return .failure(failure) }
     let created = created ?? push.sentWall
     return .success(

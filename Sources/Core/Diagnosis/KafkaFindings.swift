@@ -35,6 +35,8 @@ public struct KafkaFacts: Sendable {
   public var failure: String?
   /// True if the cluster refused us or cannot be trusted, as opposed to not answering.
   public var isRefusal = false
+  /// True if something answers, and not as a broker that librdkafka can read.
+  public var isUnreadable = false
   public var brokers = 0
   /// The principal as far as it is known: the SASL user name; nil without one.
   public var user: String?
@@ -98,8 +100,11 @@ public struct KafkaFindings {
       .kafka, facts.bootstrap, failure,
       remedy: facts.isRefusal
         ? "correct the credentials or certificates: kafka.security.protocol, kafka.sasl.*, kafka.ssl.*"
-        : "check that the brokers run, that kafka names them and that no firewall is between;"
-          + " with TLS or SASL set kafka.security.protocol")
+        : facts.isUnreadable
+          ? "something answers there that is no Kafka broker, or TLS is on one side only: check the port, and"
+            + " kafka.security.protocol"
+          : "check that the brokers run, that kafka names them and that no firewall is between;"
+            + " with TLS or SASL set kafka.security.protocol")
   }
 
   private var cluster: Finding {

@@ -139,6 +139,7 @@ struct OutstandingRecords: ~Copyable {
   private var capacity = 0
   private var free = -1
   private var nextSequence: UInt64 = 0
+  private var wait = UnansweredWait()
 
   init() { slots = .allocate(capacity: 1) }
 
@@ -160,6 +161,7 @@ struct OutstandingRecords: ~Copyable {
 
   /// Frees a slot and returns its tag.
   mutating func remove(_ index: Int) -> UInt {
+    wait.answered(slots[index].sequence)
     slots[index].next = free
     free = index
     count -= 1
@@ -168,12 +170,20 @@ struct OutstandingRecords: ~Copyable {
 
   /// Frees all slots; their order goes on.
   mutating func removeAll() {
+    wait = UnansweredWait()
     count = 0
     free = -1
     for index in stride(from: capacity - 1, through: 0, by: -1) {
       slots[index].next = free
       free = index
     }
+  }
+
+  /// For how long the oldest record has waited at least, in milliseconds (`UnansweredWait`).
+  ///
+  /// - Parameter now: monotonic milliseconds.
+  mutating func oldestWait(now: UInt64) -> UInt64 {
+    wait.look(next: nextSequence, count: count, now: now)
   }
 
   private mutating func grow() {

@@ -117,6 +117,13 @@ extension KafkaError {
   /// True if a broker has refused this process, or cannot be trusted: credentials or certificates are wrong.
   public var isRefusal: Bool { Self.refusing.contains(code) }
 
+  /// True if something answered, and not as a Kafka broker does that librdkafka can read: another service, or TLS on one
+  /// side only.
+  public var isUnreadable: Bool {
+    code == RD_KAFKA_RESP_ERR__BAD_MSG.rawValue || code == RD_KAFKA_RESP_ERR__UNDERFLOW.rawValue
+      || message.contains("Invalid response size")
+  }
+
   private static let refusing: Set<Int32> = [
     RD_KAFKA_RESP_ERR__AUTHENTICATION.rawValue, RD_KAFKA_RESP_ERR__SSL.rawValue,
     RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED.rawValue,

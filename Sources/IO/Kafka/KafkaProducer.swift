@@ -39,6 +39,12 @@ public final class KafkaProducer {
   public var outstanding: Int { records.count }
   /// The keys and values of these, in bytes.
   public internal(set) var outstandingBytes = 0
+  /// For how long the oldest record without an answer has waited at least, in milliseconds; 0 without one. To be asked
+  /// after every `drainDeliveries`, at least once a second: time in which nobody took answers does not count.
+  ///
+  /// - Parameter now: monotonic milliseconds.
+  public func oldestWait(now: UInt64) -> UInt64 { records.oldestWait(now: now) }
+
   /// The number of times that the client was replaced after a fatal error.
   public internal(set) var restarts = 0
   /// The last thing that went wrong with the connection to Kafka; for health pages.

@@ -24,6 +24,11 @@ extension CampaignRecord {
     let text = fields.members.given("send_at")?.string
     guard let time = text.flatMap({ Timestamp.moment($0 + "Z") }) else {
       if zone == nil { return nil }
+      // What is no time in either form is a mistake of its own.
+      if let text, Timestamp.moment(text) == nil {
+        throw fields.fail(
+          "send_at", "is not a time with date, hours, minutes and seconds, as 2026-12-24T18:00:00")
+      }
       throw fields.fail(
         "time_zone",
         "is for a send_at without an offset, as 2026-12-24T18:00:00: each device's local time")

@@ -340,8 +340,14 @@ extension RequestReader {
     guard takesCampaigns || !has(.campaign) else { throw RequestError(.campaign, .notOfScheduler) }
     var bytes = request.escapedID.count
     for row in CarriedField.texts {
-      guard let field = row.request, has(field), case .text(let most) = row.rule else { continue }
-      try RequestRules.checkText(text(field).span, field, most: most)
+      guard let field = row.request, has(field) else { continue }
+      switch row.rule {
+      case .text(let most):
+        try RequestRules.checkText(text(field).span, field, most: most)
+      case .header(let most):
+        try RequestRules.checkHeaderText(text(field).span, field, most: most)
+      default: continue
+      }
       bytes += text(field).count
     }
     if has(.headers) { bytes += try checkHeaders(&request) }

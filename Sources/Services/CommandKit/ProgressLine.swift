@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
+import Glibc
 public import ServiceKit
 
 /// The progress of a long piece of work, on standard error: a bar that is redrawn on a terminal, a plain line every
@@ -7,10 +8,11 @@ public import ServiceKit
 public struct ProgressLine {
   private let title: String
   private let unit: String
-  private let startedAt = MonotonicClock.milliseconds()
+  /// Of the first update: what was prepared before is no part of the work.
+  private var startedAt: UInt64?
   private let isTerminal: Bool
   private let interval: UInt64
-  private var nextAt: UInt64
+  private var nextAt: UInt64 = 0
   private var isDrawn = false
   /// The work stands, and the time that it has stood so far, in milliseconds.
   private var isStanding = false
@@ -22,7 +24,6 @@ public struct ProgressLine {
     self.unit = unit
     self.isTerminal = isTerminal
     interval = isTerminal ? 100 : 5_000
-    nextAt = MonotonicClock.milliseconds() + interval
   }
 
   /// Shows where the work stands, if it is time.
@@ -32,6 +33,10 @@ public struct ProgressLine {
   ///   - note: said at the end of the line.
   public mutating func update(count: Int, fraction: Double?, note: String = "") {
     let now = MonotonicClock.milliseconds()
+    guard let startedAt else {
+      (startedAt, nextAt) = (now, now + interval)
+      return
+    }
     guard now >= nextAt else { return }
     nextAt = now + interval
     let text = Self.text(
@@ -39,7 +44,7 @@ public struct ProgressLine {
       stood: isStanding ? nil : stood, note: note)
     if isTerminal {
       // Back to the line's start; clear what the last, longer line left.
-      StandardError.write("\r\(text)\u{1B}[K")
+      StandardError.write("\r\(Self.cut(text, to: Self.columns))\u{1B}[K")
       isDrawn = true
     } else {
       StandardError.line(text)
@@ -58,6 +63,19 @@ public struct ProgressLine {
   public mutating func end() {
     if isDrawn { StandardError.write("\r\u{1B}[K") }
     isDrawn = false
+  }
+
+  /// The columns of the terminal that standard error is; nil if it does not say.
+  private static var columns: Int? {
+    var size = winsize()
+    guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+    return Int(size.ws_col)
+  }
+
+  /// What fits into one line: a longer one would wrap, and only its last part would be drawn again.
+  static func cut(_ text: String, to columns: Int?) -> String {
+    guard let columns, text.count >= columns else { return text }
+    return text.prefix(max(0, columns - 2)) + "…"
   }
 
   static func text(

@@ -73,6 +73,10 @@ extension IngestLoop {
       } else {
         request = try readForeign(record, source.topic)
       }
+      // Its age, its send_at and its expiration would be counted from 1970.
+      guard !OutsideTime.isOfOtherUnit(recordTime: record.timestamp) else {
+        throw RequestError(nil, .recordTime(record.timestamp))
+      }
       if request.isForSchedule {
         guard let time = try sendingTime(record, created) else { return .scheduled }
         begin(record, source, created: time)

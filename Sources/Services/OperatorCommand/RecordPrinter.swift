@@ -193,7 +193,11 @@ final class RecordPrinter {
     if !record.headers.isEmpty {
       object.append("headers", .array(record.headers.map(Self.header)))
     }
-    if Envelope.begins(value) {
+    if value.baseAddress == nil {
+      // The value of a record may be the text null.
+      object.append("value", .null)
+      object.append("tombstone", true)
+    } else if Envelope.begins(value) {
       appendEnvelope(to: &object, value)
     } else {
       object.append("value", json(value))
@@ -217,7 +221,6 @@ final class RecordPrinter {
   }
 
   private func json(_ value: UnsafeRawBufferPointer) -> JSONValue {
-    guard value.baseAddress != nil else { return .null }
     let isSecret = topic == names.providerTokens
     guard let parsed = try? parser.parse(value) else {
       return .string(isSecret ? "(not shown)" : String(decoding: value, as: UTF8.self))

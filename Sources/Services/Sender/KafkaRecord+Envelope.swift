@@ -46,14 +46,15 @@ extension PushFacts {
   ///
   /// - Parameters:
   ///   - envelope: of the record's value.
-  ///   - written: the record's timestamp; −1 for none. A request is not younger than the record that it came in.
+  ///   - written: the record's timestamp; one before 2001 is none. A request is not younger than the record that it came in.
   ///   - pileBefore: what was created earlier is one of a pile, in milliseconds since the epoch; `.min` for no piles.
   ///   - partition: of the record.
   init(
     _ envelope: Envelope, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
     written: Int64, pileBefore: Int64, in partition: Int32
   ) {
-    let latest = written < 0 ? envelope.created : written &+ OutsideTime.skew
+    let latest =
+      written < OutsideTime.firstRecordTime ? envelope.created : written &+ OutsideTime.skew
     self.init(
       envelope, device: Self.hash(key), created: min(envelope.created, latest),
       waitedSince: Self.waitedSince(envelope, value))

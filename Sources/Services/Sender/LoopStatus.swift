@@ -100,6 +100,8 @@ struct LoopStatus: Sendable {
   var at: UInt64 = 0
   /// Notifications in memory that are older than `slowMilliseconds`.
   var slow = 0
+  /// Milliseconds since a push was accepted, or since the loop was looked at first.
+  private(set) var quiet: UInt64 = 0
   /// Refused apps with series of their own, in this or an earlier look: names come from requests, and must not become
   /// series without end.
   private(set) var namedApps: Set<String> = []
@@ -119,6 +121,7 @@ extension LoopStatus {
   /// Notes how long each destination has been in its state: since it was in another one, or a push was accepted. A gauge
   /// of the state alone, read now and then, would take many short outages for one long one.
   mutating func noteBlocked(since before: LoopStatus) {
+    noteQuiet(since: before)
     let known = Dictionary(
       before.destinations.map { ($0.index, $0) }, uniquingKeysWith: { first, _ in first })
     for place in destinations.indices {
@@ -132,6 +135,15 @@ extension LoopStatus {
 }
 
 extension LoopStatus {
+  /// Notes for how long no push was accepted. Destinations that were closed are gone with what they counted.
+  private mutating func noteQuiet(since before: LoopStatus) {
+    func accepted(_ status: LoopStatus) -> Int {
+      status.destinations.reduce(0) { $0 + $1.accepted }
+    }
+    guard before.at > 0, at >= before.at, accepted(self) <= accepted(before) else { return }
+    quiet = before.quiet + (at - before.at)
+  }
+
   /// Keeps the names of refused apps that have series of their own, and adds new ones as long as there is room.
   mutating func nameApps(since before: LoopStatus) {
     namedApps = before.namedApps
@@ -216,7 +228,10 @@ extension LoopStatus {
   }
 
   private var backlogSamples: [MetricSample] {
-    [MetricSample(SenderMetrics.slow, slow)]
+    [
+      MetricSample(SenderMetrics.slow, slow),
+      MetricSample(SenderMetrics.quiet, [], .thousandths(Int(clamping: quiet))),
+    ]
       + lanes.enumerated().map { MetricSample(SenderMetrics.lanePlace, [$1], $0) }
       + (lanes + [Self.retries]).map { lane in
         let oldest = partitions.filter { $0.lane == lane }.map(\.backlog).max() ?? 0

@@ -169,6 +169,10 @@ public enum SenderMetrics {
     event: "APNs refuses the credential; its notifications wait",
     "Times that APNs refused a credential, or an app with one.")
 
+  static let quiet = Metric(
+    "martlet_sender_last_accepted_seconds", .gauge, unit: .seconds, merge: .lowest,
+    "How long ago APNs accepted a push of this process last; before the first one, since the process started."
+  )
   static let inFlight = Metric(
     "martlet_sender_notifications_in_flight", .gauge,
     "Notifications taken and without an outcome.")
@@ -293,7 +297,9 @@ public enum SenderMetrics {
     + [closedIdle, waitsForRoom, tokenRequests]
     + [goAways, streamFailures, connections, openStreams, streamLimit, streamCredit, destinations]
     + [blocked, held, refusedSeconds, governedStreams]
-    + [credentialRefusals, inFlight, waiting, backlog, lanePlace, slow, incomplete, completedRuns]
+    + [
+      credentialRefusals, inFlight, waiting, backlog, lanePlace, slow, quiet, incomplete, completedRuns,
+    ]
     + [oldestIncomplete, widestSpan, partitionsPaused, paused, paces, paceAllowed, paceWaiting]
     + [paceForgotten, partitions, dedupRebuilds]
     + [dedupRebuildsLate, dedupWindowsKept, offsetMapsRefused]

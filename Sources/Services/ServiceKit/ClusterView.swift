@@ -56,8 +56,9 @@ public struct ClusterView: Sendable {
     return found
   }
 
-  /// The obstacle of the condition `kafka`.
+  /// The obstacles of the condition `kafka`.
   static let unreachable = "Kafka is unreachable"
+  static let unreadable = "what answers at --kafka is no Kafka broker that can be read"
 
   /// Says what is strange about the topics, and from now on when the number of a topic's partitions changes, and
   /// notes whether Kafka can be reached.
@@ -138,11 +139,13 @@ private struct ClusterWait {
   }
 
   private mutating func noAnswer(_ error: KafkaError) throws(KafkaError) {
-    context.status.set("kafka", obstacle: ClusterView.unreachable)
     for heard in admin.drainErrors() {
       trouble = heard
       if heard.isRefusal { refusal = heard }
     }
+    let isUnreadable = trouble?.isUnreadable == true
+    context.status.set(
+      "kafka", obstacle: isUnreadable ? ClusterView.unreadable : ClusterView.unreachable)
     switch patience.noAnswer(now: MonotonicClock.milliseconds(), isRefused: refusal != nil) {
     case .wait: break
     case .report: report(trouble ?? error)
@@ -152,6 +155,12 @@ private struct ClusterWait {
 
   private func report(_ error: KafkaError) {
     let seconds = patience.waited(now: MonotonicClock.milliseconds()) / 1_000
+    if error.isUnreadable {
+      return context.log.warning(
+        "what answers is no Kafka broker that librdkafka can read; waiting: check the port of --kafka, and that"
+          + " kafka.security.protocol says TLS where the broker does",
+        ["kafka": configuration.bootstrap, "seconds": "\(seconds)", "error": "\(error)"])
+    }
     context.log.warning(
       "no Kafka broker answers; waiting: check that it runs and that --kafka names it",
       ["kafka": configuration.bootstrap, "seconds": "\(seconds)", "error": "\(error)"])

@@ -39,6 +39,7 @@ public struct KafkaSurvey {
       facts.library = .librdkafka
       facts.failure = error.description
       facts.isRefusal = error.isRefusal
+      facts.isUnreadable = error.isUnreadable
     }
     return (KafkaFindings(facts, rights, names).all, facts)
   }

@@ -39,7 +39,8 @@ public struct Logger: Sendable {
     _ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, String>
   ) {
     guard level >= self.level else { return }
-    event(level, message, fields.map { ($0.key, .text($0.value)) })
+    // A field without a value says nothing: not that there is an error, nor what to do about it.
+    event(level, message, fields.filter { !$0.value.isEmpty }.map { ($0.key, .text($0.value)) })
   }
 
   public func event(_ level: LogLevel, _ message: String, _ fields: [LogEvent.Field]) {

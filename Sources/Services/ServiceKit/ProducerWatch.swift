@@ -47,12 +47,16 @@ public struct ProducerWatch {
   private let counters = Counters<ProducerCounter>()
   private var counted = 0
   private var reminder = ProblemReminder()
+  private let wait: UnacknowledgedWait
+  /// One line while it lasts: what is wrong is the cluster's, and does not change with the time.
+  private var unacknowledged = ProblemReminder(quiet: 0, interval: .max / 2)
 
   /// - Parameter consequence: what stands still meanwhile, for the log.
   public init(_ context: ServiceContext, consequence: String = intakeStops) {
     log = context.log
     rights = context.rights
     self.consequence = consequence
+    wait = context.status.producer()
     context.counters.add(counters)
   }
 
@@ -81,6 +85,27 @@ public struct ProducerWatch {
           "error": "\(trouble.error)", "remedy": trouble.error.remedy ?? "",
         ])
     case .reportResolved: log.info("Kafka accepts records again")
+    }
+    noteWait(producer, isRefused: trouble != nil, now: now)
+  }
+
+  /// A cluster that answers a write with "not now", or not at all, is waited for by librdkafka, which says nothing.
+  private mutating func noteWait(_ producer: KafkaProducer, isRefused: Bool, now: UInt64) {
+    let age = producer.oldestWait(now: now)
+    wait.milliseconds = age
+    switch unacknowledged.step(isFailing: age >= StatusBoard.writePatience, now: now) {
+    case .nothing: break
+    case .report where isRefused: break
+    case .report:
+      log.error(
+        "Kafka does not acknowledge records; retrying, \(consequence)",
+        [
+          "waiting": "\(producer.outstanding)", "seconds": "\(age / 1_000)",
+          "remedy":
+            "too few replicas in sync (min.insync.replicas), a partition without a leader, or a full disk of a broker:"
+            + " kafka-topics.sh --describe --under-min-isr-partitions, the brokers' logs, df",
+        ])
+    case .reportResolved: log.info("Kafka acknowledges records again")
     }
   }
 

@@ -12,9 +12,13 @@ public enum ProgramMetrics {
   static let notReady = Metric(
     "martlet_not_ready", .gauge, labels: ["condition"],
     bound: "\(StatusBoard.conditions.count)",
-    "1 while a condition is not met without which /readyz answers 503: start, partitions, kafka, rights, provider-tokens,"
-      + " database, devices, stop."
-  )
+    "1 while a condition is not met without which /readyz answers 503: start, partitions, kafka, rights, writes,"
+      + " provider-tokens, database, devices, stop.")
+  static let unacknowledged = Metric(
+    "martlet_kafka_unacknowledged_seconds", .gauge, unit: .seconds, merge: .highest,
+    event: "Kafka does not acknowledge records; retrying, …",
+    "How long the oldest record that the process has written has waited for Kafka's acknowledgement; 0 without one. From"
+      + " \(StatusBoard.writePatience / 1_000) s on the process is not ready (writes).")
   static let heartbeat = Metric(
     "martlet_heartbeat_timestamp_seconds", .gauge, unit: .seconds, labels: ["thread"],
     bound: "loops + 2", "When a thread last began a turn, as Unix time.")
@@ -33,7 +37,8 @@ public enum ProgramMetrics {
     "When the process started, as Unix time.")
 
   public static let all = [
-    buildInfo, ready, notReady, heartbeat, cpu, resident, virtual, openFiles, maxFiles, startTime,
+    buildInfo, ready, notReady, unacknowledged, heartbeat, cpu, resident, virtual, openFiles,
+    maxFiles, startTime,
   ]
 }
 

@@ -20,11 +20,27 @@ public final class Heartbeat: Sendable {
   var time: UInt64 { last.load(ordering: .relaxed) }
 }
 
+/// For how long Kafka has not acknowledged the oldest record of one producer. Its thread alone writes.
+final class UnacknowledgedWait: Sendable {
+  private let wait = Atomic<UInt64>(0)
+
+  /// Milliseconds; 0 while nothing waits.
+  var milliseconds: UInt64 {
+    get { wait.load(ordering: .relaxed) }
+    set { wait.store(newValue, ordering: .relaxed) }
+  }
+}
+
 /// The state of a process's own health: whether its threads turn, why it is not ready, and how things stand inside it.
 /// Any thread may use it; none of it is for the way of a notification.
 public final class StatusBoard: Sendable {
   /// Milliseconds without a turn after which a thread counts as stuck.
   public static let patience: UInt64 = 30_000
+
+  /// Milliseconds without an acknowledgement after which the process counts as unable to write. librdkafka repeats by
+  /// itself for as long as it may, and reports nothing: too few replicas in sync, a full disk, a leader that is gone.
+  /// Kafka's own failover takes 9 s (`broker.session.timeout.ms`); acknowledgements come within a second otherwise.
+  public static let writePatience: UInt64 = 10_000
 
   /// Conditions without which the process is not ready.
   public struct Obstacle: Sendable, Equatable {
@@ -34,13 +50,20 @@ public final class StatusBoard: Sendable {
 
   /// The conditions that stand on `/metrics` whether or not they are met.
   public static let conditions = [
-    "start", "partitions", "kafka", "rights", "provider-tokens", "database", "devices", "stop",
+    "start", "partitions", "kafka", "rights", "writes", "provider-tokens", "database", "devices",
+    "stop",
   ]
 
   private struct State {
     var heartbeats: [Heartbeat] = []
     var obstacles: [Obstacle] = [Obstacle(condition: "start", reason: "is starting")]
     var sections: [(name: String, value: @Sendable () -> JSONValue)] = []
+    var producers: [Producer] = []
+  }
+
+  /// A producer that is there as long as its owner is.
+  private struct Producer {
+    weak var wait: UnacknowledgedWait?
   }
 
   private let state = Mutex(State())
@@ -82,7 +105,29 @@ public final class StatusBoard: Sendable {
   }
 
   /// Why the process is not ready; empty when it is.
-  public var obstacles: [Obstacle] { state.withLock { $0.obstacles } }
+  public var obstacles: [Obstacle] {
+    let wait = unacknowledged
+    guard wait >= Self.writePatience else { return state.withLock { $0.obstacles } }
+    let reason = "Kafka has not acknowledged a record for \(wait / 1_000) s"
+    return state.withLock { $0.obstacles } + [Obstacle(condition: "writes", reason: reason)]
+  }
+
+  /// A producer begins; it counts until its owner is gone.
+  func producer() -> UnacknowledgedWait {
+    let wait = UnacknowledgedWait()
+    state.withLock { state in
+      state.producers.removeAll { $0.wait == nil }
+      state.producers.append(Producer(wait: wait))
+    }
+    return wait
+  }
+
+  /// For how long Kafka has not acknowledged the oldest record of any producer, in milliseconds; 0 while nothing waits.
+  var unacknowledged: UInt64 {
+    state.withLock { state in
+      state.producers.reduce(0) { max($0, $1.wait?.milliseconds ?? 0) }
+    }
+  }
 
   /// Every thread, with the milliseconds since its last turn.
   public func ages(now: UInt64) -> [(thread: String, milliseconds: UInt64)] {

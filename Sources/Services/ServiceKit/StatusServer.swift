@@ -66,6 +66,10 @@ struct StatusPages: Sendable {
     samples += unmet.union(StatusBoard.conditions).sorted().map {
       MetricSample(ProgramMetrics.notReady, [$0], unmet.contains($0) ? 1 : 0)
     }
+    samples.append(
+      MetricSample(
+        ProgramMetrics.unacknowledged, [],
+        .thousandths(Int(clamping: context.status.unacknowledged))))
     for (thread, age) in context.status.ages(now: now) {
       samples.append(
         MetricSample(ProgramMetrics.heartbeat, [thread], .thousandths(wall - Int(age))))

@@ -10,12 +10,28 @@ import Testing
     func created(_ time: Int64) -> Int64 {
       OutsideTime.received(recordTime: time, now: Self.now)
     }
-    #expect(created(1) == 1)
+    #expect(created(OutsideTime.firstRecordTime) == OutsideTime.firstRecordTime)
     #expect(created(Self.now) == Self.now)
-    // No time, a clock that is ahead, microseconds, nanoseconds.
-    for time in [-1, 0, Self.now + 1, Self.now * 1_000, Self.now * 1_000_000, .max, .min] {
+    // No time, seconds, a clock that is ahead, microseconds, nanoseconds.
+    for time in [
+      -1, 0, 1, Self.now / 1_000, Self.now + 1, Self.now * 1_000, Self.now * 1_000_000, .max, .min,
+    ] {
       #expect(created(time) == Self.now)
     }
+  }
+
+  @Test func `a record's time in seconds is known as one of another unit, and none is no mistake`()
+  {
+    for time in [1, Self.now / 1_000, OutsideTime.firstRecordTime - 1] {
+      #expect(OutsideTime.isOfOtherUnit(recordTime: time), "\(time)")
+    }
+    for time in [-1, 0, OutsideTime.firstRecordTime, Self.now, Self.now * 1_000] {
+      #expect(!OutsideTime.isOfOtherUnit(recordTime: time), "\(time)")
+    }
+    #expect(
+      "\(RequestError(nil, .recordTime(Self.now / 1_000)))"
+        == "request: was produced with the time 1795224000, which is not in milliseconds since 1970 (seconds?);"
+        + " let the Kafka client set it, then replay")
   }
 
   @Test func `a number is a time between 1970 and 9999, unless it looks like seconds`() {

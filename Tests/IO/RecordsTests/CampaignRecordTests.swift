@@ -255,6 +255,7 @@ import Testing
     Self.json(more: #","send_at":"2001-09-09T15:46:39""#),
     Self.json(more: #","send_at":"2001-10-10T00:00:00""#),
     Self.json(more: #","send_at":"2001-09-11T00:00:00Z","time_zone":"UTC""#),
+    Self.json(more: #","send_at":"2001-09-11T00:00","time_zone":"UTC""#),
     Self.json(more: #","send_at":1000003600,"time_zone":"UTC""#),
     Self.json(more: #","time_zone":"UTC""#),
     Self.json(more: #","send_at":"2001-09-11T00:00:00","time_zone":"""#),

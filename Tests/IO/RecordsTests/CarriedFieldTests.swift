@@ -104,7 +104,7 @@ import Testing
   @Test func `that are known are checked, and name themselves`() {
     let bad: [(CarriedField, [String])] = [
       (.target, ["", "group", "Channel"]),
-      (.collapseID, ["", " x", "x ", "a\u{7F}", String(repeating: "c", count: 65)]),
+      (.collapseID, ["", " x", "x ", "a\u{7F}", "é", String(repeating: "c", count: 65)]),
       (
         .data,
         [

@@ -297,6 +297,9 @@ import Testing
     (
       request(#","collapse_id":"a\nb""#), .collapseID, .forbiddenCharacter("U+000A", at: 1)
     ),
+    (
+      request(#","collapse_id":"spécial""#), .collapseID, .forbiddenCharacter("\"é\"", at: 2)
+    ),
     (request(#","id":"""#), .id, .emptyText),
     (request(#","apns_id":"nope""#), .apnsID, .notUUID),
   ])
@@ -357,7 +360,7 @@ import Testing
         "app: has \"/\" at byte 2, where only letters"))
     #expect(
       words(Self.request(#","collapse_id":"a\u0085b""#)).hasPrefix(
-        "collapse_id: has U+0085 at byte 2, where no control character"))
+        "collapse_id: has U+0085 at byte 2, where only printable ASCII"))
     #expect(words("\u{FEFF}" + Self.request("")).contains("byte order mark"))
     #expect(
       words(#"{"app":"a.b","token":"ab","payload":{"a":01}}"#).hasSuffix(#", at "0" (byte 41)"#))

@@ -42,6 +42,17 @@ import Testing
     #expect(text(stood: 50_000).hasSuffix("10s left") && text(stood: 0).hasSuffix("1m00s left"))
   }
 
+  @Test func `a line is no wider than the terminal`() {
+    let text = ProgressLine.text(
+      "demo", "outcomes", count: 1_000_000, fraction: 0.5, milliseconds: 10_000,
+      note: "20000 requests, 19000 delivered, 400 rejected, 300 suppressed, 12 dead_lettered")
+    #expect(text.count > 100)
+    let cut = ProgressLine.cut(text, to: 80)
+    #expect(cut.count == 79 && cut.hasSuffix("…") && text.hasPrefix(cut.dropLast()))
+    #expect(ProgressLine.cut(text, to: nil) == text && ProgressLine.cut("demo", to: 80) == "demo")
+    #expect(ProgressLine.cut(text, to: 1).count <= 1)
+  }
+
   @Test func `work that is done has no time left`() {
     let text = ProgressLine.text("x", "y", count: 1, fraction: 1, milliseconds: 10, note: "")
     #expect(!text.contains("left"))

@@ -41,6 +41,27 @@ import Testing
     #expect(try fixture.readAll(fixture.names.deadLetters).isEmpty)
   }
 
+  /// What clients give that take a time as they are given it: `time.time()`, or nothing.
+  @Test func `a record time in seconds is named in a dead letter, and 0 is no time`() throws {
+    let fixture = try IngestFixture()
+    let seconds: Int64 = 1_795_224_000
+    let more = #","expires_in":3600,"id":"seconds""#
+    try fixture.kafka.produce(
+      fixture.names.requests, value: IngestFixture.request(more), timestamp: seconds)
+    try fixture.kafka.produce(
+      fixture.names.requests, value: IngestFixture.request(#","id":"none""#), timestamp: 0)
+    let ingest = try fixture.start()
+    let letter = try #require(try fixture.read(fixture.names.deadLetters, count: 1).first)
+    let record = try #require(try fixture.read(fixture.names.notifications(.first), count: 1).first)
+    #expect(ingest.stop() == nil)
+    #expect(header(letter, DeadLetterHeader.detail)?.contains("time 1795224000") == true)
+    #expect(record.value?.contains("\tnone\t") == true)
+    let envelope = try Envelope.parse(Array((record.value ?? "").utf8).span)
+    #expect(envelope.created > OutsideTime.firstRecordTime)
+    let receipts = try fixture.readAll(fixture.names.receipts).compactMap(\.value)
+    #expect(receipts.count == 1 && receipts.first?.contains("seconds since 1970") == true)
+  }
+
   @Test
   func `ingest counts expires_in from the request's record, and refuses it beside expiration`()
     throws

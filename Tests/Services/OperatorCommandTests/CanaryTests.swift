@@ -25,6 +25,8 @@ private let channel = "dHN0LXNyY2gtY2hubA=="
     #expect(try canary(channel).target == .channel(channel))
     #expect(try canary(token).labels == ["com.example.app", "production", "abababab"])
     #expect(try canary(channel).intervalMilliseconds == 60_000)
+    #expect(try canary("user:ann").target == .user("ann"))
+    #expect(try canary("user:ann.b").labels == ["com.example.app", "production", "user:ann.b"])
   }
 
   @Test func `several canaries are separated by blanks, and each has series of its own`() throws {
@@ -38,14 +40,15 @@ private let channel = "dHN0LXNyY2gtY2hubA=="
   @Test(arguments: [
     "", " ", "a", "a,production,\(token)", "a,production,\(token),1m,", ",production,\(token),1m",
     "a,live,\(token),1m", "a,production,no target!,1m", "a,production,\(token),0s",
-    "a,production,\(token),2d", "a,production,\(token),soon",
+    "a,production,\(token),2d", "a,production,\(token),soon", "a,production,user:,1m",
+    "a,production,user:\u{7F},1m",
   ])
   func `a text that is no canary is refused`(text: String) {
     #expect(throws: CanaryProblem.self) { try CanarySpecification.all(parsing: text) }
   }
 
   /// What ingest would say of it.
-  @Test(arguments: [token, channel])
+  @Test(arguments: [token, channel, "user:ann"])
   func `a canary's request keeps the rules of requests`(target: String) throws {
     let canary = try canary(target)
     let id = CanarySpecification.idPrefix + "1"
@@ -56,6 +59,7 @@ private let channel = "dHN0LXNyY2gtY2hubA=="
       #expect(String(decoding: request.id, as: UTF8.self) == id)
       #expect(request.isBroadcast == (target == channel))
       #expect(request.lane == .first)
+      #expect(request.isToPeople == (target == "user:ann"))
       if !request.isBroadcast { #expect(request.expiration == 1_800_000_011) }
     }
   }

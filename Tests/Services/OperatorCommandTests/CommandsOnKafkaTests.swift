@@ -257,6 +257,9 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     #expect(try JSONDocument(lines[0]).root["value"]?["token"]?.string == "0a1b2c3d…")
     let gone = try shown("invalid-tokens", key: "k", value: nil, isJSON: true)
     #expect(try JSONDocument(gone[0]).root["value"] == .null)
+    #expect(try JSONDocument(gone[0]).root["tombstone"] == true)
+    let null = try JSONDocument(shown("invalid-tokens", key: "k", value: "null", isJSON: true)[0])
+    #expect(null.root["value"] == .null && null.root["tombstone"] == nil)
     let text = try shown("dead-letters", key: nil, value: "no json", isJSON: true)
     #expect(try JSONDocument(text[0]).root["value"]?.string == "no json")
   }

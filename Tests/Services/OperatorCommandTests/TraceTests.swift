@@ -52,6 +52,20 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(stories[1].hops.map(\.kind) == [.queued, .outcome])
   }
 
+  @Test func `what ended before it was a notification is not said to become one`() {
+    func title(_ hops: [TraceHop]) -> String {
+      TraceText.lines(TraceStory.stories(of: hops)).first ?? ""
+    }
+    let asked = hop(.requested, 10, request: "r")
+    #expect(title([asked]) == "not yet a notification")
+    let letter = hop(.deadLettered, 20, request: "r")
+    #expect(title([asked, letter]) == "no notification: a dead letter")
+    let addressed = hop(.outcome, 20, request: "r", outcome: "addressed")
+    #expect(title([asked, addressed]) == "no notification: addressed")
+    let queued = hop(.queued, 30, first, request: "r")
+    #expect(title([asked, queued]) == "\(first): no outcome yet")
+  }
+
   @Test func `a repeat that was not sent is not the outcome`() {
     let stories = TraceStory.stories(of: [
       hop(.outcome, 5, first, outcome: "deduplicated"),

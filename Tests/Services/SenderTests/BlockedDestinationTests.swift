@@ -50,6 +50,25 @@ import Testing
     #expect(blocked([status(at: 1_000, .gateway), status(at: 9_000, .gateway, index: 4)]) == 0)
   }
 
+  @Test func `the time since an accepted push goes on over closed destinations`() {
+    func quiet(_ looks: [LoopStatus]) -> UInt64 {
+      var last = LoopStatus()
+      for look in looks {
+        let before = last
+        last = look
+        last.noteBlocked(since: before)
+      }
+      return last.quiet
+    }
+    let first = status(at: 1_000, nil, accepted: 7)
+    #expect(quiet([first]) == 0)
+    #expect(quiet([first, status(at: 4_000, nil, accepted: 7)]) == 3_000)
+    #expect(quiet([first, status(at: 4_000, nil, accepted: 8)]) == 0)
+    var closed = status(at: 5_000, nil)
+    closed.destinations = []
+    #expect(quiet([first, status(at: 4_000, .gateway, accepted: 7), closed]) == 4_000)
+  }
+
   @Test func `the page has the longest of each state, and working is none of them`() {
     var status = status(at: 9_000, .gateway)
     status.destinations[0].blocked = 8_000

@@ -26,6 +26,17 @@ import Testing
     _ = consume mute
   }
 
+  @Test func `what answers in another protocol is not said to be silent`() throws {
+    let web = try RefusingBroker { _ in Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8) }
+    let wait = try ClusterWaitThread(
+      KafkaConfiguration(bootstrap: "127.0.0.1:\(web.port)", clientID: "test"))
+    defer { wait.stop() }
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        wait.obstacles == ["what answers at --kafka is no Kafka broker that can be read"]
+      }, "\(wait.obstacles)")
+  }
+
   @Test func `a broker that refuses the way to authenticate is an error that says so`() throws {
     let broker = try RefusingBroker()
     var kafka = KafkaConfiguration(bootstrap: "127.0.0.1:\(broker.port)", clientID: "test")
@@ -75,6 +86,11 @@ private final class ClusterWaitThread {
   /// How it ended; nil while it waits.
   var outcome: String? { box.text.withLock { $0 } }
 
+  /// Why the service is not ready, but for its start.
+  var obstacles: [String] {
+    context.status.obstacles.filter { $0.condition != "start" }.map(\.reason)
+  }
+
   func stop() { context.signals.requestStop() }
 }
 
@@ -85,19 +101,24 @@ private final class RefusingBroker {
 
   private final class StopFlag: Sendable { let flag = Atomic(false) }
 
-  init() throws {
+  /// - Parameter answer: to a request.
+  init(_ answer: @escaping @Sendable ([UInt8]) -> [UInt8] = RefusingBroker.refusal(to:)) throws {
     let listener = try Socket.listening(on: .loopback(port: 0))
     port = listener.localAddress!.port
     let descriptor = dup(listener.fd)
     let stop = StopFlag()
     self.stop = stop
-    let thread = try LoopThread(name: "broker") { RefusingBroker.serve(descriptor, until: stop) }
+    let thread = try LoopThread(name: "broker") {
+      RefusingBroker.serve(descriptor, until: stop, answer)
+    }
     thread.detach()
   }
 
   deinit { stop.flag.store(true, ordering: .releasing) }
 
-  private static func serve(_ descriptor: Int32, until stop: StopFlag) {
+  private static func serve(
+    _ descriptor: Int32, until stop: StopFlag, _ answer: ([UInt8]) -> [UInt8]
+  ) {
     while !stop.flag.load(ordering: .acquiring) {
       var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
       guard poll(&entry, 1, 20) > 0 else { continue }
@@ -106,7 +127,7 @@ private final class RefusingBroker {
       var request = [UInt8](repeating: 0, count: 512)
       // The client closes when it has read what it does not like.
       while read(connection, &request, request.count) >= 12 {
-        let answer = answer(to: request)
+        let answer = answer(request)
         guard write(connection, answer, answer.count) == answer.count else { break }
       }
       close(connection)
@@ -115,7 +136,7 @@ private final class RefusingBroker {
   }
 
   /// A request is its size, kind and version, and a correlation id that the answer repeats.
-  private static func answer(to request: [UInt8]) -> [UInt8] {
+  private static func refusal(to request: [UInt8]) -> [UInt8] {
     let isVersions = request[5] == 18
     let body: [UInt8] =
       switch (isVersions, request[7]) {

@@ -76,7 +76,7 @@ import Testing
     #expect(alerts == entries.map { String($0.dropFirst(3)) })
     let severities = values("severity", rules)
     #expect(severities.count == alerts.count && Set(severities) == ["page", "ticket"])
-    #expect(severities.count { $0 == "page" } <= 9)
+    #expect(severities.count { $0 == "page" } <= 18)
     #expect(
       values("runbook", rules) == alerts.map { "docs/runbook.md#\($0.lowercased())" })
   }

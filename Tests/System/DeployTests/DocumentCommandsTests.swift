@@ -58,7 +58,7 @@ import Testing
     "minutes", "mutations", "seeds", "steps", "last", "at-once", "fail-with-body", "production",
     "group",
     "broker-id", "describe", "entity-type", "all-topics", "topic", "reset-offsets", "to-datetime",
-    "to-current", "export", "execute",
+    "to-current", "export", "execute", "under-min-isr-partitions",
   ]
 
   @Test(arguments: documents)

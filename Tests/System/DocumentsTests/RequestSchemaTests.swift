@@ -131,7 +131,7 @@ import Testing
     let differing = [
       start + #","priority":10.0}"#, start + #","expiration":1900000000.0}"#,
       start + #","topic":"c.d"}"#, start + #","id":"\#(umlauts)x"}"#,
-      start + #","collapse_id":"\#(umlauts)"}"#, start + #","id":"a","id":"b"}"#,
+      start + #","id":"a","id":"b"}"#,
       start + #","headers":{"apns-x":"\#(half)","apns-y":"\#(half)"}}"#,
       start + #","data":{"x":"\#(half)","y":"\#(half)","z":"\#(half)"}}"#,
       start + #","id":"r","send_at":"2026-02-30T00:00:00Z"}"#,

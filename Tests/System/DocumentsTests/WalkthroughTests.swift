@@ -60,6 +60,39 @@ import Testing
     #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
   }
 
+  /// README.md as a new user types it, but for the two commands at its beginning, which build everything.
+  @Test
+  func `the README's examples reach the pipeline beside which they are typed, and nobody else`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    let up = try BuiltProgram.start(
+      "martlet", ["up", "--dir", folder.file("martlet-up")], in: folder)
+    try #require(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
+    let page = try Documents.text("README.md")
+    let commands = page.matches(of: #/```sh\n((?s).*?)\n```/#).map { String($0.1) }
+      .filter { !$0.contains("scripts/") && !$0.contains("benchmarks/") && !$0.contains(" up ") }
+    let isSender = { (command: String) in command.hasPrefix("martlet-sender ") }
+    try #require(commands.count == 5 && commands.count(where: isSender) == 1, "\(commands)")
+    // The sender runs until the others are through.
+    let lines =
+      ["set -eu", "cd '\(folder.path)'"] + commands.filter { $0.hasPrefix(". ") }
+      + commands.filter(isSender).map { "timeout 60 \($0) > sender.log 2>&1 &" }
+      + ["for i in $(seq 300); do if grep -q ' ready$' sender.log; then break; fi; sleep 0.2; done"]
+      + commands.filter { !isSender($0) && !$0.hasPrefix(". ") } + ["cat sender.log", "kill %1"]
+    let file = folder.file("readme.sh")
+    try File.write(file, Array((lines.joined(separator: "\n") + "\n").utf8))
+    let result = try BuiltProgram.run(
+      try SystemProgram.path("bash"), [file], in: folder, withinMilliseconds: 180_000)
+    #expect(result.status == 0, "\(result.output)")
+    #expect(result.output.contains(#""status":202"#), "\(result.output)")
+    #expect(result.output.contains(" ready\n"), "\(result.output)")
+    #expect(!result.output.contains("push.apple.com"), "\(result.output)")
+    #expect(up.output.contains("--config"), "the line that starts one more sender")
+    #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
+    #expect(!File.exists(folder.file("martlet-up/env")), "no address outlives its listener")
+  }
+
   /// The same members, and the same values but for times and ids that Martlet makes.
   private func compare(_ answer: JSONValue, _ expected: JSONValue, _ command: String) {
     let own: Set = [

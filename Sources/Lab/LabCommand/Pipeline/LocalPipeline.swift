@@ -86,6 +86,10 @@ public final class LocalPipeline {
   private var claims: [PortClaim] = []
   /// A properties file with which `martlet channels` finds the simulator.
   public var channelSettings: String { "\(plan.folder)/channels.properties" }
+  /// A properties file with which a further sender joins the others.
+  public var senderSettings: String { "\(plan.folder)/sender.properties" }
+  /// A file for a shell to read: the addresses as documents name them, and where the programs are.
+  public var shellFile: String { "\(plan.folder)/env" }
   public var database: String { "\(plan.folder)/tokens.db" }
   public var scheduleDatabase: String { "\(plan.folder)/schedule.db" }
   /// The file that has every address for scripts, as long as the pipeline runs. That of a process's status pages comes
@@ -132,7 +136,9 @@ public final class LocalPipeline {
   /// Stops everything in order; returns the names of processes that had to be killed.
   @discardableResult public func stop() -> [String] {
     // An address without a listener is worse than none.
-    if lock != nil { try? File.remove(addressesFile) }
+    if lock != nil {
+      for file in [addressesFile, shellFile] { try? File.remove(file) }
+    }
     let killed = processes.stopAll()
     lock = nil
     claims = []
@@ -149,7 +155,19 @@ public final class LocalPipeline {
     object.append(
       "metrics", .object(JSONObject(pages.map { .init(key: $0.process, value: .string($0.url)) })))
     try File.write(addressesFile, JSONValue.object(object).text + [10])
+    try File.write(shellFile, Array(shellLines.joined(separator: "\n").utf8))
     writtenPages = pages.map(\.url)
+  }
+
+  private var shellLines: [String] {
+    let programs = ChildProcess.sibling("martlet").split(separator: "/").dropLast()
+      .reduce("") { "\($0)/\($1)" }
+    let variables =
+      [("KAFKA", kafka)] + (api.map { [("API", $0.url), ("API_KEY", $0.key)] } ?? [])
+    return [
+      "# The pipeline that martlet up runs here, for a shell: . FILE",
+      "export PATH=\(ShellWord.quoted(programs)):\"$PATH\"",
+    ] + variables.map { "export \($0)=\(ShellWord.quoted($1))" } + [""]
   }
 
   /// The address of each process's status pages, by name.
@@ -213,7 +231,24 @@ public final class LocalPipeline {
     try File.write(channelSettings, Array(lines.joined(separator: "\n").utf8))
   }
 
+  /// Writes the settings of a further sender: without the gateway it would connect to Apple.
+  private func writeSenderSettings() throws {
+    let flags = common + sealing + gatewayFlags + (plan.extra["martlet-sender"] ?? [])
+    var lines = ["# For a further martlet-sender … --config on this machine."]
+    var rest = flags[...]
+    while let flag = rest.popFirst() {
+      let name = flag.drop { $0 == "-" }
+      if let equals = name.firstIndex(of: "=") {
+        lines.append("\(name[..<equals]) = \(name[name.index(after: equals)...])")
+      } else if let value = rest.popFirst() {
+        lines.append("\(name) = \(value)")
+      }
+    }
+    try File.write(senderSettings, Array((lines.joined(separator: "\n") + "\n").utf8))
+  }
+
   private func startServices() throws {
+    try writeSenderSettings()
     try startProgram(
       "signer", "martlet-signer", common + sealing + ["--credentials", keys.credentials], stage: 2)
     try startFeedback("feedback", database: database)
@@ -274,18 +309,20 @@ public final class LocalPipeline {
 
   /// Starts a further sending process under a name that no other has had.
   public func startSender(_ name: String) throws {
+    try startProgram(name, "martlet-sender", common + sealing + gatewayFlags, stage: 3)
+  }
+
+  private var gatewayFlags: [String] {
     var gateways = [gateway, sandboxGateway]
     var hosts: [String] = []
     if let file = plan.gatewayHosts {
       gateways = gateways.map { "localhost:\($0.split(separator: ":").last ?? "")" }
       hosts = ["--gateway-hosts", file]
     }
-    try startProgram(
-      name, "martlet-sender",
-      common + sealing + [
-        "--gateway", gateways[0], "--sandbox-gateway", gateways[1], "--gateway-roots", keys.root,
-        "--gateway-name", "localhost",
-      ] + hosts, stage: 3)
+    return [
+      "--gateway", gateways[0], "--sandbox-gateway", gateways[1], "--gateway-roots", keys.root,
+      "--gateway-name", "localhost",
+    ] + hosts
   }
 
   /// Starts a feedback process with a database of its own, as on another host, under a name that no other has

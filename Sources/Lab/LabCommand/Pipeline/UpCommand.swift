@@ -2,6 +2,7 @@
 import CommandKit
 import Contract
 import EmbeddedKafka
+import EventLoop
 import Glibc
 import Kafka
 public import ServiceKit
@@ -210,6 +211,7 @@ public enum UpCommand: Service {
         "status pages (/metrics, /readyz, /debug/state):"
       ] + pages + [
         "addresses for scripts: \(pipeline.addressesFile)",
+        "addresses for a shell: . \(ShellWord.quoted(pipeline.shellFile))",
         "state and logs in \(pipeline.plan.folder)",
       ]
     let curl = pipeline.api.map { api in
@@ -225,6 +227,9 @@ public enum UpCommand: Service {
         "  martlet import FILE --kafka \(pipeline.kafka)",
         "watch receipts:",
         "  martlet inspect receipts --follow --kafka \(pipeline.kafka)",
+        "start another sender:",
+        "  \(ShellWord.quoted(ChildProcess.sibling("martlet-sender"))) --config "
+          + ShellWord.quoted(pipeline.senderSettings),
         "create a broadcast channel:",
         "  martlet channels create --app com.example.app --config "
           + ShellWord.quoted(pipeline.channelSettings),

@@ -15,10 +15,11 @@ public enum CanaryCommand: Service {
 
     @Declared(
       .text(
-        "canary", placeholder: "APP,ENVIRONMENT,TOKEN|CHANNEL,EVERY",
+        "canary", placeholder: "APP,ENVIRONMENT,TOKEN|CHANNEL|user:NAME,EVERY",
         "Where canary pushes go and how often, such as com.example.app,production,00fc13ad…,1m: a test device's"
-          + " token, which gets background pushes, or a broadcast channel that nobody follows. Several are separated"
-          + " by blanks.")) fileprivate var canaryText: String
+          + " token, which gets background pushes, a broadcast channel that nobody follows, or user: and the name of a"
+          + " test user, whose devices are looked up as those of any user are. Several are separated by blanks."
+      )) fileprivate var canaryText: String
 
     @Declared(
       .duration(

@@ -122,7 +122,7 @@ final class CanaryLoop {
       return
     }
     let result = watches[index].receipt(
-      id, receipt.outcome, created: receipt.created, at: receipt.at,
+      id, receipt.outcome, reason: receipt.reason, created: receipt.created, at: receipt.at,
       now: MonotonicClock.milliseconds(), wall: WallClock.milliseconds())
     if let result { ended(index, result, id: id, reason: receipt.reason) }
   }

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 import JSON
 import Settings
 
-/// The target of a canary's pushes, and their interval: `app,environment,token|channel,every`.
+/// The target of a canary's pushes, and their interval: `app,environment,token|channel|user:NAME,every`.
 struct CanarySpecification: Sendable, Equatable {
   enum Target: Sendable, Equatable {
     /// A device token, in lower case.
     case device(String)
     /// A broadcast channel's id.
     case channel(String)
+    /// A user's name: his devices are looked up for each push.
+    case user(String)
   }
 
-  static let form = "app,environment,token|channel,every"
+  static let form = "app,environment,token|channel|user:NAME,every"
+  private static let userPrefix = "user:"
   /// Every canary has series of its own.
   static let most = 100
   /// Milliseconds.
@@ -60,19 +64,32 @@ struct CanarySpecification: Sendable, Equatable {
 
   /// Reads a target: hexadecimal digits are a device token.
   private static func target(_ text: String) throws(CanaryProblem) -> Target {
+    if text.hasPrefix(userPrefix) {
+      let name = String(text.dropFirst(userPrefix.count))
+      guard RequestRules.isText(name.utf8.span, most: DeviceDetails.longest) else {
+        throw CanaryProblem(text: "must name a user of 1 to \(DeviceDetails.longest) bytes")
+      }
+      return .user(name)
+    }
     if (try? DeviceToken.validate(text.utf8.span)) != nil { return .device(text.lowercased()) }
     if (try? ChannelID.validate(text.utf8.span)) != nil { return .channel(text) }
-    throw CanaryProblem(text: "must name a device token in hex, or a channel's id")
+    throw CanaryProblem(
+      text: "must name a device token in hex, a channel's id, or user: and a user's name")
   }
 
-  /// App, environment and the target's first eight characters: what its series are known by.
-  var labels: [String] { [app, environment.description, String(key.prefix(8))] }
+  /// App, environment and the target's first eight characters, or the user: what its series are known by.
+  var labels: [String] {
+    var target = String(key.prefix(8))
+    if case .user = self.target { target = key }
+    return [app, environment.description, target]
+  }
 
   /// The record's key, as ingest's own records have it.
   var key: String {
     switch target {
     case .device(let token): token
     case .channel(let channel): channel
+    case .user(let name): Self.userPrefix + name
     }
   }
 
@@ -87,13 +104,16 @@ struct CanarySpecification: Sendable, Equatable {
     request.append("id", .string(id))
     request.append("app", .string(app))
     request.append("environment", .string(environment.description))
-    switch target {
-    case .device(let token):
-      request.append("token", .string(token))
+    func addDevice(_ field: String, _ value: String) {
+      request.append(field, .string(value))
       request.append("type", "background")
       request.append("expiration", .integer((wall + timeout) / 1_000 + 1))
       request.append("collapse_id", "martlet-canary")
       request.append("payload", ["aps": ["content-available": 1], "martlet-canary": .string(id)])
+    }
+    switch target {
+    case .device(let token): addDevice("token", token)
+    case .user(let name): addDevice("user", name)
     case .channel(let channel):
       request.append("channel", .string(channel))
       let aps: JSONValue = [

@@ -58,8 +58,8 @@ enum ConsolePage {
     <h2 id="blocked-title">Blocked</h2>
     <div class="scroll" id="blocked-scroll" role="region" tabindex="0" aria-labelledby="blocked-title">
     <table aria-labelledby="blocked-title">
-    <thead><tr><th scope="col">What</th><th scope="col">Credential</th><th scope="col">Environment</th>
-    <th scope="col">Reason</th><th scope="col" class="number">For</th>
+    <thead><tr><th scope="col">What</th><th scope="col">Reason</th><th scope="col">Credential</th>
+    <th scope="col">Environment</th><th scope="col" class="number">For</th>
     <th scope="col" class="number">Wait in memory</th></tr></thead>
     <tbody id="blocked"></tbody>
     </table>
@@ -70,12 +70,12 @@ enum ConsolePage {
     <ol class="flow" id="flow"></ol>
     </section>
     <section class="card" aria-labelledby="chart-title">
-    <h2 id="chart-title">Notifications per second, the last two minutes</h2>
+    <h2 id="chart-title">Notifications per second, the last hour</h2>
     <p class="legend"><span class="delivered-key">delivered</span> <span class="failed-key">failed</span></p>
     <div class="chart">
     <div class="scale" aria-hidden="true"><span id="top"></span><span id="half"></span><span>0</span></div>
-    <svg id="chart" role="img" aria-label="No reading yet" viewBox="0 0 119 100" preserveAspectRatio="none">
-    <path class="grid" d="M0 1H119M0 50H119M0 99H119"/>
+    <svg id="chart" role="img" aria-label="No reading yet" viewBox="0 0 359 100" preserveAspectRatio="none">
+    <path class="grid" d="M0 1H359M0 50H359M0 99H359"/>
     <polyline id="failed-line" points=""/><polyline id="line" points=""/></svg>
     <div class="times" aria-hidden="true"><span id="first"></span><span id="last"></span></div>
     </div>
@@ -83,6 +83,7 @@ enum ConsolePage {
     <div class="pair">
     <section class="card" aria-labelledby="ended-title">
     <h2 id="ended-title">Outcomes</h2>
+    <p class="soft">delivered: accepted by APNs. Nobody tells a provider what a device showed.</p>
     <table aria-labelledby="ended-title">
     <thead><tr><th scope="col">Outcome</th><th scope="col" class="number">Per second</th>
     <th scope="col" class="number">In total</th></tr></thead>

@@ -6,8 +6,7 @@ extension ConsolePage {
   static let script = """
     'use strict';
     const $ = id => document.getElementById(id);
-    const points = [];
-    const most = 120;
+    const most = 360;
     let isFrozen = false;
     let newest = { time: null, seenAt: 0 };
     const isNumber = value => typeof value === 'number' && isFinite(value);
@@ -81,7 +80,7 @@ extension ConsolePage {
       const all = status.blocked || [];
       $('blocked-part').hidden = all.length === 0;
       $('blocked').replaceChildren(...all.map(one => row(one.app || 'all apps', [
-        [one.credential], [one.environment], [one.reason || states[one.state] || one.state],
+        [one.reason || states[one.state] || one.state], [one.credential], [one.environment],
         seconds(one.seconds), whole(one.waiting),
       ])));
     }
@@ -103,13 +102,15 @@ extension ConsolePage {
       const ended = status.outcomes_per_second || {};
       const open = sum(status.connections);
       const boxes = [
-        box('Requests', [rate(status.requests_per_second)], isWell(status, 'api')),
+        box('Requests', [rate(status.requests_per_second), 'refused ' + rate(status.refused_per_second || 0)],
+          isWell(status, 'api')),
         box('Ingest', [rate((status.ingest_per_second || {}).accepted || 0) + ' accepted'], isWell(status, 'ingest')),
         box('Senders', [number(status.in_flight) + ' in flight', number(status.waiting) + ' waiting'],
           isWell(status, 'sender')),
         box('APNs', [number(open) + (open === 1 ? ' connection' : ' connections')], !isBlocked),
         box('Receipts', ['delivered ' + rate(ended.delivered || 0), 'failed ' + rate(failed(ended))], true),
-        box('Feedback', ['device tokens'], isWell(status, 'feedback')),
+        box('Feedback', [isNumber(status.invalid_tokens) ? whole(status.invalid_tokens) + ' invalid tokens' : 'device tokens'],
+          isWell(status, 'feedback')),
       ];
       if (processes(status).some(p => p.name.includes('webhooks'))) {
         boxes.push(box('Webhooks', ['subscribers'], isWell(status, 'webhooks')));
@@ -135,14 +136,13 @@ extension ConsolePage {
       const ages = status.backlog_seconds || {};
       const isPaused = (status.paused || {}).lane ? ' (a lane is paused)' : '';
       // The first lane's topic has no name behind it.
-      const ending = lane => 'notifications.' + lane;
-      const isFirst = lane => !Object.keys(unread).some(topic => topic.endsWith(ending(lane)));
-      const lanes = Object.keys(ages).filter(name => name !== 'retries').sort((a, b) => isFirst(b) - isFirst(a));
+      const lanes = Array.isArray(status.lanes) ? status.lanes : Object.keys(ages).filter(name => name !== 'retries');
+      const ending = lane => lane === lanes[0] ? 'notifications' : 'notifications.' + lane;
       $('waits').replaceChildren(
         row('requests', [seconds(status.requests_oldest_seconds), whole(inKafka(topic => topic.endsWith('requests')
           && !topic.endsWith('token-requests')))]),
         ...lanes.map(lane => row(lane + isPaused, [seconds(ages[lane]),
-          whole(inKafka(topic => topic.endsWith(isFirst(lane) ? 'notifications' : ending(lane))))])),
+          whole(inKafka(topic => topic.endsWith(ending(lane))))])),
         ...(isNumber(status.scheduled) ? [row('scheduled', [seconds(status.schedule_late_seconds), whole(status.scheduled)])] : []),
         row('retry topics', [seconds(ages.retries), whole(inKafka(topic => topic.includes('retries.')))]));
     }
@@ -184,7 +184,8 @@ extension ConsolePage {
       const delivery = status.delivery_seconds;
       const paused = entries(status.paused).map(([kind, count]) => number(count) + ' ' + kind + (count === 1 ? '' : 's'));
       const all = [
-        ['Delivery', delivery ? 'p50 ' + seconds(delivery.p50) + ', p99 ' + seconds(delivery.p99) : 'none yet'],
+        ['Delivery', delivery ? 'p50 ' + seconds(delivery.p50) + ', p99 ' + seconds(delivery.p99)
+          : status.delivery_seconds_since_start ? 'none in the last minute' : 'none yet'],
         ['Retries', list(status.retries_per_second, rate)],
         ['Refusals by APNs', list(status.reasons_total, whole)],
         ['Connections', list(status.connections, number)],
@@ -203,20 +204,22 @@ extension ConsolePage {
       return [1, 2, 5, 10].map(step => step * power).find(step => step >= value) || value;
     }
 
+    // The past comes with the status; the last point is now.
     function chart(status) {
       const ended = status.outcomes_per_second || {};
-      points.push({ time: status.time, delivered: finite(ended.delivered), failed: failed(ended) });
-      if (points.length > most) points.shift();
-      const top = scale(Math.max(...points.map(point => Math.max(point.delivered, point.failed))));
-      const first = most - points.length;
-      const line = of => points.map((point, index) => (first + index) + ',' + (99 - 98 * of(point) / top)).join(' ');
-      $('line').setAttribute('points', line(point => point.delivered));
-      $('failed-line').setAttribute('points', line(point => point.failed));
+      const past = name => ((status.history || {})[name] || []).slice(1 - most);
+      const now = { delivered: finite(ended.delivered), failed: failed(ended) };
+      const delivered = [...past('delivered'), now.delivered];
+      const failures = [...past('failed'), now.failed];
+      const top = scale(Math.max(...delivered.map(finite), ...failures.map(finite)));
+      const line = values => values.map((value, index) => !isNumber(value) ? ''
+        : (most - values.length + index) + ',' + (99 - 98 * value / top)).filter(point => point).join(' ');
+      $('line').setAttribute('points', line(delivered));
+      $('failed-line').setAttribute('points', line(failures));
       $('top').textContent = number(top);
       $('half').textContent = number(top / 2);
-      $('first').textContent = isNumber(status.time) ? clock(status.time - most + 1) : '';
+      $('first').textContent = isNumber(status.time) ? clock(status.time - 10 * (most - 1)) : '';
       $('last').textContent = clock(status.time);
-      const now = points[points.length - 1];
       $('chart').setAttribute('aria-label', 'Delivered now ' + rate(now.delivered) + ', failed ' + rate(now.failed)
         + '; the scale ends at ' + rate(top));
     }

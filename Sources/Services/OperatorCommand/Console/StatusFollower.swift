@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
+import JSON
 import ServiceKit
 import Synchronization
 
-/// Reads a pipeline's status again and again, while somebody looks.
+/// Reads a pipeline's status again and again: every second while somebody looks, else as often as the history needs.
 final class StatusFollower: Sendable {
   /// Milliseconds between two readings.
   private static let interval: UInt64 = 1_000
-  /// So long after the last look nothing is read any more, in milliseconds.
+  /// So long after the last look somebody looks, in milliseconds.
   private static let attention: UInt64 = 10_000
+  /// Milliseconds between two readings while nobody looks.
+  private static let unwatched = UInt64(StatusHistory.step) * 1_000
+  /// What happened since the last reading that is at least so old counts as lately, in milliseconds.
+  private static let lately: UInt64 = 30_000
   private static let beginning = StatusText.unavailable("The first reading is on its way.")
 
   private let source: StatusSource
   private let latest = Mutex<(json: String, at: UInt64)>((beginning, 0))
+  private typealias Reading = (readings: [ProcessReading], at: UInt64)
   private let lookedAt: Atomic<UInt64>
 
   init(_ source: StatusSource) {
@@ -26,38 +32,49 @@ final class StatusFollower: Sendable {
     let now = MonotonicClock.milliseconds()
     lookedAt.store(now, ordering: .relaxed)
     let (json, at) = latest.withLock { $0 }
-    return now < at + Self.attention + Self.interval ? json : Self.beginning
+    return now < at + Self.unwatched + Self.attention ? json : Self.beginning
   }
 
   /// Reads until a stop is requested.
   func run(_ context: ServiceContext) {
-    var before: (readings: [ProcessReading], at: UInt64)?
-    var due: UInt64 = 0
+    var before: Reading?
+    // The begin of what counts as lately, and the next one.
+    var lately: (old: Reading, new: Reading)?
+    var history = StatusHistory()
     while !context.signals.isStopping {
       let now = MonotonicClock.milliseconds()
-      guard now >= due, now < lookedAt.load(ordering: .relaxed) + Self.attention else {
+      let isWatched = now < lookedAt.load(ordering: .relaxed) + Self.attention
+      let due = before.map { $0.at + (isWatched ? Self.interval : Self.unwatched) } ?? 0
+      guard now >= due else {
         usleep(50_000)
         continue
       }
-      due = now + Self.interval
-      // After a pause the rates start again: they are of now, not of the pause.
-      if let last = before, now >= last.at + Self.attention { before = nil }
-      before = look(before)
+      guard let reading = look(before, lately?.old, &history) else {
+        // As soon as the next one would be due.
+        usleep(useconds_t(Self.interval * 1_000))
+        continue
+      }
+      before = reading
+      if let (_, new) = lately, reading.at >= new.at + Self.lately { lately = (new, reading) }
+      lately = lately ?? (reading, reading)
     }
   }
 
   /// Reads the pages, and returns the values for the rates of the next time.
   private func look(
-    _ before: (readings: [ProcessReading], at: UInt64)?
-  ) -> (readings: [ProcessReading], at: UInt64)? {
+    _ before: Reading?, _ lately: Reading?, _ history: inout StatusHistory
+  ) -> Reading? {
     do throws(ServiceFailure) {
       let readings = try source.read()
       let at = MonotonicClock.milliseconds()
       let status = PipelineStatus(
-        readings, before: before?.readings ?? [],
+        readings, before: before?.readings ?? [], lately: lately?.readings,
         seconds: Double(at - (before?.at ?? at)) / 1_000,
         wall: Double(WallClock.milliseconds()) / 1_000)
-      publish(StatusText.json(status), at)
+      if before != nil { history.note(status) }
+      var object = StatusText.object(status)
+      object.append("history", history.json)
+      publish(String(decoding: JSONValue.object(object).text, as: UTF8.self), at)
       return (readings, at)
     } catch {
       publish(StatusText.unavailable("\(error)"), MonotonicClock.milliseconds())

@@ -87,8 +87,8 @@ public enum PaceClearCommand: Service {
     defer { cluster.admin.close() }
     let paces = try topic.paces(cluster, context)
     let subject = try settings.target.subject(among: paces)
-    guard paces[subject] != nil else {
-      throw ServiceFailure("\(subject) has no pace; martlet pace lists those that there are")
+    try topic.demand(subject.key, cluster, context, what: "\(subject) has no pace") {
+      Paces.Subject(key: $0).map { "\($0)" }
     }
     try topic.write(subject.key, nil, cluster)
     Audit.note("pace clear", "\(subject)", context)

@@ -102,6 +102,25 @@ struct ControlTopic: Sendable {
     return found.sorted { $0.key < $1.key }.map(\.value)
   }
 
+  /// Throws unless the topic has this key: to remove what is not there is most likely another spelling, or another
+  /// environment.
+  ///
+  /// - Parameters:
+  ///   - what: what has no such record, and that it has none: "group:x has no pace".
+  ///   - name: a key that belongs to the list of what there is, as it is shown; nil for another.
+  func demand(
+    _ key: String, _ cluster: KafkaCluster, _ context: ServiceContext, what: String,
+    _ name: @escaping (String) -> String?
+  ) throws(ServiceFailure) {
+    let keys = try list(cluster, context) { key, _ in key }
+    guard !keys.contains(where: { $0.utf8.elementsEqual(key.utf8) }) else { return }
+    let others = keys.compactMap(name)
+    let list = others.prefix(10).map { TerminalText.plain($0) }.joined(separator: ", ")
+    let more = others.count > 10 ? ", and \(others.count - 10) more" : ""
+    throw ServiceFailure(
+      "\(what)" + (others.isEmpty ? "; nothing has" : "; these have: \(list)\(more)"))
+  }
+
   /// `  since 2026-11-22T17:00:00.000Z by ann: launch went wrong`.
   static func author(_ value: UnsafeRawBufferPointer) -> String {
     let author = ControlRecord.Author(of: value)

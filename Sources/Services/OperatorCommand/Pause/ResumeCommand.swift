@@ -34,11 +34,10 @@ public enum ResumeCommand: Service {
     guard let subject = settings.target.subject else { return }
     let cluster = try settings.target.topic.cluster(context)
     defer { cluster.admin.close() }
-    let topic = settings.target.topic
-    guard try topic.isPaused(subject, cluster, context) else {
-      throw ServiceFailure("\(subject.key) is not paused; martlet pause lists what is")
-    }
-    try topic.write(subject.key, nil, cluster)
+    try settings.target.topic.demand(
+      subject.key, cluster, context, what: "\(subject.key) is not paused"
+    ) { Paces.Subject(key: $0) == nil ? Pauses.Subject(key: $0)?.key : nil }
+    try settings.target.topic.write(subject.key, nil, cluster)
     Audit.note("resume", subject.key, context)
     guard try !topic.isPaused(subject, cluster, context) else {
       throw ServiceFailure("\(subject.key) is paused: somebody has paused it meanwhile")

@@ -6,8 +6,8 @@ enum Headline: String, Sendable {
   case ready
   /// Notifications get through, and something needs a look.
   case degraded
-  /// A step that every notification takes does not work: no ready process of a kind, no working destination, or Kafka
-  /// takes no records.
+  /// A step that every notification takes does not work: no ready process of a kind, no working destination, none of
+  /// them has delivered anything since another one is blocked, or Kafka takes no records.
   case blocked
 
   /// The exit status of `martlet status`.
@@ -41,11 +41,24 @@ enum Headline: String, Sendable {
     }
     let isAllStopped = status.processes.allSatisfy { $0.state != .ready }
     return hasOnlyBlocked || isStopped || isAllStopped || status.producersRefused > 0
+      || status.deliversNothing
   }
 }
 
 extension PipelineStatus {
   var headline: Headline { Headline(self) }
+
+  /// Seconds for which a destination is blocked and APNs accepts nothing before that counts as not delivering.
+  private static let silence = 60.0
+
+  /// True if a destination is blocked, and APNs has accepted no push since: that another one is idle is no sign that
+  /// pushes get through.
+  var deliversNothing: Bool {
+    guard let lastAccepted, destinations.contains(where: { $0.name != Self.working }) else {
+      return false
+    }
+    return blockedSeconds >= Self.silence && lastAccepted >= blockedSeconds
+  }
 }
 
 extension PipelineStatus.Process {

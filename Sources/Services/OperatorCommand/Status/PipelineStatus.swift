@@ -34,6 +34,8 @@ struct PipelineStatus: Sendable {
   /// Now, in seconds since the epoch.
   let wall: Double
   let requestsPerSecond: Double
+  /// Requests that ingest or the HTTP API refused.
+  let refusedPerSecond: Double
   /// Requests that ingest has not finished: those that wait in Kafka, and those that it has taken.
   let openRequests: Double
   /// Age of the oldest that ingest has taken and not finished, in seconds.
@@ -53,6 +55,8 @@ struct PipelineStatus: Sendable {
   let waiting: Double
   /// The oldest unfinished notification of each lane, in seconds.
   let backlogSeconds: [Count]
+  /// The lanes in their order, the most urgent first.
+  let lanes: [String]
   /// Records above the committed offsets of the groups, by topic.
   let unread: [Count]
   /// Connections to APNs by state.
@@ -62,9 +66,14 @@ struct PipelineStatus: Sendable {
   let blockages: [Blockage]
   /// Destinations by state that are blocked, and that no blockage names.
   let unnamedBlocked: [Count]
-  /// From a notification's creation to APNs' answer, in seconds; of the time between the readings, or of all time if
-  /// nothing was delivered then. nil if nothing ever was.
+  /// The longest time for which a destination has been blocked, in seconds.
+  let blockedSeconds: Double
+  /// How long ago APNs accepted a push last, in seconds; nil if no sender says it.
+  let lastAccepted: Double?
+  /// From a notification's creation to APNs' answer, in seconds, of what was delivered lately; nil if nothing was.
   let delivery: (median: Double, p99: Double)?
+  /// The same since the processes started.
+  let deliverySinceStart: (median: Double, p99: Double)?
   /// The slowest tenth of APNs' answers between the readings took longer, in seconds; nil without one.
   let slowestAnswers: Double?
   /// The time by which a sender's clock was ahead of a signer's, in seconds.
@@ -78,6 +87,12 @@ struct PipelineStatus: Sendable {
   let lost: Double
   /// Producers whose records Kafka does not take.
   let producersRefused: Double
+  /// How long an open transaction of another producer has held back what the processes read, in seconds.
+  let heldByTransaction: Double
+  /// Age of the oldest record that feedback has taken and not finished, in seconds.
+  let oldestFeedback: Double
+  /// Rows of the database of device tokens that are invalid; nil without feedback.
+  let invalidTokens: Double?
   /// Processes whose database takes no transaction.
   let databaseFailing: Double
   /// Files that changed and are refused, each with the app that it would take away if there is one.
@@ -105,9 +120,13 @@ struct PipelineStatus: Sendable {
 
   /// - Parameters:
   ///   - before: the same processes some seconds ago; those that were not read then have no rates.
+  ///   - lately: the same processes some time ago, at most a minute: the time that counts as lately. nil: `before`.
   ///   - seconds: between the readings.
   ///   - wall: now, in seconds since the epoch.
-  init(_ now: [ProcessReading], before: [ProcessReading], seconds: Double, wall: Double) {
+  init(
+    _ now: [ProcessReading], before: [ProcessReading], lately: [ProcessReading]? = nil,
+    seconds: Double, wall: Double
+  ) {
     let growth = Growth(now, before, seconds)
     processes = now.enumerated().map { index, reading in
       Process(
@@ -119,6 +138,7 @@ struct PipelineStatus: Sendable {
     let all = Sums(pages)
     self.wall = wall
     requestsPerSecond = growth.perSecond("martlet_ingest_requests_total")
+    refusedPerSecond = growth.refused
     (openRequests, oldestRequest) = all.openRequests
     (ingested, ingestedPerSecond) = growth.outcomes("martlet_ingest_tokens_total", all)
     (outcomes, outcomesPerSecond) = growth.outcomes("martlet_sender_notifications_total", all)
@@ -131,26 +151,32 @@ struct PipelineStatus: Sendable {
     inFlight = all.sum("martlet_sender_notifications_in_flight")
     waiting = all.sum("martlet_sender_notifications_waiting")
     backlogSeconds = all.highest("lane", of: "martlet_sender_backlog_seconds")
+    lanes = all.lanes
     unread = all.unread
     connections = all.by("state", of: "martlet_sender_connections")
     destinations = all.by("state", of: "martlet_sender_destinations")
     blockages = Blockage.all(in: pages)
     let named = Blockage.states(in: pages).union([Self.working])
     unnamedBlocked = destinations.filter { !named.contains($0.name) }
-    delivery = growth.delivery ?? Growth(now, [], seconds).delivery
+    blockedSeconds = max(
+      all.highest("martlet_sender_destination_blocked_seconds"),
+      blockages.map(\.seconds).max() ?? 0)
+    lastAccepted = pages.flatMap { $0.values("martlet_sender_last_accepted_seconds") }
+      .map(\.value).min()
+    let recent = lately ?? before
+    delivery = recent.isEmpty ? nil : Growth(now, recent, seconds).delivery
+    deliverySinceStart = Growth(now, [], seconds).delivery
     slowestAnswers =
       before.isEmpty ? nil : growth.quantile(0.9, of: "martlet_sender_request_seconds_bucket")
     clockDifference =
       all.highest("", of: "martlet_signer_clock_difference_seconds").first?.value ?? 0
     credentialsWithoutToken = all.sum("martlet_sender_credentials_without_token")
-    oldestToken = all.lowest("martlet_sender_provider_token_issued_timestamp_seconds").map {
-      wall - $0
-    }
-    nextCertificate = all.lowest("martlet_sender_certificate_not_after_timestamp_seconds").map {
-      $0 - wall
-    }
+    (oldestToken, nextCertificate) = all.ends(wall: wall)
     lost = all.sum("martlet_kafka_records_lost_total")
     producersRefused = all.sum("martlet_kafka_producers_refused")
+    heldByTransaction = all.highest("martlet_kafka_group_held_by_transaction_seconds")
+    oldestFeedback = all.highest("martlet_feedback_backlog_seconds")
+    invalidTokens = all.invalidTokens
     databaseFailing = all.sum("martlet_feedback_database_failing")
     refusedReloads = all.refusedReloads
     let foreign = "martlet_sender_foreign_answers_total"
@@ -160,10 +186,7 @@ struct PipelineStatus: Sendable {
     webhooks = all.highest("endpoint", of: "martlet_webhooks_oldest_event_seconds")
     canaries = all.canaries(wall: wall)
     paces = all.highest("martlet_sender_paces")
-    let hasScheduler = pages.contains { !$0.values("martlet_scheduler_entries").isEmpty }
-    scheduled =
-      hasScheduler
-      ? (all.sum("martlet_scheduler_entries"), all.highest("martlet_scheduler_late_seconds")) : nil
+    scheduled = all.scheduled
     campaigns = CampaignStatus.all(in: pages)
     unlistedCampaigns = all.sum("martlet_scheduler_campaigns_unlisted")
     paused = all.highest("kind", of: "martlet_sender_paused").filter { $0.value > 0 }
@@ -185,6 +208,33 @@ private struct Sums {
       .reduce(0) { $0 + $1.sum("martlet_kafka_group_lag_records") }
     let oldest = pages.flatMap { $0.values("martlet_ingest_backlog_seconds") }.map(\.value).max()
     return (max(lag, sum("martlet_ingest_requests_in_flight")), oldest ?? 0)
+  }
+
+  /// The age of the oldest provider token, and the time until the first certificate expires, in seconds.
+  func ends(wall: Double) -> (oldestToken: Double?, nextCertificate: Double?) {
+    let issued = lowest("martlet_sender_provider_token_issued_timestamp_seconds")
+    let end = lowest("martlet_sender_certificate_not_after_timestamp_seconds")
+    return (issued.map { wall - $0 }, end.map { $0 - wall })
+  }
+
+  /// Requests that wait for their time, and for how long the oldest is due; nil without a scheduler.
+  var scheduled: (count: Double, late: Double)? {
+    guard pages.contains(where: { !$0.values("martlet_scheduler_entries").isEmpty }) else {
+      return nil
+    }
+    return (sum("martlet_scheduler_entries"), highest("martlet_scheduler_late_seconds"))
+  }
+
+  /// All processes with a database have the same rows.
+  var invalidTokens: Double? {
+    pages.flatMap { $0.values("martlet_feedback_devices", ["state": "invalid"]) }.map(\.value).max()
+  }
+
+  /// The senders' pages have the lanes in their order, and the retry topics behind them.
+  var lanes: [String] {
+    pages.flatMap { $0.values("martlet_sender_backlog_seconds") }
+      .compactMap { $0.labels["lane"] }
+      .reduce(into: []) { if $1 != "retries", !$0.contains($1) { $0.append($1) } }
   }
 
   /// By a label's values, in their order; values of 0 are left out.
@@ -266,6 +316,12 @@ private struct Growth {
   /// Over all processes.
   func perSecond(_ name: String, _ labels: [String: String] = [:]) -> Double {
     now.indices.reduce(0) { $0 + (perSecond(name, labels, of: $1) ?? 0) }
+  }
+
+  /// Requests per second that ingest or the HTTP API refused.
+  var refused: Double {
+    perSecond("martlet_ingest_requests_rejected_total")
+      + perSecond("martlet_api_notification_requests_total", ["verdict": "refused"])
   }
 
   /// Of one process; nil if it was not read before.

@@ -4,12 +4,17 @@ import JSON
 /// A status as JSON for programs.
 extension StatusText {
   static func json(_ status: PipelineStatus) -> String {
+    String(decoding: JSONValue.object(object(status)).text, as: UTF8.self)
+  }
+
+  static func object(_ status: PipelineStatus) -> JSONObject {
     var root = JSONObject()
     root.append("state", .string(status.headline.rawValue))
     root.append("ready", .bool(status.isReady))
     root.append("time", rounded(status.wall))
     root.append("processes", .array(status.processes.map(process)))
     root.append("requests_per_second", rounded(status.requestsPerSecond))
+    root.append("refused_per_second", rounded(status.refusedPerSecond))
     root.append("ingest_per_second", object(status.ingestedPerSecond))
     root.append("ingest_total", object(status.ingested))
     root.append("requests_open", rounded(status.openRequests))
@@ -21,19 +26,20 @@ extension StatusText {
     root.append("in_flight", rounded(status.inFlight))
     root.append("waiting", rounded(status.waiting))
     root.append("backlog_seconds", object(status.backlogSeconds))
+    root.append("lanes", .array(status.lanes.map { .string($0) }))
     root.append("unread_records", object(status.unread))
     root.append("connections", object(status.connections))
     root.append("destinations", object(status.destinations))
     root.append("blocked", .array(status.blockages.map(blockage)))
-    root.append(
-      "delivery_seconds",
-      status.delivery.map {
-        ["p50": rounded($0.median), "p99": rounded($0.p99)]
-      } ?? .null)
+    root.append("last_accepted_seconds", status.lastAccepted.map(rounded) ?? .null)
+    root.append("delivery_seconds", quantiles(status.delivery))
+    root.append("delivery_seconds_since_start", quantiles(status.deliverySinceStart))
     root.append("credentials_without_token", rounded(status.credentialsWithoutToken))
     root.append("oldest_token_seconds", status.oldestToken.map(rounded) ?? .null)
     root.append("next_certificate_expiry_seconds", status.nextCertificate.map(rounded) ?? .null)
     root.append("records_lost", rounded(status.lost))
+    root.append("held_by_transaction_seconds", rounded(status.heldByTransaction))
+    root.append("invalid_tokens", status.invalidTokens.map(rounded) ?? .null)
     root.append("paused", object(status.paused))
     root.append("paces", rounded(status.paces))
     root.append("scheduled", status.scheduled.map { rounded($0.count) } ?? .null)
@@ -42,7 +48,11 @@ extension StatusText {
     root.append("campaigns_unlisted", rounded(status.unlistedCampaigns))
     root.append("canaries", .array(status.canaries.map(canary)))
     root.append("warnings", .array(warnings(status).map { .string(String($0.dropFirst(2))) }))
-    return String(decoding: JSONValue.object(root).text, as: UTF8.self)
+    return root
+  }
+
+  private static func quantiles(_ delivery: (median: Double, p99: Double)?) -> JSONValue {
+    delivery.map { ["p50": rounded($0.median), "p99": rounded($0.p99)] } ?? .null
   }
 
   /// In place of a status that cannot be had, and why.
@@ -99,7 +109,7 @@ extension StatusText {
     .object(JSONObject(counts.map { .init(key: $0.name, value: rounded($0.value)) }))
   }
 
-  private static func rounded(_ value: Double) -> JSONValue {
+  static func rounded(_ value: Double) -> JSONValue {
     let thousandths = (value * 1_000).rounded()
     guard thousandths.isFinite, thousandths.magnitude < 1e15 else { return .null }
     let whole = Int64(thousandths)

@@ -12,6 +12,9 @@ enum StatusText {
       lines.append(row("scheduled", count(scheduled.count) + late))
     }
     lines += campaigns(status)
+    if status.paces > 0 {
+      lines.append(row("paces", "\(count(status.paces)) set; martlet pace lists them"))
+    }
     lines.append(row("ingest", list(status.ingested) { count($0) } + " device tokens in total"))
     lines.append(row("outcomes", list(status.outcomesPerSecond) { rate($0) }))
     lines.append(row("in total", list(status.outcomes) { count($0) }))
@@ -46,7 +49,8 @@ enum StatusText {
   }
 
   private static func requests(_ status: PipelineStatus) -> String {
-    let rate = "\(rate(status.requestsPerSecond)) taken by ingest"
+    var rate = "\(rate(status.requestsPerSecond)) taken by ingest"
+    if status.refusedPerSecond > 0 { rate += ", \(self.rate(status.refusedPerSecond)) refused" }
     if status.openRequests == 0 { return rate }
     return
       "\(rate), \(count(status.openRequests)) not finished, the oldest taken \(duration(status.oldestRequest)) old"
@@ -64,8 +68,12 @@ enum StatusText {
   }
 
   private static func delivery(_ status: PipelineStatus) -> String {
-    guard let (median, p99) = status.delivery else { return "none yet" }
-    return "p50 \(duration(median)), p99 \(duration(p99))"
+    func text(_ delivery: (median: Double, p99: Double)) -> String {
+      "p50 \(duration(delivery.median)), p99 \(duration(delivery.p99))"
+    }
+    if let delivery = status.delivery { return text(delivery) }
+    guard let all = status.deliverySinceStart else { return "none yet" }
+    return "none just now; since the processes started \(text(all))"
   }
 
   private static func credentials(_ status: PipelineStatus) -> String {

@@ -28,8 +28,14 @@ enum TraceText {
 
   private static func title(_ story: TraceStory) -> String {
     guard let id = story.apnsID else {
-      let due = story.due.map { ": scheduled for \(Timestamp.text(milliseconds: $0))" }
-      return "not yet a notification" + (due ?? "")
+      if let due = story.due {
+        return "not yet a notification: scheduled for \(Timestamp.text(milliseconds: due))"
+      }
+      // Refused requests never become one.
+      if story.hops.contains(where: { $0.kind == .deadLettered }) {
+        return "no notification: a dead letter"
+      }
+      return story.outcome.map { "no notification: \($0)" } ?? "not yet a notification"
     }
     guard let outcome = story.outcome, let first = story.hops.first,
       let end = story.hops.last(where: { $0.outcome == outcome })
