@@ -184,7 +184,7 @@ let package = Package(
     io("Bytes", ["CLinux"]),
     io("EventLoop", ["Bytes", "Random", "CLinux"]),
     io("TLS", ["PEMFiles", "Bytes", "COpenSSL"]),
-    io("HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2Engine", "CNghttp2"]),
+    io("HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP1", "HTTP2Engine", "CNghttp2"]),
     io("Kafka", ["Contract", "EventLoop", "Telemetry", "CRdKafka", "CLinux"]),
     // C++, because simdjson is: reads requests and payloads in one pass (Sources/IO/CSimdjson/include/CSimdjson.h).
     .target(
@@ -195,7 +195,7 @@ let package = Package(
     io("Records", ["Bytes", "JSON", "APNS", "Contract", "Schedule", "Telemetry", "CSimdjson"]),
     io("Compatibility", ["JSON", "APNS", "Records"]),
     io("HTTPServer", ["Bytes", "EventLoop", "TLS", "HTTP1", "CZlib"]),
-    io("HTTPClient", ["CCurl"]),
+    io("HTTPClient", ["CCurl", "HTTP1"]),
     io(
       "Store", ["APNS", "Contract", "CSQLite", "CPostgres", "DeviceTokens", "Gateways", "Schedule"]),
     io("Signing", ["PEMFiles", "Bytes", "COpenSSL"]),
@@ -213,7 +213,7 @@ let package = Package(
       "Ingest",
       [
         "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Compatibility",
-        "ConsumerGroup",
+        "ConsumerGroup", "Identity",
       ]),
     service(
       "API",
@@ -231,7 +231,8 @@ let package = Package(
     service(
       "Sender",
       [
-        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP2",
+        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP1",
+        "HTTP2",
         "HTTP2Engine", "ConsumerGroup", "Gateways",
       ]),
     service(
@@ -403,7 +404,8 @@ let package = Package(
       "Services", "Sender",
       [
         "Sender", "APNS", "Diagnosis", "Faults", "Contract", "Kafka", "JSON", "Records", "TLS",
-        "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator",
+        "HTTP1", "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport",
+        "GatewaySimulator",
         "ServiceKit", "EmbeddedKafka", "Signing", "Telemetry", "OperatorCommand", "HTTPClient",
         "Signer", "ConsumerGroup", "Gateways",
       ]),

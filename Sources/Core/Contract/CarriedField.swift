@@ -17,6 +17,7 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
   case final
   case position
   case group
+  case warnings
 
   /// One of them, as each place knows it.
   public struct Row: Sendable {
@@ -32,7 +33,12 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     /// True for a header field of the push.
     public var isHeader: Bool { key.hasPrefix(CarriedHeaders.prefix) }
     /// True if its value is JSON, and no text to be quoted.
-    public var isJSON: Bool { if case .data = rule { true } else { false } }
+    public var isJSON: Bool {
+      switch rule {
+      case .data, .warnings: true
+      default: false
+      }
+    }
   }
 
   /// The values that a field may have: each can be sent and can stand in a receipt as it is.
@@ -51,6 +57,8 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     case flag
     /// A `LanePosition`.
     case position
+    /// A list of `PayloadWarnings`.
+    case warnings
 
     /// Checks a value.
     public func allows(_ value: Span<UInt8>) -> Bool {
@@ -62,6 +70,7 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
       case .traceParent: TraceParent.isValid(value)
       case .flag: value.spells("1")
       case .position: LanePosition(value) != nil
+      case .warnings: PayloadWarnings.isList(value)
       }
     }
   }
@@ -83,6 +92,7 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     Row(
       field: .group, request: .group, key: "group",
       rule: .text(most: RequestRules.maximumGroup), receipt: "group"),
+    Row(field: .warnings, key: "warnings", rule: .warnings, receipt: "warnings"),
   ]
 
   /// The rows whose text a request has in a field of its own.

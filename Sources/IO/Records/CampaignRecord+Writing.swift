@@ -116,12 +116,13 @@ extension CampaignRecord {
   }
 
   /// Checks the request as ingest will.
-  public func checkRequest(_ reader: RequestReader) throws(RequestError) {
+  @discardableResult
+  public func checkRequest(_ reader: RequestReader) throws(RequestError) -> PayloadWarnings {
     let token = Array("\"\(String(repeating: "0", count: 64))\"".utf8)
     let text = request(tokens: token)
     let result = text.withUnsafeBytes { bytes in
-      Result { () throws(RequestError) in _ = try reader.read(bytes) }
+      Result { () throws(RequestError) in try reader.read(bytes).warnings }
     }
-    try result.get()
+    return try result.get()
   }
 }

@@ -239,6 +239,9 @@ public struct CampaignRecord: Equatable, Sendable {
     }
   }
 
+  /// The problem of a `send_at` that may be right later.
+  public static let tooFarAhead = "is more than \(RequestRules.furthestDays) days ahead"
+
   private static func plan(
     _ fields: RecordFields, at: Int64, hasPace: Bool
   ) throws(RecordError) -> CampaignPlan {
@@ -246,7 +249,7 @@ public struct CampaignRecord: Equatable, Sendable {
     var time = local?.time ?? at
     if local == nil { time = try moment("send_at", fields) ?? at }
     guard time - at <= RequestRules.furthestDays * 86_400_000 else {
-      throw fields.fail("send_at", "is more than \(RequestRules.furthestDays) days ahead")
+      throw fields.fail("send_at", tooFarAhead)
     }
     var plan = CampaignPlan(
       startAt: max(local?.earliest ?? time, at), local: local, limits: try limits(fields),
@@ -294,14 +297,8 @@ public struct CampaignRecord: Equatable, Sendable {
   private static func optionalNumber(
     _ field: String, upTo most: Int, _ fields: RecordFields
   ) throws(RecordError) -> Double? {
-    var number: Double?
-    switch fields.members.given(field) {
-    case .integer(let value): number = Double(value)
-    case .double(let value): number = value
-    case nil: return nil
-    default: break
-    }
-    guard let number, number > 0, number <= Double(most) else {
+    guard let value = fields.members.given(field) else { return nil }
+    guard let number = value.number, number > 0, number <= Double(most) else {
       throw fields.fail(field, "is not a number above 0 and at most \(most)")
     }
     return number

@@ -49,8 +49,8 @@ public struct PushRequest {
   public internal(set) var isCarrying = false
   /// The channel that a broadcast goes to, in place of tokens; empty for devices.
   public internal(set) var channel = nothing
-  /// The payload asks for something that has no effect; see `PayloadRules.isIneffective`.
-  public internal(set) var hasIneffectiveKey = false
+  /// What devices will ignore of the payload.
+  public internal(set) var warnings = PayloadWarnings()
   /// The part that it has in the states of an activity.
   public internal(set) var activity = Activity.none
   /// The field that the tokens came in: `token` or `tokens`.

@@ -35,7 +35,7 @@ final class CampaignsAPI: APIPart {
     controlTopic = try api.producer.topic(known: names.controls)
     self.controls = controls
     self.queries = queries
-    reader = RequestReader(types: api.settings.pushTypes, lanes: api.settings.lanes)
+    reader = RequestReader(api.settings)
   }
 
   /// Whether nothing waits.
@@ -111,7 +111,7 @@ final class CampaignsAPI: APIPart {
         guard campaign.body.count <= Self.longestBody else {
           throw .init(.campaignTooLarge(Self.longestBody))
         }
-        campaign.campaign = try CampaignArguments.campaign(
+        (campaign.campaign, campaign.warnings) = try CampaignArguments.campaign(
           campaign.body.bytes, by: key, reader, api.parser)
       }
       queries?.ask(open.insert(campaign), .campaigns(named: campaign.name), from: .campaigns)
@@ -203,7 +203,7 @@ final class CampaignsAPI: APIPart {
     let isCancelled =
       campaign.progress.state == .cancelled || controls.control(of: campaign).cancelledBy != nil
     if isCancelled, change == .cancelled {
-      return end(exchange, Self.accepted)
+      return end(exchange, Self.accepted())
     }
     guard !isCancelled, !campaign.progress.state.isOver else {
       let state = isCancelled ? "cancelled" : campaign.progress.state.rawValue
@@ -245,7 +245,7 @@ final class CampaignsAPI: APIPart {
         "campaign": campaign.name ?? "", "change": change, "key": campaign.key.name,
         "client": campaign.exchange.client,
       ])
-    answer(campaign, Self.accepted)
+    answer(campaign, Self.accepted(campaign.warnings))
   }
 
   // MARK: Answers
@@ -267,8 +267,13 @@ final class CampaignsAPI: APIPart {
     // What was handed to Kafka is told all the same.
   }
 
-  private static let accepted = HTTPResponse(
-    status: 202, contentType: "application/json", body: .bytes(Array(#"{"status":202}"#.utf8)))
+  private static func accepted(_ warnings: PayloadWarnings = PayloadWarnings()) -> HTTPResponse {
+    var answer = JSONObject()
+    answer.append("status", .integer(202))
+    if !warnings.isEmpty { answer.append("warnings", warnings.json) }
+    return HTTPResponse(
+      status: 202, contentType: "application/json", body: .bytes(JSONValue.object(answer).text))
+  }
 
   private static func ok(_ value: JSONValue) -> HTTPResponse {
     HTTPResponse(status: 200, contentType: "application/json", body: .bytes(value.text))
