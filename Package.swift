@@ -186,7 +186,7 @@ let package = Package(
     io("Bytes", ["CLinux"]),
     io("EventLoop", ["Bytes", "Random", "CLinux"]),
     io("TLS", ["PEMFiles", "Bytes", "COpenSSL"]),
-    io("HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP2Engine", "CNghttp2"]),
+    io("HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP1", "HTTP2Engine", "CNghttp2"]),
     io("Kafka", ["Contract", "EventLoop", "Telemetry", "CRdKafka", "CLinux"]),
     // C++, because simdjson is: reads requests and payloads in one pass (Sources/IO/CSimdjson/include/CSimdjson.h).
     .target(
@@ -199,7 +199,7 @@ let package = Package(
       ["Bytes", "JSON", "APNS", "Contract", "Identity", "Schedule", "Telemetry", "CSimdjson"]),
     io("Compatibility", ["JSON", "APNS", "Identity", "Records"]),
     io("HTTPServer", ["Bytes", "EventLoop", "TLS", "HTTP1", "Identity", "CZlib"]),
-    io("HTTPClient", ["CCurl"]),
+    io("HTTPClient", ["CCurl", "HTTP1"]),
     io(
       "Store",
       [
@@ -221,7 +221,7 @@ let package = Package(
       "Ingest",
       [
         "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Compatibility",
-        "ConsumerGroup", "DeviceTokens",
+        "ConsumerGroup", "DeviceTokens", "Identity",
       ]),
     service(
       "API",
@@ -239,8 +239,8 @@ let package = Package(
     service(
       "Sender",
       [
-        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP2",
-        "HTTP2Engine", "ConsumerGroup", "DeviceTokens", "Gateways", "Schedule",
+        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP1",
+        "HTTP2", "HTTP2Engine", "ConsumerGroup", "DeviceTokens", "Gateways", "Schedule",
       ]),
     service(
       "Feedback",
@@ -418,7 +418,8 @@ let package = Package(
       "Services", "Sender",
       [
         "Sender", "APNS", "Diagnosis", "Faults", "Contract", "Kafka", "JSON", "Records", "TLS",
-        "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport", "GatewaySimulator",
+        "HTTP1", "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport",
+        "GatewaySimulator",
         "ServiceKit", "EmbeddedKafka", "Signing", "Telemetry", "OperatorCommand", "HTTPClient",
         "Signer", "ConsumerGroup", "Gateways", "DeviceTokens",
       ]),

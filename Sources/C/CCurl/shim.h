@@ -50,6 +50,18 @@ static inline long martlet_curl_request_bytes(CURL *easy) {
   curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &bytes);
   return bytes;
 }
+/* The status of a proxy's answer to CONNECT; 0 without one. */
+static inline long martlet_curl_connect_status(CURL *easy) {
+  long status = 0;
+  curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status);
+  return status;
+}
+/* Whether TLS with the server was up: nothing of a request leaves before. */
+static inline int martlet_curl_was_secured(CURL *easy) {
+  double seconds = 0;
+  curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME, &seconds);
+  return seconds > 0;
+}
 static inline CURLMcode martlet_curl_multi_set_number(CURLM *multi, CURLMoption option, long value) {
   return curl_multi_setopt(multi, option, value);
 }

@@ -19,6 +19,7 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
   case group
   case silent
   case start
+  case warnings
   /// The name of its campaign. In a receipt it stands last (`ReceiptGlance.campaign`).
   case campaign
 
@@ -36,7 +37,12 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     /// True for a header field of the push.
     public var isHeader: Bool { key.hasPrefix(CarriedHeaders.prefix) }
     /// True if its value is JSON, and no text to be quoted.
-    public var isJSON: Bool { if case .data = rule { true } else { false } }
+    public var isJSON: Bool {
+      switch rule {
+      case .data, .warnings: true
+      default: false
+      }
+    }
   }
 
   /// The values that a field may have: each can be sent and can stand in a receipt as it is.
@@ -57,6 +63,8 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     case flag
     /// A `LanePosition`.
     case position
+    /// A list of `PayloadWarnings`.
+    case warnings
 
     /// Checks a value.
     public func allows(_ value: Span<UInt8>) -> Bool {
@@ -70,6 +78,7 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
       case .traceParent: TraceParent.isValid(value)
       case .flag: value.spells("1")
       case .position: LanePosition(value) != nil
+      case .warnings: PayloadWarnings.isList(value)
       }
     }
   }
@@ -93,6 +102,7 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
       rule: .text(most: RequestRules.maximumGroup), receipt: "group"),
     Row(field: .silent, key: "silent", rule: .flag),
     Row(field: .start, key: "start", rule: .flag),
+    Row(field: .warnings, key: "warnings", rule: .warnings, receipt: "warnings"),
     Row(
       field: .campaign, request: .campaign, key: "campaign",
       rule: .text(most: CampaignKey.longestName), receipt: "campaign"),

@@ -142,10 +142,14 @@ public struct PayloadFacts: Sendable {
   private var high: UInt64
   /// Members of the payload's top level.
   public var members: UInt32
-  /// `alert` is a text, or an object with a title, subtitle or body (or a key for one).
+  /// `alert` is a text that is not empty, or an object with such a title, subtitle or body (or a key for one).
   public var hasAlertText: Bool
   /// `interruption-level` is given and none of `passive`, `active`, `time-sensitive`, `critical`.
   public var hasOddLevel: Bool
+  /// `interruption-level` is `critical`.
+  public var hasCriticalLevel = false
+  /// What stands where or as devices do not read it.
+  public var oddities = PayloadOddities()
   /// A bit for each key whose number is too large for a time in epoch seconds.
   private let late: UInt32
 

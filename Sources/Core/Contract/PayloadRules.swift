@@ -8,8 +8,12 @@ public enum PayloadProblem: Equatable, Sendable {
   /// Not what it must be, in words: `the number 1`.
   case mustBe(String, for: PushType)
   case notAllowed(for: PushType)
+  /// Required, and there under a name that differs by case, hyphens and underscores only.
+  case misspelled(PayloadMember, for: PushType)
   /// An alert that shows nothing and makes no sound.
   case showsNothing
+  /// The same with a key that pushes of these types have: the type is missing or another one.
+  case isOfType([PushType], PayloadMember?)
   /// Something that only the start of a Live Activity may carry.
   case onlyOnStart
   /// `input-push-token` and `input-push-channel`.
@@ -26,7 +30,10 @@ public enum PayloadProblem: Equatable, Sendable {
     case .missing(let type): "is required for \(type.phrase)"
     case .mustBe(let what, let type): "must be \(what) for \(type.phrase)"
     case .notAllowed(let type): "is not allowed for \(type.phrase)"
+    case .misspelled(let member, let type):
+      "is required for \(type.phrase); the key there is spelled in another way: write \"\(member.key)\""
     case .showsNothing: "has none of alert, badge and sound, so type alert has nothing to show"
+    case .isOfType(let types, let member): Self.wordsOfType(types, member)
     case .onlyOnStart: "is only allowed with event start"
     case .onlyOneOfBoth: "cannot be combined with input-push-token"
     case .startByBroadcast: "must be update or end on a channel; a broadcast starts no activity"
@@ -34,10 +41,18 @@ public enum PayloadProblem: Equatable, Sendable {
     case .mustStandAlone: "must be the only member of the payload for type mdm"
     }
   }
+
+  private static func wordsOfType(_ types: [PushType], _ member: PayloadMember?) -> String {
+    let names = types.map { "\"type\":\"\($0)\"" }.joined(separator: " or ")
+    let key = member?.key ?? "mdm"
+    return
+      "has none of alert, badge and sound, so type alert, which requests have without a type, has nothing to show;"
+      + " with \(key) it is another push: add \(names) to the request"
+  }
 }
 
 /// The rules of payloads, by push type: what APNs refuses or drops, or what the device drops without a
-/// word, is refused here; what only has no effect is `isIneffective`. Keys that no rule names are free.
+/// word, is refused here; what only has no effect is one of `PayloadWarnings`. Keys that no rule names are free.
 ///
 /// Sources: Apple, "Generating a remote notification", "Pushing background updates to your App",
 /// "Starting and updating Live Activities with ActivityKit push notifications", "Updating widgets with
@@ -64,29 +79,15 @@ public enum PayloadRules {
     }
   }
 
-  /// True if the payload asks for something that will not happen: `mutable-content` that is not the number 1 (or 0), or
-  /// has no text for the extension to change; a `category` without an alert that could carry its actions; an
-  /// `interruption-level` that does not exist; a `relevance-score` outside 0 to 1. APNs accepts it and the device shows
-  /// what is left, so this is counted, not refused.
-  public static func isIneffective(_ facts: PayloadFacts, type: PushType) -> Bool {
-    guard case .alert = type else { return false }
-    return isIneffectiveExtension(facts) || facts.hasOddLevel
-      || facts[.category].isGiven && !facts[.alert].isGiven
-      || facts[.relevanceScore].isGiven && !facts[.relevanceScore].isShare
-  }
-
-  private static func isIneffectiveExtension(_ facts: PayloadFacts) -> Bool {
-    let content = facts[.mutableContent]
-    guard content.isGiven, content != .zero else { return false }
-    return content != .one || !facts.hasAlertText
-  }
-
   // MARK: Types
 
   private static func checkAlert(
     _ facts: PayloadFacts, _ isPass: Bool
   ) throws(RequestError) {
     if isPass && !facts[.aps].isGiven { return }
+    if !facts[.aps].isGiven, facts[.mdm].isGiven {
+      throw RequestError(.aps, .isOfType([.mdm], nil))
+    }
     try require(facts, .aps, .object, "an object", .alert)
     try checkAlertValue(facts, .alert)
     if facts[.badge].isGiven && !facts[.badge].isCount {
@@ -94,7 +95,23 @@ public enum PayloadRules {
     }
     try checkSound(facts, .alert)
     let shows = facts[.alert].isGiven || facts[.badge].isGiven || facts[.sound].isGiven
-    guard shows || isPass else { throw RequestError(.aps, .showsNothing) }
+    guard shows || isPass else { throw RequestError(.aps, otherType(facts) ?? .showsNothing) }
+  }
+
+  /// The type of which a payload most likely is that shows nothing; nil if no key tells.
+  private static func otherType(_ facts: PayloadFacts) -> PayloadProblem? {
+    let misspelled = facts.oddities.misspelled
+    if facts[.contentState].isGiven || facts[.event].isGiven {
+      let isSession = facts[.attributesID].isGiven && !facts[.contentState].isGiven
+      return .isOfType(
+        isSession ? [.nowplaying] : [.liveactivity],
+        facts[.contentState].isGiven ? .contentState : .event)
+    }
+    if facts[.contentChanged].isGiven { return .isOfType([.widgets, .controls], .contentChanged) }
+    if facts[.contentAvailable].isGiven || misspelled.contains(.contentAvailable) {
+      return .isOfType([.background], .contentAvailable)
+    }
+    return nil
   }
 
   private static func checkBackground(_ facts: PayloadFacts) throws(RequestError) {
@@ -130,9 +147,9 @@ public enum PayloadRules {
   ) throws(RequestError) -> PayloadValue {
     try require(facts, .aps, .object, "an object", type)
     try checkTime(facts, .timestamp, type)
-    guard facts[.timestamp].isGiven else { throw RequestError(.timestamp, .missing(for: type)) }
+    guard facts[.timestamp].isGiven else { throw missing(facts, .timestamp, type) }
     let event = facts[.event]
-    guard event.isGiven else { throw RequestError(.event, .missing(for: type)) }
+    guard event.isGiven else { throw missing(facts, .event, type) }
     guard event == .start || event == .update || event == .end else {
       throw RequestError(.event, .mustBe("start, update or end", for: type))
     }
@@ -151,9 +168,9 @@ public enum PayloadRules {
 
   private static func checkStart(_ facts: PayloadFacts) throws(RequestError) {
     let type = PushType.liveactivity
-    guard facts[.alert].isGiven else { throw RequestError(.alert, .missing(for: type)) }
+    guard facts[.alert].isGiven else { throw missing(facts, .alert, type) }
     guard facts[.attributesType].isGiven else {
-      throw RequestError(.attributesType, .missing(for: type))
+      throw missing(facts, .attributesType, type)
     }
     guard facts[.attributesType].isText else {
       throw RequestError(.attributesType, .mustBe("a string", for: type))
@@ -194,8 +211,18 @@ public enum PayloadRules {
     _ type: PushType
   ) throws(RequestError) {
     guard facts[key] != value else { return }
-    throw RequestError(
-      key, facts[key].isGiven ? .mustBe(words, for: type) : .missing(for: type))
+    if facts[key].isGiven { throw RequestError(key, .mustBe(words, for: type)) }
+    throw missing(facts, key, type)
+  }
+
+  /// The error of a member that is not there, or under another spelling of its name.
+  private static func missing(
+    _ facts: PayloadFacts, _ key: PayloadKey, _ type: PushType
+  ) -> RequestError {
+    if let member = key.member, facts.oddities.misspelled.contains(member) {
+      return RequestError(key, .misspelled(member, for: type))
+    }
+    return RequestError(key, .missing(for: type))
   }
 
   private static func checkAlertValue(
@@ -245,5 +272,22 @@ public enum PayloadRules {
 extension RequestError {
   init(_ key: PayloadKey, _ problem: PayloadProblem) {
     self.init(.payload, .payload(key, problem))
+  }
+}
+
+extension PayloadKey {
+  /// The same as a member that devices read, where it is required.
+  fileprivate var member: PayloadMember? {
+    switch self {
+    case .contentAvailable: .contentAvailable
+    case .contentChanged: .contentChanged
+    case .contentState: .contentState
+    case .timestamp: .timestamp
+    case .event: .event
+    case .attributesType: .attributesType
+    case .attributes: .attributes
+    case .alert: .alert
+    default: nil
+    }
   }
 }

@@ -56,6 +56,8 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case notOnChannel
     /// A member of the payload.
     case payload(PayloadKey, PayloadProblem)
+    /// A mistake that devices ignore, where such are refused.
+    case ineffective(PayloadWarning)
     /// A key that stands twice in the payload or in its `aps`, by its path.
     case payloadDuplicate(String)
     /// One member of `headers` or `data`, by its name, and what is wrong with it.
@@ -110,6 +112,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .unknownField(let name): name
     case .payload(let key, _): key.path
     case .payloadDuplicate(let path): path
+    case .ineffective(let warning): warning.member.path
     case .member(let name, _): "\(field?.name ?? "request").\(name)"
     default: field?.name ?? "request"
     }
@@ -175,6 +178,8 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .channel(let problem): problem.description
     case .notOnChannel: "is not for a channel (only liveactivity, no collapse id)"
     case .payload(_, let problem): problem.words
+    case .ineffective(let warning):
+      "\(warning.detail) (\(warning.rule.name), refused by --payload-rules refuse)"
     case .member(_, let problem): words(problem)
     case .headerName(.malformed):
       "is no name of such a header field: apns- and then letters in lower case, digits and hyphens"

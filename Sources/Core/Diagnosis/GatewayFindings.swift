@@ -8,8 +8,8 @@ public struct GatewayFacts: Sendable, Equatable {
     case unresolved(String)
     /// No TCP connection.
     case noConnection(String)
-    /// The proxy does not answer or does not open a tunnel.
-    case proxy(String)
+    /// The proxy does not answer or does not open a tunnel, and what helps.
+    case proxy(String, remedy: String)
     /// The gateway's certificate is not accepted.
     case untrusted(String)
     /// TLS or HTTP/2 failed, also because the gateway did not accept our certificate.
@@ -109,11 +109,8 @@ public enum GatewayFindings {
       }
       return .error(
         .proxy, proxy, words, remedy: "check that the proxy runs and that its address is right")
-    case .proxy(let words):
-      return .error(
-        .proxy, facts.proxy ?? "", words,
-        remedy: "let the proxy open tunnels (CONNECT) to \(facts.address); user and password are in"
-          + " proxy-credentials")
+    case .proxy(let words, let remedy):
+      return .error(.proxy, facts.proxy ?? "", words, remedy: remedy)
     case .untrusted(let words):
       return .error(
         .gateway, place, words,
@@ -142,11 +139,16 @@ public enum GatewayFindings {
   private static func broken(
     _ facts: GatewayFacts, _ place: String, _ words: String
   ) -> Finding {
-    .error(
+    let path =
+      facts.proxy == nil
+      ? "nothing between changes TLS (ALPN h2)"
+      : "neither the proxy nor anything behind it changes TLS (ALPN h2) or answers in APNs' place"
+    return .error(
       .gateway, place, words,
       remedy: facts.certificate == nil
-        ? "check that the address is APNs and that nothing between changes TLS (ALPN h2)"
+        ? "check that the address is APNs and that \(path)"
         : "the gateway may have refused the certificate: is it revoked, expired, or of another environment?"
+          + " Else check that \(path)"
     )
   }
 

@@ -41,10 +41,105 @@ int sound_key_named(std::string_view name) {
          : name == "volume" ? MARTLET_KEY_SOUND_VOLUME : -1;
 }
 
-// Whether an alert with this key has a text that an extension may change.
-bool is_alert_text(std::string_view name) {
-  return name == "title" || name == "subtitle" || name == "body" || name == "title-loc-key" ||
-         name == "subtitle-loc-key" || name == "loc-key";
+// What a member whose kind no key tells must be.
+enum class Wanted : uint8_t { any, text, texts, words };
+
+// A member that devices read, its name in lower case without hyphens, and what it must be. Texts that a Live Activity
+// may look up are `words`: they may be objects.
+struct Member {
+  std::string_view name;
+  std::string_view folded;
+  Wanted wanted;
+};
+
+// In the order of Swift's PayloadMember.
+constexpr Member members[] = {
+    {"alert", "alert", Wanted::any},
+    {"badge", "badge", Wanted::any},
+    {"sound", "sound", Wanted::any},
+    {"content-available", "contentavailable", Wanted::any},
+    {"mutable-content", "mutablecontent", Wanted::any},
+    {"thread-id", "threadid", Wanted::text},
+    {"interruption-level", "interruptionlevel", Wanted::any},
+    {"target-content-id", "targetcontentid", Wanted::text},
+    {"relevance-score", "relevancescore", Wanted::any},
+    {"category", "category", Wanted::any},
+    {"filter-criteria", "filtercriteria", Wanted::text},
+    {"url-args", "urlargs", Wanted::texts},
+    {"stale-date", "staledate", Wanted::any},
+    {"content-state", "contentstate", Wanted::any},
+    {"timestamp", "timestamp", Wanted::any},
+    {"event", "event", Wanted::any},
+    {"dismissal-date", "dismissaldate", Wanted::any},
+    {"attributes-type", "attributestype", Wanted::any},
+    {"attributes", "attributes", Wanted::any},
+    {"input-push-token", "inputpushtoken", Wanted::any},
+    {"input-push-channel", "inputpushchannel", Wanted::any},
+    {"content-changed", "contentchanged", Wanted::any},
+    {"title", "title", Wanted::words},
+    {"subtitle", "subtitle", Wanted::words},
+    {"body", "body", Wanted::words},
+    {"launch-image", "launchimage", Wanted::text},
+    {"title-loc-key", "titlelockey", Wanted::text},
+    {"title-loc-args", "titlelocargs", Wanted::texts},
+    {"subtitle-loc-key", "subtitlelockey", Wanted::text},
+    {"subtitle-loc-args", "subtitlelocargs", Wanted::texts},
+    {"loc-key", "lockey", Wanted::text},
+    {"loc-args", "locargs", Wanted::texts},
+    {"critical", "critical", Wanted::any},
+    {"name", "name", Wanted::any},
+    {"volume", "volume", Wanted::any},
+};
+
+// Where the parts of the table begin.
+constexpr int aps_members = 0;
+constexpr int members_beside_aps_end = 9;
+constexpr int alert_members = 22;
+constexpr int sound_members = 32;
+constexpr int members_end = 35;
+static_assert(sizeof(members) / sizeof(members[0]) == members_end);
+
+constexpr uint64_t bit(int member) { return uint64_t(1) << member; }
+
+// The members by which an alert has a text: title, subtitle, body, and the keys for them.
+constexpr uint64_t alert_texts = bit(22) | bit(23) | bit(24) | bit(26) | bit(28) | bit(30);
+
+// The member of an alert with exactly this name, or -1: of those that most alerts have.
+int common_alert_member(std::string_view name) {
+  switch (name.size()) {
+    case 4: return name == "body" ? 24 : -1;
+    case 5: return name == "title" ? 22 : -1;
+    case 7: return name == "loc-key" ? 30 : -1;
+    case 8: return name == "subtitle" ? 23 : name == "loc-args" ? 31 : -1;
+    default: return -1;
+  }
+}
+
+// The member from `first` to before `end` that this name is meant to be: equal, or but for case, hyphens and
+// underscores. -1 for none.
+int member_like(std::string_view name, int first, int end) {
+  char folded[24];
+  size_t size = 0;
+  for (const char byte : name) {
+    if (byte == '-' || byte == '_') continue;
+    if (size == sizeof(folded)) return -1;
+    folded[size] = byte >= 'A' && byte <= 'Z' ? char(byte + 32) : byte;
+    size += 1;
+  }
+  const std::string_view text(folded, size);
+  for (int member = first; member < end; member += 1) {
+    if (members[member].folded == text) return member;
+  }
+  return -1;
+}
+
+// Whether a name of the top level may be one of those that are looked for there.
+bool may_be_beside_aps(std::string_view name) {
+  if (name.size() < 5 || name.size() > 20) return false;
+  switch (name.front() | 0x20) {
+    case 'a': case 'b': case 's': case 'c': case 'm': case 't': case 'i': case 'r': return true;
+    default: return false;
+  }
 }
 
 unsigned number_kind(std::string_view text) {
@@ -81,6 +176,9 @@ bool is_late(std::string_view token) {
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number >= MARTLET_TIME_LIMIT;
 }
+
+// Whether this token is a text without a character.
+bool is_empty_text(std::string_view token) { return token.size() > 1 && token[1] == '"'; }
 
 bool is_level(std::string_view text) {
   return text == "passive" || text == "active" || text == "time-sensitive" || text == "critical";
@@ -144,13 +242,26 @@ struct PayloadWalk {
     return each_member(value, [&](std::string_view name, const char *place, ondemand::value member) {
       facts.members += 1;
       const int key = name == "aps" ? MARTLET_KEY_APS : name == "mdm" ? MARTLET_KEY_MDM : -1;
-      if (key < 0) return check(member, 2);
+      if (key < 0) {
+        if (may_be_beside_aps(name)) look_beside_aps(name, member);
+        return check(member, 2);
+      }
       if (has(key)) return twice("payload.", name, place);
       const unsigned kind = value_kind(member.raw_json_token());
       note(key, kind);
       if (key != MARTLET_KEY_APS || kind != MARTLET_VALUE_OBJECT) return check(member, 2);
       return aps(member);
     });
+  }
+
+  void look_beside_aps(std::string_view name, ondemand::value member) {
+    const int found = member_like(name, aps_members, members_beside_aps_end);
+    if (found >= 0 && is_given(member)) facts.outside |= bit(found);
+  }
+
+  static bool is_given(ondemand::value value) {
+    const std::string_view token = value.raw_json_token();
+    return !token.empty() && token.front() != 'n';
   }
 
   int32_t aps(ondemand::value value) {
@@ -160,12 +271,56 @@ struct PayloadWalk {
           const int key = key_named(name);
           if (key < 0) {
             json.keys.push_back(name);
-            return name == "interruption-level" ? level(member) : check(member, 3);
+            return unruled(name, member);
           }
           if (has(key)) return twice("payload.aps.", name, place);
           return known(key, member);
         });
     return code ? code : unknown_keys();
+  }
+
+  // A member of `aps` that no rule names: perhaps one that devices read, or nearly one.
+  int32_t unruled(std::string_view name, ondemand::value member) {
+    if (name == "interruption-level") return level(member);
+    if (!is_given(member)) return check(member, 3);
+    int found = member_like(name, aps_members, alert_members);
+    if (found >= 0) {
+      if (members[found].name == name) return wanted(found, member, 3);
+      facts.misspelled |= bit(found);
+    } else if ((found = member_like(name, alert_members, sound_members)) >= 0) {
+      facts.misplaced |= bit(found);
+    }
+    return check(member, 3);
+  }
+
+  // A member that no key stands for: notes whether its value is of a kind that it has.
+  int32_t wanted(int which, ondemand::value member, int depth) {
+    const Wanted want = members[which].wanted;
+    if (want == Wanted::texts) return texts(which, member, depth);
+    const unsigned kind = value_kind(member.raw_json_token());
+    if (want == Wanted::words && kind == MARTLET_VALUE_OBJECT) {
+      facts.structured |= bit(which);
+    } else if (want != Wanted::any && kind != MARTLET_VALUE_TEXT) {
+      facts.mistyped |= bit(which);
+    }
+    return check(member, depth);
+  }
+
+  // A member that must be an array of texts.
+  int32_t texts(int which, ondemand::value value, int depth) {
+    if (value_kind(value.raw_json_token()) != MARTLET_VALUE_ARRAY) {
+      facts.mistyped |= bit(which);
+      return check(value, depth);
+    }
+    ondemand::array array;
+    if (const error_code problem = value.get_array().get(array)) return refuse(problem);
+    for (auto result : array) {
+      ondemand::value element;
+      if (const error_code problem = std::move(result).get(element)) return refuse(problem);
+      if (value_kind(element.raw_json_token()) != MARTLET_VALUE_TEXT) facts.mistyped |= bit(which);
+      if (const int32_t code = check(element, depth + 1)) return code;
+    }
+    return MARTLET_JSON_OK;
   }
 
   int32_t read(ondemand::value &member, std::string_view &text) {
@@ -183,6 +338,7 @@ struct PayloadWalk {
     std::string_view text;
     if (const int32_t code = read(member, text)) return code;
     facts.odd_level = !is_level(text);
+    facts.critical_level = text == "critical";
     return MARTLET_JSON_OK;
   }
 
@@ -199,7 +355,9 @@ struct PayloadWalk {
     const bool is_count = kind == MARTLET_VALUE_COUNT || kind == MARTLET_VALUE_DECIMAL;
     if (is_count && is_late(member.raw_json_token())) facts.late |= 1u << key;
     if (key == MARTLET_KEY_ALERT && is_object) return alert(member);
-    if (key == MARTLET_KEY_ALERT && kind == MARTLET_VALUE_TEXT) facts.alert_text = 1;
+    if (key == MARTLET_KEY_ALERT && kind == MARTLET_VALUE_TEXT) {
+      facts.alert_text = !is_empty_text(member.raw_json_token());
+    }
     if (key == MARTLET_KEY_SOUND && is_object) return sound(member);
     if (key == MARTLET_KEY_ATTRIBUTES && is_object) return attributes(member);
     return check(member, 3);
@@ -207,10 +365,23 @@ struct PayloadWalk {
 
   int32_t alert(ondemand::value value) {
     return each_member(value, [&](std::string_view name, const char *, ondemand::value member) {
-      const unsigned kind = value_kind(member.raw_json_token());
-      const bool is_text = kind == MARTLET_VALUE_TEXT || kind == MARTLET_VALUE_OBJECT;
-      if (is_text && is_alert_text(name)) facts.alert_text = 1;
-      return check(member, 4);
+      if (!is_given(member)) return check(member, 4);
+      int found = common_alert_member(name);
+      if (found < 0) found = member_like(name, alert_members, sound_members);
+      if (found < 0) {
+        found = member_like(name, aps_members, alert_members);
+        if (found >= 0) facts.misplaced |= bit(found);
+        return check(member, 4);
+      }
+      if (members[found].name != name) {
+        facts.misspelled |= bit(found);
+        return check(member, 4);
+      }
+      facts.given |= bit(found);
+      const std::string_view token = member.raw_json_token();
+      const bool is_text = token.front() == '{' || (token.front() == '"' && !is_empty_text(token));
+      if (is_text && (alert_texts & bit(found)) != 0) facts.alert_text = 1;
+      return wanted(found, member, 4);
     });
   }
 
@@ -220,6 +391,9 @@ struct PayloadWalk {
       if (key >= 0) {
         if (has(key)) return twice("payload.aps.sound.", name, place);
         note(key, value_kind(member.raw_json_token()));
+      } else if (const int found = member_like(name, sound_members, members_end);
+                 found >= 0 && is_given(member)) {
+        facts.misspelled |= bit(found);
       }
       return check(member, 4);
     });

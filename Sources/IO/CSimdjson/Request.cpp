@@ -2,6 +2,7 @@
 
 #include "Reader.hpp"
 
+#include <cmath>
 #include <utility>
 
 using namespace simdjson;
@@ -163,9 +164,20 @@ struct RequestReader {
     return MARTLET_JSON_OK;
   }
 
+  // A whole number, also one that is written with a fraction of zeros or an exponent: to JSON Schema, too, 1.0 is an
+  // integer.
+  static bool read_whole(ondemand::value &value, int64_t &number) {
+    if (value.get_int64().get(number) == SUCCESS) return true;
+    double real = 0;
+    if (value.get_double().get(real) != SUCCESS) return false;
+    if (std::abs(real) > 9007199254740992.0 || real != std::floor(real)) return false;
+    number = int64_t(real);
+    return true;
+  }
+
   int32_t read_integer(int32_t field, ondemand::value &value, int64_t &number) {
     const char *place = value.raw_json_token().data();
-    if (value.get_int64().get(number) == SUCCESS) return MARTLET_JSON_OK;
+    if (read_whole(value, number)) return MARTLET_JSON_OK;
     return json.refuse(error, MARTLET_JSON_WRONG_TYPE, field, place, "an integer");
   }
 
@@ -174,7 +186,7 @@ struct RequestReader {
     if (starts_with(value, '"')) return read_text(field, value);
     request.text[field] = {nullptr, 0};
     const char *place = value.raw_json_token().data();
-    if (value.get_int64().get(number) == SUCCESS) return MARTLET_JSON_OK;
+    if (read_whole(value, number)) return MARTLET_JSON_OK;
     return json.refuse(error, MARTLET_JSON_WRONG_TYPE, field, place, "an integer or a string");
   }
 

@@ -41,7 +41,8 @@ struct GoObject: Sendable {
   }
 
   func integer(_ name: String) throws(CompatibilityError) -> Int64? {
-    try read(name, "an integer", \.int)
+    // To Go 1.0 is none.
+    try read(name, "an integer") { if case .integer(let value) = $0 { value } else { nil } }
   }
 
   /// A number as it was given.

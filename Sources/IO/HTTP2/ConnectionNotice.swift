@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Bytes
+public import HTTP1
 public import TLS
 
 /// Something that happened to a connection as a whole.
@@ -49,7 +50,7 @@ public enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertib
   ///   - sent: bytes that the peer was sent.
   case timedOut(ConnectionStage, sent: Int)
   /// The proxy did not let us through.
-  case proxy(String)
+  case proxy(ProxyFailure)
   /// TLS failed: an unacceptable certificate, no common protocol, a broken stream.
   case tls(TLSError)
   /// The peer broke HTTP/2, or says that we did.
@@ -63,7 +64,7 @@ public enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertib
     switch self {
     case .connect(let error), .socket(let error): error.description
     case .timedOut(let stage, let sent): Self.silence(stage, sent)
-    case .proxy(let message): message
+    case .proxy(let failure): failure.description
     case .tls(let error): error.description
     case .http2(let message): "HTTP/2 failed: \(message)"
     case .peerClosed: "the peer closed the connection"
@@ -73,7 +74,7 @@ public enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertib
   private static func silence(_ stage: ConnectionStage, _ sent: Int) -> String {
     switch stage {
     case .tcp: "no answer to TCP in time: a firewall drops it, or the host is down"
-    case .tunnel: "the proxy did not answer in time"
+    case .tunnel: ProxyFailure.silent.description
     case .serverHello:
       "connected, but no answer to the TLS ClientHello of \(sent) bytes in time: a firewall drops it, or the path does"
         + " not take packets of that size (MTU)"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 public import EventLoop
+import HTTP1
 import HTTP2Engine
 public import TLS
 
@@ -23,6 +24,10 @@ public final class HTTP2ClientConnection {
   public private(set) var isConnected = false
   /// The connection has ended; `.closed` is among the notices.
   public private(set) var isClosed = false
+  /// It ended after TLS was up, with no request open.
+  public private(set) var endedIdle = false
+  /// `host:port` that a proxy was asked for; nil without a proxy.
+  private var tunnelTarget: String?
 
   /// A connection that is not yet connecting, spoken by `implementation`. Its events carry `token`. The server's certificate
   /// must be valid for `serverName`. Connections of one loop should share `scratch`.
@@ -70,6 +75,7 @@ public final class HTTP2ClientConnection {
   ///   - proxy: what to ask an HTTP proxy for before TLS begins.
   public func connect(to address: SocketAddress, through proxy: ProxyRequest? = nil) {
     precondition(channel == nil && !isClosed, "a connection connects once")
+    tunnelTarget = proxy?.target
     do {
       let socket = try Socket.connecting(to: address)
       channel = try SecureChannel(
@@ -87,7 +93,16 @@ public final class HTTP2ClientConnection {
       if !isConnected, try !establish(channel, readable: readable || hangup) { return }
       if readable || hangup { try read(channel) }
     } catch {
-      end(error)
+      end(endOfTunnel(error) ?? error)
+    }
+  }
+
+  /// What an end means behind a proxy that has let us through and not passed on a byte of the gateway's.
+  private func endOfTunnel(_ error: ConnectionFailure) -> ConnectionFailure? {
+    guard stage == .serverHello, let tunnelTarget else { return nil }
+    switch error {
+    case .peerClosed, .socket: return .proxy(.closedTunnel(to: tunnelTarget))
+    default: return nil
     }
   }
 
@@ -244,6 +259,7 @@ public final class HTTP2ClientConnection {
   private func end(_ failure: ConnectionFailure?) {
     guard !isClosed else { return }
     isClosed = true
+    endedIdle = isConnected && session.openStreams == 0
     isConnected = false
     // After a failure nobody reads the answers to requests that wait for the socket.
     channel?.close(dropsWaiting: failure != nil)

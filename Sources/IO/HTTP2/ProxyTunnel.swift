@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import HTTP1
 
 /// The request to an HTTP proxy: a tunnel to one host (RFC 9110 §9.3.6). May hold a password: never printed.
 public struct ProxyRequest: Sendable {
   let bytes: [UInt8]
   let hasCredentials: Bool
+  /// `host:port`.
+  let target: String
 
   /// - Parameter credentials: `user:password`, sent as Basic authentication (RFC 7617), or nil.
   public init(host: String, port: UInt16, credentials: String?) {
@@ -15,6 +17,7 @@ public struct ProxyRequest: Sendable {
     }
     bytes = Array((text + "\r\n").utf8)
     hasCredentials = credentials != nil
+    self.target = target
   }
 
   /// RFC 4648 §4.
@@ -37,9 +40,6 @@ public struct ProxyRequest: Sendable {
 
 /// The conversation with a proxy before TLS begins: the request out, the answer's head in.
 struct ProxyTunnel {
-  /// No proxy has more to say than this before the tunnel.
-  static let answerLimit = 16 * 1_024
-
   let request: ProxyRequest
   /// The request has been handed to the socket.
   var isAsked = false
@@ -53,27 +53,26 @@ struct ProxyTunnel {
   mutating func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) -> [UInt8]? {
     answer += bytes
     guard let end = endOfHead else {
-      guard answer.count <= Self.answerLimit else {
-        throw .proxy("the proxy's answer has no end")
+      // What is no HTTP may never have an empty line.
+      let start = Array("HTTP/".utf8)
+      guard answer.prefix(start.count).elementsEqual(start.prefix(answer.count)) else {
+        throw .proxy(.notHTTP(answer))
       }
+      guard answer.count <= ProxyAnswer.limit else { throw .proxy(.endless) }
       return nil
     }
-    let line = answer.prefix { $0 != 0x0D && $0 != 0x0A }
-    let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: true)
-    guard words.count >= 2, words[0].starts(with: Array("HTTP/1.".utf8)), words[1].count == 3,
-      let status = Int(String(decoding: words[1], as: UTF8.self))
-    else { throw .proxy("the proxy does not answer like an HTTP proxy") }
-    guard (200..<300).contains(status) else { throw .proxy(refusal(status, words.dropFirst(2))) }
+    guard let head = ProxyAnswer(head: Array(answer[..<end])) else {
+      throw .proxy(.notHTTP(answer))
+    }
+    guard head.opensTunnel else {
+      throw .proxy(
+        ProxyFailure(head, target: request.target, hasCredentials: request.hasCredentials))
+    }
     return Array(answer[end...])
   }
 
   /// The proxy closed the connection instead of answering.
-  var closed: ConnectionFailure {
-    .proxy(
-      answer.isEmpty
-        ? "the proxy closed the connection without an answer"
-        : "the proxy closed the connection in the middle of its answer")
-  }
+  var closed: ConnectionFailure { .proxy(.closed(hasBegun: !answer.isEmpty)) }
 
   private var endOfHead: Int? {
     guard answer.count >= 4 else { return nil }
@@ -82,17 +81,5 @@ struct ProxyTunnel {
       && answer[index + 3] == 0x0A
     { return index + 4 }
     return nil
-  }
-
-  private func refusal(_ status: Int, _ reason: ArraySlice<ArraySlice<UInt8>>) -> String {
-    let words = (reason.first ?? []).prefix(64).map {
-      (32..<127).contains($0) ? $0 : UInt8(ascii: "?")
-    }
-    let text = words.isEmpty ? "\(status)" : "\(status) \(String(decoding: words, as: UTF8.self))"
-    // 407 is what RFC 9110 §15.5.8 asks for; tinyproxy 1.11 says 401 to a wrong password.
-    guard status == 407 || status == 401 else { return "the proxy refuses the tunnel: \(text)" }
-    return "the proxy refuses the tunnel: \(text); "
-      + (request.hasCredentials
-        ? "its user and password are wrong" : "it wants a user and a password")
   }
 }

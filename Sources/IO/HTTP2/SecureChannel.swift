@@ -105,7 +105,8 @@ public final class SecureChannel {
       rest.withUnsafeBytes { if !$0.isEmpty { tls.receive($0) } }
       return true
     case .wouldBlock: return false
-    case .end: throw tunnel.closed
+    // A proxy that closes with bytes of ours unread resets the connection.
+    case .end, .failed(ECONNRESET): throw tunnel.closed
     case .failed(let code):
       throw .socket(SystemError(code: code, attempt: "cannot read from the proxy"))
     }

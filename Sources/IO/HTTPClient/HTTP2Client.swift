@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CCurl
+import HTTP1
 
 /// A blocking HTTP/2 client with TLS over libcurl, for administration of a gateway: one request at a time
 /// on the calling thread, over one kept connection.
@@ -22,6 +23,24 @@ public final class HTTP2Client {
       self.certificate = certificate
       self.key = key
       self.serverName = serverName
+    }
+  }
+
+  /// An HTTP proxy that opens tunnels.
+  public struct Proxy: Sendable {
+    let host: String
+    let port: UInt16
+    let credentials: String?
+
+    /// - Parameter credentials: `user:password`, a secret; nil without one.
+    public init(host: String, port: UInt16, credentials: String? = nil) {
+      self.host = host
+      self.port = port
+      self.credentials = credentials
+    }
+
+    fileprivate var address: String {
+      host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
   }
 
@@ -50,11 +69,15 @@ public final class HTTP2Client {
   private let host: String
   private let port: UInt16
   private let identity: Identity
+  private let proxy: Proxy?
   private let timeoutMilliseconds: Int
 
-  /// - Parameter timeoutMilliseconds: bound of a whole request.
+  /// - Parameters:
+  ///   - proxy: what the connection goes through; nil for none, whatever the environment says.
+  ///   - timeoutMilliseconds: bound of a whole request.
   public init(
-    host: String, port: UInt16, _ identity: Identity, timeoutMilliseconds: Int = 30_000
+    host: String, port: UInt16, _ identity: Identity, proxy: Proxy? = nil,
+    timeoutMilliseconds: Int = 30_000
   ) {
     precondition(curlIsReady, "libcurl does not start")
     guard let easy = curl_easy_init() else { preconditionFailure("libcurl is out of memory") }
@@ -62,6 +85,7 @@ public final class HTTP2Client {
     self.host = host
     self.port = port
     self.identity = identity
+    self.proxy = proxy
     self.timeoutMilliseconds = timeoutMilliseconds
   }
 
@@ -103,7 +127,11 @@ public final class HTTP2Client {
 
   private func setConnection() {
     martlet_curl_set_number(easy, CURLOPT_NOSIGNAL, 1)
-    martlet_curl_set_text(easy, CURLOPT_PROXY, "")
+    martlet_curl_set_text(easy, CURLOPT_PROXY, proxy.map { "http://\($0.address)" } ?? "")
+    martlet_curl_set_text(easy, CURLOPT_NOPROXY, "")
+    if let credentials = proxy?.credentials {
+      martlet_curl_set_text(easy, CURLOPT_PROXYUSERPWD, credentials)
+    }
     martlet_curl_set_number(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
     martlet_curl_set_number(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
     martlet_curl_set_number(easy, CURLOPT_CONNECTTIMEOUT_MS, timeoutMilliseconds)
@@ -118,9 +146,39 @@ public final class HTTP2Client {
   private func failure(_ code: CURLcode, _ sink: AnswerSink) -> Failure {
     let words =
       sink.isOverflown ? "the answer is too long" : problem.text(code)
+    // The request to a proxy counts, too.
+    let hasLeft =
+      martlet_curl_request_bytes(easy) > 0
+      && (proxy == nil || martlet_curl_was_secured(easy) != 0)
+    guard let proxy else {
+      return Failure(description: "\(host):\(port): \(words)", mayHaveArrived: hasLeft)
+    }
     return Failure(
-      description: "\(host):\(port): \(words)",
-      mayHaveArrived: martlet_curl_request_bytes(easy) > 0)
+      description:
+        "\(host):\(port) through the proxy \(proxy.address): \(hasLeft ? words : tunnelProblem(code, sink, words))",
+      mayHaveArrived: hasLeft)
+  }
+
+  /// Why there is no TLS with the server behind a proxy.
+  private func tunnelProblem(_ code: CURLcode, _ sink: AnswerSink, _ words: String) -> String {
+    let target = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    let status = martlet_curl_connect_status(easy)
+    if status != 0, let answer = ProxyAnswer(head: sink.head), !answer.opensTunnel {
+      return ProxyFailure(
+        answer, target: target, hasCredentials: proxy?.credentials != nil
+      ).description
+    }
+    switch code {
+    case CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT:
+      return "\(words); check that the proxy runs and that its address is right"
+    case CURLE_OPERATION_TIMEDOUT where status == 0 && sink.head.isEmpty:
+      return "\(words); \(ProxyFailure.silent)"
+    case CURLE_RECV_ERROR where status == 0, CURLE_GOT_NOTHING where status == 0:
+      return "\(ProxyFailure.closed(hasBegun: !sink.head.isEmpty))"
+    case CURLE_SSL_CONNECT_ERROR where (200..<300).contains(status):
+      return "\(words); \(ProxyFailure.closedTunnel(to: target).remedy)"
+    default: return words
+    }
   }
 }
 
@@ -129,6 +187,8 @@ private final class AnswerSink {
   private(set) var headers: [(name: String, value: String)] = []
   private(set) var body: [UInt8] = []
   private(set) var isOverflown = false
+  /// The last head as it came, up to a bound.
+  private(set) var head: [UInt8] = []
   private let limit: Int
 
   init(limit: Int) { self.limit = limit }
@@ -144,7 +204,11 @@ private final class AnswerSink {
   func receive(header line: UnsafeRawBufferPointer) {
     let text = String(decoding: line, as: UTF8.self)
     // A status line begins the head of a further answer.
-    if text.hasPrefix("HTTP/") { headers = [] }
+    if text.hasPrefix("HTTP/") {
+      headers = []
+      head = []
+    }
+    if head.count < ProxyAnswer.limit { head += line }
     guard let colon = text.firstIndex(of: ":") else { return }
     var value = text[text.index(after: colon)...]
     while value.first?.isWhitespace == true { value = value.dropFirst() }

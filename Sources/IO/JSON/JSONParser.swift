@@ -95,8 +95,11 @@ private struct NodeReader {
     switch Int(node.kind) {
     case MARTLET_NODE_FALSE: return .bool(false)
     case MARTLET_NODE_TRUE: return .bool(true)
+    // -0 is an integer without a sign.
+    case MARTLET_NODE_INTEGER where node.integer == 0 && node.text.count > 1:
+      return .digits(text(node.text))
     case MARTLET_NODE_INTEGER: return .integer(node.integer)
-    case MARTLET_NODE_DOUBLE: return .double(node.number)
+    case MARTLET_NODE_DOUBLE: return .digits(text(node.text))
     case MARTLET_NODE_STRING: return .string(text(node.text))
     case MARTLET_NODE_ARRAY: return array(Int(node.members))
     case MARTLET_NODE_OBJECT: return object(Int(node.members))

@@ -11,6 +11,7 @@ extension JSONValue {
     case .integer(let value): buffer.append(decimal: value)
     // JSON has no infinity and no NaN.
     case .double(let value): buffer.append(value.isFinite ? "\(value)" : "null")
+    case .digits(let text): buffer.append(text)
     case .string(let value): buffer.append(jsonString: value)
     case .array(let values):
       buffer.append(UInt8(ascii: "["))

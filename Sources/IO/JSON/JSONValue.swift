@@ -2,12 +2,15 @@
 internal import Identity
 
 /// A JSON value as Swift values, for everything that is not on a hot path.
-public enum JSONValue: Equatable, Sendable {
+public enum JSONValue: Sendable {
   case null
   case bool(Bool)
   /// A number without fraction or exponent that fits.
   case integer(Int64)
   case double(Double)
+  /// Any other number that was read, as its text stood there: what is written of it has the same digits (RFC 8259 §6
+  /// leaves to each program how many it keeps).
+  case digits(String)
   case string(String)
   case array([JSONValue])
   case object(JSONObject)
@@ -19,9 +22,18 @@ public enum JSONValue: Equatable, Sendable {
     if case .string(let value) = self { value } else { nil }
   }
 
-  /// An integer of any size: to look at, and not to calculate with.
+  /// A whole number that fits, however it is written (to JSON Schema, too, 1.0 is an integer): to look at, and not to
+  /// calculate with.
   public var int: Int64? {
-    if case .integer(let value) = self { value } else { nil }
+    switch self {
+    case .integer(let value): return value
+    case .digits(let text):
+      // From 2⁵³ on a floating-point number does not tell whole numbers apart.
+      guard let value = Double(text), abs(value) <= 9_007_199_254_740_992, value == value.rounded()
+      else { return nil }
+      return Int64(value)
+    default: return nil
+    }
   }
 
   /// A number without fraction or exponent that is in the range: safe to calculate with as far as the range is. Whatever
@@ -36,6 +48,7 @@ public enum JSONValue: Equatable, Sendable {
       switch self {
       case .integer(let value): Double(value)
       case .double(let value): value
+      case .digits(let text): Double(text)
       default: nil
       }
     return value.flatMap { range.contains($0) ? $0 : nil }
@@ -57,6 +70,24 @@ public enum JSONValue: Equatable, Sendable {
   }
 
   public var isNull: Bool { self == .null }
+}
+
+/// Equal values; a number that was read is equal to any of the same value.
+extension JSONValue: Equatable {
+  public static func == (one: JSONValue, other: JSONValue) -> Bool {
+    switch (one, other) {
+    case (.null, .null): true
+    case (.bool(let one), .bool(let other)): one == other
+    case (.integer(let one), .integer(let other)): one == other
+    case (.string(let one), .string(let other)): haveSameBytes(one, other)
+    case (.array(let one), .array(let other)): one == other
+    case (.object(let one), .object(let other)): one == other
+    case (.digits(let one), .digits(let other)) where one.utf8.elementsEqual(other.utf8): true
+    case (.double, .double), (.double, .digits), (.digits, .double), (.digits, .digits):
+      one.anyNumber == other.anyNumber
+    default: false
+    }
+  }
 }
 
 /// The members of a JSON object in the order of the text, duplicates included.

@@ -120,15 +120,16 @@ extension CampaignRecord {
   /// Checks the request as ingest will.
   ///
   /// - Parameter reader: of nothing else meanwhile.
-  public func checkRequest(_ reader: RequestReader) throws(RequestError) {
+  @discardableResult
+  public func checkRequest(_ reader: RequestReader) throws(RequestError) -> PayloadWarnings {
     let before = reader.takesCampaigns
     reader.takesCampaigns = true
     defer { reader.takesCampaigns = before }
     let token = Array("\"\(String(repeating: "0", count: 64))\"".utf8)
     let text = request(tokens: token)
     let result = text.withUnsafeBytes { bytes in
-      Result { () throws(RequestError) in _ = try reader.read(bytes) }
+      Result { () throws(RequestError) in try reader.read(bytes).warnings }
     }
-    try result.get()
+    return try result.get()
   }
 }

@@ -248,6 +248,9 @@ public struct CampaignRecord: Equatable, Sendable {
     }
   }
 
+  /// The problem of a `send_at` that may be right later.
+  public static let tooFarAhead = "is more than \(RequestRules.furthestDays) days ahead"
+
   private static func plan(
     _ fields: RecordFields, at: Int64, hasPace: Bool
   ) throws(RecordError) -> CampaignPlan {
@@ -255,7 +258,7 @@ public struct CampaignRecord: Equatable, Sendable {
     var time = local?.time ?? at
     if local == nil { time = try moment("send_at", fields) ?? at }
     guard time - at <= RequestRules.furthestDays * 86_400_000 else {
-      throw fields.fail("send_at", "is more than \(RequestRules.furthestDays) days ahead")
+      throw fields.fail("send_at", tooFarAhead)
     }
     var plan = CampaignPlan(
       startAt: max(local?.earliest ?? time, at), local: local, limits: try limits(fields),

@@ -49,10 +49,10 @@ public struct PushRequest {
   public internal(set) var isCarrying = false
   /// The channel that a broadcast goes to, in place of tokens; empty for devices.
   public internal(set) var channel = nothing
-  /// The payload asks for something that has no effect; see `PayloadRules.isIneffective`.
-  public internal(set) var hasIneffectiveKey = false
   /// The payload has neither alert nor sound.
   public internal(set) var isSilent = false
+  /// What devices will ignore of the payload.
+  public internal(set) var warnings = PayloadWarnings()
   /// The part that it has in the states of an activity.
   public internal(set) var activity = Activity.none
   /// It starts its activity only if that is not running.

@@ -61,8 +61,11 @@ public struct Receipt: Equatable, Sendable {
     for row in CarriedField.table {
       guard let name = row.receipt else { continue }
       carried[row.field] =
-        try row.isJSON
-        ? fields.optionalStrings(name) : fields.optionalText(name)
+        switch row.rule {
+        case .data: try fields.optionalStrings(name)
+        case .warnings: try fields.optionalTexts(name)
+        default: try fields.optionalText(name)
+        }
     }
     status = try fields.optionalStatus("status")
     reason = try fields.optionalText("reason")
@@ -84,6 +87,8 @@ public struct Receipt: Equatable, Sendable {
   public var traceParent: String? { carried[.traceParent] }
   /// The request's `data`, a JSON object of strings.
   public var data: String? { carried[.data] }
+  /// The mistakes in the payload that devices ignore, a JSON array of strings as `PayloadWarning.code`.
+  public var warnings: String? { carried[.warnings] }
 
   /// Calls `body` with each line of a record, empty ones left out.
   public static func forEachLine<E: Error>(

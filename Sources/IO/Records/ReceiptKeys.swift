@@ -66,7 +66,17 @@ extension WrittenRecord {
   fileprivate mutating func skipsCarried() -> Bool {
     guard !takes(#","data":"#) || skipsStrings() else { return false }
     return skipsText(after: #","replay":""#) && skipsText(after: #","traceparent":""#)
-      && skipsText(after: #","group":""#) && skipsText(after: #","campaign":""#)
+      && skipsText(after: #","group":""#) && skipsTexts(after: #","warnings":["#)
+      && skipsText(after: #","campaign":""#)
+  }
+
+  /// An array of strings behind this beginning.
+  private mutating func skipsTexts(after literal: StaticString) -> Bool {
+    guard takes(literal), !takes("]") else { return true }
+    repeat {
+      guard takes("\""), text() != nil, takes("\"") else { return false }
+    } while takes(",")
+    return takes("]")
   }
 
   private mutating func skipsText(after literal: StaticString) -> Bool {

@@ -71,6 +71,15 @@ struct RecordFields {
     return String(decoding: value.text, as: UTF8.self)
   }
 
+  /// The JSON text of an array of strings.
+  func optionalTexts(_ field: String) throws(RecordError) -> String? {
+    guard let value = member(field) else { return nil }
+    guard let array = value.array, array.allSatisfy({ $0.string != nil }) else {
+      throw fail(field, "is not an array of strings")
+    }
+    return String(decoding: value.text, as: UTF8.self)
+  }
+
   func optionalText(_ field: String) throws(RecordError) -> String? {
     guard let value = member(field) else { return nil }
     guard let text = value.string else { throw fail(field, "is not a string") }

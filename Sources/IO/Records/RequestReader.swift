@@ -17,6 +17,8 @@ public final class RequestReader {
   private let raw: UnsafeMutablePointer<martlet_request>
   private let types: PushTypes
   private let lanes: Lanes
+  /// Whether a payload with a mistake that devices ignore is refused.
+  private let refusesWarnings: Bool
   /// More members of `headers` or `data` are not read: those of `data` would be too long.
   static let maximumMembers = 128
   private static let startOrUpdate = Addressees.Activity.Event.startOrUpdate.rawValue
@@ -34,9 +36,16 @@ public final class RequestReader {
   /// campaign's request without a lane is for the one that matters least.
   public var takesCampaigns = false
 
-  public init(types: PushTypes = .builtIn, lanes: Lanes = .standard) {
+  /// - Parameters:
+  ///   - types: the push types that requests may have.
+  ///   - lanes: the lanes.
+  ///   - refusesWarnings: refuses payloads with `PayloadWarnings` in place of noting them in the request.
+  public init(
+    types: PushTypes = .builtIn, lanes: Lanes = .standard, refusesWarnings: Bool = false
+  ) {
     self.types = types
     self.lanes = lanes
+    self.refusesWarnings = refusesWarnings
     laneNames = lanes.rules.map { Self.kept($0.name) }
     suffixes = types.custom.map { Self.kept($0.suffix) }
     let carried = CarriedField.texts.compactMap { $0.request?.name }
@@ -173,7 +182,10 @@ public final class RequestReader {
       facts, type: request.type, isBroadcast: isBroadcast, isPass: RequestRules.isPass(app.span))
     try noteActivity(facts, &request)
     request.isSilent = facts.isSilent
-    request.hasIneffectiveKey = PayloadRules.isIneffective(facts, type: request.type)
+    request.warnings = PayloadWarnings(facts, type: request.type)
+    if refusesWarnings, !request.warnings.isEmpty, let warning = request.warnings.all.first {
+      throw RequestError(.payload, .ineffective(warning))
+    }
     request.tokenField = has(.tokens) ? .tokens : .token
     request.tokens = RequestTokens(raw.pointee.tokens, Int(raw.pointee.token_count))
   }
@@ -396,6 +408,13 @@ extension PayloadFacts {
     self.init(
       low: raw.values.0, high: raw.values.1, members: raw.members,
       hasAlertText: raw.alert_text != 0, hasOddLevel: raw.odd_level != 0, late: raw.late)
+    hasCriticalLevel = raw.critical_level != 0
+    oddities.misspelled = PayloadMembers(bits: raw.misspelled)
+    oddities.mistyped = PayloadMembers(bits: raw.mistyped)
+    oddities.structured = PayloadMembers(bits: raw.structured)
+    oddities.misplaced = PayloadMembers(bits: raw.misplaced)
+    oddities.outside = PayloadMembers(bits: raw.outside)
+    oddities.given = PayloadMembers(bits: raw.given)
   }
 }
 

@@ -37,7 +37,7 @@ final class APIDesk {
     self.keys = keys
     self.producer = producer
     self.topic = try producer.topic(known: topic)
-    items = ItemReader(settings.pushTypes, settings.lanes)
+    items = ItemReader(settings)
   }
 
   func beginTurn(now: UInt64) {

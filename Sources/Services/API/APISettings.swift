@@ -18,6 +18,10 @@ public struct APISettings: DeclaredSettings, Sendable {
   @Declared(CommonSettings.lanes) private var laneTexts: [String]
   public var lanes = Lanes.standard
 
+  @Declared(CommonSettings.payloadRules) public var payloadRules: String
+  /// Payloads with mistakes that devices ignore are refused.
+  var refusesWarnings: Bool { payloadRules == CommonSettings.refusePayloads }
+
   @Declared(
     .endpoint(
       "listen", default: "127.0.0.1:8080",

@@ -76,6 +76,8 @@ final class CampaignExchange: WaitingExchange {
   /// and asked for at `askAt`.
   var changed: (campaign: CampaignKey, until: UInt64)?
   var askAt = UInt64.max
+  /// What devices will ignore of its payload.
+  var warnings = PayloadWarnings()
   /// The client has gone.
   var isGone = false
   /// When it is given up (monotonic milliseconds).
@@ -144,7 +146,7 @@ enum CampaignArguments {
   static func campaign(
     _ body: UnsafeRawBufferPointer, by key: APIKey, _ topics: AudienceTopics,
     _ reader: RequestReader, _ parser: JSONParser
-  ) throws(Failure) -> CampaignRecord {
+  ) throws(Failure) -> (CampaignRecord, PayloadWarnings) {
     let campaign: CampaignRecord
     do throws(RecordError) {
       campaign = try CampaignRecord(
@@ -155,14 +157,16 @@ enum CampaignArguments {
       throw refusal(error)
     }
     try demand(campaign, key)
-    do throws(RequestError) { try campaign.checkRequest(reader) } catch {
+    do throws(RequestError) { return (campaign, try campaign.checkRequest(reader)) } catch {
       let field = error.field.map { "request.\($0.name)" } ?? "request"
       throw Failure(.malformed("request: \(error)", field: field))
     }
-    return campaign
   }
 
   private static func refusal(_ error: RecordError) -> Failure {
+    if error.problem.utf8.elementsEqual(CampaignRecord.tooFarAhead.utf8) {
+      return Failure(.tooFarAhead("send_at: \(error.problem)", field: "send_at"))
+    }
     guard let field = error.field else {
       return Failure(.malformed(error.description))
     }

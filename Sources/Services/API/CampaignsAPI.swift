@@ -39,7 +39,7 @@ final class CampaignsAPI: APIPart {
     self.controls = controls
     self.queries = queries
     inHand = StoredInHand(names.schedule, api.context)
-    reader = RequestReader(types: api.settings.pushTypes, lanes: api.settings.lanes)
+    reader = RequestReader(api.settings)
   }
 
   /// Whether nothing waits.
@@ -124,7 +124,7 @@ final class CampaignsAPI: APIPart {
         guard campaign.body.count <= Self.longestBody else {
           throw .init(.campaignTooLarge(Self.longestBody))
         }
-        campaign.campaign = try CampaignArguments.campaign(
+        (campaign.campaign, campaign.warnings) = try CampaignArguments.campaign(
           campaign.body.bytes, by: key, api.settings.audienceTopics, reader, api.parser)
       }
       let question = Self.question(campaign, key)
@@ -189,7 +189,7 @@ final class CampaignsAPI: APIPart {
     }
     do throws(Admission.Failure) {
       if let changed = campaign.changed {
-        guard case .campaigns(let found, _) = content else { return end(campaign, Self.accepted) }
+        guard case .campaigns(let found, _) = content else { return end(campaign, Self.accepted()) }
         return confirm(campaign, changed, found.first)
       }
       let key = try current(campaign)
@@ -289,7 +289,7 @@ final class CampaignsAPI: APIPart {
     _ known: StoredCampaign?
   ) {
     guard case .change(_, let change) = exchange.kind, let known else {
-      return end(exchange, Self.accepted)
+      return end(exchange, Self.accepted())
     }
     let isNoted = change.isNoted(in: known.campaign.progress)
     guard isNoted || api.now >= changed.until else {
@@ -314,7 +314,7 @@ final class CampaignsAPI: APIPart {
     let isCancelled =
       campaign.progress.state == .cancelled || controls.control(of: campaign).cancelledBy != nil
     if isCancelled, change == .cancelled {
-      return end(exchange, Self.accepted)
+      return end(exchange, Self.accepted())
     }
     guard !isCancelled, campaign.isUnderWay(now: WallClock.milliseconds()) else {
       let state = isCancelled ? "cancelled" : campaign.progress.state.rawValue
@@ -360,7 +360,7 @@ final class CampaignsAPI: APIPart {
         "client": campaign.exchange.client,
       ])
     guard let changed = campaign.changed, !campaign.isGone else {
-      return end(campaign, Self.accepted)
+      return end(campaign, Self.accepted(campaign.warnings))
     }
     campaign.changed = (changed.campaign, api.now + Self.patience)
     campaign.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds) + Self.patience
@@ -386,8 +386,13 @@ final class CampaignsAPI: APIPart {
     // What was handed to Kafka is told all the same.
   }
 
-  private static let accepted = HTTPResponse(
-    status: 202, contentType: "application/json", body: .bytes(Array(#"{"status":202}"#.utf8)))
+  private static func accepted(_ warnings: PayloadWarnings = PayloadWarnings()) -> HTTPResponse {
+    var answer = JSONObject()
+    answer.append("status", .integer(202))
+    if !warnings.isEmpty { answer.append("warnings", warnings.json) }
+    return HTTPResponse(
+      status: 202, contentType: "application/json", body: .bytes(JSONValue.object(answer).text))
+  }
 
   private static func ok(_ value: JSONValue) -> HTTPResponse { answer(value, status: 200) }
 

@@ -154,16 +154,15 @@ enum DeviceArguments {
     guard let given = object["registered_at"], !given.isNull else {
       return DeviceRecord(device: device, event: .registered(at: now), details: details)
     }
-    guard let time = given.int(earliest...now + dayMilliseconds) else {
-      throw refuse(
-        "is not a time in milliseconds since 1970, up to a day from now", "registered_at")
+    guard let time = given.int(earliest...OutsideTime.last) else {
+      throw refuse("is not a time in milliseconds since 1970", "registered_at")
     }
-    return DeviceRecord(device: device, event: .registered(at: time), details: details)
+    // A device's clock may be ahead. What it registers later counts as later all the same.
+    return DeviceRecord(device: device, event: .registered(at: min(time, now)), details: details)
   }
 
   /// A smaller number of milliseconds is a time since 2001 in seconds.
   private static let earliest: Int64 = 100_000_000_000
-  private static let dayMilliseconds: Int64 = 86_400_000
 
   /// A page of invalid tokens.
   ///
@@ -186,20 +185,25 @@ enum DeviceArguments {
   private static func place(
     since: String?, cursor: String?
   ) throws(Failure) -> InvalidTokenPage.Cursor {
+    let begin = try time(since: since)
+    // It is behind the time that the first page began at.
     if let cursor {
-      guard since == nil else { throw refuse("cannot be combined with since", "cursor") }
       let parts = cursor.split(separator: ".", omittingEmptySubsequences: false)
       guard parts.count == 3, let time = Int64(parts[0]),
         parts[2].utf8.allSatisfy({ HexDigit.value($0) < 16 }), Environment(String(parts[1])) != nil
       else { throw refuse("is not one of an earlier answer", "cursor") }
       return .init(recordedAt: time, token: String(parts[2]), environment: String(parts[1]))
     }
-    guard let since else { return .init(recordedAt: 0, token: "", environment: "") }
+    // No token is empty: what was recorded at this very time comes behind it.
+    return .init(recordedAt: begin, token: "", environment: "")
+  }
+
+  private static func time(since: String?) throws(Failure) -> Int64 {
+    guard let since else { return 0 }
     guard let time = Int64(since), time >= 0 else {
       throw refuse("is not a time in milliseconds since 1970", "since")
     }
-    // No token is empty: what was recorded at this very time comes behind it.
-    return .init(recordedAt: time, token: "", environment: "")
+    return time
   }
 }
 

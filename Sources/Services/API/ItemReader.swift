@@ -34,11 +34,10 @@ final class ItemReader {
   /// The `apns-id` of each token; nil for a token that is not one, with what is wrong in `tokenProblems`.
   private(set) var apnsIDs: [NotificationID?] = []
   private(set) var tokenProblems: [(index: Int, text: String)] = []
+  /// What devices will ignore of its payload.
+  private(set) var warnings = PayloadWarnings()
 
-  /// - Parameters:
-  ///   - types: the push types that requests may have.
-  ///   - lanes: the lanes.
-  init(_ types: PushTypes, _ lanes: Lanes) { reader = RequestReader(types: types, lanes: lanes) }
+  init(_ settings: APISettings) { reader = RequestReader(settings) }
 
   deinit { tokenText.deallocate() }
 
@@ -55,9 +54,13 @@ final class ItemReader {
       return accept(request, key)
     } catch {
       let id = String(decoding: reader.refusedID, as: UTF8.self)
-      return .failure(
-        Refusal(
-          problem: .malformed("\(error)", field: error.field?.name), id: id.isEmpty ? nil : id))
+      let problem: Problem =
+        if case .tooFarAhead = error.problem {
+          .tooFarAhead("\(error)", field: RequestField.sendAt.name)
+        } else {
+          .malformed("\(error)", field: error.field?.name)
+        }
+      return .failure(Refusal(problem: problem, id: id.isEmpty ? nil : id))
     }
   }
 
@@ -89,6 +92,7 @@ final class ItemReader {
     }
     escapedID = request.escapedID
     isForSchedule = request.isForSchedule
+    warnings = request.warnings
     naming.begin(request, topic: [], partition: 0, offset: 0)
     apnsIDs.removeAll(keepingCapacity: true)
     tokenProblems.removeAll(keepingCapacity: true)
@@ -137,5 +141,26 @@ final class ItemReader {
     rewritten.append(UInt8(ascii: ","))
     rewritten.append(UnsafeRawBufferPointer(rebasing: bytes[(brace + 1)...]))
     return rewritten.bytes
+  }
+}
+
+extension RequestReader {
+  /// Reads requests as this process checks them.
+  convenience init(_ settings: APISettings) {
+    self.init(
+      types: settings.pushTypes, lanes: settings.lanes, refusesWarnings: settings.refusesWarnings)
+  }
+}
+
+extension PayloadWarnings {
+  /// The warnings as answers list them.
+  var json: JSONValue {
+    .array(
+      all.map { warning in
+        [
+          "rule": .string(warning.rule.name), "field": .string(warning.member.path),
+          "detail": .string(warning.detail),
+        ]
+      })
   }
 }

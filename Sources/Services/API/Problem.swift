@@ -82,6 +82,12 @@ struct Problem: Sendable, Equatable {
       detail: "no campaign \(name) is known; one that was started appears a moment later")
   }
 
+  /// A time that this process's clock is too far from: the same request is right later.
+  static func tooFarAhead(_ detail: String, field: String) -> Problem {
+    Problem(
+      status: 409, title: "Too far ahead", detail: "\(detail) of this server's clock", field: field)
+  }
+
   static func conflict(_ detail: String) -> Problem {
     Problem(status: 409, title: "Conflict", detail: detail)
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Access
 import Bytes
 import HTTPServer
@@ -101,8 +102,22 @@ final class Submission {
     let offset = verdicts.count
     verdicts.append("503,\"id\":\"")
     verdicts.append(item.escapedID)
-    verdicts.append("\",\"apns_ids\":[")
-    for (index, id) in item.apnsIDs.enumerated() {
+    verdicts.append(UInt8(ascii: "\""))
+    // Those of people's devices are not known yet.
+    if !item.apnsIDs.isEmpty { append(item.apnsIDs) }
+    if !item.tokenProblems.isEmpty { append(item.tokenProblems) }
+    if !item.warnings.isEmpty {
+      verdicts.append(",\"warnings\":")
+      item.warnings.json.text.withUnsafeBytes { verdicts.append($0) }
+    }
+    verdicts.append(UInt8(ascii: "}"))
+    endVerdict()
+    return offset
+  }
+
+  private func append(_ ids: [NotificationID?]) {
+    verdicts.append(",\"apns_ids\":[")
+    for (index, id) in ids.enumerated() {
       if index > 0 { verdicts.append(UInt8(ascii: ",")) }
       guard let id else {
         verdicts.append("null")
@@ -113,10 +128,6 @@ final class Submission {
       verdicts.append(UInt8(ascii: "\""))
     }
     verdicts.append(UInt8(ascii: "]"))
-    if !item.tokenProblems.isEmpty { append(item.tokenProblems) }
-    verdicts.append(UInt8(ascii: "}"))
-    endVerdict()
-    return offset
   }
 
   private func append(_ problems: [(index: Int, text: String)]) {

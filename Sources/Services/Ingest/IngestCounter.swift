@@ -18,7 +18,7 @@ enum IngestCounter: Int, CounterKey {
   case tooLarge
   /// Notifications to tokens outside 32 to 128 bytes: allowed, but not what devices have today.
   case unusualTokens
-  /// Requests whose payload asks for something that has no effect.
+  /// Requests whose payload has a mistake that devices ignore.
   case ineffectivePayloads
   /// Requests whose `traceparent` header is none, and was dropped.
   case invalidTraceParents

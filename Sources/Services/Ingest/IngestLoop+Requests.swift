@@ -102,7 +102,10 @@ extension IngestLoop {
       request, topic: output.requestTopics[source.topic], partition: record.partition,
       offset: record.offset)
     invalidTokens.begin()
-    if request.hasIneffectiveKey { counters.add(.ineffectivePayloads) }
+    if !request.warnings.isEmpty {
+      counters.add(.ineffectivePayloads)
+      warnings.add(request.warnings, of: request.app)
+    }
   }
 
   /// The request that a record in the format of pusher makes.

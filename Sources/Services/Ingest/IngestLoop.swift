@@ -25,6 +25,7 @@ final class IngestLoop {
   let settings: IngestSettings
   let context: ServiceContext
   let counters = Counters<IngestCounter>()
+  let warnings = PayloadWarningCounts()
   private let loop: ServiceLoop
   let output: IngestOutput
   var member: GroupMember
@@ -58,7 +59,9 @@ final class IngestLoop {
   ) throws(ServiceFailure) {
     self.settings = settings
     self.context = context
-    reader = RequestReader(types: settings.pushTypes, lanes: settings.lanes)
+    reader = RequestReader(
+      types: settings.pushTypes, lanes: settings.lanes,
+      refusesWarnings: settings.refusesWarnings)
     let requestNames = settings.requestTopics(names)
     pusher = PusherTranslator(environment: settings.pusherEnvironment)
     do {
@@ -99,6 +102,7 @@ final class IngestLoop {
   /// Works until a stop is requested, then finishes what was taken, commits it and leaves the group.
   func run() throws(ServiceFailure) {
     context.counters.add(counters)
+    context.counters.add(metrics: warnings)
     var timeout: Int32 = 0
     while !member.hasLeft {
       timeout = turn(now: loop.wait(timeout))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 public import Telemetry
 
 /// What ingest has on `/metrics`.
@@ -22,7 +23,12 @@ public enum IngestMetrics {
     "Notifications to tokens outside 32 to 128 bytes: allowed, but not what devices have today.")
   static let ineffectivePayloads = Metric(
     "martlet_ingest_ineffective_payloads_total", .counter,
-    "Requests whose payload asks for something that has no effect.")
+    "Requests whose payload has a mistake that devices ignore (docs/payloads.md).")
+  static let payloadWarnings = Metric(
+    "martlet_ingest_payload_warnings_total", .counter, labels: ["app", "rule"],
+    bound: "\(PayloadWarningCounts.namedApps + 1) apps × \(PayloadRule.allCases.count) rules",
+    "Requests whose payload has a mistake that devices ignore, by app and rule: the first"
+      + " \(PayloadWarningCounts.namedApps) apps with one, and other for all the others.")
   static let invalidTraceParents = Metric(
     "martlet_ingest_invalid_traceparents_total", .counter,
     "Requests whose traceparent header is not one of version 00; it was dropped, and the request went on."
@@ -52,6 +58,7 @@ public enum IngestMetrics {
 
   public static let all = [
     requests, tokens, badRequests, tooLarge, unusualTokens, ineffectivePayloads,
+    payloadWarnings,
     invalidTraceParents, scheduled, handedBack, blocked,
     inFlight, backlog, invalidTokens, partitions,
   ]

@@ -19,6 +19,10 @@ public struct IngestSettings: DeclaredSettings, Sendable {
   @Declared(CommonSettings.lanes) private var laneTexts: [String]
   public var lanes = Lanes.standard
 
+  @Declared(CommonSettings.payloadRules) private var payloadRules: String
+  /// Payloads with mistakes that devices ignore are refused.
+  var refusesWarnings: Bool { payloadRules == CommonSettings.refusePayloads }
+
   @Declared(
     .list(
       "pusher-topic", placeholder: "TOPIC=APP",

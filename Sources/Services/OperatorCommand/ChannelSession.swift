@@ -106,6 +106,9 @@ struct ChannelSession {
     if body != nil { headers.append(("content-type", "application/json")) }
     let client = HTTP2Client(
       host: settings.gateway.host, port: settings.gateway.port, settings.identity,
+      proxy: settings.proxy.map {
+        .init(host: $0.endpoint.host, port: $0.endpoint.port, credentials: $0.credentials)
+      },
       timeoutMilliseconds: max(1, timeLimit.left))
     let answer: HTTP2Client.Answer
     do throws(HTTP2Client.Failure) {

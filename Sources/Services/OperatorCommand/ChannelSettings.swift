@@ -63,6 +63,10 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
       "Longest time for everything together: Kafka, the provider token, the gateway's answer."
     )) private var timeout: Int64
 
+  @Declared(CommonSettings.proxy) private var proxyURL: String?
+  @Declared(CommonSettings.proxyCredentials) private var proxyCredentialsFile: String?
+  private(set) var proxy: GatewayProxy?
+
   @Declared(CommonSettings.tokenKey) private var tokenKey: String?
 
   @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
@@ -84,6 +88,7 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
       throw values.error("app", "\(error)")
     }
     seal = try TokenSeal(values)
+    proxy = try GatewayProxy(proxyURL, file: proxyCredentialsFile, values)
     identity = try identity(values)
   }
 

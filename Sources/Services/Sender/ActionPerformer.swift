@@ -5,6 +5,7 @@ import EventLoop
 import Gateways
 import Records
 import ServiceKit
+import Telemetry
 
 /// Does what a loop's `Dispatcher` wants done, with the sockets, bytes and mailboxes that its numbers stand for.
 ///
@@ -105,7 +106,7 @@ final class ActionPerformer {
   @inline(never)
   private func reportSilence(of connection: GatewayConnection?) {
     guard let connection else { return }
-    log.warning("a connection does not answer; closing it", ["gateway": "\(connection.address)"])
+    log.warning("a connection does not answer; closing it", connection.place)
   }
 
   @inline(never)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Settings
 import TLS
 
 /// What a connection to a gateway needs beside an address: whom to trust, and which client certificate to
@@ -26,11 +25,4 @@ struct GatewayAccess: Sendable {
     }
     certificateTLS = contexts
   }
-}
-
-/// The HTTP proxy between the sender and the gateways.
-public struct SenderProxy: Sendable {
-  public let endpoint: Endpoint
-  /// `user:password`, a secret; nil without one.
-  public let credentials: String?
 }

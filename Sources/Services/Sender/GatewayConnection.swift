@@ -2,6 +2,7 @@
 import EventLoop
 import Gateways
 import HTTP2
+import Telemetry
 
 /// A provider token as the bytes of an `authorization` header, kept in place as long as somebody refers to
 /// it: HTTP/2 reads the value only when the request is written.
@@ -35,6 +36,10 @@ final class GatewayConnection {
   @exclusivity(unchecked) var hasSent = false
   /// Something was submitted since the last flush.
   @exclusivity(unchecked) var isDirty = false
+  /// The gateway has said how many streams it allows: pushes may go out.
+  var isReady = false
+  /// Monotonic milliseconds of the last event that was told of it.
+  var lastEvent: UInt64 = 0
   /// A stream was given up; it completes with the next flush.
   var hasReset = false
 
@@ -45,6 +50,15 @@ final class GatewayConnection {
     self.id = id
     self.pool = pool
     self.address = address
+  }
+
+  /// Where it leads, for the log: the gateway, and the proxy on the way if there is one.
+  var place: [LogEvent.Field] { Self.place(of: pool, at: address) }
+
+  static func place(of pool: GatewayPool, at address: SocketAddress) -> [LogEvent.Field] {
+    pool.proxy == nil
+      ? [("gateway", .text("\(address)"))]
+      : [("gateway", .text("\(pool.gateway)")), ("proxy", .text("\(address)"))]
   }
 
   /// Puts the pool's newest provider token on.

@@ -3,6 +3,7 @@ import APNS
 import EventLoop
 import Gateways
 import HTTP2
+import ServiceKit
 import Settings
 import TLS
 
@@ -34,7 +35,7 @@ final class GatewayPool {
 
   init(
     number: Int32, credential: String, kind: GatewayKind, gateway: Endpoint, tls: TLSContext,
-    proxy: SenderProxy? = nil, http2: HTTP2Implementation, indexesAuthorization: Bool
+    proxy: GatewayProxy? = nil, http2: HTTP2Implementation, indexesAuthorization: Bool
   ) {
     self.number = number
     self.credential = credential

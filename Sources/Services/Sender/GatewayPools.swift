@@ -5,6 +5,7 @@ import HTTP2
 import ServiceKit
 import Settings
 import TLS
+import Telemetry
 
 /// The sockets of one loop: pools and connections by the numbers that the `Dispatcher` gives them.
 ///
@@ -123,8 +124,10 @@ final class GatewayPools {
     resolutions.drain().map { resolution in
       switch resolution.result {
       case .failure(let failure):
+        let isProxy = pool(Int32(resolution.request)).proxy != nil
         log.warning(
-          "cannot resolve the gateway's name", ["host": failure.host, "error": failure.reason])
+          isProxy ? "cannot resolve the proxy's name" : "cannot resolve the gateway's name",
+          ["host": failure.host, "error": failure.reason])
         return (Int32(resolution.request), nil)
       case .success(let addresses): return (Int32(resolution.request), addresses.map(\.peer))
       }
@@ -148,7 +151,8 @@ final class GatewayPools {
       eventful.append(connection)
       return true
     } catch {
-      log.error("cannot connect", ["gateway": "\(address)", "error": "\(error)"])
+      let place = GatewayConnection.place(of: pool, at: address)
+      log.error("cannot connect", place + [("error", .text("\(error)"))])
       return false
     }
   }

@@ -4,10 +4,12 @@ import Diagnosis
 import EventLoop
 import Gateways
 import Glibc
+import HTTP1
 import HTTP2
 import HTTP2Engine
 import JSON
 import Records
+import ServiceKit
 import Settings
 import TLS
 
@@ -149,10 +151,11 @@ struct GatewayProbe {
         return .noServerHello(bytes: sent, answersSmall: false)
       case .closed(.timedOut(.tcp, let sent)):
         return .noConnection("\(ConnectionFailure.timedOut(.tcp, sent: sent))")
-      case .closed(.timedOut(.tunnel, let sent)):
-        return .proxy("\(ConnectionFailure.timedOut(.tunnel, sent: sent))")
+      case .closed(.timedOut(.tunnel, _)):
+        return .proxy(ProxyFailure.silent.words, remedy: ProxyFailure.silent.remedy)
       case .closed(.timedOut?): return .silent
-      case .closed(.proxy(let text)): return .proxy(text)
+      case .closed(.proxy(let failure)):
+        return .proxy(failure.words, remedy: failure.remedy)
       case .closed(.tls(let error)) where error.kind == .certificate: return .untrusted("\(error)")
       case .closed(let failure?): words = words ?? "\(failure)"
       default: break

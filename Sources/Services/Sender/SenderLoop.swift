@@ -11,6 +11,7 @@ import Kafka
 import Records
 import ServiceKit
 import Settings
+import Telemetry
 
 /// What a loop reads notifications by.
 private struct Reading: ~Copyable {
@@ -351,6 +352,8 @@ final class SenderLoop {
   /// Tells what a connection has completed and what has happened to it.
   private func processEvents(_ connection: GatewayConnection) {
     guard gateways.connection(connection.id) === connection else { return }
+    let quiet = dispatcher.now - connection.lastEvent
+    connection.lastEvent = dispatcher.now
     dispatcher.touched(
       connection.id, limit: Int(connection.http.remoteMaxConcurrentStreams))
     connection.http.drainCompleted(into: &completed.exchanges)
@@ -366,7 +369,7 @@ final class SenderLoop {
         on: connection)
     }
     for notice in connection.http.drainNotices() {
-      process(notice, of: connection)
+      process(notice, of: connection, quiet: quiet)
       perform()
     }
   }
@@ -402,31 +405,51 @@ final class SenderLoop {
       retryAfter: push.pointee.exchange.retryAfter(now: dispatcher.wall / 1_000))
   }
 
-  private func process(_ notice: ConnectionNotice, of connection: GatewayConnection) {
+  /// - Parameter quiet: milliseconds since something happened on the connection.
+  private func process(
+    _ notice: ConnectionNotice, of connection: GatewayConnection, quiet: UInt64
+  ) {
     let id = connection.id
     switch notice {
     case .advanced: dispatcher.advanced(id)
     case .connected:
       dispatcher.connected(id)
-      context.log.debug("connected", ["gateway": "\(connection.address)"])
-    case .settings(let limit): dispatcher.settings(id, limit: Int(limit))
+      context.log.debug("connected", connection.place)
+    case .settings(let limit):
+      connection.isReady = true
+      dispatcher.settings(id, limit: Int(limit))
     case .goAway(_, let code, let debug):
       let reason = GoAwayReason(debug, parser: parser)
       telemetry.goAway(reason.reason, isSilent: debug.isEmpty)
       context.log.info(
         "GOAWAY received",
-        ["gateway": "\(connection.address)", "code": "\(code)", "reason": reason.text])
+        connection.place + [("code", .text("\(code)")), ("reason", .text(reason.text))])
       dispatcher.goAway(id, reason.reason, isError: code != HTTP2ErrorCode.noError)
     case .pong: dispatcher.ponged(id)
     case .closed(let failure):
-      let wasServing = dispatcher.connection(id).machine.hasAccepted
       dispatcher.closed(id, isFailure: failure != nil)
       gateways.remove(id)
-      guard let failure else { return }
-      context.log.warning(
-        wasServing ? "connection lost" : "cannot connect",
-        ["gateway": "\(connection.address)", "error": Self.words(failure)])
+      if let failure { report(failure, of: connection, quiet: quiet) }
     }
+  }
+
+  /// A connection has ended otherwise than in order.
+  ///
+  /// - Parameter quiet: milliseconds since something happened on it.
+  private func report(
+    _ failure: ConnectionFailure, of connection: GatewayConnection, quiet: UInt64
+  ) {
+    let error: LogEvent.Field = ("error", .text(Self.words(failure)))
+    guard connection.isReady, connection.http.endedIdle else {
+      context.log.warning(
+        connection.isReady ? "connection lost" : "cannot connect",
+        connection.place + [error])
+      return
+    }
+    // Usual where something on the way ends what is silent; the next push opens another one.
+    let idle = DurationText.text(milliseconds: Int64(clamping: quiet / 1_000 * 1_000))
+    context.log.info(
+      "connection cut while idle", connection.place + [("idle", .text(idle)), error])
   }
 
   /// What is wrong, and the remedy where there is one.

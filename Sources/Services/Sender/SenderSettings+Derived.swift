@@ -22,44 +22,6 @@ extension SenderSettings {
       throw values.error("gateway-roots", "\(error)")
     }
   }
-
-  func readProxy(_ values: SettingValues) throws(SettingErrors) -> SenderProxy? {
-    let file = proxyCredentialsFile
-    guard let proxyURL else {
-      guard file == nil else { throw values.error("proxy-credentials", "needs proxy") }
-      return nil
-    }
-    let url: ProxyURL
-    do throws(ValueProblem) {
-      url = try ProxyURL(parsing: proxyURL)
-    } catch {
-      throw values.error("proxy", error.text)
-    }
-    guard let file else { return SenderProxy(endpoint: url.endpoint, credentials: url.credentials) }
-    guard url.credentials == nil else {
-      throw values.error("proxy-credentials", "the proxy's URL has credentials already")
-    }
-    return SenderProxy(endpoint: url.endpoint, credentials: try Self.credentials(file, values))
-  }
-
-  private static func credentials(
-    _ path: String, _ values: SettingValues
-  ) throws(SettingErrors) -> String {
-    let problem: String?
-    let bytes: [UInt8]
-    do throws(SystemError) {
-      problem = try File.exposure(of: path)
-      bytes = try File.read(path, limit: 4_096)
-    } catch {
-      throw values.error("proxy-credentials", "\(error)")
-    }
-    if let problem { throw values.error("proxy-credentials", problem) }
-    let line = bytes.prefix { $0 != 0x0A && $0 != 0x0D }
-    guard let text = String(validating: line, as: UTF8.self), text.contains(":"),
-      text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
-    else { throw values.error("proxy-credentials", "\(path) is not one line user:password") }
-    return text
-  }
 }
 
 extension SenderSettings {

@@ -88,18 +88,8 @@ public struct SenderSettings: DeclaredSettings, Sendable {
         + " SIGHUP reloads them at once.")
   ) public var certificatesPath: String?
 
-  @Declared(
-    .text(
-      "proxy", secret: true, placeholder: "URL",
-      "HTTP proxy for the gateways (CONNECT): http://host:port or http://user:password@host:port,"
-        + " percent-encoded. Prefer proxy-credentials for the password.")
-  ) var proxyURL: String?
-
-  @Declared(
-    .path(
-      "proxy-credentials", placeholder: "FILE",
-      "File with one line user:password for the proxy, readable by its owner only.")
-  ) var proxyCredentialsFile: String?
+  @Declared(CommonSettings.proxy) private var proxyURL: String?
+  @Declared(CommonSettings.proxyCredentials) private var proxyCredentialsFile: String?
 
   @Declared(CommonSettings.tokenKey) private var tokenKey: String?
 
@@ -194,7 +184,7 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   public var seal = TokenSeal.none
   /// Read again on SIGHUP.
   public var certificates: [ClientCertificate] = []
-  public var proxy: SenderProxy?
+  public var proxy: GatewayProxy?
   /// What no setting changes, for tests to change.
   public var fixed = standard
 
@@ -224,6 +214,6 @@ public struct SenderSettings: DeclaredSettings, Sendable {
         throw values.error("certificates", error.description)
       }
     }
-    proxy = try readProxy(values)
+    proxy = try GatewayProxy(proxyURL, file: proxyCredentialsFile, values)
   }
 }

@@ -35,6 +35,22 @@ public struct Logger: Sendable {
     write(.error, message, fields)
   }
 
+  // The same with fields of which some are only there at times.
+
+  public func debug(_ message: String, _ fields: [LogEvent.Field]) {
+    event(.debug, message, fields)
+  }
+
+  public func info(_ message: String, _ fields: [LogEvent.Field]) { event(.info, message, fields) }
+
+  public func warning(_ message: String, _ fields: [LogEvent.Field]) {
+    event(.warning, message, fields)
+  }
+
+  public func error(_ message: String, _ fields: [LogEvent.Field]) {
+    event(.error, message, fields)
+  }
+
   private func write(
     _ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, String>
   ) {

@@ -280,6 +280,10 @@ extension Behaviour {
       "store-keeps-older", .documented, .count(0...100), "0",
       "How often, in percent, the stored notification wins over a newer one. Apple documents that this"
         + " happens, but not how often."),
+    .init(
+      "background-budget", .documented, .count(0...1_000_000), "0",
+      "Background pushes an hour that a device takes of an app; it drops further ones, and nobody is told. 0 means any"
+        + " number. Apple documents two or three an hour."),
   ]
 
   private static let channels: [Behaviour] = [

@@ -60,8 +60,8 @@ public struct GatewayRules: Sendable, Equatable {
   public var tokenUpdateScope = TokenUpdateScope.connection
   public var expiredToken = ExpiredToken.wedge
   public var providerTokenForm = Form.lenient
-  /// Provider tokens with an `iat` up to this (seconds since the epoch) have expired, however old they are.
-  public var tokensExpiredUpTo = Int64.min
+  /// Provider tokens that have expired, however old they are, by their `SignedToken.identity`.
+  public var expiredTokens: Set<UInt64> = []
   public var bindsKeys = true
   public var revokedKey = Reason.forbidden
   public var keyEnvironmentReason = Reason.badEnvironmentKeyIdInToken
@@ -83,6 +83,8 @@ public struct GatewayRules: Sendable, Equatable {
   public var absentExpiration = AbsentExpiration.policy
   public var goneLiveActivity = GoneLiveActivity.declared
   public var storeKeepsOlder = 0
+  /// Background pushes an hour of an app that a device takes; 0 for any number.
+  public var backgroundBudget = 0
   public var channelLimit = 10_000
   public var pushTypes = PushTypes.builtIn
 
@@ -143,6 +145,7 @@ extension GatewayRules {
     case "token-rate": tokenRate = number
     case "shortest-device-token": shortestDeviceToken = number
     case "store-keeps-older": storeKeepsOlder = number
+    case "background-budget": backgroundBudget = number
     default: channelLimit = number
     }
   }
@@ -203,6 +206,7 @@ extension GatewayRules {
     case "token-rate": "\(tokenRate)"
     case "shortest-device-token": "\(shortestDeviceToken)"
     case "store-keeps-older": "\(storeKeepsOlder)"
+    case "background-budget": "\(backgroundBudget)"
     case "channel-limit": "\(channelLimit)"
     default: word(of: name)
     }

@@ -43,12 +43,15 @@ public enum PushFate: UInt8, Sendable, Equatable, CaseIterable {
   case stored
   /// The device could not be reached, and it was not to be stored.
   case discarded
+  /// The device had it, and dropped it: it had taken its background pushes of this hour.
+  case overBudget
 
   public var name: String {
     switch self {
     case .delivered: "delivered"
     case .stored: "stored"
     case .discarded: "discarded"
+    case .overBudget: "over_budget"
     }
   }
 }
@@ -155,11 +158,15 @@ public struct Delivery: Sendable, Equatable {
   public let receivedAt: Int64
   public let deliveredAt: Int64
   public let body: [UInt8]?
+  /// The device dropped it: it had taken its background pushes of this hour.
+  public let isOverBudget: Bool
 
   public init(
     id: SpelledID, token: [UInt8], app: [UInt8], collapseID: [UInt8]?, type: PushType?,
-    priority: UInt8, receivedAt: Int64, deliveredAt: Int64, body: [UInt8]?
+    priority: UInt8, receivedAt: Int64, deliveredAt: Int64, body: [UInt8]?,
+    isOverBudget: Bool = false
   ) {
+    self.isOverBudget = isOverBudget
     self.id = id
     self.token = token
     self.app = app
@@ -171,11 +178,22 @@ public struct Delivery: Sendable, Equatable {
     self.body = body
   }
 
-  public init(_ push: AcceptedPush, deliveredAt: Int64) {
+  public init(_ push: AcceptedPush, deliveredAt: Int64, isOverBudget: Bool = false) {
     self.init(
       id: push.id, token: push.token, app: push.app, collapseID: push.collapseID, type: push.type,
       priority: push.priority, receivedAt: push.receivedAt, deliveredAt: deliveredAt,
-      body: push.body)
+      body: push.body, isOverBudget: isOverBudget)
+  }
+
+  /// True if a device shows something of it, or makes a sound. What the app's own types do is up to the app.
+  ///
+  /// - Parameter isSilent: its body only wakes the app.
+  public func isShown(isSilent: Bool) -> Bool {
+    switch type {
+    case .background, .location, .complication, .fileprovider, .mdm, .widgets, .controls: false
+    case .alert, nil: !isSilent && !isOverBudget
+    case .voip, .liveactivity, .pushtotalk, .nowplaying, .custom: true
+    }
   }
 }
 

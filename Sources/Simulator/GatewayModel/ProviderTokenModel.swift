@@ -73,7 +73,7 @@ public struct TokenUpdates: Sendable, Equatable {
       changedAt = now
       blockedUntil = min(blockedUntil, now + rules.tokenUpdateInterval)
     }
-    if let current, current.issuedAt <= rules.tokensExpiredUpTo { self = TokenUpdates() }
+    if let current, rules.expiredTokens.contains(current.identity) { self = TokenUpdates() }
     if now < blockedUntil {
       return rules.tokenUpdateRule == .blackhole
         ? .silent : .refused(.tooManyProviderTokenUpdates)
@@ -168,7 +168,7 @@ public struct ConnectionBinding: Sendable, Equatable {
     passed = nil
     if isWedged, rules.expiredToken == .wedge { return .refused(.expiredProviderToken) }
     let age = now / 1_000 - token.issuedAt
-    if age > ProviderTokenClaims.lifetime || token.issuedAt <= rules.tokensExpiredUpTo {
+    if age > ProviderTokenClaims.lifetime || rules.expiredTokens.contains(token.identity) {
       isWedged = true
       return .refused(.expiredProviderToken)
     }

@@ -76,22 +76,15 @@ extension AdminAPI {
   /// Ten years in milliseconds.
   private static let longestStep: Int64 = 315_576_000_000
 
-  /// `POST /provider-tokens/expire`: every provider token that was issued before the answer has expired; one
-  /// that is issued after it is good, however soon it follows.
-  ///
-  /// Clients mint by the machine's clock and not by the gateway's, so that one counts. An `iat` has whole
-  /// seconds, so the answer comes at the end of the current one.
+  /// `POST /provider-tokens/expire`: every provider token that the gateway has seen has expired; one that comes for the
+  /// first time is good, whenever it was issued.
   func expireProviderTokens(_ request: HTTPRequest) -> HTTPResponse {
     guard request.body.isEmpty, request.query.isEmpty else {
       return Self.problem("the request has neither a body nor a query")
     }
-    let last = WallClock.seconds()
-    while WallClock.seconds() == last {
-      usleep(UInt32(1_000 * (1_000 - WallClock.milliseconds() % 1_000)))
-    }
-    world.change { $0.rules.tokensExpiredUpTo = last }
+    let count = world.expireSeenTokens()
     wake()
-    return Self.answer(["issued_up_to": .integer(last)])
+    return Self.answer(["expired": .integer(Int64(count))])
   }
 
   /// `POST /connections/ID/goaway`, optionally with `{"reason":"Shutdown","keep_open":true}`; the id

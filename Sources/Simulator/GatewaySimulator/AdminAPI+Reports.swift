@@ -11,7 +11,7 @@ import Synchronization
 /// The reports of the admin port beyond the requests themselves.
 extension AdminAPI {
   /// The notifications that devices have received, in the order of delivery. The query may name a `token`, an `app`,
-  /// and `visible=true` for what is left on the screens.
+  /// and `visible=true` for what is left on the screens: without what shows nothing.
   func delivered(_ request: HTTPRequest) -> HTTPResponse {
     let known = ["token", "app", "visible"]
     if let other = request.query.first(where: { !known.contains($0.name) }) {
@@ -30,7 +30,12 @@ extension AdminAPI {
     if let app = request.query("app") {
       lines.removeAll { $0.delivery.app != Array(app.utf8) }
     }
-    if visible == "true" { lines.removeAll { $0.isReplaced || $0.isDuplicate } }
+    if visible == "true" {
+      lines.removeAll {
+        $0.isReplaced || $0.isDuplicate
+          || !$0.delivery.isShown(isSilent: Self.isSilent($0.delivery.body))
+      }
+    }
     var buffer = ByteBuffer(capacity: 200 * lines.count + 1)
     for line in lines {
       Self.json(line).write(into: &buffer)
@@ -38,6 +43,14 @@ extension AdminAPI {
     }
     return HTTPResponse(
       contentType: "application/x-ndjson", body: .bytes(Array(buffer.bytes)))
+  }
+
+  /// True for a body that wakes the app and has nothing to show.
+  private static func isSilent(_ body: [UInt8]?) -> Bool {
+    guard let body, let aps = try? JSONDocument(body).root["aps"],
+      aps["content-available"]?.int == 1
+    else { return false }
+    return ["alert", "badge", "sound"].allSatisfy { aps[$0]?.isNull ?? true }
   }
 
   private static func json(_ line: DeliveryView.Line) -> JSONValue {
@@ -52,6 +65,7 @@ extension AdminAPI {
     if let id = delivery.collapseID { object.append("collapse_id", text(id)) }
     object.append("received", .integer(delivery.receivedAt))
     object.append("delivered", .integer(delivery.deliveredAt))
+    if delivery.isOverBudget { object.append("dropped", "background-budget") }
     object.append("waited", .bool(delivery.deliveredAt != delivery.receivedAt))
     object.append("replaced", .bool(line.isReplaced))
     object.append("duplicate", .bool(line.isDuplicate))

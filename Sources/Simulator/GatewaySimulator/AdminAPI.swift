@@ -14,6 +14,8 @@ import Telemetry
 final class AdminAPI: Sendable {
   let world: GatewayWorld
   private let faults: FaultControl
+  /// Where relative paths in `PUT /keys` begin: the folder of the file of keys, as in that file.
+  private let keysFolder: String
   let loops: [LoopShare]
   /// The counters at the last reset: loops alone write their counters.
   private let baseline = Mutex<[String: Int]>([:])
@@ -23,8 +25,12 @@ final class AdminAPI: Sendable {
   /// The time that loops may take to report their connections, in steps of half a millisecond.
   private static let patience = 4_000
 
-  init(_ world: GatewayWorld, _ faults: FaultControl, _ loops: [LoopShare]) {
+  /// - Parameter keysFolder: the folder of the file of keys; the working directory without one.
+  init(
+    _ world: GatewayWorld, _ faults: FaultControl, _ loops: [LoopShare], keysFolder: String = "."
+  ) {
     self.world = world
+    self.keysFolder = keysFolder
     self.faults = faults
     self.loops = loops
   }
@@ -56,7 +62,7 @@ final class AdminAPI: Sendable {
     [
       HTTPRoute("PUT", "/keys") { [self] request in
         change(request) { value throws(GatewayFileError) in
-          let keys = try GatewayFiles.keys(value, folder: ".")
+          let keys = try GatewayFiles.keys(value, folder: keysFolder)
           world.add(keys)
           return keys.count
         }

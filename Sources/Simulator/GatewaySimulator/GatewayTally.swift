@@ -14,7 +14,7 @@ enum GatewayCounter: Int, CounterKey {
   /// Idle connections that were forgotten without a word.
   case forgotten
   /// The fates of accepted pushes.
-  case delivered, stored, discarded
+  case delivered, stored, discarded, overBudget
 
   var kind: CounterKind { self == .open ? .gauge : .total }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 public import GatewayModel
 import Synchronization
 import TLS
@@ -46,6 +47,9 @@ public final class GatewayWorld: Sendable {
     var tokenRate = TokenRate()
     var connectionRate = ConnectionRate()
     var work = WorkQueue()
+    var budget = BackgroundBudget()
+    /// The identities of provider tokens that were right.
+    var seenTokens: Set<UInt64> = []
   }
 
   private let knowledge: Mutex<Knowledge>
@@ -64,6 +68,8 @@ public final class GatewayWorld: Sendable {
 
   /// So many deliveries of waiting notifications are remembered.
   private static let deliveryLimit = 1_000_000
+  /// So many provider tokens are remembered; further ones do not expire on command.
+  private static let tokenLimit = 100_000
   /// So many teams or addresses are told apart.
   private static let scopeLimit = 100_000
 
@@ -191,19 +197,38 @@ public final class GatewayWorld: Sendable {
     return withExchange { $0.store.accept(push, state: state, rules, roll: roll) }
   }
 
+  /// True if a device that can be reached takes this push.
+  func takes(token: [UInt8], app: [UInt8], type: PushType?, now: Int64) -> Bool {
+    let rules = known.rules
+    return withExchange { $0.budget.takes(token: token, app: app, type: type, rules, now: now) }
+  }
+
+  /// Every provider token that was right so far has expired. Returns how many.
+  func expireSeenTokens() -> Int {
+    let seen = withExchange { $0.seenTokens }
+    change { $0.rules.expiredTokens.formUnion(seen) }
+    return seen.count
+  }
+
   /// Changes a token's state and delivers what has waited for it. Returns how many.
   func set(_ token: String, _ state: DeclaredToken.State, now: Int64) -> Int {
     let entry = DeclaredToken(token: token, state: state)
-    change { known in
+    let rules = change { known in
       let old = known.devices.find(entry.token.span)
       known.devices.declare(old?.with(state) ?? entry)
+      return known.rules
     }
     return withExchange { exchange in
       switch state {
       case .active:
         let waiting = exchange.store.release(entry.token, now: now)
         let room = max(0, Self.deliveryLimit - exchange.deliveries.count)
-        exchange.deliveries += waiting.prefix(room).map { Delivery($0, deliveredAt: now) }
+        for push in waiting.prefix(room) {
+          let isTaken = exchange.budget.takes(
+            token: push.token, app: push.app, type: push.type, rules, now: now)
+          exchange.deliveries.append(
+            Delivery(push, deliveredAt: now, isOverBudget: !isTaken))
+        }
         return waiting.count
       case .gone, .bad: exchange.store.drop(entry.token)
       case .offline, .powerRestricted: break
@@ -228,6 +253,12 @@ public final class GatewayWorld: Sendable {
       tokenRate: { [self] token, now in
         let rules = known.rules
         return withExchange { $0.tokenRate.admits(token, rules, now: now) }
+      },
+      tokenSeen: { [self] identity in
+        withExchange { exchange in
+          guard exchange.seenTokens.count < Self.tokenLimit else { return }
+          exchange.seenTokens.insert(identity)
+        }
       })
   }
 }

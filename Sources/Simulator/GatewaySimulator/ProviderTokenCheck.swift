@@ -44,6 +44,7 @@ public struct ProviderTokenCheck {
   private let environment: Environment
   private let keys: [GatewayKey]
   private let rules: GatewayRules
+  private let seen: @Sendable (UInt64) -> Void
   private var known: [Known] = []
   private var places: [UInt64: Int] = [:]
   private var latest = -1
@@ -60,10 +61,13 @@ public struct ProviderTokenCheck {
     generations.add(1, ordering: .relaxed).newValue
   }
 
+  /// - Parameter seen: told of each token whose signature is right, by its identity.
   public init(
-    keys: [GatewayKey], environment: Environment, rules: GatewayRules = GatewayRules()
+    keys: [GatewayKey], environment: Environment, rules: GatewayRules = GatewayRules(),
+    seen: @escaping @Sendable (UInt64) -> Void = { _ in }
   ) {
     self.keys = keys
+    self.seen = seen
     self.environment = environment
     self.rules = rules
   }
@@ -132,6 +136,7 @@ public struct ProviderTokenCheck {
     }
     let entry = Known(
       bytes: Array(token), finding: examine(Array(token), identity: token.foldedHash))
+    if case .signed(let token, _) = entry.finding { seen(token.identity) }
     latest = known.count
     places[hash] = latest
     known.append(entry)

@@ -34,13 +34,17 @@ public struct SharedChecks: Sendable {
   public var tokenUpdate: @Sendable (String, SignedToken, Int64) -> TokenVerdict
   /// True if another push to the token with this hash may pass: hash, time (ms).
   public var tokenRate: @Sendable (UInt64, Int64) -> Bool
+  /// Told of each provider token whose signature is right, by its identity; of the same one more than once.
+  public var tokenSeen: @Sendable (UInt64) -> Void
 
   public init(
     tokenUpdate: @escaping @Sendable (String, SignedToken, Int64) -> TokenVerdict = { _, _, _ in
       .accepted
     },
-    tokenRate: @escaping @Sendable (UInt64, Int64) -> Bool = { _, _ in true }
+    tokenRate: @escaping @Sendable (UInt64, Int64) -> Bool = { _, _ in true },
+    tokenSeen: @escaping @Sendable (UInt64) -> Void = { _ in }
   ) {
+    self.tokenSeen = tokenSeen
     self.tokenUpdate = tokenUpdate
     self.tokenRate = tokenRate
   }
@@ -59,7 +63,8 @@ public struct PushValidator {
     keys: [GatewayKey], devices: DeviceRegistry, environment: Environment, rules: GatewayRules,
     shared: SharedChecks = SharedChecks()
   ) {
-    providerTokens = ProviderTokenCheck(keys: keys, environment: environment, rules: rules)
+    providerTokens = ProviderTokenCheck(
+      keys: keys, environment: environment, rules: rules, seen: shared.tokenSeen)
     self.devices = devices
     self.environment = environment
     self.rules = rules

@@ -7,7 +7,8 @@ import HTTP2Server
 import JSON
 import Synchronization
 
-/// The requests that one loop has received, for the report. Bounded: what comes after the limit is counted only.
+/// The requests that one loop has received, for the report. Bounded: what comes after the limit is counted only, and
+/// header fields and bodies are those of the newest ones.
 public final class RequestLog: Sendable {
   struct Entry: Sendable {
     var record: RequestRecord
@@ -19,15 +20,33 @@ public final class RequestLog: Sendable {
     var priority: UInt8
     var topic: UInt16
     var type: PushType?
-    /// The position of the header fields and the body; -1 when they were not kept.
-    var detail: Int32
+    /// The number of its header fields and body among all that were kept once.
+    var detail: Int
   }
 
   private struct Store: Sendable {
     var entries: [Entry] = []
     var text: [UInt8] = []
     var topics: [[UInt8]] = []
+    /// The newest ones: number n stands at n % limit.
     var details: [RequestDetail] = []
+    /// Those that were kept once.
+    var detailCount = 0
+
+    /// The header fields and the body with this number, if they are still there.
+    func detail(_ number: Int) -> RequestDetail? {
+      guard number < detailCount, number >= detailCount - details.count else { return nil }
+      return details[number % details.count]
+    }
+
+    mutating func keep(_ detail: RequestDetail, atMost limit: Int) {
+      if details.count < limit {
+        details.append(detail)
+      } else if limit > 0 {
+        details[detailCount % limit] = detail
+      }
+      detailCount += 1
+    }
   }
 
   private static let unknownTopic = UInt16.max
@@ -38,7 +57,7 @@ public final class RequestLog: Sendable {
 
   /// - Parameters:
   ///   - limit: So many requests are remembered.
-  ///   - detailLimit: Of so many the header fields and the body, too.
+  ///   - detailLimit: Of the newest so many the header fields and the body, too.
   public init(limit: Int, detailLimit: Int = 0, types: PushTypes = .builtIn) {
     self.types = types
     self.limit = limit
@@ -60,11 +79,8 @@ public final class RequestLog: Sendable {
         UnsafeRawBufferPointer(rebasing: $0.prefix(1_024))
       }
       let collapse = push.collapseID.map { UnsafeRawBufferPointer(rebasing: $0.prefix(64)) }
-      var detail: Int32 = -1
-      if store.details.count < detailLimit {
-        detail = Int32(store.details.count)
-        store.details.append(RequestDetail(request.pointee))
-      }
+      let detail = store.detailCount
+      if detailLimit > 0 { store.keep(RequestDetail(request.pointee), atMost: detailLimit) }
       store.entries.append(
         Entry(
           record: record, textStart: store.text.count, tokenCount: UInt16(token?.count ?? 0),
@@ -94,14 +110,12 @@ public final class RequestLog: Sendable {
     let (entries, text, topics, details) = store.withLock { store in
       let end = min(start + most, store.entries.count)
       guard start < end else {
-        return ([Entry](), [UInt8](), [[UInt8]](), [Int32: RequestDetail]())
+        return ([Entry](), [UInt8](), [[UInt8]](), [Int: RequestDetail]())
       }
       let entries = Array(store.entries[start..<end])
       let last = entries[entries.count - 1]
-      var details: [Int32: RequestDetail] = [:]
-      for entry in entries where entry.detail >= 0 {
-        details[entry.detail] = store.details[Int(entry.detail)]
-      }
+      var details: [Int: RequestDetail] = [:]
+      for entry in entries { details[entry.detail] = store.detail(entry.detail) }
       return (
         entries, Array(store.text[entries[0].textStart..<last.textEnd]), store.topics, details
       )
@@ -187,22 +201,25 @@ public final class RequestLog: Sendable {
     buffer.append("\"")
   }
 
-  /// The notifications that were delivered at once.
+  /// The notifications that reached their devices at once.
   func deliveries() -> [Delivery] {
     let store = store.withLock { $0 }
     return store.entries.compactMap { entry in
-      guard entry.record.fate == .delivered else { return nil }
+      guard entry.record.fate == .delivered || entry.record.fate == .overBudget else {
+        return nil
+      }
       let text = store.text[entry.textStart..<entry.textEnd]
       let type = entry.type
       let suffix = type.map { types.suffixLength(of: $0) } ?? 0
       let topic = entry.topic == Self.unknownTopic ? [] : store.topics[Int(entry.topic)]
-      let detail = entry.detail < 0 ? nil : store.details[Int(entry.detail)]
+      let detail = store.detail(entry.detail)
       return Delivery(
         id: entry.record.id, token: text.prefix(Int(entry.tokenCount)).map(Self.lowered),
         app: Array(topic.dropLast(suffix)),
         collapseID: entry.hasCollapseID ? Array(text.suffix(Int(entry.collapseCount))) : nil,
         type: type, priority: entry.priority == 0 ? type?.defaultPriority ?? 10 : entry.priority,
-        receivedAt: entry.record.time, deliveredAt: entry.record.time, body: detail?.body)
+        receivedAt: entry.record.time, deliveredAt: entry.record.time, body: detail?.body,
+        isOverBudget: entry.record.fate == .overBudget)
     }
   }
 

@@ -51,7 +51,7 @@ public struct RequestRecord: Sendable {
   }
 }
 
-/// A request's header fields and body as they came, for the first so many requests.
+/// A request's header fields and body as they came, for the newest so many requests.
 struct RequestDetail: Sendable {
   struct Field: Sendable {
     let name: String

@@ -184,6 +184,8 @@ extension SimulatorLoop {
         AcceptedPush(
           push, id: id, device, types: known.rules.pushTypes, receivedAt: wallNow),
         roll: random.next() >> 32)
+    } else if known.rules.backgroundBudget > 0, !takesBackground(push) {
+      fate = .overBudget
     } else {
       fate = .delivered
     }
@@ -191,8 +193,20 @@ extension SimulatorLoop {
     case .delivered: shared.counters.add(.delivered)
     case .stored: shared.counters.add(.stored)
     case .discarded: shared.counters.add(.discarded)
+    case .overBudget: shared.counters.add(.overBudget)
     }
     return fate
+  }
+
+  /// False for a background push that the device drops: it has taken those of this hour.
+  private func takesBackground(_ push: PushFields) -> Bool {
+    let types = known.rules.pushTypes
+    guard push.pushType?.pushType(in: types) == .background, let token = push.deviceToken,
+      let topic = push.topic
+    else { return true }
+    let digits = Array(token.prefix(1_024)).map { (0x41...0x46).contains($0) ? $0 | 0x20 : $0 }
+    return shared.world.takes(
+      token: digits, app: Array(topic), type: .background, now: wallNow)
   }
 
   private func record(

@@ -21,7 +21,8 @@ public enum SimulatorMetrics {
       + " (custom), a reset stream (reset), no answer at all (silent).")
   static let pushes = Metric(
     "martlet_simulator_pushes_total", .counter, labels: ["outcome"], bound: "3",
-    "What became of accepted pushes: delivered, stored for a device that is away, discarded.")
+    "What became of accepted pushes: delivered, stored for a device that is away, discarded, dropped by the device (over_budget)."
+  )
   static let recordsDropped = Metric(
     "martlet_simulator_records_dropped_total", .counter,
     "Requests that were dropped from the report.")
@@ -50,6 +51,7 @@ extension GatewayCounter {
     case .delivered: MetricSeries(SimulatorMetrics.pushes, ["delivered"])
     case .stored: MetricSeries(SimulatorMetrics.pushes, ["stored"])
     case .discarded: MetricSeries(SimulatorMetrics.pushes, ["discarded"])
+    case .overBudget: MetricSeries(SimulatorMetrics.pushes, ["over_budget"])
     case .recordsDropped: MetricSeries(SimulatorMetrics.recordsDropped)
     }
   }

@@ -74,7 +74,9 @@ public final class Simulator {
           detailLimit: settings.detailLimit / settings.loops, types: settings.rules.pushTypes))
     }
     adminHost = settings.admin.numericHost
-    admin = try AdminAPI(world, faults, shares).serve(host: adminHost, port: settings.admin.port)
+    admin = try AdminAPI(
+      world, faults, shares, keysFolder: settings.keys.map { GatewayFiles.folder(of: $0) } ?? "."
+    ).serve(host: adminHost, port: settings.admin.port)
     adminPort = admin.port
     var plans = try Self.listeners(settings)
     for (number, share) in shares.enumerated() {

@@ -101,7 +101,8 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   @Declared(
     .integer(
       "record-details", default: 10_000, in: 0...10_000_000,
-      "Requests whose header fields and body are also kept.")) public var detailLimit: Int
+      "Requests whose header fields and body are also kept: the newest ones.")) public
+    var detailLimit: Int
 
   @Declared(
     .choice(

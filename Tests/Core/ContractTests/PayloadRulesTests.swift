@@ -110,35 +110,29 @@ import Testing
     }
   }
 
-  @Test func `count what has no effect instead of refusing it (V5, V6)`() {
-    var mutable = facts([(.sound, .text), (.mutableContent, .one)])
-    #expect(problem(mutable, .alert) == nil)
-    #expect(PayloadRules.isIneffective(mutable, type: .alert))
-    mutable[.alert] = .object
-    // An alert object without a text, then one with.
-    #expect(PayloadRules.isIneffective(mutable, type: .alert))
-    mutable.hasAlertText = true
-    #expect(!PayloadRules.isIneffective(mutable, type: .alert))
-    var category = facts([(.badge, .one), (.category, .text)])
-    #expect(problem(category, .alert) == nil)
-    #expect(PayloadRules.isIneffective(category, type: .alert))
-    category[.alert] = .text
-    #expect(!PayloadRules.isIneffective(category, type: .alert))
-    #expect(!PayloadRules.isIneffective(facts([(.mutableContent, .one)]), type: .voip))
-    func isIneffective(_ key: PayloadKey, _ value: PayloadValue, hasOddLevel: Bool = false) -> Bool
-    {
-      var odd = facts([(.alert, .text), (key, value)])
-      odd.hasAlertText = true
-      odd.hasOddLevel = hasOddLevel
-      #expect(problem(odd, .alert) == nil)
-      return PayloadRules.isIneffective(odd, type: .alert)
+  @Test func `the rules name the type that a payload without one most likely is of`() {
+    func cure(_ values: [(PayloadKey, PayloadValue)]) -> String {
+      problem(facts(values), .alert) ?? ""
     }
-    for value in PayloadValue.allCases {
-      let isAsked = value.isGiven && value != .zero && value != .one
-      #expect(isIneffective(.mutableContent, value) == isAsked, "\(value)")
-      #expect(isIneffective(.relevanceScore, value) == (isAsked && value != .fraction), "\(value)")
-    }
-    #expect(isIneffective(.badge, .one, hasOddLevel: true))
+    #expect(cure([(.contentAvailable, .one)]).hasSuffix(#"add "type":"background" to the request"#))
+    #expect(cure([(.contentAvailable, .text)]).contains(#""type":"background""#))
+    #expect(
+      cure([(.contentChanged, .yes)]).hasSuffix(
+        #"add "type":"widgets" or "type":"controls" to the request"#))
+    #expect(
+      cure([(.event, .update), (.contentState, .object)]).contains(#""type":"liveactivity""#))
+    #expect(
+      cure([(.event, .start), (.attributesID, .text)]).contains(#""type":"nowplaying""#))
+    var device = PayloadFacts(members: 1)
+    device[.mdm] = .text
+    #expect(problem(device, .alert)?.contains(#""type":"mdm""#) == true)
+    var misspelled = facts([])
+    misspelled.oddities.misspelled.insert(.contentAvailable)
+    #expect(problem(misspelled, .alert)?.contains(#""type":"background""#) == true)
+    #expect(
+      problem(misspelled, .background)
+        == #"payload.aps.content-available: is required for type background; the key there is spelled in another way: write "content-available""#
+    )
   }
 
   // MARK: background

@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test func `behind a proxy it is the proxy that cannot be reached or refuses`() {
-    for outcome in [GatewayFacts.Outcome.noConnection("x"), .proxy("refuses")] {
+    for outcome in [GatewayFacts.Outcome.noConnection("x"), .proxy("refuses", remedy: "r")] {
       let found = GatewayFindings.all(facts(outcome, proxy: "10.0.0.1:3128"))[0]
       #expect(found.subject == .proxy && found.place == "10.0.0.1:3128" && found.status == .error)
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Compatibility
 
-/// Requests in gorush's format, and what gorush makes of them (gorush 1.18, apns2 0.25): header fields and body.
+/// Requests in gorush's format, and what gorush makes of them (gorush 1.22, apns2 0.25): header fields and body.
 @Suite struct GorushTests {
   private func pushes(_ body: String, app: String? = "com.example.app") throws -> [Push] {
     let translator = GorushTranslator(app: app, environment: .production, types: .builtIn)
@@ -110,6 +110,48 @@ import Testing
     #expect(both.map(\.token) == ["aa", "bb", "aa", "bb"])
     #expect(both.allSatisfy { $0.topic == "com.example.app" && $0.type == "alert" })
     #expect(both.map { $0.body["aps"]?["alert"]?.string ?? "" }.last == "Sandbox")
+  }
+
+  @Test func `the start of a Live Activity has its attributes`() throws {
+    let start = try push(
+      #"""
+      "push_type":"liveactivity","topic":"com.example.app.push-type.liveactivity","event":"start",
+      "timestamp":1685952000,"content-state":{"homeScore":0,"minute":1,"period":"1H"},
+      "attributes-type":"FootballMatchAttributes","attributes":{"homeTeam":"Team 1"},
+      "relevance-score":0.50,"alert":{"title":"Team 1 vs Team 2","body":"Kick-off!"}
+      """#)
+    #expect(
+      start.body
+        == json(
+          #"""
+          {"aps":{"alert":{"body":"Kick-off!","title":"Team 1 vs Team 2"},"attributes":{"homeTeam":"Team 1"},
+          "attributes-type":"FootballMatchAttributes","content-state":{"homeScore":0,"minute":1,"period":"1H"},
+          "event":"start","relevance-score":0.5,"timestamp":1685952000}}
+          """#))
+    #expect(try body(#""message":"x","attributes":{}"#) == ["aps": ["alert": "x"]])
+    #expect(throws: CompatibilityError.self) { try body(#""message":"x","relevance-score":"1""#) }
+  }
+
+  @Test func `one recipient may stand in to, besides the tokens`() throws {
+    let pushes = try pushes(
+      #"""
+      {"notifications":[{"to":"cc","platform":1,"message":"x"},
+        {"tokens":["aa"],"to":"bb","platform":1,"message":"x"}]}
+      """#)
+    #expect(pushes.map(\.token) == ["cc", "aa", "bb"])
+  }
+
+  @Test func `numbers keep their digits, wherever they stand`() throws {
+    let numbers =
+      "[9223372036854775808,-9223372036854775809,123456789012345678901234567890,1E5,1e-7,1.10,-0,-0.0,1E400,0.1]"
+    let notification = try GorushNotification(
+      json(
+        #"{"tokens":["aa"],"platform":1,"message":"x","data":{"n":\#(numbers),"o":{"p":\#(numbers)}},"#
+          + #""content-state":{"n":\#(numbers)},"attributes":{"n":\#(numbers)},"relevance-score":0.10}"#
+      ))
+    let text = String(decoding: try notification.payload().text, as: UTF8.self)
+    #expect(text.ranges(of: "\"n\":\(numbers)").count == 3)
+    #expect(text.contains("\"p\":\(numbers)") && text.contains(#""relevance-score":0.10"#))
   }
 
   // MARK: Header fields

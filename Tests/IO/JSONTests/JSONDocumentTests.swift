@@ -15,6 +15,19 @@ import Testing
     } catch { return error }
   }
 
+  @Test func `numbers are written with the digits that were read`() throws {
+    let text =
+      "[0,-0,1,-1,9223372036854775807,-9223372036854775808,9223372036854775808,1E5,1e5,1.10,-0.0,1e400,0.30000000000000004]"
+    let value = try JSONDocument(text).root
+    #expect(String(decoding: value.text, as: UTF8.self) == text)
+    let numbers = try #require(value.array)
+    #expect(numbers[0].int == 0 && numbers[3].int == -1 && numbers[7].int == 100_000)
+    #expect(numbers[7].number == 100_000 && numbers[9].number == 1.1)
+    // Their values are compared, as far as a floating-point number tells them apart.
+    #expect(numbers[7] == numbers[8] && numbers[7] == 100_000.0 && numbers[9] == .double(1.1))
+    #expect(numbers[9] != .double(1.2) && numbers[9] != "1.10")
+  }
+
   @Test func `documents are read with every kind of value`() throws {
     let text = #"""
       {"null":null,"yes":true,"no":false,"int":-12,"max":9223372036854775807,"double":1.5e2,

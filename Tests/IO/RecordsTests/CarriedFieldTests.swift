@@ -14,6 +14,7 @@ import Testing
   static let all = [
     "apns-collapse-id=spec=ials", #"data={"a":"b","c\n":""}"#, "replay=3/17",
     "traceparent=\(trace)", "target=device", "apns-new-thing=x y", "later=", "zeta=a=b c",
+    #"warnings=["empty-alert:aps.alert","wrong-type:aps.category"]"#,
   ]
   /// A record that goes to a channel, without the field that says so.
   static let broadcast = [
@@ -119,6 +120,7 @@ import Testing
       (.supersede, ["", " x", "x ", "a\u{7F}", String(repeating: "c", count: 65)]),
       (.final, ["", "0", "true", "11"]),
       (.position, ["", "7/1/5s", "1/7/1/2m", "-1/7/1/5s", "1/7/65536/5s"]),
+      (.warnings, ["", "[]", "x", #"["A"]"#, #"["a",]"#]),
       (.group, ["", " x", "x ", "a\u{7F}", String(repeating: "g", count: 65)]),
       (.campaign, ["", " x", "x ", "a\u{7F}", String(repeating: "c", count: 65)]),
     ]
@@ -247,11 +249,12 @@ import Testing
     let text = String(decoding: buffer.bytes, as: UTF8.self)
     #expect(
       text
-        == #"{"outcome":"delivered","at":2,"data":{"a":"b","c\n":""},"replay":"3/17","traceparent":"\#(Self.trace)"}"#
+        == #"{"outcome":"delivered","at":2,"data":{"a":"b","c\n":""},"replay":"3/17","traceparent":"\#(Self.trace)","warnings":["empty-alert:aps.alert","wrong-type:aps.category"]}"#
     )
     let receipt = try Receipt(buffer.bytes, parser: JSONParser())
     #expect(receipt.data == #"{"a":"b","c\n":""}"#)
     #expect(receipt.replay == "3/17" && receipt.traceParent == Self.trace)
+    #expect(receipt.warnings == #"["empty-alert:aps.alert","wrong-type:aps.category"]"#)
     #expect(receipt.carried.count + 2 == CarriedField.table.count { $0.receipt != nil })
   }
 

@@ -108,7 +108,8 @@ import Testing
       (#"{"body":"b","x":{}}"#, true), (#"{"loc-key":"k"}"#, true),
       (#"{"title-loc-key":"k"}"#, true), (#"{"subtitle-loc-key":"k"}"#, true),
       (#"{"title":{"loc-key":"k"}}"#, true), (#"{"launch-image":"i"}"#, false), ("{}", false),
-      (#"{"title":null}"#, false), ("null", false),
+      (#"{"title":null}"#, false), ("null", false), (#""""#, false), (#"{"title":""}"#, false),
+      (#"{"title":"","body":"b"}"#, true), (#"{"body":7}"#, false), (#"{"Title":"t"}"#, false),
     ] {
       #expect(facts("{\"aps\":{\"alert\":\(alert)}}")?.hasAlertText == isText, "\(alert)")
     }
@@ -142,6 +143,131 @@ import Testing
         )
       }
     }
+  }
+
+  /// What the rules say of a payload, by the type of its push.
+  private func warnings(_ text: String, _ type: PushType = .alert) -> [String] {
+    request(text.utf8, type).withUnsafeBytes { bytes in
+      do throws(RequestError) {
+        return try reader.read(bytes).warnings.all.map(\.code)
+      } catch {
+        Issue.record("\(text): \(error)")
+        return []
+      }
+    }
+  }
+
+  @Test(arguments: [
+    (#""alert":"""#, "empty-alert:aps.alert"),
+    (#""alert":{}"#, "empty-alert:aps.alert"),
+    (#""alert":{"title":"","body":null}"#, "empty-alert:aps.alert"),
+    (#""alert":{"title":"t","body":7}"#, "wrong-type:aps.alert.body"),
+    (#""alert":{"title":"t","body":{"loc-key":"k"}}"#, "wrong-type:aps.alert.body"),
+    (#""alert":{"title":"t","subtitle":["s"]}"#, "wrong-type:aps.alert.subtitle"),
+    (#""alert":{"title":"t","launch-image":1}"#, "wrong-type:aps.alert.launch-image"),
+    (#""alert":{"loc-key":"k","loc-args":[1,2]}"#, "wrong-type:aps.alert.loc-args"),
+    (#""alert":{"loc-key":"k","loc-args":["a",null]}"#, "wrong-type:aps.alert.loc-args"),
+    (#""alert":{"loc-key":"k","loc-args":"a"}"#, "wrong-type:aps.alert.loc-args"),
+    (
+      #""alert":{"title-loc-key":"k","title-loc-args":[{}]}"#, "wrong-type:aps.alert.title-loc-args"
+    ),
+    (#""alert":{"title":"t","loc-args":["a"]}"#, "arguments-without-key:aps.alert.loc-args"),
+    (#""alert":{"title":"t","titleLocArgs":["a"]}"#, "misspelled-key:aps.alert.title-loc-args"),
+    (#""alert":{"title":"t","loc_key":"k"}"#, "misspelled-key:aps.alert.loc-key"),
+    (#""alert":{"title":"t","sound":"s"}"#, "misplaced-key:aps.sound"),
+    (#""alert":{"title":"t","threadId":"s"}"#, "misplaced-key:aps.thread-id"),
+    (#""alert":"x","title":"t""#, "misplaced-key:aps.alert.title"),
+    (#""alert":"x","loc-key":"t""#, "misplaced-key:aps.alert.loc-key"),
+    (#""alert":"x","thread_id":"t""#, "misspelled-key:aps.thread-id"),
+    (#""alert":"x","threadID":"t""#, "misspelled-key:aps.thread-id"),
+    (#""alert":"x","thread-id":7"#, "wrong-type:aps.thread-id"),
+    (#""alert":"x","target-content-id":[]"#, "wrong-type:aps.target-content-id"),
+    (#""alert":"x","filter-criteria":{}"#, "wrong-type:aps.filter-criteria"),
+    (#""alert":"x","url-args":"a""#, "wrong-type:aps.url-args"),
+    (#""alert":"x","mutable_content":1"#, "misspelled-key:aps.mutable-content"),
+    (#""alert":"x","mutable-content":"1""#, "wrong-type:aps.mutable-content"),
+    (#""alert":"x","mutable-content":true"#, "wrong-type:aps.mutable-content"),
+    (#""alert":"x","contentAvailable":1"#, "misspelled-key:aps.content-available"),
+    (#""alert":"x","content-available":"1""#, "wrong-type:aps.content-available"),
+    (#""alert":"x","content-available":true"#, "wrong-type:aps.content-available"),
+    (#""alert":"x","Badge":1"#, "misspelled-key:aps.badge"),
+    (#""alert":"x","interruptionLevel":"active""#, "misspelled-key:aps.interruption-level"),
+    (
+      #""alert":"x","interruption-level":"critical""#,
+      "critical-without-sound:aps.interruption-level"
+    ),
+    (
+      #""alert":"x","interruption-level":"critical","sound":{"critical":0}"#,
+      "critical-without-sound:aps.interruption-level"
+    ),
+    (#""alert":"x","interruption-level":"loud""#, "unknown-level:aps.interruption-level"),
+    (#""alert":"x","sound":{"critical":1,"Volume":1}"#, "misspelled-key:aps.sound.volume"),
+    (#""badge":1,"category":"C""#, "category-without-alert:aps.category"),
+    (#""alert":"x","category":7"#, "wrong-type:aps.category"),
+    (#""alert":"x","relevance-score":"1""#, "score-out-of-range:aps.relevance-score"),
+    (#""alert":"x","content-state":{}"#, "other-type:aps.content-state"),
+  ])
+  func `payloads with a mistake that devices ignore name it, and nothing else`(
+    aps: String, code: String
+  ) {
+    #expect(warnings("{\"aps\":{\(aps)}}") == [code])
+    #expect(warnings("{ \"x\" : [ 1 ] , \"aps\" : { \(aps) , \"own\" : { } } }") == [code])
+  }
+
+  @Test func `payloads with members of aps beside it name them, and the app's own are free`() {
+    for (member, name) in [
+      ("\"alert\":\"x\"", "alert"), ("\"Sound\":\"x\"", "sound"), ("\"badge\":1", "badge"),
+      ("\"content_available\":1", "content-available"), ("\"threadId\":\"x\"", "thread-id"),
+      ("\"mutable-content\":1", "mutable-content"),
+    ] {
+      let code = "outside-aps:aps.\(name)"
+      #expect(warnings("{\"aps\":{\"alert\":\"x\"},\(member)}") == [code])
+      #expect(warnings("{\(member),\"aps\":{\"badge\":1}}") == [code])
+    }
+    for member in [
+      "\"category\":\"x\"", "\"title\":\"x\"", "\"alert\":null", "\"alerts\":1", "\"body\":1",
+      "\"event\":\"x\"", "\"a\":{\"alert\":1}", "\"content-availability-of-it\":1",
+      "\"\(String(repeating: "-", count: 400))\":1",
+      "\"thread-id-\(String(repeating: "x", count: 50))\":1",
+    ] {
+      #expect(warnings("{\"aps\":{\"alert\":\"x\"},\(member)}").isEmpty, "\(member)")
+      #expect(warnings("{\"aps\":{\"alert\":\"x\",\"own\":1,\"thread\":2}}").isEmpty)
+    }
+  }
+
+  @Test func `payloads of a Live Activity may have texts that are looked up`() {
+    func update(_ more: String) -> [String] {
+      warnings(
+        "{\"aps\":{\"timestamp\":1795000000,\"event\":\"update\",\"content-state\":{},\(more)}}",
+        .liveactivity)
+    }
+    let alert = #""alert":{"title":{"loc-key":"k","loc-args":["a"]},"body":"b","sound":"s"}"#
+    #expect(update(alert).isEmpty)
+    #expect(update(#""stale_date":1795000000"#) == ["misspelled-key:aps.stale-date"])
+    #expect(update(#""alert":{"title":7}"#) == ["wrong-type:aps.alert.title"])
+    #expect(update(#""relevanceScore":7"#) == ["misspelled-key:aps.relevance-score"])
+    #expect(
+      warnings(#"{"aps":{"content-available":1},"alert":"x"}"#, .background) == [
+        "outside-aps:aps.alert"
+      ])
+    #expect(warnings(#"{"aps":{"alert":"","thread_id":1},"alert":1}"#, .voip).isEmpty)
+  }
+
+  @Test func `payloads with a mistake are refused by a reader that is told so`() {
+    let strict = RequestReader(refusesWarnings: true)
+    func problem(_ text: String) -> String? {
+      request(text.utf8, .alert).withUnsafeBytes { bytes in
+        do throws(RequestError) {
+          _ = try strict.read(bytes)
+          return nil
+        } catch { return error.description }
+      }
+    }
+    #expect(problem(#"{"aps":{"alert":"x","thread-id":"y"}}"#) == nil)
+    #expect(
+      problem(#"{"aps":{"alert":"x","thread_id":"y"}}"#)
+        == #"payload.aps.thread-id: is spelled in another way there, which devices ignore; the key is "thread-id" (misspelled-key, refused by --payload-rules refuse)"#
+    )
   }
 
   @Test func `count the members of the top level, and find mdm there`() {

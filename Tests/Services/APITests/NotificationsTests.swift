@@ -43,7 +43,7 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     let answer = try fixture.post(body(#""users":["ann","bob"]"#), key: "shop")
     #expect(answer.status == 202, "\(answer.text)")
     let verdict = try APIFixture.json(answer.text)
-    #expect(verdict["id"]?.string?.isEmpty == false && verdict["apns_ids"] == [])
+    #expect(verdict["id"]?.string?.isEmpty == false && verdict["apns_ids"] == nil)
     let record = try #require(try fixture.requests(1).first)
     #expect(record.key == "ann" && record.value?.hasPrefix(#"{"id":""#) == true)
     #expect(try fixture.post(body(#""user":"ann""#, app: "a.b"), key: "shop").status == 403)
@@ -144,6 +144,34 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     #expect(verdict["invalid_tokens"]?.array?.first?["index"]?.int == 0)
     #expect(
       try fixture.post(#"{"app":"a.b","token":"xyz","payload":{"aps":{"badge":1}}}"#).status == 400)
+  }
+
+  @Test func `what devices ignore of a payload is named, or refused where that is set`() throws {
+    func body(_ aps: String) -> String {
+      #"{"app":"com.example.shop","token":"\#(token)","payload":{"aps":\#(aps)}}"#
+    }
+    let fixture = try APIFixture()
+    let odd = body(#"{"alert":{"body":7},"thread_id":"a"}"#)
+    let verdict = try APIFixture.json(fixture.post(odd, key: "shop").text)
+    #expect(verdict["status"]?.int == 202)
+    let warnings = try #require(verdict["warnings"]?.array)
+    #expect(
+      warnings.map { $0["rule"]?.string } == ["misspelled-key", "wrong-type", "empty-alert"])
+    #expect(warnings[0]["field"]?.string == "payload.aps.thread-id")
+    #expect(warnings[0]["detail"]?.string?.contains(#"the key is "thread-id""#) == true)
+    let good = try fixture.post(body(#"{"alert":"x","thread-id":"a"}"#), key: "shop")
+    #expect(try APIFixture.json(good.text)["warnings"] == nil)
+    #expect(try fixture.requests(2).count == 2)
+
+    let strict = try APIFixture { $0.payloadRules = "refuse" }
+    let refused = try strict.post(odd, key: "shop")
+    #expect(refused.status == 400)
+    let problem = try APIFixture.json(refused.text)
+    #expect(problem["field"]?.string == "payload")
+    #expect(problem["detail"]?.string?.hasPrefix("payload.aps.thread-id: is spelled") == true)
+    #expect(problem["detail"]?.string?.contains("--payload-rules refuse") == true)
+    #expect(
+      try strict.post(body(#"{"alert":"x","thread-id":"a"}"#), key: "shop").status == 202)
   }
 
   @Test func `no answer comes before Kafka has acknowledged; without it the answer is 503`() throws

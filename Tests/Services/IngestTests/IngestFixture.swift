@@ -165,6 +165,15 @@ final class RunningIngest {
     context.counters.sums.first { $0.name == name }?.value ?? 0
   }
 
+  /// The series of a metric by their label values.
+  func samples(_ metric: String) -> [[String]: Int] {
+    var found: [[String]: Int] = [:]
+    for sample in context.counters.samples where sample.metric.name == metric {
+      if case .integer(let value) = sample.value { found[sample.labels] = value }
+    }
+    return found
+  }
+
   /// Stops as SIGTERM does; returns why it failed, if it did.
   func stop() -> ServiceFailure? {
     isStopped = true

@@ -4,8 +4,11 @@ import Contract
 import EventLoop
 import Kafka
 import Records
+import Telemetry
 import TestSupport
 import Testing
+
+@testable import Ingest
 
 @Suite struct IngestTests {
   private func header(_ record: ReadRecord, _ name: String) -> String? {
@@ -232,6 +235,7 @@ import Testing
       (request("alert", #"{"aps":{}}"#), "payload.aps"),
       (request("widgets", #"{"aps":{"content-changed":1}}"#), "payload.aps.content-changed"),
       (request("mdm", #"{"aps":{}}"#), "payload.mdm"),
+      (request("alert", #"{"aps":{"content-available":1}}"#), "payload.aps"),
       (request("alert", #"{"aps":{"alert":"x","x":1,"x":2}}"#), "payload.aps.x"),
     ]
     for (value, _) in cases { try fixture.produce(fixture.names.requests, value) }
@@ -252,6 +256,61 @@ import Testing
       let detail = letter.flatMap { header($0, "martlet-detail") }
       #expect(detail?.hasPrefix("\(path): ") == true, "\(detail ?? "none"): \(value)")
     }
+  }
+
+  @Test
+  func `ingest counts what devices ignore by app and rule, carries it, and refuses it if set`()
+    throws
+  {
+    func request(_ id: String, _ app: String, _ aps: String) -> String {
+      #"{"id":"\#(id)","app":"\#(app)","token":"\#(IngestFixture.token)","payload":{"aps":\#(aps)}}"#
+    }
+    let odd = #"{"alert":"x","thread_id":"a","mutableContent":1,"category":7}"#
+    let fixture = try IngestFixture()
+    try fixture.produce(fixture.names.requests, request("a", "a.b", odd))
+    try fixture.produce(fixture.names.requests, request("b", "a.b", #"{"alert":"","badge":1}"#))
+    try fixture.produce(fixture.names.requests, request("c", "c.d", odd))
+    try fixture.produce(fixture.names.requests, request("d", "c.d", #"{"alert":"x"}"#))
+    let ingest = try fixture.start()
+    let records = try fixture.read(fixture.names.notifications(.first), count: 4)
+    #expect(eventually { ingest.counter("ineffective_payloads") == 3 })
+    let counted = ingest.samples("martlet_ingest_payload_warnings_total")
+    #expect(
+      counted == [
+        ["a.b", "misspelled-key"]: 1, ["a.b", "wrong-type"]: 1, ["a.b", "empty-alert"]: 1,
+        ["c.d", "misspelled-key"]: 1, ["c.d", "wrong-type"]: 1,
+      ])
+    #expect(ingest.stop() == nil)
+    let list =
+      "\t"
+      + #"warnings=["misspelled-key:aps.mutable-content","misspelled-key:aps.thread-id","wrong-type:aps.category"]"#
+    #expect(records.count { $0.value?.contains(list) == true } == 2)
+    #expect(records.count { $0.value?.contains("warnings=") == true } == 3)
+
+    let strict = try IngestFixture()
+    try strict.produce(strict.names.requests, request("a", "a.b", odd))
+    try strict.produce(strict.names.requests, request("d", "c.d", #"{"alert":"x"}"#))
+    let refusing = try strict.start(["--payload-rules", "refuse"])
+    let letter = try #require(try strict.read(strict.names.deadLetters, count: 1).first)
+    #expect(try strict.read(strict.names.notifications(.first), count: 1).count == 1)
+    #expect(refusing.stop() == nil)
+    #expect(
+      header(letter, DeadLetterHeader.detail)?.hasPrefix("payload.aps.mutable-content: is spelled")
+        == true)
+  }
+
+  @Test func `counts of mistakes are of so many apps at most`() {
+    let counts = PayloadWarningCounts()
+    var facts = PayloadFacts()
+    facts[.aps] = .object
+    facts[.alert] = .text
+    let warnings = PayloadWarnings(facts, type: .alert)
+    for number in 0..<(PayloadWarningCounts.namedApps + 50) {
+      Array("app\(number)".utf8).withUnsafeBytes { counts.add(warnings, of: $0) }
+    }
+    let samples = counts.samples
+    #expect(samples.count == PayloadWarningCounts.namedApps + 1)
+    #expect(samples.contains { $0.labels == ["other", "empty-alert"] && $0.value == .integer(50) })
   }
 
   @Test func `ingest makes one notification per token, of up to 1,000, with ids that differ`()

@@ -219,6 +219,40 @@ private final class ChannelFixture {
     #expect(said["apns_request_id"]?.string?.count == 36)
   }
 
+  @Test func `through a proxy it works as without, and what the proxy refuses is named`() throws {
+    let fixture = try ChannelFixture()
+    let target = fixture.simulator.managementAddress
+    try File.write(fixture.folder.file("proxy"), Array("user:p@ss word\n".utf8))
+    func flags(_ proxy: TinyProxy) -> [String] {
+      [
+        "--proxy", "http://\(proxy.address)", "--proxy-credentials", fixture.folder.file("proxy"),
+      ]
+    }
+    let open = try TinyProxy(to: target, authorization: "Basic dXNlcjpwQHNzIHdvcmQ=")
+    let id = try fixture.create(flags(open))
+    #expect(try fixture.said(flags(open)) { try $0.list() }.contains(id))
+    #expect(open.seen.requests.allSatisfy { $0.hasPrefix("CONNECT localhost:\(target.port) ") })
+    #expect(open.seen.tunnels == 2)
+    func refusal(_ proxy: TinyProxy) -> String {
+      let text = fixture.refusal(flags(proxy)) { try $0.create(storesLast: false) }
+      #expect(text.contains("through the proxy \(proxy.address): "), "\(text)")
+      #expect(!text.contains("the answer was lost") && !text.contains("p@ss"), "\(text)")
+      return text
+    }
+    let strict = try TinyProxy(to: target, authorization: "Basic x")
+    #expect(refusal(strict).contains("does not accept the user and password"))
+    let digest = try TinyProxy(
+      to: target, authorization: "Digest x", challenges: #"Digest realm="x""#)
+    #expect(refusal(digest).contains("it offers Digest only"))
+    let lost = try TinyProxy(
+      to: target, answer: "HTTP/1.1 503 x\r\nX-Squid-Error: ERR_DNS_FAIL 0\r\n\r\n")
+    #expect(refusal(lost).contains("its DNS does not resolve the host"))
+    #expect(refusal(try TinyProxy(to: target, closesTunnels: true)).contains("says 200 before"))
+    #expect(throws: SettingErrors.self) {
+      try fixture.said(["--proxy", "proxy:3128"]) { try $0.list() }
+    }
+  }
+
   @Test func `after a lost answer to create, the error asks to list the channels first`() throws {
     let fixture = try ChannelFixture(simulator: ["--latency", "20s"])
     let flags = ["--timeout", "700ms"]

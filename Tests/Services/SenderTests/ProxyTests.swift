@@ -3,6 +3,7 @@ import APNS
 import Bytes
 import Contract
 import EventLoop
+import HTTP1
 import HTTP2
 import Records
 import Settings
@@ -78,26 +79,58 @@ import Testing
     let strict = try TinyProxy(to: gateway.address, authorization: "Basic xyz")
     let closed = try TinyProxy(to: gateway.address, answer: "HTTP/1.0 403 No way\r\n\r\n")
     let broken = try TinyProxy(to: gateway.address, answer: "SSH-2.0-OpenSSH\r\n\r\n")
+    let refusal = "the proxy refuses the tunnel to gateway.test:443"
     #expect(
-      try failure(rig, strict, nil)
-        == .proxy(
-          "the proxy refuses the tunnel: 407 Proxy Authentication Required; "
-            + "it wants a user and a password"))
-    let wrong = try failure(rig, strict, "user:secret")
+      try words(rig, strict, nil)
+        == "\(refusal): 407 Proxy Authentication Required; it wants a user and a password")
     #expect(
-      wrong
-        == .proxy(
-          "the proxy refuses the tunnel: 407 Proxy Authentication Required; "
-            + "its user and password are wrong"))
+      try words(rig, strict, "user:secret")
+        == "\(refusal): 407 Proxy Authentication Required; it does not accept the user and password that it was sent"
+    )
     let odd = try TinyProxy(to: gateway.address, answer: "HTTP/1.0 401 Unauthorized\r\n\r\n")
     #expect(
-      try failure(rig, odd, "user:secret")
-        == .proxy(
-          "the proxy refuses the tunnel: 401 Unauthorized; its user and password are wrong"))
+      try words(rig, odd, "user:secret")
+        == "\(refusal): 401 Unauthorized; it does not accept the user and password that it was sent"
+    )
+    let digest = try TinyProxy(
+      to: gateway.address, authorization: "Digest x",
+      challenges: #"Digest realm="x", nonce="a", qop="auth""#)
     #expect(
-      try failure(rig, closed, nil) == .proxy("the proxy refuses the tunnel: 403 No way"))
+      try words(rig, digest, "user:secret")
+        == "\(refusal): 407 Proxy Authentication Required; it offers Digest only, and Martlet speaks Basic"
+    )
+    #expect(try words(rig, closed, nil) == "\(refusal): 403 No way")
+    #expect(try words(rig, broken, nil) == "the proxy does not answer like an HTTP proxy")
+  }
+
+  @Test func `a tunnel that is closed at once is the proxy's, and so is one that it cannot open`()
+    throws
+  {
+    let rig = try SenderRig()
+    let gateway = try rig.gateways([.init()])[0]
+    let hasty = try TinyProxy(to: gateway.address, closesTunnels: true)
     #expect(
-      try failure(rig, broken, nil) == .proxy("the proxy does not answer like an HTTP proxy"))
+      try words(rig, hasty, nil)
+        == "the proxy opened the tunnel to gateway.test:443 and closed it before the gateway said a word"
+    )
+    let squid = try TinyProxy(
+      to: gateway.address,
+      answer: "HTTP/1.1 503 Service Unavailable\r\nX-Squid-Error: ERR_DNS_FAIL 0\r\n\r\n")
+    let found = try failure(rig, squid, nil)
+    #expect(found?.description.contains("(X-Squid-Error: ERR_DNS_FAIL 0)") == true)
+    #expect(found?.description.contains("its DNS does not resolve the host") == true)
+    let mute = try TinyProxy(to: gateway.address, answer: "", closesTunnels: true)
+    #expect(try words(rig, mute, nil) == "the proxy closed the connection without an answer")
+    let socks = try TinyProxy(to: gateway.address, answer: "\u{5}\u{7f}\r\n\r\n")
+    #expect(try failure(rig, socks, nil)?.description.contains("SOCKS") == true)
+  }
+
+  private func words(
+    _ rig: SenderRig, _ proxy: TinyProxy, _ credentials: String?
+  ) throws -> String? {
+    guard case .proxy(let failure) = try failure(rig, proxy, credentials) else { return nil }
+    #expect(!failure.description.contains("secret"))
+    return failure.words
   }
 
   private func failure(

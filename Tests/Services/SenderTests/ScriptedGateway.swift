@@ -124,10 +124,3 @@ final class ScriptedGateway: Sendable {
   /// Closes every connection and refuses new ones, or takes them again.
   func listen(_ listens: Bool) { change { $0.listens = listens } }
 }
-
-/// A listener on its way to the thread that owns it.
-final class Handover: Sendable {
-  private let box: Mutex<Socket?>
-  init(_ socket: consuming Socket) { box = Mutex(socket) }
-  func take() -> Socket? { box.withLock { $0.take() } }
-}

@@ -200,10 +200,25 @@ import Testing
     }
     let wrong = try found("\(strict.address)")
     #expect(wrong.map(\.subject) == [.proxy, .proxy])
-    #expect(wrong.first?.message.hasSuffix("its user and password are wrong") == true)
     #expect(
-      try found("\(closed.address)").first?.message == "the proxy refuses the tunnel: 403 Forbidden"
-    )
+      wrong.first?.message.hasSuffix("does not accept the user and password that it was sent")
+        == true)
+    let forbidden = try found("\(closed.address)").first
+    #expect(
+      forbidden?.message
+        == "the proxy refuses the tunnel to localhost:\(target.port): 403 Forbidden")
+    #expect(forbidden?.remedy.contains("let it open tunnels (CONNECT)") == true)
+    let digest = try TinyProxy(
+      to: target, authorization: "Digest x", challenges: #"Digest realm="x""#)
+    #expect(try found("\(digest.address)").first?.message.contains("offers Digest only") == true)
+    let lost = try TinyProxy(
+      to: target, answer: "HTTP/1.1 503 x\r\nX-Squid-Error: ERR_CONNECT_FAIL 110\r\n\r\n")
+    let unreachable = try found("\(lost.address)").first
+    #expect(unreachable?.message.contains("ERR_CONNECT_FAIL 110") == true)
+    #expect(unreachable?.remedy.contains("firewall behind it") == true)
+    let hasty = try found("\(try TinyProxy(to: target, closesTunnels: true).address)").first
+    #expect(hasty?.subject == .proxy)
+    #expect(hasty?.message.contains("opened the tunnel") == true)
     let away = try found("127.0.0.1:1")
     #expect(away.map(\.subject) == [.proxy, .proxy] && away.first?.status == .error)
     let right = try found("\(open.address)")

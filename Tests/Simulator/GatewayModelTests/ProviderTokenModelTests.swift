@@ -164,10 +164,11 @@ import Testing
     let tooEarly = shared.judge(token(2), rules, now: now)
     #expect([before, first] == [.accepted, .accepted])
     #expect(tooEarly != .accepted)
-    rules.tokensExpiredUpTo = now / 1_000
+    rules.expiredTokens = [token(1).identity]
     let after = old.judge(token(1), of: key, .production, rules, now: now + 1)
     #expect(after == .refused(.expiredProviderToken))
-    let renewed = token(3, at: now + 1_000)
+    // A signer may date it back.
+    let renewed = token(3, at: now - 5_000)
     var fresh = ConnectionBinding()
     let anew = fresh.judge(renewed, of: key, .production, rules, now: now + 1_000)
     let replaced = shared.judge(renewed, rules, now: now + 1_000)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import EventLoop
+import GatewayModel
 import GatewaySimulator
 import Glibc
 import HTTP2
@@ -50,6 +51,81 @@ import Testing
     #expect(all.compactMap { $0["replaced"]?.bool } == [true, true, false])
     let visible = try gateway.jsonLines("/delivered?visible=true")
     #expect(visible.compactMap { $0["apns_id"]?.string } == [id(3)])
+  }
+
+  @Test func `what shows nothing is not visible`() throws {
+    let gateway = try RunningGateway()
+    let client = try GatewayClient(gateway)
+    func send(_ number: Int, _ type: String?, _ body: String) throws {
+      let push = client.push.with("apns-id", id(number)).with("apns-collapse-id", nil)
+        .with("apns-push-type", type).with("apns-priority", "5").withText(body)
+      #expect(try client.send(push).status == 200)
+    }
+    try send(1, "background", #"{"aps":{"content-available":1}}"#)
+    try send(2, nil, #"{"aps":{"content-available":1},"own":1}"#)
+    try send(3, "alert", #"{"aps":{"content-available":1,"alert":"x"}}"#)
+    try send(4, nil, #"{"aps":{"badge":0}}"#)
+    #expect(try gateway.jsonLines("/delivered").count == 4)
+    let visible = try gateway.jsonLines("/delivered?visible=true")
+    #expect(visible.compactMap { $0["apns_id"]?.string } == [id(3), id(4)])
+  }
+
+  @Test func `a device drops background pushes beyond its budget, and the report says so`() throws {
+    let gateway = try RunningGateway { $0.rules.backgroundBudget = 2 }
+    let client = try GatewayClient(gateway)
+    func send(_ number: Int, _ type: String = "background") throws {
+      let push = client.push.with("apns-id", id(number)).with("apns-collapse-id", nil)
+        .with("apns-push-type", type).with("apns-priority", "5")
+        .withText(#"{"aps":{"content-available":1}}"#)
+      // APNs does not tell.
+      #expect(try client.send(push).status == 200)
+    }
+    for number in 1...3 { try send(number) }
+    try send(4, "alert")
+    _ = try gateway.admin("POST", "/clock/advance", #"{"by":"61m"}"#)
+    try send(5)
+    let lines = try gateway.jsonLines("/delivered")
+    #expect(
+      lines.map { $0["dropped"]?.string } == [nil, nil, "background-budget", nil, nil])
+    #expect(try gateway.jsonLines("/requests").map { $0["fate"]?.string }[2] == "over_budget")
+    #expect(try gateway.json("/counters")["over_budget"]?.int == 1)
+    // Also those that waited for it.
+    try gateway.set("background-budget", "1")
+    _ = try gateway.admin("POST", "/tokens/\(Self.token)/offline")
+    let later = "\(WallClock.seconds() + 86_400)"
+    let waiting = client.push.with("apns-push-type", "background").with("apns-priority", "5")
+      .with("apns-expiration", later).with("apns-id", id(6))
+    #expect(try client.send(waiting).status == 200)
+    _ = try gateway.admin("POST", "/tokens/\(Self.token)/online")
+    #expect(
+      try gateway.jsonLines("/delivered").last?["dropped"]?.string == "background-budget")
+  }
+
+  @Test func `header fields and bodies are kept of the newest requests`() throws {
+    let gateway = try RunningGateway { $0.detailLimit = 3 }
+    let client = try GatewayClient(gateway)
+    for number in 1...8 {
+      _ = try client.send(
+        client.push.with("apns-id", id(number)).withText("{\"aps\":{},\"n\":\(number)}"))
+    }
+    let bodies = try gateway.jsonLines("/requests").map { $0["body"]?.string }
+    #expect(bodies.prefix(5).allSatisfy { $0 == nil })
+    #expect(bodies.suffix(3).compactMap { $0 } == (6...8).map { "{\"aps\":{},\"n\":\($0)}" })
+    let delivered = try gateway.jsonLines("/delivered").map { $0["body"]?.string }
+    #expect(delivered.last == "{\"aps\":{},\"n\":8}")
+    _ = try gateway.admin("POST", "/reset")
+    _ = try client.send(client.push)
+    #expect(try gateway.jsonLines("/requests").first?["body"] != nil)
+  }
+
+  @Test func `a path in PUT keys begins where one in the file of keys does`() throws {
+    let gateway = try RunningGateway()
+    let body =
+      #"[{"key_id":"KEY0000001","team_id":"TEAM000001","public_key_file":"key.pub","apps":["a.b"]}]"#
+    #expect(try gateway.admin("PUT", "/keys", body) == "{\"accepted\":1}\n")
+    #expect(try GatewayClient(gateway).send { $0 }.body.contains("TopicDisallowed"))
+    let missing = body.replacing("key.pub", with: "nosuch.pub")
+    #expect(try gateway.admin("PUT", "/keys", missing).contains("public_key_file cannot be read"))
   }
 
   @Test func `an expiration passes on the gateway's clock`() throws {

@@ -7,7 +7,7 @@ import Testing
   private static let pages = [
     "README.md", "docs/records.md", "docs/api.md", "docs/producing.md", "docs/walkthrough.md",
     "docs/migrating.md", "docs/operations.md", "docs/going-live.md", "docs/kafka.md", "docs/faq.md",
-    "docs/campaigns.md",
+    "docs/campaigns.md", "docs/payloads.md",
   ]
 
   /// The JSON objects that a page shows: whole lines, joined where one goes on, and in commands.

@@ -47,7 +47,7 @@ import Testing
       sender: ["--proxy", "http://martlet:wr0ng@127.0.0.1:\(port)"], in: folder)
     try leg.request(DeviceTokens.numbered(1))
     #expect(
-      leg.senderPrints("its user and password are wrong", withinMilliseconds: 30_000),
+      leg.senderPrints("does not accept the user and password", withinMilliseconds: 30_000),
       "tinyproxy printed: \(proxy.output.suffix(2_000))")
     #expect(!leg.senderPrints("wr0ng", withinMilliseconds: 0))
     #expect(try simulator.requests().isEmpty)
@@ -55,15 +55,41 @@ import Testing
     #expect(proxy.stop() != nil)
   }
 
+  @Test func `a connection that the proxy cuts while nothing is sent is named so, with both ends`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    let simulator = try RunningSimulator(in: folder)
+    defer { simulator.stop() }
+    let (proxy, port) = try start(in: folder, timeout: 2)
+    let leg = try SenderLeg(
+      gatewayPort: simulator.port, keys: simulator.keys,
+      sender: ["--proxy", "http://martlet:pa55word@127.0.0.1:\(port)"], in: folder)
+    #expect(try leg.push([DeviceTokens.numbered(1)]).first?.outcome == "delivered")
+    #expect(
+      leg.senderPrints("connection cut while idle", withinMilliseconds: 30_000),
+      "tinyproxy printed: \(proxy.output.suffix(2_000))")
+    #expect(leg.senderPrints("gateway=localhost:\(simulator.port)", withinMilliseconds: 0))
+    #expect(leg.senderPrints("proxy=127.0.0.1:\(port)", withinMilliseconds: 0))
+    #expect(!leg.senderPrints("cannot connect", withinMilliseconds: 0))
+    #expect(!leg.senderPrints("connection lost", withinMilliseconds: 0))
+    leg.stop()
+    #expect(proxy.stop() != nil)
+  }
+
   /// tinyproxy that wants a user and a password, and its port. It does not take a free port by itself.
-  private func start(in folder: TemporaryFolder) throws -> (BuiltProgram, UInt16) {
+  ///
+  /// - Parameter timeout: seconds of silence after which it ends a tunnel.
+  private func start(
+    in folder: TemporaryFolder, timeout: Int = 600
+  ) throws -> (BuiltProgram, UInt16) {
     var output = ""
     for _ in 0..<5 {
       let port = try FreePort.find()
       let configuration = """
         Port \(port)
         Listen 127.0.0.1
-        Timeout 600
+        Timeout \(timeout)
         MaxClients 50
         LogLevel Connect
         BasicAuth martlet pa55word

@@ -124,13 +124,21 @@ enum {
   MARTLET_VALUE_END,
 };
 
-// What a payload holds, as far as rules ask: four bits a key.
+// What a payload holds, as far as rules ask: four bits a key. The sets have a bit for each member in the order of
+// Swift's PayloadMember.
 typedef struct {
-  uint64_t values[2];  // keys 0 to 15, keys from 16 on
-  uint32_t members;    // of the top level
-  uint8_t alert_text;  // `alert` is a text, or has a title, subtitle or body, or a key for one
-  uint8_t odd_level;   // `interruption-level` is there and none of the four that there are
-  uint32_t late;       // a bit for each key whose number is too large for epoch seconds
+  uint64_t values[2];      // keys 0 to 15, keys from 16 on
+  uint64_t misspelled;     // members under a name that differs from theirs by case, hyphens and underscores
+  uint64_t mistyped;       // members without a key above whose value is of a kind that they never have
+  uint64_t structured;     // title, subtitle and body that are objects
+  uint64_t misplaced;      // members of the alert in `aps`, and of `aps` in the alert
+  uint64_t outside;        // members of `aps` beside it
+  uint64_t given;          // members of the alert in their place
+  uint32_t members;        // of the top level
+  uint32_t late;           // a bit for each key whose number is too large for epoch seconds
+  uint8_t alert_text;      // `alert` is a text that is not empty, or has such a title, subtitle or body, or a key for one
+  uint8_t odd_level;       // `interruption-level` is there and none of the four that there are
+  uint8_t critical_level;  // it is `critical`
 } martlet_payload;
 
 // One entry of `tokens`. What is not a JSON string keeps its text as it stands in the input.

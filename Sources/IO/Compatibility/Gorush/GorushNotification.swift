@@ -52,7 +52,8 @@ public struct GorushNotification: Sendable {
   public init(_ value: JSONValue) throws(CompatibilityError) {
     let fields = value.isNull ? GoObject(JSONObject()) : try GoObject(value)
     platform = try fields.integer("platform").flatMap { Platform(rawValue: $0) }
-    tokens = try fields.texts("tokens")
+    let recipient = try fields.text("to")
+    tokens = try fields.texts("tokens") + (recipient.isEmpty ? [] : [recipient])
     message = try fields.text("message")
     id = try fields.text("notif_id")
     title = try fields.text("title")
@@ -150,6 +151,9 @@ struct GorushActivity: Sendable {
   let dismissalDate: Int64?
   let event: String
   let timestamp: Int64?
+  let attributesType: String
+  let attributes: JSONObject?
+  let relevanceScore: JSONValue?
 
   init(_ fields: GoObject) throws(CompatibilityError) {
     contentState = try fields.object("content-state")
@@ -157,5 +161,8 @@ struct GorushActivity: Sendable {
     dismissalDate = try fields.integer("dismissal-date")
     event = try fields.text("event")
     timestamp = try fields.integer("timestamp")
+    attributesType = try fields.text("attributes-type")
+    attributes = try fields.object("attributes")
+    relevanceScore = try fields.number("relevance-score")
   }
 }

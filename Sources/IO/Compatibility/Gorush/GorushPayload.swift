@@ -31,6 +31,11 @@ extension GorushNotification {
     aps.appendPositive("stale-date", activity.staleDate)
     aps.appendText("event", activity.event)
     aps.appendPositive("timestamp", activity.timestamp)
+    aps.appendText("attributes-type", activity.attributesType)
+    if let attributes = activity.attributes, !attributes.members.isEmpty {
+      aps.append("attributes", .object(attributes))
+    }
+    if let score = activity.relevanceScore { aps.append("relevance-score", score) }
     return aps
   }
 

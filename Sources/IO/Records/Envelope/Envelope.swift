@@ -15,7 +15,7 @@ public struct Envelope: Sendable {
   /// carried needs no other version.
   public static let version = "M2"
   /// The most bytes a line may have, its newline not counted.
-  public static let maximumLine = 2_176
+  public static let maximumLine = 2_432
   /// The most bytes that fields 0…10 and the keyed fields may have together, without the mark of a replay and the place
   /// in its lane: a retry adds a history of up to 89 bytes and a place of up to 50, a replay its mark of up to 38.
   public static let maximumKept = maximumLine - 188

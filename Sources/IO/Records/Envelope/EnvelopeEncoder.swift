@@ -69,6 +69,10 @@ public struct EnvelopeEncoder: ~Copyable {
     if request.isCarrying { appendCarried(of: request) }
     if request.activity != .none { appendActivity(of: request) }
     if request.isSilent { appendSilence(of: request) }
+    if !request.warnings.isEmpty {
+      CarriedFields.appendKey(CarriedField.warnings.row.key, to: &buffer)
+      buffer.append(request.warnings.listText)
+    }
     if !traceParent.isEmpty { CarriedFields.append(.traceParent, traceParent, to: &buffer) }
     // The tab is before them, and not one of them.
     carriedRange = min(start + 1, buffer.count)..<buffer.count

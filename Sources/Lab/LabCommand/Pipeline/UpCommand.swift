@@ -38,6 +38,7 @@ public enum UpCommand: Service {
 
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
+    @Declared(CommonSettings.payloadRules) fileprivate var payloadRules: String
     fileprivate var lanes = Lanes.standard
 
     @Declared(CommonSettings.tokenKey) var tokenKey: String?
@@ -117,6 +118,9 @@ public enum UpCommand: Service {
     plan.brokerFlags = lanes
     for program in ["martlet-ingest", "martlet-sender", "martlet-api"] {
       plan.extra[program] = lanes
+    }
+    for program in ["martlet-ingest", "martlet-api"] {
+      plan.extra[program, default: []] += ["--payload-rules", settings.payloadRules]
     }
     plan.kafkaFlags = settings.kafkaFlags
     plan.tokenKey = settings.tokenKey

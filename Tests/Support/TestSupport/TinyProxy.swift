@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import EventLoop
+public import EventLoop
 import Synchronization
-import TestSupport
 
 /// An HTTP proxy that knows CONNECT only, for a few connections: it passes bytes on between the client and
 /// one address, whatever name was asked for.
-final class TinyProxy: Sendable {
-  struct Seen: Sendable {
-    var requests: [String] = []
-    var tunnels = 0
+public final class TinyProxy: Sendable {
+  public struct Seen: Sendable {
+    public var requests: [String] = []
+    public var tunnels = 0
   }
 
-  let address: SocketAddress
+  public let address: SocketAddress
   private let shared: Shared
   private nonisolated(unsafe) var thread: LoopThread?
 
@@ -21,14 +20,19 @@ final class TinyProxy: Sendable {
     let target: SocketAddress
     /// The value of Proxy-Authorization that is wanted; nil for none.
     let authorization: String?
+    let challenges: String
     let answer: String
     let firstAtMost: Int
+    let closesTunnels: Bool
     let state = Mutex(Seen())
     let isStopping = Atomic(false)
 
     init(
-      _ target: SocketAddress, _ authorization: String?, _ answer: String, firstAtMost: Int
+      _ target: SocketAddress, _ authorization: String?, _ challenges: String, _ answer: String,
+      firstAtMost: Int, closesTunnels: Bool
     ) {
+      self.challenges = challenges
+      self.closesTunnels = closesTunnels
       self.firstAtMost = firstAtMost
       self.target = target
       self.authorization = authorization
@@ -36,20 +40,24 @@ final class TinyProxy: Sendable {
     }
   }
 
-  var seen: Seen { shared.state.withLock { $0 } }
+  public var seen: Seen { shared.state.withLock { $0 } }
 
   /// - Parameters:
+  ///   - challenges: the value of its Proxy-Authenticate.
   ///   - answer: what it says to a request that it lets through.
   ///   - firstAtMost: bytes that a client may send at first: as some firewalls do it lets a larger piece vanish.
+  ///   - closesTunnels: it ends each tunnel as soon as it has opened it.
   ///   - port: that of an earlier one; nil takes a free one.
-  init(
-    to target: SocketAddress, authorization: String? = nil,
+  public init(
+    to target: SocketAddress, authorization: String? = nil, challenges: String = "Basic",
     answer: String = "HTTP/1.1 200 Connection established\r\nVia: tiny\r\n\r\n",
-    firstAtMost: Int = .max, port: UInt16? = nil
+    firstAtMost: Int = .max, closesTunnels: Bool = false, port: UInt16? = nil
   ) throws {
     let listener = try Socket.listening(on: .loopback(port: port ?? FreePort.find()))
     address = listener.localAddress ?? .loopback(port: 0)
-    let shared = Shared(target, authorization, answer, firstAtMost: firstAtMost)
+    let shared = Shared(
+      target, authorization, challenges, answer, firstAtMost: firstAtMost,
+      closesTunnels: closesTunnels)
     self.shared = shared
     let box = Handover(listener)
     thread = nil
@@ -125,7 +133,8 @@ final class TinyProxy: Sendable {
         !text.contains("Proxy-Authorization: \(wanted)\r\n")
       {
         tunnel.client.write(
-          "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n")
+          "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: \(proxy.challenges)\r\n\r\n"
+        )
         return false
       }
       let server = SocketBox(try Socket.connecting(to: proxy.target))
@@ -134,7 +143,7 @@ final class TinyProxy: Sendable {
       tunnel.server = server
       proxy.state.withLock { $0.tunnels += 1 }
       tunnel.client.write(proxy.answer)
-      return true
+      return !proxy.closesTunnels
     }
   }
 }
