@@ -26,7 +26,7 @@ extension TokenStoreReader {
         guard body(entry) else { return }
       }
       guard entries.count == Self.page, let last = entries.last else { return }
-      (due, key) = (last.row.due, last.key)
+      (due, key) = (last.row.due, last.key.text)
     }
   }
 
