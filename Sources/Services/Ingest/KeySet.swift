@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A bounded set of keys, each kept as 127 bits of its hash and one that marks it: open addressing, from half to three quarters full once
-/// it has grown, which is 21 to 32 bytes for each key. Entries are moved back when one leaves, so that it never decays.
+/// A bounded set of keys, each kept as 127 bits of its hash and one that marks it: open addressing, from half to three
+/// quarters full once it has grown, which is 21 to 32 bytes for each key. Entries are moved back when one leaves, so that it
+/// never decays.
 ///
 /// Owner: the ingest loop.
 struct KeySet: ~Copyable {

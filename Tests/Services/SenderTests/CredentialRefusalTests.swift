@@ -64,13 +64,17 @@ import Testing
     first.stop()
     try rig.startSender()
     try send(rig)
-    #expect(try rig.receipts(2).map(\.outcome) == [.rejected, .delivered])
+    #expect(try reasons(rig, 2) == [reason, "delivered"].sorted())
     try send(rig)
-    #expect(
-      try rig.receipts(3).last.map { [$0.outcome.description, $0.reason ?? ""] }
-        == ["deduplicated", "apns_id_repeated"])
+    #expect(try reasons(rig, 3) == [reason, "delivered", "apns_id_repeated"].sorted())
     try send(rig, body: #"{"aps":{"alert":"y"}}"#)
-    #expect(try rig.receipts(4).last?.reason == "other_payload")
+    #expect(
+      try reasons(rig, 4) == [reason, "delivered", "apns_id_repeated", "other_payload"].sorted())
+  }
+
+  /// The reasons of so many receipts, or their outcomes where these have none, in order: they come from several partitions.
+  private func reasons(_ rig: SenderRig, _ count: Int) throws -> [String] {
+    try rig.receipts(count).map { $0.reason ?? "\($0.outcome)" }.sorted()
   }
 
   @Test func `an id that ended by a setting is free again for the sender that refused it`() throws {
@@ -82,7 +86,7 @@ import Testing
     #expect(try rig.receipts(1).count == 1)
     #expect(try rig.fixture.read(rig.names.notifications(.first), count: 2).count == 2)
     try send(rig)
-    #expect(try rig.receipts(2).map(\.outcome) == [.rejected, .delivered])
+    #expect(try reasons(rig, 2) == ["TopicDisallowed", "delivered"])
   }
 
   private func replay(_ rig: SenderRig, _ flags: [String]) throws {

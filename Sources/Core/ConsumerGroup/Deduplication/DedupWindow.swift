@@ -5,8 +5,8 @@ public import APNS
 /// The newest `apns-id`s of one partition: says whether a notification was taken before.
 ///
 /// A ring holds the ids in the order of arrival, an open-addressing table finds them: 16 bytes per id for the ring, 2 for
-/// the hash of its payload, and 14 for the table. All double until the window has its size, so that a quiet partition's is small. When
-/// the window is full, the oldest id leaves.
+/// the hash of its payload, and 14 for the table. All double until the window has its size, so that a quiet partition's is
+/// small. When the window is full, the oldest id leaves.
 public struct DedupWindow: Sendable {
   /// The place of an id in the ring, and its hash: whoever looks for another one need not go there, which costs a miss of the
   /// cache each time. Linear probing, no tombstones.

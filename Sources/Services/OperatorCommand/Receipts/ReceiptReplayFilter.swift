@@ -29,7 +29,7 @@ public struct ReceiptReplayFilter: DeclaredSettings, Sendable {
 
   @Declared(
     .text(
-      "since", placeholder: "TIME", default: "24h",
+      "since", default: "24h", placeholder: "TIME",
       "Only receipts from this moment on: \(MomentText.forms).")) private var sinceText: String
 
   @Declared(
