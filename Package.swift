@@ -421,7 +421,7 @@ let package = Package(
       [
         "APNS", "Ingest", "Schedule", "Scheduler", "ServiceKit", "Telemetry", "Contract", "Kafka",
         "Records", "EventLoop", "Settings", "TestSupport", "Store", "DeviceTokens", "JSON",
-        "Bytes",
+        "Bytes", "Gateways",
       ]),
     tests(
       "Services", "WebhookDelivery",

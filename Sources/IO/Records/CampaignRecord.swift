@@ -88,7 +88,7 @@ public struct CampaignRecord: Equatable, Sendable {
     progress = try Self.progress(fields)
     outcomes = CampaignCounts(
       (fields.members["outcomes"]?.object?.members ?? []).lazy
-        .map { (name: $0.key, count: Int($0.value.int ?? 0)) })
+        .map { ($0.key, Int($0.value.int ?? 0)) })
     rates = fields.members["rates"].flatMap(Self.rates)
   }
 
