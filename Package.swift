@@ -437,7 +437,7 @@ let package = Package(
         "Identity",
         "APNS", "Ingest", "Schedule", "Scheduler", "ServiceKit", "Telemetry", "Contract", "Kafka",
         "Records", "EventLoop", "Settings", "TestSupport", "Store", "DeviceTokens", "JSON",
-        "Bytes",
+        "Bytes", "Gateways",
       ]),
     tests(
       "Services", "WebhookDelivery",

@@ -42,7 +42,12 @@ struct CampaignControls {
   }
 
   private mutating func note(_ subject: Paces.Subject, _ value: UnsafeRawBufferPointer?) {
-    let rate = (try? ControlRecord.pace(value)).flatMap { $0 }
+    set(subject, (try? ControlRecord.pace(value)).flatMap { $0 })
+  }
+
+  /// A pace is set, or cleared: on the topic, or by this process on its way there.
+  mutating func set(_ subject: Paces.Subject, _ rate: PaceRate?) {
+    revision += 1
     let known = paces[subject]
     guard known != nil || (rate != nil && paces.count < Self.most) else { return }
     paces[subject] = .some(rate)

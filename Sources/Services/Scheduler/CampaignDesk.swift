@@ -219,7 +219,7 @@ final class CampaignDesk {
         hasActed = true
         guard perform(action, run, tools, tally.outcomes, now) else { return false }
       }
-      run.pages = run.pages.filter { run.machine.isOpen(page: $0.key) }
+      if !run.pages.isEmpty { run.pages = run.pages.filter { run.machine.isOpen(page: $0.key) } }
       guard control(run, now) else { return false }
       keepCounts(run, tally.outcomes, now)
     }
@@ -432,7 +432,12 @@ final class CampaignDesk {
     let isTaken = write(
       controlsTopic, Array(subject.key.utf8),
       pace.map { ControlRecord.value($0, by: author) }, [], Tag(asker: run.asker, kind: .pace))
-    if !isTaken { run.machine.unpaced() }
+    if isTaken {
+      // The campaigns after it in this turn count it.
+      controlRecords.set(subject, pace)
+    } else {
+      run.machine.unpaced()
+    }
     return isTaken
   }
 

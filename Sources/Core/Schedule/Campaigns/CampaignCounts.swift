@@ -16,7 +16,7 @@ public struct CampaignCounts: Equatable, Sendable {
   public init() {}
 
   /// The counts with these names, such as those of a record; negative ones are left out.
-  public init(_ counts: some Sequence<(name: String, count: Int)>) {
+  public init(_ counts: some Sequence<(String, Int)>) {
     for (name, count) in counts where count > 0 {
       let place = Self.place(of: name)
       values[place] = min(Self.most, values[place] + min(Self.most, count))

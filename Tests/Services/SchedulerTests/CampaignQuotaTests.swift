@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import EventLoop
+import Gateways
+import JSON
+import Kafka
+import Records
+import Store
+import TestSupport
+import Testing
+
+@testable import Scheduler
+
+/// Paces of campaigns: one app has so many, and leaves room for others.
+@Suite struct CampaignQuotaTests {
+  private static func start(_ fixture: SchedulerFixture, _ name: String, app: String) throws {
+    let time = WallClock.milliseconds() / 1_000 + 3_600
+    let json =
+      #"{"campaign":"\#(name)","request":{"app":"\#(app)","payload":{"aps":{}}},"audience":{},"pace":"1/s","send_at":\#(time)}"#
+    let campaign = try Array(json.utf8).withUnsafeBytes { bytes in
+      try CampaignRecord(
+        json: bytes, at: WallClock.milliseconds(), by: "test", parser: JSONParser())
+    }
+    try fixture.produce(
+      fixture.names.schedule, key: "\(campaign.key)",
+      String(decoding: campaign.value, as: UTF8.self))
+  }
+
+  @Test func `campaigns beyond their app's quota wait and say so, and another app's do not`() throws
+  {
+    let fixture = try SchedulerFixture()
+    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
+    let store = try TokenStore(devices, now: 0)
+    try store.setComplete(at: 1)
+    let count = Paces.groupsOfAppAtMost + 5
+    for number in 0..<count { try Self.start(fixture, "c\(number)", app: "com.example.many") }
+    let scheduler = try fixture.scheduler(database, ["--devices", devices])
+    func paces() throws -> Set<String> {
+      Set(try fixture.readAll(fixture.names.controls).compactMap(\.key))
+    }
+    func campaigns() throws -> [CampaignRecord] {
+      CampaignRecord.all(in: try TokenStoreReader(database).campaigns().map(\.value))
+    }
+    #expect(
+      try eventually(withinMilliseconds: 30_000) {
+        try campaigns().count { $0.progress.note?.hasPrefix("it waits: ") == true } == 5
+      })
+    try Self.start(fixture, "c0", app: "com.example.few")
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try paces().contains("pace:group:com.example.few:production:c0")
+      })
+    let ofMany = try paces().count { $0.hasPrefix("pace:group:com.example.many:") }
+    #expect(ofMany == Paces.groupsOfAppAtMost)
+    #expect(try campaigns().count { $0.progress.hasSetPace } == Paces.groupsOfAppAtMost + 1)
+    #expect(scheduler.stop() == nil)
+  }
+}
