@@ -20,7 +20,7 @@ public enum SimulatorMetrics {
     "Requests by how they ended: accepted, rejected, unregistered (410), abandoned by the client, a made-up answer"
       + " (custom), a reset stream (reset), no answer at all (silent).")
   static let pushes = Metric(
-    "martlet_simulator_pushes_total", .counter, labels: ["outcome"], bound: "3",
+    "martlet_simulator_pushes_total", .counter, labels: ["outcome"], bound: "4",
     "What became of accepted pushes: delivered, stored for a device that is away, discarded, dropped by the device (over_budget)."
   )
   static let recordsDropped = Metric(

@@ -104,9 +104,12 @@ import Testing
     func file(_ name: String) throws -> JSONValue {
       try JSONDocument(try Documents.text("docs/schemas/\(name).json")).root
     }
-    #expect(try fields(schemas?["Request"]) == fields(file("request")))
-    #expect(try fields(schemas?["CampaignStart"]) == fields(file("campaign")))
-    #expect(fields(schemas?["CampaignRequest"]).isSubset(of: fields(schemas?["Request"])))
+    let request = fields(schemas?["Request"])
+    let campaign = fields(schemas?["CampaignStart"])
+    let sent = fields(schemas?["CampaignRequest"])
+    #expect(try request == fields(file("request")))
+    #expect(try campaign == fields(file("campaign")))
+    #expect(sent.isSubset(of: request))
     for match in try Documents.text("docs/openapi.json").matches(of: #/"\$ref": "([^"]+)"/#) {
       #expect(match.1.hasPrefix("#/components/"), "\(match.1)")
     }
