@@ -133,15 +133,15 @@ import Testing
     let topic = try fixture.createTopic("t", partitions: 1)
     let producer = try KafkaProducer(fixture.configuration)
     for number in 0..<3 {
-      try fixture.produce(producer, producer.topic(named: topic), key: "k", "\(number)")
+      try fixture.produce(producer, producer.topic(named: topic), key: "k", value: "\(number)")
     }
     var configuration = fixture.configuration
     configuration.isDeadly = { $0.offset == 1 }
-    var batch = KafkaBatch(capacity: 10)
-    func drain(_ poll: (inout KafkaBatch) throws -> Bool) rethrows -> [Int64] {
+    func drain(_ poll: (inout KafkaBatch) -> Bool) -> [Int64] {
+      var batch = KafkaBatch(capacity: 10)
       var offsets: [Int64] = []
-      _ = try eventually(withinMilliseconds: 20_000) {
-        let isDone = try poll(&batch)
+      _ = eventually(withinMilliseconds: 20_000) {
+        let isDone = poll(&batch)
         for index in 0..<batch.count where batch[index].errorCode == 0 {
           offsets.append(batch[index].offset)
         }
@@ -151,30 +151,29 @@ import Testing
       return offsets
     }
     let tail = try KafkaTail(configuration, topic: topic, from: .beginning)
-    #expect(
-      drain {
-        _ = tail.poll(into: &$0, timeoutMilliseconds: 50)
-        return tail.isCaughtUp
-      } == [0, 2])
-    #expect(tail.missed == 0)
+    let ofTail = drain { batch in
+      _ = tail.poll(into: &batch, timeoutMilliseconds: 50)
+      return tail.isCaughtUp
+    }
+    #expect(ofTail == [0, 2] && tail.missed == 0)
     tail.close()
     let stretches = try OffsetRangeReader(configuration)
     _ = try stretches.read(
       TopicPartition(topic: topic, partition: 0), 0..<3, timeoutMilliseconds: 5_000)
-    #expect(
-      drain {
-        stretches.poll(into: &$0, timeoutMilliseconds: 50)
-        _ = stretches.drainFinished()
-        return stretches.isDone
-      } == [0, 2])
+    let ofStretches = drain { batch in
+      stretches.poll(into: &batch, timeoutMilliseconds: 50)
+      _ = stretches.drainFinished()
+      return stretches.isDone
+    }
+    #expect(ofStretches == [0, 2])
     stretches.close()
     let changes = try KafkaChangelog(configuration, topic: topic, partitions: 1, wakeup: Wakeup())
     try changes.begin(at: [0])
-    #expect(
-      drain {
-        changes.poll(into: &$0)
-        return changes.positions == [3]
-      } == [0, 2])
+    let ofChanges = drain { batch in
+      changes.poll(into: &batch)
+      return changes.positions == [3]
+    }
+    #expect(ofChanges == [0, 2])
     changes.close()
     let table = try KafkaTable(configuration, topic: topic)
     var read: [Int64] = []
