@@ -64,7 +64,7 @@ import Testing
 
   @Test func `a silent update of priority 5 takes neither an alert nor priority 10 away`() throws {
     let rig = try SenderRig(partitions: 1)
-    try rig.startSender(loops: 1)
+    let sender = try rig.startSender(loops: 1)
     func send(_ number: Int, silent: Bool, priority: Int) throws {
       let more = silent ? ["silent=1"] : []
       let line = SenderRig.envelope(
@@ -80,6 +80,7 @@ import Testing
       for number in 1...3 { try send(device * 10 + number, silent: true, priority: 5) }
     }
     // They wait for a credential.
+    #expect(eventually(withinMilliseconds: 10_000) { sender.counter("taken") == 16 })
     try rig.publishToken()
     let outcomes = outcomes(try rig.receipts(16, withinMilliseconds: 30_000))
     for device in 0..<4 {

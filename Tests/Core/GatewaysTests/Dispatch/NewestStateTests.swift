@@ -168,7 +168,7 @@ import Testing
     urgencies: [UInt8], isSuperseded: Bool
   ) {
     let loop = ScriptedLoop()
-    loop.answer { $0.push == 0 && $0.at < 103_000 ? .reset : .accepted }
+    loop.answer { $0.push == 0 && $0.at < 104_000 ? .reset : .accepted }
     for (number, urgency) in urgencies.enumerated() {
       loop.produce(number) {
         $0.device = 7
@@ -185,7 +185,7 @@ import Testing
   @Test func `what comes back after the end of its activity is superseded, though it had an alert`()
   {
     let loop = ScriptedLoop()
-    loop.answer { $0.push == 0 && $0.at < 103_000 ? .reset : .accepted }
+    loop.answer { $0.push == 0 && $0.at < 104_000 ? .reset : .accepted }
     loop.produce(0) {
       $0.device = 7
       $0.state = StateFacts(7, urgency: [.alert, .immediate])
