@@ -188,7 +188,7 @@ public final class ScheduleStore {
 
   /// What is to be written to a partition's topic again, in the order of the keys behind this one.
   public func unwritten(
-    _ partition: Int32, after key: String, limit: Int
+    _ partition: Int32, after key: ExactText, limit: Int
   ) throws(StoreError) -> [ScheduledEntry] {
     let statement = try store.database.prepare(
       """
@@ -196,7 +196,7 @@ public final class ScheduleStore {
       WHERE partition = ?1 AND record_offset < 0 AND key > ?2 ORDER BY key LIMIT ?3
       """)
     statement.bind(1, Int64(partition))
-    statement.bind(2, key)
+    statement.bind(2, key.text)
     statement.bind(3, Int64(limit))
     return try statement.scheduledEntries()
   }

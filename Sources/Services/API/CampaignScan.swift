@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import Identity
 import JSON
 import Records
+import Schedule
 
 /// A campaign as the schedule's database has it, without its request.
 struct StoredCampaign: Sendable {

@@ -162,7 +162,7 @@ final class DevicesAPI: APIPart {
       return .outcomes(notification, key)
     case .user(let user, _): return .user(user, key)
     case .forget(let user, _): return .forget(user, key)
-    case .campaigns: break
+    case .named, .campaigns, .start: break
     }
     return question
   }
@@ -246,14 +246,13 @@ final class DevicesAPI: APIPart {
     answer(device, device.success)
   }
 
-  /// The database's answers, and those whose time is up.
   /// The database's answer to a question; nil for none.
   func answered(_ number: UInt64, _ content: QueryWorker.Answer.Content?) {
     guard let device = open.take(number) else { return }
     switch content {
     case .response(let response): answer(device, response)
     case .erasure(let devices, let schedule): forget(devices, schedule, device)
-    case .campaigns, nil:
+    case .campaigns, .start, nil:
       answer(device, Problem.unavailable("the database does not answer").response)
     }
   }

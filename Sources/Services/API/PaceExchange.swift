@@ -5,6 +5,7 @@ import Bytes
 import Contract
 import Gateways
 import HTTPServer
+import Identity
 import JSON
 import Records
 
@@ -88,7 +89,7 @@ enum PaceArguments {
       guard key.apps.count == 1, let only = key.apps.first, only != "*" else {
         throw refuse("is required: a group is of an app", "app")
       }
-      app = only
+      app = only.text
     }
     guard kind != .lane || lanes.find(name) != nil else {
       throw refuse("\(name) is none of --lanes", "name")

@@ -200,7 +200,7 @@ final class QueryWorker {
         return .campaigns(job.found.campaigns, more: job.found.hasMore)
       case .start(let prefix, let app):
         let page = CampaignPage(
-          apps: [app], after: "", limit: CampaignRecord.mostOpen, isOpenOnly: true)
+          apps: [app.exact], after: "", limit: CampaignRecord.mostOpen, isOpenOnly: true)
         guard try scan(&job.found, page) else { return nil }
         return .start(known: try campaigns(withPrefix: prefix).first, open: job.found.count)
       default: return try ask(job.question)

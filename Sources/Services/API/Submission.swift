@@ -2,6 +2,7 @@
 import APNS
 import Access
 import Bytes
+import Contract
 import HTTPServer
 import JSON
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
+import Identity
 import Kafka
 import Schedule
 import ServiceKit
@@ -20,7 +21,7 @@ struct ScheduleUpkeep {
   /// Partitions that are ours and that the database has not noted to be complete.
   var unnoted: Set<Int32> = []
   /// Partitions whose new topics are to be written, and behind which key.
-  var unwritten: [(partition: Int32, after: String)] = []
+  var unwritten: [(partition: Int32, after: ExactText)] = []
   /// Until when ends of logs are not waited for.
   var impatientUntil: UInt64 = 0
 

@@ -17,7 +17,7 @@ struct HolderSweep {
   static let page = 1_000
 
   /// Where the look is; nil: it is over.
-  fileprivate var place: (partition: Int32, due: Int64, key: String)?
+  fileprivate var place: (partition: Int32, due: Int64, key: ExactText)?
   fileprivate var left: [Int32] = []
   fileprivate var revision = 0
   fileprivate var round = 0

@@ -501,7 +501,7 @@ final class SchedulerWorker {
   /// - Returns: false when Kafka's client has no room.
   private func release(_ slot: Int) -> Bool {
     let entry = machine.entry(slot)
-    let content = topics.stored.work(on: entry.row.identity, key: entry.key) {
+    let content = topics.stored.work(on: entry.row.identity, key: entry.key.text) {
       () -> (ScheduledRequest, [UInt8])? in
       var value = entry.content
       return value.withUTF8 { bytes in

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
+import Identity
 import JSON
 import Records
 import Schedule

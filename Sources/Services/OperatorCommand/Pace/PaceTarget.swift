@@ -85,7 +85,6 @@ struct PaceTarget: Sendable {
   ///
   /// - Parameter paces: those that are set.
   func subject(among paces: [Paces.Subject: PaceRate]) throws(ServiceFailure) -> Paces.Subject {
-    var app = app
     if kind == .group, app == nil {
       let meant = paces.keys.filter { $0.kind == .group && $0.name.exact == name.exact }
       guard meant.count == 1 else {

@@ -32,12 +32,13 @@ public enum ResumeCommand: Service {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     guard let subject = settings.target.subject else { return }
-    let cluster = try settings.target.topic.cluster(context)
+    let topic = settings.target.topic
+    let cluster = try topic.cluster(context)
     defer { cluster.admin.close() }
-    try settings.target.topic.demand(
+    try topic.demand(
       subject.key, cluster, context, what: "\(subject.key) is not paused"
     ) { Paces.Subject(key: $0) == nil ? Pauses.Subject(key: $0)?.key : nil }
-    try settings.target.topic.write(subject.key, nil, cluster)
+    try topic.write(subject.key, nil, cluster)
     Audit.note("resume", subject.key, context)
     guard try !topic.isPaused(subject, cluster, context) else {
       throw ServiceFailure("\(subject.key) is paused: somebody has paused it meanwhile")

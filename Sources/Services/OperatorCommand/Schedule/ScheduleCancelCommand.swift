@@ -3,6 +3,7 @@ import CommandKit
 import Contract
 import EventLoop
 import Glibc
+import Identity
 import Kafka
 import Records
 import Schedule
@@ -78,7 +79,7 @@ public enum ScheduleCancelCommand: Service {
       return try onTopic(settings, cluster, context)
     }
     do throws(StoreError) {
-      let entry = try TokenStoreReader(database).scheduled(key: settings.key.description)
+      let entry = try TokenStoreReader(database).scheduled(key: settings.key.exact)
       guard var text = entry?.value else { return nil }
       return text.withUTF8 { try? ScheduleRecord(UnsafeRawBufferPointer($0)) }
     } catch {
