@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import ConsumerGroup
 import Contract
+import Identity
 import JSON
 import Records
 import Schedule
@@ -25,11 +27,12 @@ extension FuzzTarget {
 private final class HostileSchedule {
   var script: HostileRecord
   private(set) var problem: String?
+  private static let campaign = CampaignKey(name: "c", app: "a", environment: .production)!
   private let topics = AudienceTopics(TopicNames())
   private let figures = CampaignFigures()
-  private var rows: [String: ScheduledEntry] = [:]
+  private var rows: [ExactText: ScheduledEntry] = [:]
   private var machine = ScheduleMachine(capacity: 8, bytes: 1 << 20, page: 4)
-  private var campaigns: [String: Campaign] = [:]
+  private var campaigns: [CampaignKey: Campaign] = [:]
   private var tallies: CampaignReceipts.Tallies = [:]
   private var offset: Int64 = 0
   private var now = HostileRecord.now
@@ -62,10 +65,10 @@ private final class HostileSchedule {
     case 3: read(key: "a:production:\tu\tv", activity())
     case 4: control()
     case 5: receipt()
-    default: read(key: "campaign:c", campaign())
+    default: read(key: "\(Self.campaign)", campaign())
     }
     schedule()
-    for name in campaigns.keys.sorted() { run(name) }
+    for key in Array(campaigns.keys) { run(key) }
     figures.show(campaigns.values.map(\.record), now: now)
     _ = figures.samples
   }
@@ -137,7 +140,7 @@ private final class HostileSchedule {
       problem = "a campaign that was stored cannot be read"
       return
     }
-    campaigns[record.name] = Campaign(record)
+    campaigns[record.key] = Campaign(record)
     _ = TokenTopicCursor(record.progress.cursor)?.description
     _ = CampaignStatus(record, now: now).line(start: record.startText)
     _ = JSONValue.object(record.standing(now: now, isPaused: true)).text
@@ -164,27 +167,27 @@ private final class HostileSchedule {
 
   private func control() {
     let text = "{\"paused\":\(script.pick(["true", "false"]))\(script.member("at"))}"
-    campaigns["c"]?.control = text.utf8Bytes { ControlRecord.campaign($0) }
+    campaigns[Self.campaign]?.control = text.utf8Bytes { ControlRecord.campaign($0) }
   }
 
   private func receipt() {
-    guard let campaign = campaigns["c"] else { return }
+    guard let campaign = campaigns[Self.campaign] else { return }
     let line =
       #"{"outcome":"\#(script.pick(["delivered", "rejected", "deduplicated"]))","id":"campaign:c","app":"a""#
-      + #","environment":"production""# + script.member("status") + script.member("created")
+      + #","environment":"production","campaign":"c""# + script.member("status") + script.member("created")
       + script.member("at") + "}"
     line.utf8Bytes {
-      CampaignReceipts.count($0, ["c": .init(campaign.record)], &tallies)
+      CampaignReceipts.count($0, [Self.campaign: .init(campaign.record)], &tallies)
     }
   }
 
-  private func run(_ name: String) {
-    guard var campaign = campaigns[name] else { return }
-    defer { campaigns[name] = campaign }
+  private func run(_ key: CampaignKey) {
+    guard var campaign = campaigns[key] else { return }
+    defer { campaigns[key] = campaign }
     if let control = campaign.control {
       campaign.machine.control = control.at >= campaign.record.at ? control.control : .init()
     }
-    let evidence = tallies[name]?.evidence ?? .init()
+    let evidence = tallies[key]?.evidence ?? .init()
     campaign.meter.note(
       addressed: campaign.machine.progress.addressed, outcomes: evidence.devices.outcomes, now: now)
     for _ in 0..<12 {
@@ -193,7 +196,7 @@ private final class HostileSchedule {
       case .setPace: campaign.machine.paced(now: now)
       case .count: campaign.machine.counted(3_000)
       case .findWaves: campaign.machine.found(waves: [now])
-      case .read(_, let limit): _ = campaign.machine.read(count: limit, last: "t", limit: limit)
+      case .read(_, let limit): _ = campaign.machine.read(count: limit, last: "t", limit: limit, now: now)
       case .produce(let page): campaign.machine.produced(page: page)
       case .save(let progress): save(progress, &campaign)
       case .forget: campaign.machine.unforgotten()
@@ -204,7 +207,7 @@ private final class HostileSchedule {
   /// What the scheduler writes about a campaign, it reads again.
   private func save(_ progress: CampaignProgress, _ campaign: inout Campaign) {
     campaign.record.progress = progress
-    if let tally = tallies[campaign.record.name] { campaign.record.outcomes = tally.outcomes }
+    if let tally = tallies[campaign.record.key] { campaign.record.outcomes = tally.outcomes }
     campaign.record.rates = campaign.meter.rates ?? campaign.record.rates
     let value = String(decoding: campaign.record.value, as: UTF8.self)
     if CampaignRecord(stored: value)?.progress != progress {

@@ -22,7 +22,7 @@ import Testing
     #expect(String(decoding: value.text, as: UTF8.self) == text)
     let numbers = try #require(value.array)
     #expect(numbers[0].int == 0 && numbers[3].int == -1 && numbers[7].int == 100_000)
-    #expect(numbers[7].number == 100_000 && numbers[9].number == 1.1)
+    #expect(numbers[7].anyNumber == 100_000 && numbers[9].anyNumber == 1.1)
     // Their values are compared, as far as a floating-point number tells them apart.
     #expect(numbers[7] == numbers[8] && numbers[7] == 100_000.0 && numbers[9] == .double(1.1))
     #expect(numbers[9] != .double(1.2) && numbers[9] != "1.10")

@@ -120,8 +120,8 @@ import Testing
     }
     let note = String(decoding: try File.read(file), as: UTF8.self)
     #expect(note == "11 -1 -9223372036854775808 0 push.schedule\n")
-    #expect(!notes(note).areDeadly(stored: .min, of: "push.schedule"))
-    let twice = notes(note + note)
+    #expect(!CrashNotes(Array(note.utf8)).areDeadly(stored: .min, of: "push.schedule"))
+    let twice = CrashNotes(Array((note + note).utf8))
     #expect(twice.areDeadly(stored: .min, of: "push.schedule"))
     #expect(!twice.areDeadly(stored: .max, of: "push.schedule"))
     #expect(!twice.areDeadly(stored: .min, of: "push.requests"))

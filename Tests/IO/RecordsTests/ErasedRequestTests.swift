@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import Contract
+import Identity
 import JSON
 import Testing
 
@@ -11,14 +12,14 @@ import Testing
 @Suite struct ErasedRequestTests {
   private let parser = JSONParser()
 
-  private func scheduled(_ json: String, users: [String] = []) -> [UInt8] {
+  private func scheduled(_ json: String, users: [ExactText] = []) -> [UInt8] {
     var request = ScheduledRequest(due: 9, accepted: 5, handedBackAt: nil)
     if !users.isEmpty { request.addressees = Addressees(type: "alert", users: users) }
     return Array(json.utf8).withUnsafeBytes { request.value($0) }
   }
 
   private func erased(
-    _ value: [UInt8], id: String = "r", user: String = "ann", tokens: Set<String> = []
+    _ value: [UInt8], id: ExactText = "r", user: ExactText = "ann", tokens: Set<ExactText> = []
   ) -> ErasedRequest {
     value.withUnsafeBytes {
       ErasedRequest(
@@ -56,16 +57,16 @@ import Testing
   @Test func `tokens are known in either case, and other devices keep their push`() {
     let (gone, stays) = (String(repeating: "ab", count: 32), String(repeating: "cd", count: 32))
     let upper = gone.uppercased()
-    #expect(erased(scheduled(#"{"token":"\#(upper)"}"#), tokens: [gone]) == .gone)
-    #expect(erased(scheduled(#"{"tokens":["\#(gone)"]}"#), tokens: [gone]) == .gone)
-    #expect(erased(scheduled(#"{"token":"\#(stays)"}"#), tokens: [gone]) == .untouched)
-    #expect(erased(scheduled(#"{"channel":"\#(gone)"}"#), tokens: [gone]) == .untouched)
+    #expect(erased(scheduled(#"{"token":"\#(upper)"}"#), tokens: [gone.exact]) == .gone)
+    #expect(erased(scheduled(#"{"tokens":["\#(gone)"]}"#), tokens: [gone.exact]) == .gone)
+    #expect(erased(scheduled(#"{"token":"\#(stays)"}"#), tokens: [gone.exact]) == .untouched)
+    #expect(erased(scheduled(#"{"channel":"\#(gone)"}"#), tokens: [gone.exact]) == .untouched)
     #expect(
-      json(erased(scheduled(#"{"tokens":["\#(upper)","\#(stays)"],"x":1}"#), tokens: [gone]))
+      json(erased(scheduled(#"{"tokens":["\#(upper)","\#(stays)"],"x":1}"#), tokens: [gone.exact]))
         == #"{"tokens":["\#(stays)"],"x":1}"#)
     // A name that is spelled with escapes is not found in the text: the request ends.
     #expect(
-      erased(scheduled(#"{"to\u006bens":["\#(gone)","\#(stays)"]}"#), tokens: [gone]) == .gone)
+      erased(scheduled(#"{"to\u006bens":["\#(gone)","\#(stays)"]}"#), tokens: [gone.exact]) == .gone)
   }
 
   @Test func `the last state of an activity goes with its user, a cancellation with nobody`() {

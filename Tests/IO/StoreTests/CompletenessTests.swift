@@ -2,6 +2,7 @@
 import APNS
 import Contract
 import DeviceTokens
+import Identity
 import TestSupport
 import Testing
 

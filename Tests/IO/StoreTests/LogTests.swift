@@ -3,6 +3,7 @@ import APNS
 import Bytes
 import Contract
 import DeviceTokens
+import Identity
 import Schedule
 import TestSupport
 import Testing

@@ -67,7 +67,8 @@ import Testing
       })
     #expect(eventually(withinMilliseconds: 5_000) { obstacle(service) != nil })
     guard case .filling = state(fixture) else {
-      return Issue.record("\(state(fixture).map { "\($0)" } ?? "no state")")
+      Issue.record("\(state(fixture).map { "\($0)" } ?? "no state")")
+      return
     }
     broker.clearFaults(of: .listOffsets)
     #expect(eventually(withinMilliseconds: 20_000) { isComplete(fixture) })

@@ -6,6 +6,7 @@ import Gateways
 import JSON
 import Kafka
 import Records
+import Schedule
 import Store
 import TestSupport
 import Testing
@@ -40,7 +41,7 @@ import Testing
       Set(try fixture.readAll(fixture.names.controls).compactMap(\.key))
     }
     func campaigns() throws -> [CampaignRecord] {
-      CampaignRecord.all(in: try TokenStoreReader(database).campaigns().map(\.value))
+      try TokenStoreReader(database).campaigns().compactMap { CampaignRecord(stored: $0.value) }
     }
     #expect(
       try eventually(withinMilliseconds: 30_000) {

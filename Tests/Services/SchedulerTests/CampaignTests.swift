@@ -5,6 +5,7 @@ import Contract
 import DeviceTokens
 import EventLoop
 import Glibc
+import Identity
 import JSON
 import Kafka
 import Records
@@ -555,8 +556,8 @@ import Testing
   }
 
   @Test func `outcomes that are none are counted together, and a refused request is told`() throws {
-    let invented = (0..<1_000).map {
-      Self.line("a").replacing(#""delivered""#, with: #""kind\($0)""#)
+    let invented = (0..<1_000).map { number in
+      Self.line("a").replacing(#""delivered""#, with: "\"kind\(number)\"")
     }
     let refused =
       #"{"outcome":"dead_lettered","id":"campaign:a","app":"\#(Self.app)","environment":"production","reason":"invalid_request","detail":"lane: \"x\" is not one of a, b","at":1795000000000,"campaign":"a"}"#

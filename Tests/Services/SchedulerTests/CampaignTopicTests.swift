@@ -222,16 +222,20 @@ import Testing
     func audience(_ app: String, _ topic: String) -> Audience {
       Audience(app: app, environment: .production, type: "alert", tokenTopic: topic)
     }
+    func key(_ name: String, _ app: String) -> CampaignKey {
+      CampaignKey(name: name, app: app, environment: .production)!
+    }
     for number in 0..<10 {
       worker.ask(
-        .init(name: "a\(number)", run: number, startedAt: 1), audience("a.a", large), .count)
+        .init(campaign: key("a\(number)", "a.a"), run: number, startedAt: 1), audience("a.a", large), .count)
     }
-    worker.ask(.init(name: "b", run: 10, startedAt: 1), audience("b.b", small), .count)
+    worker.ask(
+      .init(campaign: key("b", "b.b"), run: 10, startedAt: 1), audience("b.b", small), .count)
     var order: [(name: String, count: Int)] = []
     #expect(
       eventually(withinMilliseconds: 60_000) {
         for (asker, answer) in worker.drainAnswers() {
-          if case .count(let count) = answer { order.append((asker.name, count.tokens)) }
+          if case .count(let count) = answer { order.append((asker.campaign.name, count.tokens)) }
         }
         return order.count == 11
       })

@@ -2,6 +2,7 @@
 import APNS
 import Contract
 import Gateways
+import Kafka
 import Records
 import TestSupport
 import Testing

@@ -145,8 +145,8 @@ import Testing
     #expect(sides.remove(first).receipt == [1])
     let third = sides.add(SideRecord(origin: origin(3)))
     #expect(third == first)
-    #expect(sides.remove(second).origin.offset == 2)
-    #expect(sides.remove(third).origin.offset == 3)
+    #expect(sides.remove(second).origin?.offset == 2)
+    #expect(sides.remove(third).origin?.offset == 3)
     #expect(sides.count == 0)
   }
 
