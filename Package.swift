@@ -343,14 +343,14 @@ let package = Package(
       name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "TestSupport"],
       path: "Tests/Support/SystemTestSupport", swiftSettings: swift),
     tests("Core", "Identity", ["Identity"]),
-    tests("Core", "APNS", ["Identity", "APNS", "Random"]),
+    tests("Core", "APNS", ["APNS", "Random"]),
     tests("Core", "Contract", ["Identity", "APNS", "Contract", "Random"]),
     tests("Core", "ConsumerGroup", ["Random", "TestSupport", "ConsumerGroup", "APNS"]),
-    tests("Core", "DeviceTokens", ["Identity", "Random", "DeviceTokens", "Contract", "APNS"]),
+    tests("Core", "DeviceTokens", ["Random", "DeviceTokens", "Contract", "APNS"]),
     tests(
       "Core", "Gateways",
       ["Random", "TestSupport", "ConsumerGroup", "DeviceTokens", "Gateways", "Contract", "APNS"]),
-    tests("Core", "Simulation", ["Identity", "Random", "Simulation", "TestSupport", "Gateways"]),
+    tests("Core", "Simulation", ["Random", "Simulation", "TestSupport", "Gateways"]),
     tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "HTTP2Engine"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Identity", "Access", "Random"]),
@@ -370,16 +370,15 @@ let package = Package(
         "TestSupport",
       ]),
     tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "Contract", "TestSupport"]),
-    tests("IO", "JSON", ["Identity", "Bytes", "JSON", "Random"]),
+    tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
     tests(
       "IO", "Records",
       [
         "Identity", "Bytes", "JSON", "Records", "APNS", "Contract", "Random", "Schedule",
         "TestSupport",
       ]),
-    tests(
-      "IO", "Compatibility", ["Identity", "Compatibility", "APNS", "JSON", "Contract", "Records"]),
-    tests("IO", "HTTPServer", ["Identity", "Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
+    tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Contract", "Records"]),
+    tests("IO", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
     tests(
       "IO", "Store",
       ["Identity", "APNS", "Contract", "Bytes", "Schedule", "Store", "TestSupport", "DeviceTokens"]),
@@ -421,7 +420,7 @@ let package = Package(
         "HTTP1", "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport",
         "GatewaySimulator",
         "ServiceKit", "EmbeddedKafka", "Signing", "Telemetry", "OperatorCommand", "HTTPClient",
-        "Signer", "ConsumerGroup", "Gateways", "DeviceTokens",
+        "Signer", "ConsumerGroup", "Gateways",
       ]),
     tests(
       "Services", "Feedback",

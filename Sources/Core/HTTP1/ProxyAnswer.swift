@@ -34,7 +34,7 @@ public struct ProxyAnswer: Equatable, Sendable {
       let value = line[line.index(after: colon)...].drop { $0 == 0x20 || $0 == 0x09 }
       switch name.lowercased() {
       // tinyproxy answers 401, with the field of a server.
-      case "proxy-authenticate", "www-authenticate": schemes += Self.schemes(value)
+      case "proxy-authenticate", "www-authenticate": Self.addSchemes(value, to: &schemes)
       case "x-squid-error", "proxy-status":
         if account.isEmpty { account = "\(name): \(Self.printable(value, most: 128))" }
       default: break
@@ -54,9 +54,8 @@ public struct ProxyAnswer: Equatable, Sendable {
   }
 
   /// The schemes of a list of challenges (RFC 9110 §11.6.1): of each element the first word, unless that is a parameter
-  /// of the challenge before it.
-  private static func schemes(_ value: ArraySlice<UInt8>) -> [String] {
-    var found: [String] = []
+  /// of the challenge before it. Each once, whatever field it stands in.
+  private static func addSchemes(_ value: ArraySlice<UInt8>, to found: inout [String]) {
     var isQuoted = false
     let elements = value.split(omittingEmptySubsequences: true) { byte in
       if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
@@ -70,7 +69,6 @@ public struct ProxyAnswer: Equatable, Sendable {
         found.append(text)
       }
     }
-    return found
   }
 
   private static func printable(_ bytes: ArraySlice<UInt8>, most: Int) -> String {

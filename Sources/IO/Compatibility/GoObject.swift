@@ -47,7 +47,8 @@ struct GoObject: Sendable {
 
   /// A number as it was given.
   func number(_ name: String) throws(CompatibilityError) -> JSONValue? {
-    try read(name, "a number") { $0.anyNumber == nil ? nil : $0 }
+    // Of `? nil : value` the nil would be JSON's null.
+    try read(name, "a number") { value in value.anyNumber.map { _ in value } }
   }
 
   /// Empty without any.

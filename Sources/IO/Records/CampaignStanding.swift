@@ -62,12 +62,14 @@ extension CampaignRecord {
     let time = Double(devices) / pace
     guard time.isFinite, time < 1e15 else { return nil }
     let course = "at its pace its \(devices) devices take \(Self.duration(time))"
-    if let expiration = request.given(RequestField.expiration.name)?.int, expiration > 0,
+    let times = 1...RequestRules.timeLimit - 1
+    if let expiration = request.given(RequestField.expiration.name)?.int(times),
       Double(plan.startAt) + time > Double(expiration) * 1_000
     {
       return "\(course): the last of its pushes come after their expiration, and end as expired"
     }
-    guard let seconds = request.given(RequestField.expiresIn.name)?.int, seconds > 0,
+    let durations = 1...RequestRules.maximumExpiresIn
+    guard let seconds = request.given(RequestField.expiresIn.name)?.int(durations),
       time > Double(seconds) * 1_000
     else { return nil }
     let lead = CampaignMachine.leadSeconds

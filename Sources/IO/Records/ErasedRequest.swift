@@ -19,7 +19,8 @@ public enum ErasedRequest: Equatable, Sendable {
   ///   - user: whose name is forgotten; names are equal if each of their bytes is.
   ///   - tokens: of the devices that are forgotten.
   public init(
-    _ value: UnsafeRawBufferPointer, key: ScheduleKey, without user: ExactText, _ tokens: Set<ExactText>,
+    _ value: UnsafeRawBufferPointer, key: ScheduleKey, without user: ExactText,
+    _ tokens: Set<ExactText>,
     _ parser: JSONParser
   ) {
     switch try? ScheduleRecord(value) {

@@ -33,7 +33,7 @@ public enum ZoneFile {
   private static let longestEdition = 1 << 20
 
   /// The edition of the database; nil if there is none.
-  public static func data(in folder: String = folder) -> ZoneData? {
+  public static func edition(in folder: String = folder) -> ZoneEdition? {
     guard rules(of: "UTC", in: folder) != nil else { return nil }
     var firstLine: String?
     var madeAt = made("\(folder)/UTC")
@@ -43,7 +43,7 @@ public enum ZoneFile {
       madeAt = made("\(folder)/\(name)")
       break
     }
-    return ZoneData(firstLine: firstLine, madeAt: madeAt) { rules(of: $0, in: folder) }
+    return ZoneEdition(firstLine: firstLine, madeAt: madeAt) { rules(of: $0, in: folder) }
   }
 
   private static func made(_ path: String) -> Int64? {

@@ -125,7 +125,8 @@ struct CompletenessStatements {
     progress = try database.prepare("UPDATE completeness SET done = ?1, total = ?2")
     begin = try database.prepare(
       """
-      INSERT INTO completeness VALUES (1, 1, ?1, NULL, 0, 0, 0)
+      INSERT INTO completeness (id, generation, followed_at, complete_at, has_old_rows, done, total)
+      VALUES (1, 2, ?1, NULL, CASE WHEN EXISTS (SELECT 1 FROM devices) THEN 1 ELSE 0 END, 0, 0)
       ON CONFLICT (id) DO UPDATE SET generation = completeness.generation + 1,
         followed_at = excluded.followed_at, complete_at = NULL,
         has_old_rows = CASE WHEN EXISTS (SELECT 1 FROM devices) THEN 1 ELSE 0 END, done = 0, total = 0

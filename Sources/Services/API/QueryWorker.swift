@@ -257,7 +257,8 @@ final class QueryWorker {
         return .erasure(
           devices,
           try ScheduleErasure(
-            of: user.name, devices, apps: user.app.map { [$0.exact] } ?? Self.some(key.apps), in: schedule
+            of: user.name, devices, apps: user.app.map { [$0.exact] } ?? Self.some(key.apps),
+            in: schedule
           ))
       case .named, .campaigns, .start: return .campaigns([], more: false)
       }

@@ -139,7 +139,10 @@ struct TokenInvalidator {
       status: record.status, reason: record.reason, timestamp: record.timestamp,
       sentAt: record.sentAt, at: record.at)
     answer.isJudged = record.isImported
-    switch tally.marks.judge(answer, place, state) {
+    let verdict = tally.marks.judge(answer, place, state)
+    // What APNs says after a tombstone of the same batch stands.
+    if tally.marks.state(place)?.mark?.isRemoval == false { tally.usable.remove(place) }
+    switch verdict {
     case .invalidate:
       tally.add(.invalidated)
     case .keep:

@@ -54,7 +54,7 @@ extension SchedulerWorker {
     for entry in entries where !entry.row.isCancellation {
       guard let (holder, accepted) = entry.requester, let end = holders[holder], accepted <= end
       else { continue }
-      let cancellation = ScheduleCancellation(at: end, by: "the removal of API key \(holder)")
+      let cancellation = ScheduleCancellation(at: end, by: "the removal of API key \(holder.text.dropFirst("key ".count))")
       guard cancel(entry, cancellation) else { return false }
     }
     let last = entries.last.map {

@@ -9,25 +9,26 @@ import ServiceKit
 enum ZoneNotice {
   /// For `--check`.
   static func finding() -> Finding {
-    let (data, now) = (ZoneFile.data(), WallClock.milliseconds())
+    let (edition, now) = (ZoneFile.edition(), WallClock.milliseconds())
     return ZoneFindings.data(
-      named: data?.name, in: ZoneFile.folder, days: data?.age(at: now).map { $0 / 86_400_000 },
-      isOld: data?.isOld(at: now) ?? false, outdated: data?.outdated ?? [])
+      named: edition?.name, in: ZoneFile.folder,
+      days: edition?.age(at: now).map { $0 / 86_400_000 },
+      isOld: edition?.isOld(at: now) ?? false, outdated: edition?.outdated ?? [])
   }
 
   /// For the log, when a campaign's zones were looked up.
   static func tell(_ campaign: String, _ zones: AudienceWorker.Zones, _ context: ServiceContext) {
-    guard let data = ZoneFile.data() else { return }
+    guard let edition = ZoneFile.edition() else { return }
     let now = WallClock.milliseconds()
     context.log.info(
       "a campaign goes by local time",
-      ["campaign": campaign, "waves": "\(zones.waves.count)", "zones": data.name])
-    if data.isOld(at: now) {
+      ["campaign": campaign, "waves": "\(zones.waves.count)", "zones": edition.name])
+    if edition.isOld(at: now) {
       context.log.warning(
         "the time zone database is old: renew the package tzdata",
         [
-          "zones": data.name, "outdated": data.outdated.joined(separator: ", "),
-          "days": data.age(at: now).map { "\($0 / 86_400_000)" } ?? "unknown",
+          "zones": edition.name, "outdated": edition.outdated.joined(separator: ", "),
+          "days": edition.age(at: now).map { "\($0 / 86_400_000)" } ?? "unknown",
         ])
     }
     guard zones.devicesWithoutZone > 0 else { return }

@@ -298,7 +298,8 @@ public enum SenderMetrics {
     + [goAways, streamFailures, connections, openStreams, streamLimit, streamCredit, destinations]
     + [blocked, held, refusedSeconds, governedStreams]
     + [
-      credentialRefusals, inFlight, waiting, backlog, lanePlace, slow, quiet, incomplete, completedRuns,
+      credentialRefusals, inFlight, waiting, backlog, lanePlace, slow, quiet, incomplete,
+      completedRuns,
     ]
     + [oldestIncomplete, widestSpan, partitionsPaused, paused, paces, paceAllowed, paceWaiting]
     + [paceForgotten, partitions, dedupRebuilds]

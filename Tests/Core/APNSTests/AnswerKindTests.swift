@@ -63,6 +63,7 @@ import Testing
         #expect(answer.kind == .refusedOtherwise)
         let wanted: Verdict =
           switch status {
+          case 403: .credentialRefused
           case 410: .rejected(aboutToken: true)
           case 429: .retryLater(.throttled)
           case 408, 502, 504: .retryElsewhere

@@ -15,7 +15,8 @@ import Testing
       ("push.devices", 4, "martlet-feedback"), ("push.invalid-tokens", 4, nil),
       ("push.provider-tokens", 1, nil), ("push.token-requests", 1, "martlet-signer"),
       ("push.dead-letters", 4, nil), ("push.controls", 1, nil),
-      ("push.schedule", 12, "martlet-scheduler"), ("push.audiences", 4, nil),
+      ("push.schedule", 12, "martlet-scheduler"),
+      ("push.campaign-requests", 12, "martlet-ingest"), ("push.audiences", 4, nil),
     ]
     let topics = TopicNames().all
     #expect(topics.map(\.name) == expected.map(\.0))

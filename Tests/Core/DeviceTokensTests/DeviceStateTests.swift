@@ -57,15 +57,26 @@ import Testing
         state.apply(.removed(at: time))
         history.note(.removed(at: time))
       default:
-        state.apply(.registered(at: time))
+        let user: String? = random.oneIn(3) ? nil : random.oneIn(2) ? "ada" : "bob"
+        let releases =
+          switch state.presence {
+          case .removed(let last)?: time >= last
+          case .registered(let last)?:
+            time >= last && state.details.user != nil && state.details.user != user
+          case nil: false
+          }
+        state.apply(.registered(at: time), DeviceDetails(user: user))
         history.note(.registered(at: time))
+        if releases { history.merge(DeviceHistory(text: "o\(time)")) }
       }
       if state.isEmpty { history = DeviceHistory() }
       #expect(state.history == history)
       let isMore =
         history.facts.count > (state.presence == nil ? 0 : 1) + (state.mark == nil ? 0 : 1)
       #expect(state.earlierHistory == (isMore ? history : nil))
-      let read = DeviceState(presence: state.presence, mark: state.mark, history: history)
+      let read = DeviceState(
+        presence: state.presence, mark: state.mark, details: state.details,
+        history: DeviceHistory(text: history.text))
       #expect(state == read && read == state)
     }
   }

@@ -14,7 +14,7 @@ import Testing
   @Test func `families of events are named with a star`() {
     #expect(EventKind.named("*") == EventKind.allCases)
     #expect(EventKind.named("notification.rejected") == [.rejected])
-    #expect(EventKind.named("notification.*").count == 8)
+    #expect(EventKind.named("notification.*").count == 9)
     #expect(
       EventKind.named("token.*") == [
         .tokenInvalidated, .tokenRevived, .tokenRegistered, .tokenRemoved,
@@ -27,7 +27,7 @@ import Testing
   @Test func `every outcome of a receipt is an event`() {
     for outcome in [
       "delivered", "rejected", "expired", "suppressed", "deduplicated", "superseded",
-      "dead_lettered", "addressed",
+      "cancelled", "dead_lettered", "addressed",
     ] { #expect(EventKind(outcome: outcome)?.source == .receipts) }
     #expect(EventKind(outcome: "vanished") == nil)
   }

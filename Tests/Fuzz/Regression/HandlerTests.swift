@@ -11,6 +11,7 @@ import Testing
     let names = TopicNames()
     var handlers = [
       names.requests: ["request-records", "foreign-requests", "operator-records"],
+      names.campaignRequests: ["request-records", "operator-records"],
       names.receipts: [
         "scheduler-records", "webhook-records", "feedback-records", "operator-records",
       ],

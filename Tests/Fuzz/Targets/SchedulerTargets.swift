@@ -174,7 +174,8 @@ private final class HostileSchedule {
     guard let campaign = campaigns[Self.campaign] else { return }
     let line =
       #"{"outcome":"\#(script.pick(["delivered", "rejected", "deduplicated"]))","id":"campaign:c","app":"a""#
-      + #","environment":"production","campaign":"c""# + script.member("status") + script.member("created")
+      + #","environment":"production","campaign":"c""# + script.member("status")
+      + script.member("created")
       + script.member("at") + "}"
     line.utf8Bytes {
       CampaignReceipts.count($0, [Self.campaign: .init(campaign.record)], &tallies)
@@ -196,7 +197,8 @@ private final class HostileSchedule {
       case .setPace: campaign.machine.paced(now: now)
       case .count: campaign.machine.counted(3_000)
       case .findWaves: campaign.machine.found(waves: [now])
-      case .read(_, let limit): _ = campaign.machine.read(count: limit, last: "t", limit: limit, now: now)
+      case .read(_, let limit):
+        _ = campaign.machine.read(count: limit, last: "t", limit: limit, now: now)
       case .produce(let page): campaign.machine.produced(page: page)
       case .save(let progress): save(progress, &campaign)
       case .forget: campaign.machine.unforgotten()

@@ -134,7 +134,8 @@ private final class HostileLoop {
       dispatcher.acknowledged(dispatcher.acceptUnreadable(offset, from: partition))
       return
     }
-    if written >= 0, facts.created > written + OutsideTime.skew {
+    // A timestamp of before 2001 is none, and bounds nothing.
+    if written >= OutsideTime.firstRecordTime, facts.created > written + OutsideTime.skew {
       problem = "a request of the future"
     }
     _ = dispatcher.accept(facts, offset: offset, from: partition, written: written)

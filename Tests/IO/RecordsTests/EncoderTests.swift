@@ -152,7 +152,7 @@ import Testing
       EnvelopeEncoder.encodeReplay(of: $0, last, created: 1, mark: "0/1", into: &buffer)
     }
     let line = String(decoding: buffer.bytes, as: UTF8.self).split(separator: "\n")[0]
-    #expect(line.hasSuffix("\tsupersede=s\treplay=0/1"))
+    #expect(line.hasSuffix("\tsupersede=s\tsilent=1\treplay=0/1"))
   }
 
   @Test(arguments: [

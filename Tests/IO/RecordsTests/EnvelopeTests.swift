@@ -159,7 +159,7 @@ import Testing
     let body = String(repeating: "x", count: Envelope.maximumBody)
     #expect(error(Self.record(body: body)) == nil)
     #expect(error(Self.record(body: body + "x"))?.problem == .tooLong)
-    let long = String(repeating: "r", count: 2_100)
+    let long = String(repeating: "r", count: Envelope.maximumLine)
     #expect(error(Self.record(.requestID, long))?.problem == .tooLong)
   }
 

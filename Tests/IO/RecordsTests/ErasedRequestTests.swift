@@ -66,7 +66,8 @@ import Testing
         == #"{"tokens":["\#(stays)"],"x":1}"#)
     // A name that is spelled with escapes is not found in the text: the request ends.
     #expect(
-      erased(scheduled(#"{"to\u006bens":["\#(gone)","\#(stays)"]}"#), tokens: [gone.exact]) == .gone)
+      erased(scheduled(#"{"to\u006bens":["\#(gone)","\#(stays)"]}"#), tokens: [gone.exact]) == .gone
+    )
   }
 
   @Test func `the last state of an activity goes with its user, a cancellation with nobody`() {

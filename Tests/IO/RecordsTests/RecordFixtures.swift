@@ -115,21 +115,23 @@ enum WrittenRecords {
     }
   }
 
-  private static let notifications: [RecordFixture] = requests.flatMap { request in
-    let key = request.name == "a broadcast" ? "dHN0LXNyY2gtY2hubA==" : token
-    let topic = request.name == "every field" ? "notifications.bulk" : "notifications"
-    let value = request.makes ?? ""
-    return [
-      RecordFixture(topic, request.name, key: key, value: value),
-      RecordFixture("retries.5s", request.name, key: key, value: rewritten(value, asReplay: false)),
+  private static let notifications: [RecordFixture] =
+    requests.flatMap { request in
+      let key = request.name == "a broadcast" ? "dHN0LXNyY2gtY2hubA==" : token
+      let topic = request.name == "every field" ? "notifications.bulk" : "notifications"
+      let value = request.makes ?? ""
+      return [
+        RecordFixture(topic, request.name, key: key, value: value),
+        RecordFixture(
+          "retries.5s", request.name, key: key, value: rewritten(value, asReplay: false)),
+        RecordFixture(
+          topic, "\(request.name), replayed", key: key, value: rewritten(value, asReplay: true)),
+      ]
+    } + [
       RecordFixture(
-        topic, "\(request.name), replayed", key: key, value: rewritten(value, asReplay: true)),
+        "notifications", "an id that is free again", key: token,
+        value: "F1\t\(id)\tproduction\tcom.example.app")
     ]
-  } + [
-    RecordFixture(
-      "notifications", "an id that is free again", key: token,
-      value: "F1\t\(id)\tproduction\tcom.example.app")
-  ]
 
   private static func rewritten(_ value: String, asReplay: Bool) -> String {
     let record = Array(value.utf8)

@@ -40,21 +40,21 @@ import Testing
 
   @Test func `the edition is found by the files that systems have, and its age by theirs`() throws {
     let folder = TemporaryFolder()
-    #expect(ZoneFile.data(in: folder.path) == nil)
+    #expect(ZoneFile.edition(in: folder.path) == nil)
     let utc = try File.read("\(ZoneFile.folder)/UTC")
     try File.write(folder.file("UTC"), utc)
-    #expect(ZoneFile.data(in: folder.path)?.version == nil)
+    #expect(ZoneFile.edition(in: folder.path)?.version == nil)
     try File.write(folder.file("VERSION"), Array("2024a\n".utf8))
-    #expect(ZoneFile.data(in: folder.path)?.version == "2024a")
+    #expect(ZoneFile.edition(in: folder.path)?.version == "2024a")
     let file = folder.file("tzdata.zi")
     try File.write(file, Array("# version 2025b\n# ddeps\nR d 1916\n".utf8))
     let times = [
       timespec(tv_sec: 1_700_000_000, tv_nsec: 0), timespec(tv_sec: 1_700_000_000, tv_nsec: 0),
     ]
     #expect(utimensat(AT_FDCWD, file, times, 0) == 0)
-    let data = try #require(ZoneFile.data(in: folder.path))
-    #expect(data.version == "2025b" && data.madeAt == 1_700_000_000_000)
-    #expect(try #require(ZoneFile.data()).version != nil, "the edition of this system")
+    let edition = try #require(ZoneFile.edition(in: folder.path))
+    #expect(edition.version == "2025b" && edition.madeAt == 1_700_000_000_000)
+    #expect(try #require(ZoneFile.edition()).version != nil, "the edition of this system")
   }
 
   @Test func `names are looked up once, and told apart by their bytes`() {

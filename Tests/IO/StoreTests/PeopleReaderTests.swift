@@ -94,6 +94,7 @@ import Testing
     let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
     func details(_ activity: String?) -> DeviceDetails {
       DeviceDetails(pushType: "liveactivity", user: "ann", activity: activity)
     }

@@ -102,7 +102,9 @@ import Testing
   @Test(arguments: DatabaseKind.allCases)
   func `what a new topic does not have stays until it was written there`(kind: DatabaseKind) throws
   {
-    let store = try ScheduleStore(TokenStore(try kind.location(in: TemporaryFolder()), now: 1))
+    let folder = TemporaryFolder()
+    defer { withExtendedLifetime(folder) {} }
+    let store = try ScheduleStore(TokenStore(try kind.location(in: folder), now: 1))
     try store.put(3, [Self.entry("a.b:production:x", due: 40, offset: 7)])
     try store.put(3, [Self.entry("a.b:production:y", due: 40, offset: 8)])
     try store.put(4, [Self.entry("a.b:production:z", due: 40, offset: 8)])

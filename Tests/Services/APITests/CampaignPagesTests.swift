@@ -23,7 +23,9 @@ import Testing
   ) throws -> (api: APIFixture, folder: TemporaryFolder) {
     let folder = TemporaryFolder()
     let location = folder.file("d.db")
-    let store = try ScheduleStore(TokenStore(location, now: 0))
+    let devices = try TokenStore(location, now: 0)
+    try devices.setComplete(at: 1)
+    let store = try ScheduleStore(devices)
     let padding = String(repeating: "x", count: bytes)
     let words = (0..<tags).map { "\"\($0)\(String(repeating: "t", count: 250))\"" }
       .joined(separator: ",")
@@ -35,7 +37,7 @@ import Testing
         + #""payload":{"x":"\#(padding)"}},"audience":\#(audience),"#
         + #""progress":{"revision":1,"state":"running","addressed":0}}"#
       return ScheduledEntry(
-        key: "campaign:\(name)",
+        key: "campaign:\(name):\(number % 10 == 9 ? other : app):production",
         row: ScheduleRow(
           offset: Int64(number), due: ScheduleRow.never, at: 1, isCancellation: false, identity: 0),
         value: "M1\n" + json)

@@ -94,6 +94,6 @@ import Testing
       return try fixture.send("POST", "notifications", body).status
     }
     #expect(try send(3_600) == 202)
-    #expect(try send(31 * 86_400) == 400)
+    #expect(try send(31 * 86_400) == 409)
   }
 }

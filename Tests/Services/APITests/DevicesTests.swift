@@ -289,6 +289,7 @@ private let lower = token.lowercased()
     let server = try PostgresServer()
     let location = try server.newDatabase("api")
     let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
     try Self.put(store, [Self.device(1): DeviceState(presence: .registered(at: 7))])
     let fixture = try APIFixture(["--database", location])
     let path = "devices/\(Self.device(1).token)?app=com.example.shop"

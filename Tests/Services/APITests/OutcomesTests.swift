@@ -111,6 +111,7 @@ import Testing
     let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
     let token = String(repeating: "cd", count: 32)
     let device = DeviceKey(token: token, app: "com.example.shop", environment: .production)
     var state = DeviceState()

@@ -51,31 +51,6 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `a first reading is not complete before all that was there is read`(kind: DatabaseKind)
-    throws
-  {
-    let fixture = try Fixture(kind, embedded: true)
-    let broker = try #require(fixture.kafka.broker)
-    try register(fixture, 0..<Self.count)
-    // Where the logs end is not known for a while.
-    broker.inject(Array(repeating: .notLeader, count: 100_000), into: .listOffsets)
-    let service = try fixture.start()
-    defer { service.stop() }
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? TokenStoreReader(fixture.database).deviceCount()) == Self.count
-      })
-    #expect(eventually(withinMilliseconds: 5_000) { obstacle(service) != nil })
-    guard case .filling = state(fixture) else {
-      Issue.record("\(state(fixture).map { "\($0)" } ?? "no state")")
-      return
-    }
-    broker.clearFaults(of: .listOffsets)
-    #expect(eventually(withinMilliseconds: 20_000) { isComplete(fixture) })
-    #expect(eventually(withinMilliseconds: 5_000) { obstacle(service) == nil })
-  }
-
-  @Test(arguments: DatabaseKind.allCases)
   func `a database that was away for an hour is brought up to date, and not complete before`(
     kind: DatabaseKind
   ) throws {

@@ -231,7 +231,7 @@ private final class ChannelFixture {
     let open = try TinyProxy(to: target, authorization: "Basic dXNlcjpwQHNzIHdvcmQ=")
     let id = try fixture.create(flags(open))
     #expect(try fixture.said(flags(open)) { try $0.list() }.contains(id))
-    #expect(open.seen.requests.allSatisfy { $0.hasPrefix("CONNECT localhost:\(target.port) ") })
+    #expect(open.seen.requests.allSatisfy { $0.hasPrefix("CONNECT 127.0.0.1:\(target.port) ") })
     #expect(open.seen.tunnels == 2)
     func refusal(_ proxy: TinyProxy) -> String {
       let text = fixture.refusal(flags(proxy)) { try $0.create(storesLast: false) }

@@ -198,7 +198,8 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
       let topic = try producer.topic(named: fixture.name(names.notifications(lane)))
       try fixture.produce(
         producer, topic, key: token,
-        value: "M2\t\(lanes.name(lane))\tproduction\ta.b\ta.b\talert\t10\t\t\(id)\t1795000000000\tr\t\t\t\n{}"
+        value:
+          "M2\t\(lanes.name(lane))\tproduction\ta.b\ta.b\talert\t10\t\t\(id)\t1795000000000\tr\t\t\t\n{}"
       )
     }
     let found = try stories(fixture, .id("r"))

@@ -227,7 +227,8 @@ import Testing
     }
     for number in 0..<10 {
       worker.ask(
-        .init(campaign: key("a\(number)", "a.a"), run: number, startedAt: 1), audience("a.a", large), .count)
+        .init(campaign: key("a\(number)", "a.a"), run: number, startedAt: 1),
+        audience("a.a", large), .count)
     }
     worker.ask(
       .init(campaign: key("b", "b.b"), run: 10, startedAt: 1), audience("b.b", small), .count)

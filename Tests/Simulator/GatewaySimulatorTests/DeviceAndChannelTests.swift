@@ -6,6 +6,7 @@ import GatewaySimulator
 import Glibc
 import HTTP2
 import JSON
+import Signing
 import Testing
 
 /// Devices that come and go, broadcasts, channel management, and what the admin API refuses.
@@ -72,9 +73,12 @@ import Testing
 
   @Test func `a device drops background pushes beyond its budget, and the report says so`() throws {
     let gateway = try RunningGateway { $0.rules.backgroundBudget = 2 }
-    let client = try GatewayClient(gateway)
+    // A certificate does not expire while an hour passes.
+    let client = try GatewayClient(
+      gateway, showing: gateway.authority.issueClient(bundleID: "com.example.app"))
     func send(_ number: Int, _ type: String = "background") throws {
-      let push = client.push.with("apns-id", id(number)).with("apns-collapse-id", nil)
+      let push = client.push.with("authorization", nil).with("apns-id", id(number))
+        .with("apns-collapse-id", nil)
         .with("apns-push-type", type).with("apns-priority", "5")
         .withText(#"{"aps":{"content-available":1}}"#)
       // APNs does not tell.
@@ -93,7 +97,8 @@ import Testing
     try gateway.set("background-budget", "1")
     _ = try gateway.admin("POST", "/tokens/\(Self.token)/offline")
     let later = "\(WallClock.seconds() + 86_400)"
-    let waiting = client.push.with("apns-push-type", "background").with("apns-priority", "5")
+    let waiting = client.push.with("authorization", nil).with("apns-push-type", "background")
+      .with("apns-priority", "5")
       .with("apns-expiration", later).with("apns-id", id(6))
     #expect(try client.send(waiting).status == 200)
     _ = try gateway.admin("POST", "/tokens/\(Self.token)/online")

@@ -31,6 +31,7 @@ import Testing
     ),
     (#"debian/boot(ed)?"#, "deploy/debian/test --boot"),
     (#"checkov\.yaml"#, "scripts/test --full"),
+    (#"backup-sqlite\.sh"#, "BackupTests"),
   ]
 
   @Test func `every file of deploy is checked somewhere, and every YAML file can be read`() throws {

@@ -48,7 +48,7 @@ import Testing
   /// Flags of scripts, benchmarks and other people's programs.
   private static let foreign: Set<String> = [
     "quick", "full", "short", "kills", "activities", "share", "postgres", "rate", "liveness",
-    "seconds", "address",
+    "seconds", "address", "cache", "pull",
     "thread", "show",
     "count", "rounds", "partitions", "apps", "credentials", "control", "restart-broker", "product",
     "filter", "skip-build", "explicit-target-dependency-import-check", "cacert", "cert", "key",

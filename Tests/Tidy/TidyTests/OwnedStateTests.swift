@@ -66,30 +66,6 @@ import Testing
     for line in stored { #expect(!line.contains("public") || line.contains("static"), "\(line)") }
   }
 
-  @Test func `no class of a service has more than twenty stored properties or three files`() {
-    var counts: [String: Int] = [:]
-    var homes: [String: Set<String>] = [:]
-    for path in repository.swiftPaths where path.hasPrefix("Sources/Services/") {
-      var type: String?
-      for line in repository.lines(path) {
-        if let next = name(after: ["final class ", "public final class "], in: line) {
-          type = next
-          counts[next] = counts[next] ?? 0
-        }
-        if let home = type ?? name(after: ["extension "], in: line) {
-          homes[home, default: []].insert(path)
-        }
-        if line == "}" { type = nil }
-        if let type, isStored(line) { counts[type, default: 0] += 1 }
-      }
-    }
-    #expect(counts["SenderLoop"] ?? 0 > 10 && counts.count > 40)
-    for (type, count) in counts {
-      #expect(count <= 20, "\(type) has \(count)")
-      #expect(homes[type]!.count <= 3, "\(type) has \(homes[type]!.sorted())")
-    }
-  }
-
   /// Whether a line begins a function that changes its value.
   private func isMutator(_ line: some StringProtocol) -> Bool {
     line.hasPrefix("  ") && line.contains("mutating func ")

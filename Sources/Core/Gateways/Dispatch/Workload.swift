@@ -14,7 +14,7 @@ struct Workload: Sendable {
   private(set) var pushes: PushStates
   private(set) var partitions = Partitions()
   private(set) var shares: Shares
-  var devices: Devices
+  private(set) var devices: Devices
   /// What an operator has paused.
   private(set) var pauses: Pauses
   /// The paces that an operator has set.
@@ -301,6 +301,9 @@ struct Workload: Sendable {
 
   // MARK: What keeps it from going
 
+  /// Devices were removed, have changed their owner, or may be used again.
+  mutating func update(_ news: [DeviceNews]) { devices.update(news, now: turn.now) }
+
   /// True if a push may go now. One that may not has its end here, or is moved aside: it has expired, APNs has called
   /// its device dead, its device was removed or has changed its owner, its device is throttled, or its app or campaign is
   /// held. Asked when it is routed and when it is sent, for
@@ -329,6 +332,15 @@ struct Workload: Sendable {
     case .paused: divert(slot, .paused)
     case nil: return false
     }
+    return true
+  }
+
+  /// Ends a push unsent if since it was requested its device was removed, has changed its owner, or APNs has called it dead.
+  private mutating func suppress(_ slot: UInt32) -> Bool {
+    guard pushes[slot].target.isDevice,
+      let cause = devices.suppression(of: pushes[slot], now: turn.now)
+    else { return false }
+    finish(slot, .suppressed, cause)
     return true
   }
 

@@ -95,10 +95,12 @@ final class CampaignLookup {
     var limit = TimeLimit(milliseconds: Self.patience)
     repeat {
       var hasRead = false
-      table.pollRecords(timeoutMilliseconds: 50, forget: { found = [:] }) { record in
-        hasRead = true
-        note(record)
-      }
+      table.pollRecords(
+        timeoutMilliseconds: 50, forget: { found = [:] },
+        { record in
+          hasRead = true
+          note(record)
+        })
       if hasRead { limit = TimeLimit(milliseconds: Self.patience) }
       if context.signals.isStopping { throw context.signals.interrupted("nothing was changed") }
       guard limit.left > 0 else {

@@ -115,14 +115,14 @@ public enum CampaignStartCommand: Service {
 
   /// Says which edition of the time zone database is read here, as the scheduler's own log does of its host.
   private static func tellZones() {
-    guard let data = ZoneFile.data() else { return }
+    guard let edition = ZoneFile.edition() else { return }
     let now = WallClock.milliseconds()
     StandardError.line(
-      "local times by \(data.name) of this host; martlet-scheduler goes by that of its own")
-    guard data.isOld(at: now) else { return }
-    let days = data.age(at: now).map { " (\($0 / 86_400_000) days)" } ?? ""
+      "local times by \(edition.name) of this host; martlet-scheduler goes by that of its own")
+    guard edition.isOld(at: now) else { return }
+    let days = edition.age(at: now).map { " (\($0 / 86_400_000) days)" } ?? ""
     StandardError.line(
-      "warning: \(data.name) is old\(days): \(ZoneFindings.consequence(data.outdated)); renew the package tzdata, here"
+      "warning: \(edition.name) is old\(days): \(ZoneFindings.consequence(edition.outdated)); renew the package tzdata, here"
         + " and where martlet-scheduler runs")
   }
 

@@ -34,8 +34,6 @@ struct CampaignStatus: Sendable, Equatable {
     guard ended > 0 else { return nil }
     return 100 * (outcomes.first { $0.name == "rejected" }?.value ?? 0) / ended
   }
-
-  var hasStoppedItself: Bool { state == CampaignProgress.State.stopped.rawValue }
 }
 
 extension CampaignStatus {

@@ -98,11 +98,13 @@ public enum ScheduleCancelCommand: Service {
       var limit = TimeLimit(milliseconds: patience)
       while !table.isCaughtUp {
         var hasRead = false
-        table.poll(timeoutMilliseconds: 50, forget: { found = nil }) { record, value in
-          hasRead = true
-          guard record.elementsEqual(key) else { return }
-          found = value.flatMap { try? ScheduleRecord($0) }
-        }
+        table.poll(
+          timeoutMilliseconds: 50, forget: { found = nil },
+          { record, value in
+            hasRead = true
+            guard record.elementsEqual(key) else { return }
+            found = value.flatMap { try? ScheduleRecord($0) }
+          })
         if hasRead { limit = TimeLimit(milliseconds: patience) }
         if context.signals.isStopping { throw context.signals.interrupted("nothing was cancelled") }
         guard limit.left > 0 else {

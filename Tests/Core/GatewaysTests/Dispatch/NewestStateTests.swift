@@ -149,7 +149,8 @@ import Testing
   }
 
   @Test func `of alerts and silent updates in turn few wait, and the newest of each is sent`() {
-    let loop = full()
+    // It takes longer than a pool waits before it opens another connection.
+    let loop = full { $0.pool = .init(minimum: 1, maximum: 1) }
     for number in 0..<400 {
       loop.produce(number) {
         $0.device = 7

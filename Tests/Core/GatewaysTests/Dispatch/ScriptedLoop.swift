@@ -554,7 +554,8 @@ final class ScriptedLoop {
     }
     let state = dispatcher.push(slot).state
     if let position = state.moving(to: tier, from: 0) {
-      facts.state = StateFacts(state.identity, isFinal: state.isFinal, position: position)
+      facts.state = StateFacts(
+        state.identity, isFinal: state.isFinal, urgency: state.urgency, position: position)
       facts.state.push = state.push
       facts.takenID = ReplayMark.mix(
         NotificationID(high: 1, low: UInt64(record.number)), Array(position.text.utf8).span)

@@ -4,7 +4,7 @@ import Testing
 @testable import Schedule
 
 /// Which edition of the time zone database is read, and whether it is old.
-@Suite struct ZoneDataTests {
+@Suite struct ZoneEditionTests {
   private static let day: Int64 = 86_400_000
   /// 2026-11-28T00:00:00Z
   private static let now: Int64 = 1_795_824_000_000
@@ -19,10 +19,10 @@ import Testing
     "America/Winnipeg": -5, "America/Havana": -4,
   ]
 
-  private static func data(
+  private static func edition(
     _ line: String?, days: Int64?, _ zones: [String: Int64] = today
-  ) -> ZoneData {
-    ZoneData(firstLine: line, madeAt: days.map { now - $0 * day }) { zones[$0].map(fixed) }
+  ) -> ZoneEdition {
+    ZoneEdition(firstLine: line, madeAt: days.map { now - $0 * day }) { zones[$0].map(fixed) }
   }
 
   @Test(
@@ -32,8 +32,8 @@ import Testing
       ("# version 20\u{7}6b", nil), ("12345678901234567", nil),
     ] as [(String, String?)])
   func `the version is read of a file's first line`(_ line: String, _ version: String?) {
-    #expect(Self.data(line, days: 1).version == version)
-    #expect(Self.data(nil, days: 1).name == "tzdata of an unknown version")
+    #expect(Self.edition(line, days: 1).version == version)
+    #expect(Self.edition(nil, days: 1).name == "tzdata of an unknown version")
   }
 
   @Test(
@@ -46,20 +46,20 @@ import Testing
   func `it is old after a year, whatever a copy of its files says`(
     _ line: String, _ days: Int64, _ age: Int64, _ isOld: Bool
   ) throws {
-    let data = Self.data(line, days: days)
-    let found = try #require(data.age(at: Self.now)) / Self.day
+    let edition = Self.edition(line, days: days)
+    let found = try #require(edition.age(at: Self.now)) / Self.day
     #expect(abs(found - age) <= 1, "\(found)")
-    #expect(data.isOld(at: Self.now) == isOld)
+    #expect(edition.isOld(at: Self.now) == isOld)
   }
 
   @Test func `one that says nothing of itself is judged by rules that have changed`() {
-    let new = Self.data(nil, days: nil)
+    let new = Self.edition(nil, days: nil)
     #expect(new.age(at: Self.now) == nil && !new.isOld(at: Self.now) && new.outdated.isEmpty)
     var zones = Self.today
     zones["America/Vancouver"] = -8
     zones["Africa/Casablanca"] = 1
     zones["America/Havana"] = nil
-    let old = Self.data("# version 2026f", days: 1, zones)
+    let old = Self.edition("# version 2026f", days: 1, zones)
     #expect(old.outdated == ["America/Vancouver", "Africa/Casablanca"])
     #expect(old.isOld(at: Self.now))
   }

@@ -2,7 +2,7 @@
 
 /// The edition of the time zone database that is read. Governments change the rules of their zones several times a year, and
 /// whoever reads an old edition is an hour wrong there for good.
-public struct ZoneData: Sendable, Equatable {
+public struct ZoneEdition: Sendable, Equatable {
   /// As `2026b`; nil where nothing says it.
   public let version: String?
   /// When its files were made, as they say, in milliseconds since the epoch; nil where they do not.
