@@ -73,29 +73,40 @@ extension TokenStore {
     last.bind(4, Int64(limit - 1))
     let end = try last.next() ? last.identity : nil
     last.reset()
-    let remove = try database.prepare(
-      """
-      DELETE FROM devices WHERE (token, app, environment) > (?1, ?2, ?3) AND generation <> ?4
+    let old = """
+      FROM devices WHERE (token, app, environment) > (?1, ?2, ?3) AND generation <> ?4
         \(end == nil ? "" : "AND (token, app, environment) <= (?5, ?6, ?7)")
-      RETURNING CASE
+      """
+    // Counted first: DELETE … RETURNING of SQLite 3.40.1 returns values of other rows where a table has no rowid.
+    let count = try database.prepare(
+      """
+      SELECT CASE
         WHEN invalid_since IS NOT NULL AND (registered_at IS NULL OR registered_at < alive_from)
           THEN 'invalid'
-        WHEN registered_at IS NOT NULL THEN 'registered' ELSE 'removed' END
+        WHEN registered_at IS NOT NULL THEN 'registered' ELSE 'removed' END, count(*)
+      \(old) GROUP BY 1
       """)
-    remove.bind(after: device)
-    remove.bind(4, generation)
-    if let end {
-      remove.bind(5, token: end.token)
-      remove.bind(6, end.app)
-      remove.bind(7, end.environment.description)
-    }
+    bind(count, after: device, through: end)
     var (change, removed) = (DeviceCounts(), 0)
-    while try remove.next() {
-      if let word = DeviceState.Word(rawValue: remove.text(0)) { change[word] -= 1 }
-      removed += 1
+    while try count.next() {
+      let rows = Int(count.integer(1) ?? 0)
+      if let word = DeviceState.Word(rawValue: count.text(0)) { change[word] -= rows }
+      removed += rows
     }
+    let remove = try database.prepare("DELETE \(old)")
+    bind(remove, after: device, through: end)
+    try remove.run()
     try counts.add(change)
     return (end, removed)
+  }
+
+  private func bind(_ statement: Statement, after device: DeviceKey?, through end: DeviceKey?) {
+    statement.bind(after: device)
+    statement.bind(4, generation)
+    guard let end else { return }
+    statement.bind(5, token: end.token)
+    statement.bind(6, end.app)
+    statement.bind(7, end.environment.description)
   }
 }
 

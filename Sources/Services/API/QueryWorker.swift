@@ -175,7 +175,7 @@ final class QueryWorker {
     /// - Returns: nil if it is not done, or the database does not answer (`hasFailed`).
     private func step(_ job: inout Job) -> Answer.Content? {
       do throws(StoreError) {
-        let content = try ask(&job)
+        let content = try askTwice(&job)
         if hasFailed { log.info("the database answers again") }
         hasFailed = false
         return content
@@ -185,6 +185,18 @@ final class QueryWorker {
         if !hasFailed { log.error("the database does not answer", ["error": "\(error)"]) }
         hasFailed = true
         return nil
+      }
+    }
+
+    /// A connection may have been cut while nobody asked, by a restart or an idle limit of the server: what fails on one
+    /// that was open is asked again on a new one.
+    private func askTwice(_ job: inout Job) throws(StoreError) -> Answer.Content? {
+      guard queries != nil || schedule != nil, !hasFailed else { return try ask(&job) }
+      do throws(StoreError) {
+        return try ask(&job)
+      } catch {
+        (queries, schedule) = (nil, nil)
+        return try ask(&job)
       }
     }
 

@@ -109,7 +109,7 @@ import Testing
     defer { service.stop() }
     #expect(
       eventually(withinMilliseconds: 20_000) {
-        (try? TokenStoreReader(location).state()) == .complete(generation: 1)
+        (try? TokenStoreReader(location).state()) == .complete(generation: 2)
       })
     #expect(obstacle(service, "database") == nil)
     try server.setReadOnly(true)

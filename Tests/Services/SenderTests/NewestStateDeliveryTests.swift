@@ -68,11 +68,12 @@ import Testing
     func send(_ number: Int, silent: Bool, priority: Int) throws {
       let more = silent ? ["silent=1"] : []
       let line = SenderRig.envelope(
-        id: SenderRig.id(number), body: #"{"aps":{"event":"update"}}"#,
+        id: SenderRig.id(number),
+        body: #"{"aps":{"event":"update","timestamp":1795000000,"content-state":{}}}"#,
         carrying: ["supersede=activity"] + more)
       try rig.send(
         SenderRig.token(number / 10),
-        line.replacing("\talert\t10\t", with: "\tliveactivity\t\(priority)\t"))
+        line.replacing("\talert\t10\t", with: ".push-type.liveactivity\tliveactivity\t\(priority)\t"))
     }
     // Of each device the first one is followed by silent ones of priority 5.
     for (device, first) in [(false, 10), (true, 10), (false, 5), (true, 5)].enumerated() {

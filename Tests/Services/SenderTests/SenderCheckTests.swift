@@ -216,7 +216,8 @@ import Testing
     let unreachable = try found("\(lost.address)").first
     #expect(unreachable?.message.contains("ERR_CONNECT_FAIL 110") == true)
     #expect(unreachable?.remedy.contains("firewall behind it") == true)
-    let hasty = try found("\(try TinyProxy(to: target, closesTunnels: true).address)").first
+    let closing = try TinyProxy(to: target, closesTunnels: true)
+    let hasty = try found("\(closing.address)").first
     #expect(hasty?.subject == .proxy)
     #expect(hasty?.message.contains("opened the tunnel") == true)
     let away = try found("127.0.0.1:1")

@@ -151,7 +151,7 @@ import Testing
         $0.status == "error" && $0.place.hasPrefix("credentials (") && $0.programs == ["signer"]
       }, "\(output)")
     let missing = lines.filter { $0.place.hasPrefix("other.") && $0.status == "error" }
-    #expect(missing.count == 7 && missing.allSatisfy { $0.programs == ["ingest"] })
+    #expect(missing.count == 8 && missing.allSatisfy { $0.programs == ["ingest"] })
   }
 
   @Test func `the gateway's date tells how wrong the clock is, if the gateway sends one`() throws {

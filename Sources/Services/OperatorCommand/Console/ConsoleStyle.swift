@@ -90,7 +90,8 @@ extension ConsolePage {
       .card, #problems, #blocked-part { padding: .7rem .75rem }
       #blocked tr { display: flex; flex-wrap: wrap; gap: 0 .8rem; padding: .3rem 0; border-bottom: 1px solid var(--line) }
       #blocked th, #blocked td { border: 0; padding: 0; min-width: 0; overflow-wrap: anywhere; text-align: left }
-      #blocked-scroll thead { position: absolute; clip-path: inset(50%); height: 1px; overflow: hidden }
+      #blocked-scroll table, #blocked { display: block }
+      #blocked-scroll thead { position: absolute; clip-path: inset(50%); height: 1px; width: 1px; overflow: hidden }
       #blocked td.number::before { content: "for " } #blocked td.number + td.number::before { content: "waiting " }
     }
     """
