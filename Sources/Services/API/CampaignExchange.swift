@@ -170,6 +170,10 @@ enum CampaignArguments {
     guard let field = error.field else {
       return Failure(.malformed(error.description))
     }
+    // Not the document is wrong: its time has passed.
+    if field == "send_at", error.problem.hasPrefix("is over") {
+      return Failure(.conflict("send_at: \(error.problem)"))
+    }
     let path = error.record == "campaign" ? field : "\(error.record).\(field)"
     return Failure(.malformed("\(path): \(error.problem)", field: path))
   }

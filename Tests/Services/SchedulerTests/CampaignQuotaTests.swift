@@ -18,7 +18,7 @@ import Testing
   private static func start(_ fixture: SchedulerFixture, _ name: String, app: String) throws {
     let time = WallClock.milliseconds() / 1_000 + 3_600
     let json =
-      #"{"campaign":"\#(name)","request":{"app":"\#(app)","payload":{"aps":{}}},"audience":{},"pace":"1/s","send_at":\#(time)}"#
+      #"{"campaign":"\#(name)","request":{"app":"\#(app)","payload":{"aps":{"alert":"x"}}},"audience":{},"pace":"1/s","send_at":\#(time)}"#
     let campaign = try Array(json.utf8).withUnsafeBytes { bytes in
       try CampaignRecord(
         json: bytes, at: WallClock.milliseconds(), by: "test", parser: JSONParser())

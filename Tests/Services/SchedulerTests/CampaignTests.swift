@@ -433,7 +433,7 @@ import Testing
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     let own = try Self.campaign("sale", more: #","pace":"1/s""#)
     let json =
-      #"{"campaign":"sale","request":{"app":"com.example.other","payload":{"aps":{}}},"audience":{},"pace":"1/h"}"#
+      #"{"campaign":"sale","request":{"app":"com.example.other","payload":{"aps":{"alert":"x"}}},"audience":{},"pace":"1/h"}"#
     let other = try Array(json.utf8).withUnsafeBytes { bytes in
       try CampaignRecord(json: bytes, at: own.at, by: "b", parser: JSONParser())
     }

@@ -128,7 +128,9 @@ public final class PostgresServer: @unchecked Sendable {
         'listen_addr =' 'listen_port = 6432' 'auth_type = any' 'pool_mode = transaction' \
         'default_pool_size = 2' "logfile = $folder/pgbouncer.log" "pidfile = $folder/pgbouncer.pid" \
         > "$folder/pgbouncer.ini"
-      run /usr/sbin/pgbouncer -d "$folder/pgbouncer.ini"
+      run /usr/sbin/pgbouncer -d "$folder/pgbouncer.ini" || return
+      for _ in $(seq 100); do [ -S "$folder/.s.PGSQL.6432" ] && return; sleep 0.1; done
+      return 1
     }
     default() {
       run "$bin/psql" -h "$folder" -U martlet -d postgres -v ON_ERROR_STOP=1 \

@@ -119,7 +119,9 @@ import Testing
         let device = DeviceKey(
           token: String(0x100000 + number % 5_000, radix: 16), app: "com.example.app",
           environment: .sandbox)
-        try? store.put(device, DeviceState(presence: .registered(at: 7)))
+        try? store.transaction { () throws(StoreError) in
+          try store.put(device, DeviceState(presence: .registered(at: 7)))
+        }
       }
     }
     let result = Result { try backUp("tokens.db", to: "copy.db") }

@@ -74,7 +74,7 @@ import Testing
     let api = try start(folder, kafka)
     try #require(
       eventually { api.output.contains("HTTP API url=") }, "it printed: \(api.output)")
-    let url = try #require(api.output.firstMatch(of: #/HTTP API url=(http:[0-9.:]+)/#)).1
+    let url = try #require(api.output.firstMatch(of: #/HTTP API url=(http:\/\/[0-9.:]+)/#)).1
     let said = try Documents.run(
       "generated_client.py",
       [

@@ -129,7 +129,6 @@ import Testing
     let half = String(repeating: "x", count: 200)
     let umlauts = String(repeating: "ü", count: 64)
     let differing = [
-      start + #","priority":10.0}"#, start + #","expiration":1900000000.0}"#,
       start + #","topic":"c.d"}"#, start + #","id":"\#(umlauts)x"}"#,
       start + #","id":"a","id":"b"}"#,
       start + #","headers":{"apns-x":"\#(half)","apns-y":"\#(half)"}}"#,

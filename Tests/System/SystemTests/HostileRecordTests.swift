@@ -80,23 +80,32 @@ import Testing
       + #""slower_than_ms":3},"pace":"200/s","progress":{"revision":4,"state":"running","total":10,"addressed":5,"#
       + #""first_ended_at":1795000000001,"ended_at":1795000000002},"outcomes":{"delivered":6,"rejected":7,"#
       + #""deduplicated":8},"rates":{"at":1795000000003,"addressed":9,"outcomes":11}}"#
-    examples.append(Example(topic: names.schedule, key: "campaign:sale", value: "M1\n" + campaign))
+    examples.append(
+      Example(
+        topic: names.schedule, key: "campaign:sale:com.example.app:production",
+        value: "M1\n" + campaign))
     // Two that add up to more than 64 bits.
     let most = "\(Int64.max)"
     examples.append(
       Example(
-        topic: names.schedule, key: "campaign:sum",
+        topic: names.schedule, key: "campaign:sum:com.example.app:production",
         value: "M1\n"
           + campaign.replacing("sale", with: "sum").replacing(":6,", with: ":\(most),")
           .replacing(":7,", with: ":\(most),")))
     examples.append(
       Example(
-        topic: names.controls, key: "campaign:sale",
+        topic: names.controls, key: "campaign:sale:com.example.app:production",
         value: #"{"paused":true,"at":1795000000000,"by":"ann"}"#))
     examples.append(
       Example(
         topic: names.controls, key: "pace:app:com.example.app:production",
         value: #"{"pace":"200/s","at":1795000000000,"by":"ann"}"#))
+    examples.append(
+      Example(
+        topic: names.campaignRequests, key: "",
+        value:
+          #"{"id":"campaign:sale","group":"sale","campaign":"sale","app":"com.example.app","payload":{"aps":{"badge":1}},"tokens":["\#(String(repeating: "ab", count: 32))"]}"#
+      ))
     return examples
   }
 
@@ -172,7 +181,7 @@ import Testing
       #"[{"name":"crm","url":"https://127.0.0.1:1/","events":["*"],"secrets":["whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"]}]"#
     try File.write(
       subscriptions,
-      Array(entry.replacing(#""*""#, with: #""notification.rejected","device.registered""#).utf8),
+      Array(entry.replacing(#""*""#, with: #""notification.rejected","token.registered""#).utf8),
       mode: 0o600)
     let database = rig.folder.file("schedule.sqlite")
     for name in Self.programs {

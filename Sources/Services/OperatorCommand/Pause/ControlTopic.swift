@@ -47,39 +47,41 @@ struct ControlTopic: Sendable {
   func paces(
     _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) -> [Paces.Subject: PaceRate] {
-    var paces: [Paces.Subject: PaceRate] = [:]
-    _ = try list(cluster, context) { key, value in
-      if let subject = Paces.Subject(key: key) {
-        paces[subject] = (try? ControlRecord.pace(value)).flatMap { $0 }
+    let found = try entries(cluster, context) { key, value in
+      Paces.Subject(key: key).flatMap { subject in
+        (try? ControlRecord.pace(value)).flatMap { $0 }.map { (subject, $0) }
       }
-      return nil
     }
-    return paces
+    return Dictionary(found.values) { first, _ in first }
   }
 
   /// Whether the record of an app or a lane pauses it.
   func isPaused(
     _ subject: Pauses.Subject, _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) -> Bool {
-    var isPaused = false
-    _ = try list(cluster, context) { key, value in
-      if key.utf8.elementsEqual(subject.key.utf8) {
-        isPaused = ControlRecord.isPaused(value) == true
-      }
-      return nil
-    }
-    return isPaused
+    try entries(cluster, context) { _, value in ControlRecord.isPaused(value) }[
+      subject.key.exact] == true
   }
 
-  /// Reads the topic to its end.
+  /// The lines of a list of records, in the order of their keys.
   ///
   /// - Parameter line: the line of a record in a list; nil for one that does not belong there. The key comes before it.
-  /// - Returns: the lines by their keys' order.
   func list(
     _ cluster: KafkaCluster, _ context: ServiceContext,
     _ line: (String, UnsafeRawBufferPointer) -> String?
   ) throws(ServiceFailure) -> [String] {
-    var found: [ExactText: String] = [:]
+    try entries(cluster, context, line).sorted { $0.key < $1.key }.map(\.value)
+  }
+
+  /// Reads the topic to its end.
+  ///
+  /// - Parameter entry: what the last record of a key comes to; nil for nothing. The key comes before it.
+  /// - Returns: what there is now: a tombstone takes what its key had.
+  func entries<Entry>(
+    _ cluster: KafkaCluster, _ context: ServiceContext,
+    _ entry: (String, UnsafeRawBufferPointer) -> Entry?
+  ) throws(ServiceFailure) -> [ExactText: Entry] {
+    var found: [ExactText: Entry] = [:]
     do {
       let table = try KafkaTable(cluster.configuration, topic: names.controls)
       defer { table.close() }
@@ -87,7 +89,7 @@ struct ControlTopic: Sendable {
       while !table.isCaughtUp, limit.left > 0, !context.signals.isStopping {
         table.poll(timeoutMilliseconds: 50) { key, value in
           let name = String(decoding: key, as: UTF8.self)
-          found[name.exact] = value.flatMap { line(name, $0) }
+          found[name.exact] = value.flatMap { entry(name, $0) }
         }
       }
       guard table.isCaughtUp else {
@@ -99,7 +101,7 @@ struct ControlTopic: Sendable {
     } catch {
       throw ServiceFailure("\(error)")
     }
-    return found.sorted { $0.key < $1.key }.map(\.value)
+    return found
   }
 
   /// Throws unless the topic has this key: to remove what is not there is most likely another spelling, or another
