@@ -59,11 +59,10 @@ enum CommitAudit {
         place += 1
       }
     }
-    let end = (log.offsets.last ?? -1) + 1
-    if let last = runs.last, last.upperBound > end {
+    if let last = runs.last, last.upperBound > log.end {
       finding.problems.append(
         "\(partition) committed \(committed) with an offset map up to \(last.upperBound),"
-          + " and its records end at \(end)")
+          + " and its records end at \(log.end)")
     }
   }
 

@@ -12,6 +12,8 @@ final class TopicReaders {
   struct LaneLog {
     var offsets: [Int64] = []
     var ids: [NotificationID?] = []
+    /// One past the newest record, whatever it is.
+    var end: Int64 = 0
     /// Records before this place in the arrays were found closed when their offset was committed.
     var checked = 0
   }
@@ -98,6 +100,9 @@ final class TopicReaders {
   }
 
   private func readLane(_ record: KafkaRecord, _ place: TopicPartition, _ auditor: Auditor) {
+    lanes[place, default: LaneLog()].end = record.offset + 1
+    // No notification: nothing is owed for it.
+    if record.value.first == FreedID.mark, FreedID(record.value) != nil { return }
     let envelope = try? Envelope.parse(record.value.bindMemory(to: UInt8.self).span)
     let id = envelope?.id
     laneRecords += 1

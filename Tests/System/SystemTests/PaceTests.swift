@@ -68,8 +68,11 @@ import Testing
     try rig.startSimulator()
     try rig.startServices()
     for name in PipelineRig.services { try #require(rig.isUp(name)) }
-    _ = try martlet(rig, ["pace", "set", "group", "spring sale", "20/s"])
-    #expect(rig["martlet-sender"].prints("of=\"group:spring sale\"", withinMilliseconds: 20_000))
+    _ = try martlet(
+      rig, ["pace", "set", "group", "spring sale", "20/s", "--app", "com.example.app"])
+    #expect(
+      rig["martlet-sender"].prints(
+        "of=\"group:com.example.app:production:spring sale\"", withinMilliseconds: 20_000))
     try rig.produce(rig.names.requests, 0..<1_100) { number in
       let group = number < 1_000 ? #""group":"spring sale","# : ""
       return (

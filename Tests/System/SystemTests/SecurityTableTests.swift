@@ -129,7 +129,8 @@ import Testing
       ["--database", rig.folder.file("schedule.sqlite"), "--devices", database])
     for name in PipelineRig.services { try #require(rig.isUp(name), "\(rig[name].output)") }
     let claims: [(topics: [String], show: () throws -> Void)] = [
-      ([rig.names.requests], requests), (rig.names.notifications, notifications),
+      ([rig.names.requests], requests), ([rig.names.campaignRequests], campaignRequests),
+      (rig.names.notifications, notifications),
       (rig.names.retries, retries), ([rig.names.providerTokens], providerTokens),
       ([rig.names.tokenRequests], tokenRequests), ([rig.names.controls], controls),
       ([rig.names.schedule, rig.names.audiences], schedule), ([rig.names.receipts], receipts),
@@ -150,6 +151,14 @@ import Testing
       try eventually(withinMilliseconds: 20_000) {
         try outcomes("r1").contains("deduplicated")
       })
+  }
+
+  private func campaignRequests() throws {
+    // In any campaign's name.
+    try write(
+      rig.names.campaignRequests, "",
+      Self.request("ofcampaign", Self.token(2), more: #","campaign":"another""#))
+    #expect(try outcomes("ofcampaign") == ["delivered"])
   }
 
   private func notifications() throws {
@@ -301,7 +310,7 @@ import Testing
     ].map { KafkaHeader("\($0.0)", $0.1) }
     try write(
       rig.names.deadLetters, "", Self.request("replayed", Self.token(95)), headers)
-    _ = try martlet(["dead-letters", "replay"])
+    _ = try martlet(["dead-letters", "replay", "--yes"])
     #expect(try outcomes("replayed") == ["delivered"])
   }
 }
