@@ -54,7 +54,8 @@ extension SchedulerWorker {
     for entry in entries where !entry.row.isCancellation {
       guard let (holder, accepted) = entry.requester, let end = holders[holder], accepted <= end
       else { continue }
-      let cancellation = ScheduleCancellation(at: end, by: "the removal of API key \(holder.text.dropFirst("key ".count))")
+      let key = holder.text.dropFirst("key ".count)
+      let cancellation = ScheduleCancellation(at: end, by: "the removal of API key \(key)")
       guard cancel(entry, cancellation) else { return false }
     }
     let last = entries.last.map {

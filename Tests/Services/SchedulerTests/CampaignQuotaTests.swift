@@ -41,7 +41,8 @@ import Testing
       Set(try fixture.readAll(fixture.names.controls).compactMap(\.key))
     }
     func campaigns() throws -> [CampaignRecord] {
-      (try? TokenStoreReader(database).campaigns())?.compactMap { CampaignRecord(stored: $0.value) } ?? []
+      (try? TokenStoreReader(database).campaigns())?.compactMap { CampaignRecord(stored: $0.value) }
+        ?? []
     }
     #expect(
       try eventually(withinMilliseconds: 30_000) {

@@ -73,7 +73,8 @@ import Testing
         carrying: ["supersede=activity"] + more)
       try rig.send(
         SenderRig.token(number / 10),
-        line.replacing("\talert\t10\t", with: ".push-type.liveactivity\tliveactivity\t\(priority)\t"))
+        line.replacing(
+          "\talert\t10\t", with: ".push-type.liveactivity\tliveactivity\t\(priority)\t"))
     }
     // Of each device the first one is followed by silent ones of priority 5.
     for (device, first) in [(false, 10), (true, 10), (false, 5), (true, 5)].enumerated() {

@@ -47,7 +47,8 @@ import Testing
       #expect(!metric.labels.contains { ["token", "device", "id"].contains($0) })
       // An app's series are counted, and a canary's app is a setting of its own.
       guard !metric.name.hasPrefix("martlet_canary_") else { continue }
-      #expect(!metric.labels.contains("app") || metric.labels.contains("campaign")
+      #expect(
+        !metric.labels.contains("app") || metric.labels.contains("campaign")
           || metric.bound?.contains("101 apps") == true)
     }
   }
