@@ -129,7 +129,11 @@ public final class PostgresServer: @unchecked Sendable {
         'default_pool_size = 2' "logfile = $folder/pgbouncer.log" "pidfile = $folder/pgbouncer.pid" \
         > "$folder/pgbouncer.ini"
       run /usr/sbin/pgbouncer -d "$folder/pgbouncer.ini" || return
-      for _ in $(seq 100); do [ -S "$folder/.s.PGSQL.6432" ] && return; sleep 0.1; done
+      # Its socket is there before it listens.
+      for _ in $(seq 100); do
+        run "$bin/psql" -h "$folder" -p 6432 -U martlet -d postgres -c 'SELECT 1' && return
+        sleep 0.1
+      done
       return 1
     }
     default() {

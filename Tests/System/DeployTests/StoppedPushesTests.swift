@@ -186,7 +186,8 @@ import Testing
       "tests:",
     ]
     for way in Self.ways {
-      lines += ["  - name: \(way.name)", "    interval: 1m", "    input_series:"]
+      let name = way.name.replacing("'", with: "''")
+      lines += ["  - name: '\(name)'", "    interval: 1m", "    input_series:"]
       for series in way.series {
         lines.append("      - series: '\(series.name)'")
         lines.append("        values: '\(series.before) \(series.after)'")
