@@ -44,17 +44,18 @@ static inline CURLcode martlet_curl_set_header_sink(CURL *easy,
   CURLcode code = curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, sink);
   return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);
 }
+static inline long martlet_curl_number(CURL *easy, CURLINFO info) {
+  long number = 0;
+  curl_easy_getinfo(easy, info, &number);
+  return number;
+}
 /* Bytes of the request that went out: 0 if the connection never stood. */
 static inline long martlet_curl_request_bytes(CURL *easy) {
-  long bytes = 0;
-  curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &bytes);
-  return bytes;
+  return martlet_curl_number(easy, CURLINFO_REQUEST_SIZE);
 }
 /* The status of a proxy's answer to CONNECT; 0 without one. */
 static inline long martlet_curl_connect_status(CURL *easy) {
-  long status = 0;
-  curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status);
-  return status;
+  return martlet_curl_number(easy, CURLINFO_HTTP_CONNECTCODE);
 }
 /* Whether TLS with the server was up: nothing of a request leaves before. */
 static inline int martlet_curl_was_secured(CURL *easy) {
@@ -65,14 +66,7 @@ static inline int martlet_curl_was_secured(CURL *easy) {
 static inline CURLMcode martlet_curl_multi_set_number(CURLM *multi, CURLMoption option, long value) {
   return curl_multi_setopt(multi, option, value);
 }
-static inline long martlet_curl_http_version(CURL *easy) {
-  long version = 0;
-  curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version);
-  return version;
-}
 static inline long martlet_curl_status(CURL *easy) {
-  long status = 0;
-  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-  return status;
+  return martlet_curl_number(easy, CURLINFO_RESPONSE_CODE);
 }
 #endif

@@ -55,6 +55,16 @@ public struct CampaignKey: Hashable, Sendable, CustomStringConvertible {
   /// The id of each of its requests.
   public var requestID: String { Self.prefix + name }
 
+  /// True if this may be the campaign that somebody means.
+  ///
+  /// - Parameters:
+  ///   - app: nil: of whatever app.
+  ///   - environment: nil: of whatever environment.
+  public func isOne(_ name: String, of app: String?, _ environment: Environment?) -> Bool {
+    self.name == name && self.app == app ?? self.app
+      && self.environment == environment ?? self.environment
+  }
+
   /// The beginning of the keys of all campaigns of a name.
   public static func prefix(ofName name: String) -> String { "\(prefix)\(name):" }
 }

@@ -64,10 +64,25 @@ public enum RequestRules {
 
   /// Checks a request id: 1…128 bytes.
   public static func checkID(_ id: Span<UInt8>) throws(RequestError) {
-    guard id.count > 0 else { throw RequestError(.id, .emptyText) }
-    guard id.count <= maximumID else {
-      throw RequestError(.id, .tooLong(bytes: id.count, limit: maximumID))
+    try checkLength(id, .id, most: maximumID)
+  }
+
+  private static func checkLength(
+    _ text: Span<UInt8>, _ field: RequestField, most: Int
+  ) throws(RequestError) {
+    guard text.count > 0 else { throw RequestError(field, .emptyText) }
+    guard text.count <= most else {
+      throw RequestError(field, .tooLong(bytes: text.count, limit: most))
     }
+  }
+
+  /// - Parameter place: of a byte that the field may not have; nil without one.
+  private static func refuse(
+    _ place: Int?, in text: Span<UInt8>, _ field: RequestField
+  ) throws(RequestError) {
+    guard let place else { return }
+    throw RequestError(
+      field, .forbiddenCharacter(ShownCharacter.text(text, at: place), at: place))
   }
 
   /// Checks the text of a field that becomes a header field as it is: 1 to `most` bytes of printable ASCII, which RFC
@@ -75,14 +90,8 @@ public enum RequestRules {
   public static func checkHeaderText(
     _ text: Span<UInt8>, _ field: RequestField, most: Int
   ) throws(RequestError) {
-    guard text.count > 0 else { throw RequestError(field, .emptyText) }
-    guard text.count <= most else {
-      throw RequestError(field, .tooLong(bytes: text.count, limit: most))
-    }
-    if let place = CarriedHeaders.forbiddenPlace(inValue: text) {
-      throw RequestError(
-        field, .forbiddenCharacter(ShownCharacter.text(text, at: place), at: place))
-    }
+    try checkLength(text, field, most: most)
+    try refuse(CarriedHeaders.forbiddenPlace(inValue: text), in: text, field)
   }
 
   /// Checks the text of a field that is carried, and shown in receipts: 1 to `most` bytes, no control characters, no
@@ -90,14 +99,8 @@ public enum RequestRules {
   public static func checkText(
     _ text: Span<UInt8>, _ field: RequestField, most: Int
   ) throws(RequestError) {
-    guard text.count > 0 else { throw RequestError(field, .emptyText) }
-    guard text.count <= most else {
-      throw RequestError(field, .tooLong(bytes: text.count, limit: most))
-    }
-    if let place = forbiddenPlace(in: text) {
-      throw RequestError(
-        field, .forbiddenCharacter(ShownCharacter.text(text, at: place), at: place))
-    }
+    try checkLength(text, field, most: most)
+    try refuse(forbiddenPlace(in: text), in: text, field)
   }
 
   /// True if these bytes can be such a text.

@@ -15,129 +15,16 @@ public enum StartedActivity {
   ///
   /// - Parameter json: a request that keeps the rules, with `event` `start_or_update` and the payload of a start.
   public static func update(of json: [UInt8]) -> [UInt8] {
-    edited(json, of: 0..<json.count) { name, value in
+    JSONMembers.edited(json, of: 0..<json.count) { name, value in
       if name == event { return update }
       guard name == Array("payload".utf8) else { return Array(json[value]) }
-      return edited(json, of: value) { name, value in
+      return JSONMembers.edited(json, of: value) { name, value in
         guard name == Array("aps".utf8) else { return Array(json[value]) }
-        return edited(json, of: value) { name, value in
+        return JSONMembers.edited(json, of: value) { name, value in
           if ofStart.contains(name) { return nil }
           return name == event ? update : Array(json[value])
         }
       }
-    }
-  }
-
-  /// An object with other members.
-  ///
-  /// - Parameter change: the value of a member from now on; nil leaves it out.
-  private static func edited(
-    _ json: [UInt8], of place: Range<Int>,
-    _ change: (_ name: [UInt8], _ value: Range<Int>) -> [UInt8]?
-  ) -> [UInt8] {
-    var cursor = Cursor(json, at: place.lowerBound)
-    guard cursor.take(UInt8(ascii: "{")) else { return Array(json[place]) }
-    var object: [UInt8] = []
-    while let key = cursor.key() {
-      let value = cursor.value()
-      guard let value = change(key.name, value) else { continue }
-      object.append(UInt8(ascii: object.isEmpty ? "{" : ","))
-      object += json[key.text]
-      object.append(UInt8(ascii: ":"))
-      object += value
-    }
-    if object.isEmpty { object.append(UInt8(ascii: "{")) }
-    object.append(UInt8(ascii: "}"))
-    return object
-  }
-
-  /// Walks over JSON that has been checked.
-  private struct Cursor {
-    private let json: [UInt8]
-    private var position: Int
-
-    init(_ json: [UInt8], at position: Int) { (self.json, self.position) = (json, position) }
-
-    private var next: UInt8? { position < json.count ? json[position] : nil }
-
-    private mutating func skipBlanks() {
-      while let byte = next, byte <= 0x20 { position += 1 }
-    }
-
-    mutating func take(_ byte: UInt8) -> Bool {
-      skipBlanks()
-      guard next == byte else { return false }
-      position += 1
-      return true
-    }
-
-    /// The next member's key, as it stands there and as it reads; nil at the object's end.
-    mutating func key() -> (text: Range<Int>, name: [UInt8])? {
-      _ = take(UInt8(ascii: ","))
-      skipBlanks()
-      guard next == UInt8(ascii: "\"") else { return nil }
-      let text = string()
-      _ = take(UInt8(ascii: ":"))
-      return (text, Self.name(json[text].dropFirst().dropLast()))
-    }
-
-    /// The value that begins here.
-    mutating func value() -> Range<Int> {
-      skipBlanks()
-      let start = position
-      var depth = 0
-      while let byte = next {
-        switch byte {
-        case UInt8(ascii: "\""): _ = string()
-        case UInt8(ascii: "{"), UInt8(ascii: "["):
-          depth += 1
-          position += 1
-        case UInt8(ascii: "}"), UInt8(ascii: "]"):
-          if depth == 0 { return trimmed(start) }
-          depth -= 1
-          position += 1
-        case UInt8(ascii: ",") where depth == 0: return trimmed(start)
-        default: position += 1
-        }
-      }
-      return trimmed(start)
-    }
-
-    private func trimmed(_ start: Int) -> Range<Int> {
-      var end = position
-      while end > start, json[end - 1] <= 0x20 { end -= 1 }
-      return start..<end
-    }
-
-    private mutating func string() -> Range<Int> {
-      let start = position
-      position += 1
-      while let byte = next, byte != UInt8(ascii: "\"") {
-        position += byte == UInt8(ascii: "\\") ? 2 : 1
-      }
-      position = min(position + 1, json.count)
-      return start..<position
-    }
-
-    /// The name without its escapes, of which only those of ASCII matter here.
-    private static func name(_ text: ArraySlice<UInt8>) -> [UInt8] {
-      guard text.contains(UInt8(ascii: "\\")) else { return Array(text) }
-      var name: [UInt8] = []
-      var rest = text
-      while let byte = rest.popFirst() {
-        guard byte == UInt8(ascii: "\\"), let escaped = rest.popFirst() else {
-          name.append(byte)
-          continue
-        }
-        guard escaped == UInt8(ascii: "u") else {
-          name.append(escaped)
-          continue
-        }
-        let code = UInt32(String(decoding: rest.prefix(4), as: UTF8.self), radix: 16) ?? 0
-        rest = rest.dropFirst(4)
-        name.append(code < 0x80 ? UInt8(truncatingIfNeeded: code) : 0xFF)
-      }
-      return name
     }
   }
 }

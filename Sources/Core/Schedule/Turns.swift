@@ -18,15 +18,17 @@ public struct Turns<Owner: Hashable & Sendable, Item: Sendable>: Sendable {
 
   /// Adds an item behind those of its owner.
   public mutating func add(_ item: Item, of owner: Owner) {
-    if waiting[owner] == nil { order.append(owner) }
-    waiting[owner, default: []].append(item)
-    count += 1
+    insert(item, of: owner, at: waiting[owner]?.count ?? 0)
   }
 
   /// Gives an item back that is not done: its owner goes on with it at its next turn.
   public mutating func giveBack(_ item: Item, of owner: Owner) {
+    insert(item, of: owner, at: 0)
+  }
+
+  private mutating func insert(_ item: Item, of owner: Owner, at place: Int) {
     if waiting[owner] == nil { order.append(owner) }
-    waiting[owner, default: []].insert(item, at: 0)
+    waiting[owner, default: []].insert(item, at: place)
     count += 1
   }
 

@@ -66,76 +66,12 @@ public enum ErasedRequest: Equatable, Sendable {
     _ list: JSONValue, as member: String, in json: UnsafeRawBufferPointer,
     of request: ScheduledRequest
   ) -> ErasedRequest {
-    guard list.array?.isEmpty == false,
-      let place = JSONMembers.value(of: member, in: json)
-    else { return .gone }
-    let new = Array(json[..<place.lowerBound]) + list.text + Array(json[place.upperBound...])
+    let old = Array(json)
+    guard list.array?.isEmpty == false, let place = JSONMembers.value(of: member, in: old) else {
+      return .gone
+    }
+    let new = old[..<place.lowerBound] + list.text + old[place.upperBound...]
     return new.withUnsafeBytes { .rest(request.value($0)) }
-  }
-}
-
-/// Finds a member of an object in its text, all of whose other bytes stay as they are: numbers keep their digits.
-enum JSONMembers {
-  /// Where the value of a member is; nil if the object has none of this name, spelled without escapes.
-  ///
-  /// - Parameter json: an object, known to be well-formed.
-  static func value(of name: String, in json: UnsafeRawBufferPointer) -> Range<Int>? {
-    let wanted = Array("\"\(name)\"".utf8)
-    var (index, depth) = (0, 0)
-    while index < json.count {
-      switch json[index] {
-      case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-      case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
-      case UInt8(ascii: "\""):
-        let end = endOfString(json, index)
-        if depth == 1, json[index..<end].elementsEqual(wanted),
-          let colon = next(json, end), json[colon] == UInt8(ascii: ":"),
-          let start = next(json, colon + 1)
-        {
-          return start..<endOfValue(json, start)
-        }
-        index = end
-        continue
-      default: break
-      }
-      index += 1
-    }
-    return nil
-  }
-
-  /// The first byte from a place on that is no white space.
-  private static func next(_ json: UnsafeRawBufferPointer, _ place: Int) -> Int? {
-    json[min(place, json.count)...].firstIndex { $0 > 0x20 }
-  }
-
-  /// Behind the string that begins at a place.
-  private static func endOfString(_ json: UnsafeRawBufferPointer, _ start: Int) -> Int {
-    var index = start + 1
-    while index < json.count, json[index] != UInt8(ascii: "\"") {
-      index += json[index] == UInt8(ascii: "\\") ? 2 : 1
-    }
-    return min(index + 1, json.count)
-  }
-
-  private static func endOfValue(_ json: UnsafeRawBufferPointer, _ start: Int) -> Int {
-    var (index, depth) = (start, 0)
-    while index < json.count {
-      switch json[index] {
-      case UInt8(ascii: "\""):
-        index = endOfString(json, index)
-        if depth == 0 { return index }
-        continue
-      case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-      case UInt8(ascii: "}"), UInt8(ascii: "]"):
-        if depth == 0 { return index }
-        depth -= 1
-        if depth == 0 { return index + 1 }
-      case UInt8(ascii: ",") where depth == 0: return index
-      default: break
-      }
-      index += 1
-    }
-    return index
   }
 }
 

@@ -29,8 +29,7 @@ final class CampaignExchange: WaitingExchange {
     }
 
     func isOne(_ campaign: CampaignKey) -> Bool {
-      campaign.name == name && campaign.app == app ?? campaign.app
-        && campaign.environment == environment ?? campaign.environment
+      campaign.isOne(name, of: app, environment)
     }
   }
 
@@ -40,7 +39,7 @@ final class CampaignExchange: WaitingExchange {
     case read(Target)
     /// Its body is the campaign.
     case start
-    case change(Target, Change)
+    case change(Target, CampaignChange)
 
     var isStart: Bool { if case .start = self { true } else { false } }
 
@@ -48,19 +47,6 @@ final class CampaignExchange: WaitingExchange {
       switch self {
       case .list, .read: true
       case .start, .change: false
-      }
-    }
-  }
-
-  enum Change: String {
-    case paused, resumed, cancelled
-
-    /// The scheduler has noted it.
-    func isNoted(in progress: CampaignProgress) -> Bool {
-      switch self {
-      case .paused: progress.isPaused || progress.state.isOver
-      case .resumed: !progress.isPaused
-      case .cancelled: progress.state == .cancelled || progress.state == .stopped
       }
     }
   }

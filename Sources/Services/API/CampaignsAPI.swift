@@ -304,7 +304,7 @@ final class CampaignsAPI: APIPart {
   }
 
   private func produce(
-    _ change: CampaignExchange.Change, of campaign: CampaignRecord, _ exchange: CampaignExchange,
+    _ change: CampaignChange, of campaign: CampaignRecord, _ exchange: CampaignExchange,
     _ number: UInt64, _ key: APIKey
   ) throws(Admission.Failure) {
     guard controls.exists else {
@@ -387,11 +387,10 @@ final class CampaignsAPI: APIPart {
   }
 
   private static func accepted(_ warnings: PayloadWarnings = PayloadWarnings()) -> HTTPResponse {
-    var answer = JSONObject()
-    answer.append("status", .integer(202))
-    if !warnings.isEmpty { answer.append("warnings", warnings.json) }
-    return HTTPResponse(
-      status: 202, contentType: "application/json", body: .bytes(JSONValue.object(answer).text))
+    var object = JSONObject()
+    object.append("status", .integer(202))
+    if !warnings.isEmpty { object.append("warnings", warnings.json) }
+    return answer(.object(object), status: 202)
   }
 
   private static func ok(_ value: JSONValue) -> HTTPResponse { answer(value, status: 200) }

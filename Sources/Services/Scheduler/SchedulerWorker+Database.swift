@@ -116,14 +116,9 @@ extension SchedulerWorker {
   }
 
   private func write(again entry: ScheduledEntry) -> Bool {
-    do throws(KafkaError) {
-      let isTaken = try producer.produce(
-        topics.schedule, key: Array(entry.key.utf8), value: Array(entry.value.utf8), as: .again)
-      if isTaken { counters.add(.writtenAgain) }
-      return isTaken
-    } catch {
-      failure = failure ?? ServiceFailure("\(error)")
-      return false
-    }
+    let isTaken = write(
+      topics.schedule, key: Array(entry.key.utf8), Array(entry.value.utf8), as: .again)
+    if isTaken { counters.add(.writtenAgain) }
+    return isTaken
   }
 }

@@ -56,25 +56,16 @@ extension SchedulerWorker {
       else { continue }
       let key = holder.text.dropFirst("key ".count)
       let cancellation = ScheduleCancellation(at: end, by: "the removal of API key \(key)")
-      guard cancel(entry, cancellation) else { return false }
+      // Without room the page is looked at again.
+      guard write(topics.schedule, key: Array(entry.key.utf8), cancellation.value, as: .late) else {
+        return false
+      }
     }
     let last = entries.last.map {
       (partition: place.partition, due: $0.row.due, key: $0.key)
     }
     sweep.place = entries.count < HolderSweep.page ? nil : last
     return sweep.place != nil || !sweep.left.isEmpty
-  }
-
-  /// - Returns: false when Kafka's client has no room: the page is looked at again.
-  private func cancel(_ entry: ScheduledEntry, _ cancellation: ScheduleCancellation) -> Bool {
-    do throws(KafkaError) {
-      return try producer.produce(
-        topics.schedule, key: Array(entry.key.utf8), value: cancellation.value, headers: [],
-        as: .late)
-    } catch {
-      failure = failure ?? ServiceFailure("\(error)")
-      return false
-    }
   }
 }
 

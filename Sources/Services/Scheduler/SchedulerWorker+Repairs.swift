@@ -32,20 +32,14 @@ extension SchedulerWorker {
   /// - Returns: false when Kafka's client has no room.
   private func write(_ repair: ScheduleRepair, _ entry: ScheduledEntry?) -> Bool {
     let tag = Tag.restored(repair.source, epoch: member.epoch, repair.offset)
-    do throws(KafkaError) {
-      if let entry, entry.row.offset < repair.offset {
-        let isTaken = try producer.produce(
-          topics.schedule, key: Array(entry.key.utf8), value: Array(entry.value.utf8), as: tag)
-        if isTaken { counters.add(.restored) }
-        return isTaken
-      }
-      if entry == nil, let unreadable = repair.unreadable {
-        return try producer.produce(
-          topics.schedule, key: unreadable.key, value: nil, headers: unreadable.ends, as: tag)
-      }
-    } catch {
-      failure = failure ?? ServiceFailure("\(error)")
-      return false
+    if let entry, entry.row.offset < repair.offset {
+      let isTaken = write(
+        topics.schedule, key: Array(entry.key.utf8), Array(entry.value.utf8), as: tag)
+      if isTaken { counters.add(.restored) }
+      return isTaken
+    }
+    if entry == nil, let unreadable = repair.unreadable {
+      return write(topics.schedule, key: unreadable.key, nil, unreadable.ends, as: tag)
     }
     // Its key has a newer record by now, or none.
     member.completed(repair.source, epoch: member.epoch, repair.offset)
@@ -61,18 +55,10 @@ extension SchedulerWorker {
       reason: .invalidSchedule, detail: DeadLetter.crashed, key: Array(entry.key.utf8),
       value: Array(entry.content.utf8))
     let place = TopicPartition(topic: topics.scheduleName, partition: entry.partition)
-    do throws(KafkaError) {
-      let isTaken = try producer.produce(
-        topics.deadLetters, key: record.key, value: record.value,
-        headers: record.headers(
-          by: .scheduler, from: place, entry.row.offset, at: WallClock.milliseconds()),
-        as: .late)
-      guard isTaken else {
-        machine.postponed(slot)
-        return false
-      }
-    } catch {
-      failure = failure ?? ServiceFailure("\(error)")
+    let headers = record.headers(
+      by: .scheduler, from: place, entry.row.offset, at: WallClock.milliseconds())
+    guard write(topics.deadLetters, key: record.key, record.value, headers, as: .late) else {
+      machine.postponed(slot)
       return false
     }
     counters.add(.unreadable)
@@ -83,15 +69,10 @@ extension SchedulerWorker {
   func writeDeadLetters() -> Bool {
     while let job = owed.letters.last, let record = job.refused {
       let place = TopicPartition(topic: topics.scheduleName, partition: job.source.partition)
-      do throws(KafkaError) {
-        let isTaken = try producer.produce(
-          topics.deadLetters, key: record.key, value: record.value,
-          headers: record.headers(
-            by: .scheduler, from: place, job.offset, at: WallClock.milliseconds()),
-          as: .deadLetter(ScheduleRepair(job), epoch: member.epoch))
-        guard isTaken else { return false }
-      } catch {
-        failure = failure ?? ServiceFailure("\(error)")
+      let headers = record.headers(
+        by: .scheduler, from: place, job.offset, at: WallClock.milliseconds())
+      let tag = Tag.deadLetter(ScheduleRepair(job), epoch: member.epoch)
+      guard write(topics.deadLetters, key: record.key, record.value, headers, as: tag) else {
         return false
       }
       owed.letters.removeLast()

@@ -539,16 +539,24 @@ final class SchedulerWorker {
     _ topic: KafkaTopic, key: ExactText, _ value: [UInt8]?, _ headers: [KafkaHeader], as tag: Tag,
     _ slot: Int
   ) -> Bool {
-    do throws(KafkaError) {
-      if try producer.produce(topic, key: Array(key.utf8), value: value, headers: headers, as: tag)
-      {
-        return true
-      }
-    } catch {
-      failure = failure ?? ServiceFailure("\(error)")
-    }
+    if write(topic, key: Array(key.utf8), value, headers, as: tag) { return true }
     machine.postponed(slot)
     return false
+  }
+
+  /// Hands a record to Kafka's client; one that Kafka will never take ends the process.
+  ///
+  /// - Returns: false when the client has no room, or there is a failure.
+  func write(
+    _ topic: KafkaTopic, key: [UInt8]?, _ value: [UInt8]?, _ headers: [KafkaHeader] = [],
+    as tag: Tag
+  ) -> Bool {
+    do throws(KafkaError) {
+      return try producer.produce(topic, key: key, value: value, headers: headers, as: tag)
+    } catch {
+      failure = failure ?? ServiceFailure("\(error)")
+      return false
+    }
   }
 
   /// What Kafka will never take ends the process: nothing is lost, and it is tried again when that is mended.

@@ -87,11 +87,11 @@ import Testing
     (#"{"tokens":{}}"#, "{}"), (#"{"tokens":true}"#, "true"), (#"["tokens",1]"#, ""), ("{}", ""),
   ])
   func `a member is found in the text of an object`(_ text: String, _ value: String) {
-    let found = Array(text.utf8).withUnsafeBytes { bytes in
+    let bytes = Array(text.utf8)
+    let found =
       JSONMembers.value(of: "tokens", in: bytes).map {
         String(decoding: bytes[$0], as: UTF8.self)
       } ?? ""
-    }
     #expect(found == value)
   }
 }

@@ -67,42 +67,60 @@ enum WrittenRecords {
   private static let device = DeviceKey(
     token: token, app: "com.example.app", environment: .production)
 
-  private static let requests: [RecordFixture] = [
-    ("the required fields", #""token":"\#(token)","payload":{"aps":{"alert":"Hello"}}"#),
-    (
-      "every field",
-      #""id":"order-\u00e9","environment":"sandbox","token":"\#(token)","type":"alert","topic":"com.example.app","payload":{"aps":{"alert":{"title":"x"},"badge":1},"own":[1, 2]},"priority":5,"expiration":1900000000,"collapse_id":"specials","lane":"bulk","headers":{"apns-new-thing":"on"},"data":{"order":"8812"},"apns_id":"\#(id)""#
-    ),
-    ("several tokens", #""tokens":["\#(token)","ab"],"payload":{"aps":{"badge":0}}"#),
-    (
-      "a time",
-      #""id":"order-1","token":"\#(token)","payload":{"aps":{"badge":0}},"send_at":"2026-11-18T11:26:40+01:00""#
-    ),
-    ("users", #""id":"order-1","users":["ann","b\u00f6b"],"payload":{"aps":{"badge":0}}"#),
-    (
-      "a user whose devices were looked up",
-      #""tokens":["\#(token)"],"id":"order-1","user":"ann","payload":{"aps":{"badge":0}}"#
-    ),
-    ("a life in seconds", #""token":"\#(token)","payload":{"aps":{"badge":0}},"expires_in":60"#),
-    (
-      "a broadcast",
-      #""channel":"dHN0LXNyY2gtY2hubA==","payload":{"aps":{"timestamp":1795000060,"event":"update","content-state":{}}}"#
-    ),
-    (
-      "a background push",
-      #""token":"\#(token)","type":"background","payload":{"aps":{"content-available":1}}"#
-    ),
-  ].map { name, fields in
+  private static let requests: [RecordFixture] =
+    [
+      ("the required fields", #""token":"\#(token)","payload":{"aps":{"alert":"Hello"}}"#),
+      (
+        "every field",
+        #""id":"order-\u00e9","environment":"sandbox","token":"\#(token)","type":"alert","topic":"com.example.app","payload":{"aps":{"alert":{"title":"x"},"badge":1},"own":[1, 2]},"priority":5,"expiration":1900000000,"collapse_id":"specials","lane":"bulk","headers":{"apns-new-thing":"on"},"data":{"order":"8812"},"apns_id":"\#(id)""#
+      ),
+      ("several tokens", #""tokens":["\#(token)","ab"],"payload":{"aps":{"badge":0}}"#),
+      (
+        "a time",
+        #""id":"order-1","token":"\#(token)","payload":{"aps":{"badge":0}},"send_at":"2026-11-18T11:26:40+01:00""#
+      ),
+      ("users", #""id":"order-1","users":["ann","b\u00f6b"],"payload":{"aps":{"badge":0}}"#),
+      (
+        "a user whose devices were looked up",
+        #""tokens":["\#(token)"],"id":"order-1","user":"ann","payload":{"aps":{"badge":0}}"#
+      ),
+      ("a life in seconds", #""token":"\#(token)","payload":{"aps":{"badge":0}},"expires_in":60"#),
+      (
+        "a broadcast",
+        #""channel":"dHN0LXNyY2gtY2hubA==","payload":{"aps":{"timestamp":1795000060,"event":"update","content-state":{}}}"#
+      ),
+      (
+        "a background push",
+        #""token":"\#(token)","type":"background","payload":{"aps":{"content-available":1}}"#
+      ),
+    ].map { name, fields in
+      var record = RecordFixture(
+        "requests", name, key: "order", value: #"{"app":"com.example.app",\#(fields)}"#)
+      if name == "every field" { record.headers = [["traceparent", trace]] }
+      record.makes = notification(of: record)
+      return record
+    } + [campaignRequest]
+
+  private static let campaignRequest: RecordFixture = {
+    let text = #"""
+      {"campaign":"spring","request":{"app":"com.example.app","payload":{"aps":{"alert":"Hello"}}},
+        "audience":{"topic":"push.audiences"}}
+      """#
+    let campaign = try! Array(text.utf8).withUnsafeBytes {
+      try CampaignRecord(json: $0, at: created, by: "ann", parser: JSONParser())
+    }
     var record = RecordFixture(
-      "requests", name, key: "order", value: #"{"app":"com.example.app",\#(fields)}"#)
-    if name == "every field" { record.headers = [["traceparent", trace]] }
+      "campaign-requests", "a device of a campaign", key: nil,
+      value: String(
+        decoding: campaign.request(tokens: Array("\"\(token)\"".utf8)), as: UTF8.self))
     record.makes = notification(of: record)
     return record
-  }
+  }()
 
   /// The notification of a request's first device; nil if the request is refused.
   static func notification(of record: RecordFixture) -> String? {
     let reader = RequestReader()
+    reader.takesCampaigns = record.topic == "campaign-requests"
     let trace = record.headers.first { $0.first == "traceparent" }?.last ?? ""
     return Array((record.value ?? "").utf8).withUnsafeBytes { value in
       guard let request = try? reader.read(value) else { return nil }
@@ -118,7 +136,8 @@ enum WrittenRecords {
   private static let notifications: [RecordFixture] =
     requests.flatMap { request in
       let key = request.name == "a broadcast" ? "dHN0LXNyY2gtY2hubA==" : token
-      let topic = request.name == "every field" ? "notifications.bulk" : "notifications"
+      let isBulk = request.name == "every field" || request.topic == "campaign-requests"
+      let topic = isBulk ? "notifications.bulk" : "notifications"
       let value = request.makes ?? ""
       return [
         RecordFixture(topic, request.name, key: key, value: value),

@@ -161,7 +161,8 @@ public final class PostgresServer: @unchecked Sendable {
         standby) stand; say $? standing ;;
       esac
     done
-    [ -f "$folder/pgbouncer.pid" ] && kill "$(cat "$folder/pgbouncer.pid")"
+    # It has the signals blocked that the tests' program blocks.
+    [ -f "$folder/pgbouncer.pid" ] && kill -KILL "$(cat "$folder/pgbouncer.pid")"
     [ -d "$folder/standby" ] && run "$bin/pg_ctl" -D "$folder/standby" -m immediate -w -t 60 stop
     end
     cd / && rm -rf "$folder"

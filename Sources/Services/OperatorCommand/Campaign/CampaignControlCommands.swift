@@ -74,20 +74,6 @@ public enum CampaignResumeCommand: Service {
   }
 }
 
-/// What is asked of a campaign.
-enum CampaignRequest: String {
-  case paused, resumed, cancelled
-
-  /// The scheduler has noted it.
-  func isNoted(in progress: CampaignProgress) -> Bool {
-    switch self {
-    case .paused: progress.isPaused || progress.state.isOver
-    case .resumed: !progress.isPaused
-    case .cancelled: progress.state == .cancelled || progress.state == .stopped
-    }
-  }
-}
-
 /// The campaigns that a command names, and the topic of what operators ask of them.
 public struct CampaignTarget: Sendable {
   static let settings = [
@@ -125,7 +111,7 @@ public struct CampaignTarget: Sendable {
 
   /// Asks something of the campaigns, and says how they are when the scheduler has noted it.
   func ask(
-    _ request: CampaignRequest, _ command: String, _ context: ServiceContext
+    _ request: CampaignChange, _ command: String, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let cluster = try topic.cluster(context)
     defer { cluster.admin.close() }
@@ -146,7 +132,7 @@ public struct CampaignTarget: Sendable {
   }
 
   private func askAll(
-    _ request: CampaignRequest, _ command: String, _ lookup: CampaignLookup,
+    _ request: CampaignChange, _ command: String, _ lookup: CampaignLookup,
     _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) {
     guard let by else { return }
@@ -164,7 +150,7 @@ public struct CampaignTarget: Sendable {
   }
 
   private func tell(
-    _ request: CampaignRequest, _ key: CampaignKey, _ lookup: CampaignLookup
+    _ request: CampaignChange, _ key: CampaignKey, _ lookup: CampaignLookup
   ) throws(ServiceFailure) {
     let noted = try lookup.wait(for: key, withinMilliseconds: Self.patience) {
       request.isNoted(in: $0.progress)
@@ -189,7 +175,7 @@ public struct CampaignTarget: Sendable {
 
   /// Writes what is asked, by whom and when; a tombstone: that nothing is.
   private func write(
-    _ request: CampaignRequest, _ key: CampaignKey, _ command: String, _ cluster: KafkaCluster,
+    _ request: CampaignChange, _ key: CampaignKey, _ command: String, _ cluster: KafkaCluster,
     _ context: ServiceContext
   ) throws(ServiceFailure) {
     if request == .resumed {

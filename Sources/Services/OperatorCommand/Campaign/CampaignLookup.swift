@@ -35,10 +35,7 @@ struct CampaignName: Sendable {
   }
 
   /// True if this may be the campaign that is meant.
-  func isOne(_ key: CampaignKey) -> Bool {
-    key.name == name && key.app == app ?? key.app
-      && key.environment == environment ?? key.environment
-  }
+  func isOne(_ key: CampaignKey) -> Bool { key.isOne(name, of: app, environment) }
 
   /// The one of these campaigns that is meant.
   func one(of campaigns: [CampaignRecord]) throws(ServiceFailure) -> CampaignRecord {

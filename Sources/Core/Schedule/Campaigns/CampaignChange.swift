@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What may be asked of a campaign while it is under way; `paused` and `cancelled` are its words on `push.controls`.
+public enum CampaignChange: String, Sendable {
+  case paused, resumed, cancelled
+
+  /// Whether the scheduler has noted it.
+  public func isNoted(in progress: CampaignProgress) -> Bool {
+    switch self {
+    case .paused: progress.isPaused || progress.state.isOver
+    case .resumed: !progress.isPaused
+    case .cancelled: progress.state == .cancelled || progress.state == .stopped
+    }
+  }
+}
