@@ -32,11 +32,11 @@ struct ScheduleUpkeep {
 }
 
 extension SchedulerWorker {
-  /// Every two seconds: whether the database takes changes, which partitions are complete in it, and its log.
+  /// Every two seconds: whether the database takes changes, and its log; at once: which partitions are complete in it.
   func lookAfterDatabase(_ now: UInt64) {
-    guard now >= upkeep.next else { return }
-    upkeep.next = now + ScheduleUpkeep.period
     let complete = upkeep.unnoted.filter { machine.isCaughtUp($0) }
+    guard now >= upkeep.next || !complete.isEmpty else { return }
+    upkeep.next = now + ScheduleUpkeep.period
     withDatabase(now) { () throws(StoreError) in
       try store.demandWritable()
       for partition in complete { try store.setComplete(partition) }

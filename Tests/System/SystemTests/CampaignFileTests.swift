@@ -66,15 +66,15 @@ import Testing
     }
     var program = try scheduler()
     for _ in 0..<2 {
-      let before = try ends(names.requests)
+      let before = try ends(names.campaignRequests)
       _ = try eventually(withinMilliseconds: 30_000) {
-        try ends(names.requests) > before || before >= 200
+        try ends(names.campaignRequests) > before || before >= 200
       }
       program.signal(SIGKILL)
       _ = program.wait(withinMilliseconds: 5_000)
       program = try scheduler()
     }
-    let tail = try KafkaTail(fixture.configuration, topic: names.requests, from: .beginning)
+    let tail = try KafkaTail(fixture.configuration, topic: names.campaignRequests, from: .beginning)
     defer { tail.close() }
     var batch = KafkaBatch(capacity: 100)
     var (tokens, addressed) = (Set<String>(), 0)

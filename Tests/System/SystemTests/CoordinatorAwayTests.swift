@@ -20,7 +20,7 @@ import Testing
     try away(rig, ["offset_commit", "heartbeat", "find_coordinator"])
     try rig.produceRequests(0..<40, padding: 0)
     #expect(
-      ingest.prints("partitions revoked count=12 lost=true", withinMilliseconds: 30_000),
+      ingest.prints("partitions revoked count=24 lost=true", withinMilliseconds: 30_000),
       "\(ingest.output.suffix(1_500))")
     let fenced = Array(repeating: #""fenced_instance""#, count: 3).joined(separator: ",")
     try rig.clearErrors(#"{"request":"offset_commit"}"#)
