@@ -40,8 +40,8 @@ extension CampaignRecord {
     guard OutsideTime.problem(time) == nil, local.earliest >= at else {
       throw fields.fail(
         "send_at",
-        "is over where clocks are furthest ahead (UTC+14): use a later local time, or one with an offset"
-      )
+        "is over where clocks are furthest ahead (UTC+14): use a later local time, or one with an offset",
+        .isOver)
     }
     return local
   }

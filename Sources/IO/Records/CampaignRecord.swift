@@ -248,9 +248,6 @@ public struct CampaignRecord: Equatable, Sendable {
     }
   }
 
-  /// The problem of a `send_at` that may be right later.
-  public static let tooFarAhead = "is more than \(RequestRules.furthestDays) days ahead"
-
   private static func plan(
     _ fields: RecordFields, at: Int64, hasPace: Bool
   ) throws(RecordError) -> CampaignPlan {
@@ -258,7 +255,8 @@ public struct CampaignRecord: Equatable, Sendable {
     var time = local?.time ?? at
     if local == nil { time = try moment("send_at", fields) ?? at }
     guard time - at <= RequestRules.furthestDays * 86_400_000 else {
-      throw fields.fail("send_at", tooFarAhead)
+      throw fields.fail(
+        "send_at", "is more than \(RequestRules.furthestDays) days ahead", .tooFarAhead)
     }
     var plan = CampaignPlan(
       startAt: max(local?.earliest ?? time, at), local: local, limits: try limits(fields),

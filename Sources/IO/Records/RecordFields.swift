@@ -10,11 +10,22 @@ public struct RecordError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The field at fault; `nil` if it is the record as a whole.
   public let field: String?
   public let problem: String
+  /// What has to change before it is right.
+  public let cause: Cause
 
-  public init(record: String, field: String?, problem: String) {
+  public enum Cause: Sendable {
+    case content
+    /// Its time is further from now than may be: the same record is right later.
+    case tooFarAhead
+    /// Its time has passed.
+    case isOver
+  }
+
+  public init(record: String, field: String?, problem: String, cause: Cause = .content) {
     self.record = record
     self.field = field
     self.problem = problem
+    self.cause = cause
   }
 
   public var description: String {
@@ -52,8 +63,10 @@ struct RecordFields {
     try self.init(value, record: record)
   }
 
-  func fail(_ field: String, _ problem: String) -> RecordError {
-    RecordError(record: record, field: field, problem: problem)
+  func fail(
+    _ field: String, _ problem: String, _ cause: RecordError.Cause = .content
+  ) -> RecordError {
+    RecordError(record: record, field: field, problem: problem, cause: cause)
   }
 
   /// The member, unless it is absent or null.

@@ -150,18 +150,17 @@ enum CampaignArguments {
   }
 
   private static func refusal(_ error: RecordError) -> Failure {
-    if error.problem.utf8.elementsEqual(CampaignRecord.tooFarAhead.utf8) {
-      return Failure(.tooFarAhead("send_at: \(error.problem)", field: "send_at"))
-    }
     guard let field = error.field else {
       return Failure(.malformed(error.description))
     }
-    // Not the document is wrong: its time has passed.
-    if field == "send_at", error.problem.hasPrefix("is over") {
-      return Failure(.conflict("send_at: \(error.problem)"))
-    }
     let path = error.record == "campaign" ? field : "\(error.record).\(field)"
-    return Failure(.malformed("\(path): \(error.problem)", field: path))
+    let text = "\(path): \(error.problem)"
+    switch error.cause {
+    case .content: return Failure(.malformed(text, field: path))
+    case .tooFarAhead: return Failure(.tooFarAhead(text, field: path))
+    // Not the document is wrong.
+    case .isOver: return Failure(.conflict(text))
+    }
   }
 
   /// The key may send what the campaign sends.

@@ -277,9 +277,7 @@ final class CampaignsAPI: APIPart {
     }
     let group = Paces.Subject.group(
       campaign.key.app, campaign.key.environment, campaign.name)
-    guard campaign.pace == nil || controls.hasRoom(for: group) else {
-      throw .init(controls.problem(of: group))
-    }
+    if campaign.pace != nil, let problem = controls.obstacle(to: group) { throw .init(problem) }
     try produce(schedule, campaign.key, campaign.value, number, key)
   }
 

@@ -53,26 +53,18 @@ final class ControlsView {
     return found.control
   }
 
-  /// Whether a subject may have a pace beside those that have one.
-  func hasRoom(for subject: Paces.Subject) -> Bool {
-    if subject.kind == .lane || paces[subject] != nil { return true }
-    let groups = paces.keys.filter { $0.kind == .group }
-    guard paces.keys.count(where: { $0.kind != .lane }) < Paces.subjectsAtMost else { return false }
-    return subject.kind != .group
-      || (groups.count < Paces.groupsAtMost && !isAtQuota(subject, groups))
-  }
-
-  private func isAtQuota(_ subject: Paces.Subject, _ groups: [Paces.Subject]) -> Bool {
-    groups.count { $0.app?.exact == subject.app?.exact } >= Paces.groupsOfAppAtMost
-  }
-
-  /// Why there is no room for it.
-  func problem(of subject: Paces.Subject) -> Problem {
-    let groups = paces.keys.filter { $0.kind == .group }
-    guard let app = subject.app, subject.kind == .group, isAtQuota(subject, groups) else {
-      return .tooManyPaces(Paces.subjectsAtMost, groups: Paces.groupsAtMost)
+  /// Why a subject may not have a pace beside those that have one; nil if it may.
+  func obstacle(to subject: Paces.Subject) -> Problem? {
+    guard paces[subject] == nil else { return nil }
+    do throws(Paces.Problem) {
+      try PaceRoom(paces.keys).check(subject)
+      return nil
+    } catch {
+      guard case .tooManyOfApp = error, let app = subject.app else {
+        return .tooManyPaces(Paces.subjectsAtMost, groups: Paces.groupsAtMost)
+      }
+      return .tooManyPaces(of: app, Paces.groupsOfAppAtMost)
     }
-    return .tooManyPaces(of: app, Paces.groupsOfAppAtMost)
   }
 
   func turn() {

@@ -132,7 +132,7 @@ final class PacesAPI: APIPart {
   ) throws(Admission.Failure) {
     guard pace.body.count <= Self.longestBody else { throw .init(.tooLarge(Self.longestBody)) }
     let (rate, reason) = try PaceArguments.change(pace.body.bytes, of: subject, api.parser)
-    guard controls.hasRoom(for: subject) else { throw .init(controls.problem(of: subject)) }
+    if let problem = controls.obstacle(to: subject) { throw .init(problem) }
     pace.rate = "\(rate)"
     let author = ControlRecord.Author(
       at: WallClock.milliseconds(), by: key.actor, reason: reason)

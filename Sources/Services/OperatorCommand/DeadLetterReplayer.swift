@@ -2,7 +2,6 @@
 import CommandKit
 import Contract
 import EventLoop
-import Glibc
 import JSON
 import Kafka
 import ServiceKit
@@ -67,17 +66,12 @@ struct ReplayResult: Equatable {
   }
 }
 
-/// Produces the records of a replay.
+/// Sends dead letters back to the topics that they came from.
 final class DeadLetterReplayer {
-  /// With each record's topic.
-  private let producer: TaggedProducer<String>
+  private let output: ReplayProducer
   private let names: TopicNames
   private let context: ServiceContext
   private let planner: ReplayPlanner
-  /// The topics that there are: one is never made by a replay.
-  private let known: Set<String>
-  private var watch: WriteWatch
-  private var noProgress: ProgressLine?
   private(set) var result = ReplayResult()
 
   init(
@@ -87,15 +81,8 @@ final class DeadLetterReplayer {
     self.names = names
     self.context = context
     self.planner = planner
-    do {
-      producer = try TaggedProducer(cluster.configuration)
-      let known = Set(try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000).keys)
-      self.known = known
-      let topics = [names.requests] + names.lanes.all.map { names.notifications($0) }
-      watch = WriteWatch(cluster, topics.filter { known.contains($0) })
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    output = try ReplayProducer(
+      cluster, [names.requests] + names.lanes.all.map { names.notifications($0) }, context)
   }
 
   /// Replays one letter; false when the command is being stopped.
@@ -105,58 +92,17 @@ final class DeadLetterReplayer {
       result.count(plan)
       return true
     }
-    guard known.contains(name) else {
-      throw ServiceFailure("there is no topic \(name); martlet topics create creates it")
-    }
-    try drain()
-    let topic: KafkaTopic
-    do throws(KafkaError) {
-      topic = try producer.topic(name)
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
     // A notification has it in its envelope, and nothing else has one.
     let trace =
       [names.requests, names.campaignRequests].contains(name) ? letter.letter.traceParent : nil
     let headers = trace.map { [KafkaHeader(TraceParent.header, $0)] } ?? []
-    while !context.signals.isStopping {
-      do throws(KafkaError) {
-        if try producer.produce(topic, key: key, value: value, headers: headers, as: name) {
-          result.count(plan)
-          return true
-        }
-      } catch {
-        refuse(error)
-        return true
-      }
-      usleep(1_000)
-      try drain()
-    }
-    return false
+    return try output.produce(name, key: key, value: value, headers: headers)
   }
 
-  private func refuse(_ error: KafkaError) {
-    result.refused += 1
-    StandardError.line("Kafka refuses a record: \(error)")
-  }
-
-  private func drain() throws(ServiceFailure) {
-    for answer in producer.drainAnswers() {
-      guard let error = answer.refused else { continue }
-      refuse(error)
-      result.sent[answer.tag]? -= 1
-    }
-    try watch.look(producer.standing, &noProgress)
-  }
-
-  /// Waits until Kafka has answered for everything. A second stop signal ends the process anyway.
+  /// Waits until Kafka has answered for everything.
   func finish() throws(ServiceFailure) {
-    defer { producer.close() }
-    while producer.outstanding > 0 {
-      producer.flush(timeoutMilliseconds: 200)
-      try drain()
-    }
-    try drain()
+    try output.finish()
+    (result.sent, result.refused) = (output.sent, output.refused)
     result.wasStopped = context.signals.isStopping
   }
 }

@@ -15,9 +15,7 @@ struct CampaignControls {
   private var controls: [CampaignKey: (control: CampaignControl, at: Int64)] = [:]
   /// nil: it was cleared.
   private var paces: [Paces.Subject: PaceRate?] = [:]
-  /// Groups with a pace by their app, and of all.
-  private var groups: [ExactText: Int] = [:]
-  private var groupCount = 0
+  private var room = PaceRoom()
   /// When what these have asked for was ended, in milliseconds since the epoch: API keys that were removed.
   private(set) var ended: [ExactText: Int64] = [:]
   /// Another number after each record of those.
@@ -27,22 +25,20 @@ struct CampaignControls {
 
   /// All is read again.
   mutating func forget() {
-    (controls, paces, groups, groupCount, ended) = ([:], [:], [:], 0, [:])
+    (controls, paces, room, ended) = ([:], [:], PaceRoom(), [:])
     revision += 1
   }
 
   mutating func note(_ key: String, _ value: UnsafeRawBufferPointer?) {
     revision += 1
     if key.hasPrefix(ControlRecord.holderPrefix) { return note(holder: key, value) }
-    if let subject = Paces.Subject(key: key) { return note(subject, value) }
+    if let subject = Paces.Subject(key: key) {
+      return set(subject, (try? ControlRecord.pace(value)).flatMap { $0 })
+    }
     guard let campaign = CampaignKey(key),
       controls[campaign] != nil || controls.count < Self.most
     else { return }
     controls[campaign] = value.flatMap { ControlRecord.campaign($0) }
-  }
-
-  private mutating func note(_ subject: Paces.Subject, _ value: UnsafeRawBufferPointer?) {
-    set(subject, (try? ControlRecord.pace(value)).flatMap { $0 })
   }
 
   /// A pace is set, or cleared: on the topic, or by this process on its way there.
@@ -51,10 +47,8 @@ struct CampaignControls {
     let known = paces[subject]
     guard known != nil || (rate != nil && paces.count < Self.most) else { return }
     paces[subject] = .some(rate)
-    guard case .group(let app, _, _) = subject else { return }
-    let change = (rate == nil ? 0 : 1) - ((known ?? nil) == nil ? 0 : 1)
-    groups[app.exact, default: 0] += change
-    groupCount += change
+    let hadPace = (known ?? nil) != nil
+    if hadPace != (rate != nil) { room.note(subject, hasPace: rate != nil) }
   }
 
   private mutating func note(holder key: String, _ value: UnsafeRawBufferPointer?) {
@@ -105,8 +99,6 @@ struct CampaignControls {
   /// Whether the pace of a campaign's group may be set: the groups of its app, and all together, are not too many.
   func maySetPace(of campaign: CampaignKey) -> Bool {
     let own = paces[.group(campaign.app, campaign.environment, campaign.name)] ?? nil
-    return own != nil
-      || (groupCount < Paces.groupsAtMost
-        && groups[campaign.app.exact] ?? 0 < Paces.groupsOfAppAtMost)
+    return own != nil || room.hasRoom(forGroupOf: campaign.app)
   }
 }

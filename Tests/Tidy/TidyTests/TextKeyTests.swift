@@ -14,6 +14,7 @@ import Testing
         "Core/Diagnosis/StrandedClients", "IO/Kafka/", "IO/Store/TokenStore",
         "Services/CommandKit/PartitionCounts", "Services/Feedback/DeviceTables",
         "Services/Ingest/IngestOutput", "Services/OperatorCommand/DeadLetterReplayer",
+        "Services/OperatorCommand/ReplayProducer",
         "Services/OperatorCommand/Receipts/ReceiptReplay",
         "Services/OperatorCommand/Trace/TraceSearch", "Services/Sender/CoverageWarning",
         "Services/ServiceKit/ClusterView", "Services/ServiceKit/GroupFigures",

@@ -19,9 +19,7 @@ public struct Paces: Sendable, Equatable {
   private(set) var ofSubjects: [UInt64: PaceRate] = [:]
   /// The names of these, for status pages.
   public private(set) var names: [UInt64: String] = [:]
-  /// Groups with a pace, by the hash of their app.
-  private var groups: [UInt64: Int] = [:]
-  private var groupCount = 0
+  private var room = PaceRoom()
   /// Of each device of an app, by the hash of app and push type.
   private(set) var ofDevices: [UInt64: PaceRate] = [:]
 
@@ -57,31 +55,17 @@ public struct Paces: Sendable, Equatable {
     }
     let hash = subject.hash
     let isKnown = ofSubjects[hash] != nil || ofDevices[hash] != nil
-    if rate != nil, !isKnown { try checkRoom(subject) }
-    if case .group(let app, _, _) = subject, isKnown != (rate != nil) {
-      let change = isKnown ? -1 : 1
-      groupCount += change
-      groups[AppTable.hash(app.utf8.span), default: 0] += change
-      if groups[AppTable.hash(app.utf8.span)] == 0 { groups[AppTable.hash(app.utf8.span)] = nil }
-    }
+    if rate != nil, !isKnown { try room.check(subject) }
+    // A rate that cannot be kept takes the place of none.
+    let isKept = rate.map { (try? subject.check($0)) != nil } ?? false
+    if isKept != isKnown { room.note(subject, hasPace: isKept) }
     if subject.kind == .device {
-      // A rate that cannot be kept takes the place of none.
-      ofDevices[hash] = nil
-      if let rate, (try? subject.check(rate)) == nil { throw .notForDevices }
-      ofDevices[hash] = rate
+      ofDevices[hash] = isKept ? rate : nil
+      guard isKept || rate == nil else { throw .notForDevices }
     } else {
       ofSubjects[hash] = rate
       names[hash] = rate.map { _ in subject.description }
     }
-  }
-
-  private func checkRoom(_ subject: Subject) throws(Problem) {
-    guard ofSubjects.count + ofDevices.count < Self.subjectsAtMost else { throw .tooMany }
-    guard case .group(let app, _, _) = subject else { return }
-    guard groups[AppTable.hash(app.utf8.span)] ?? 0 < Self.groupsOfAppAtMost else {
-      throw .tooManyOfApp
-    }
-    guard groupCount < Self.groupsAtMost else { throw .tooMany }
   }
 
   // MARK: Hashes

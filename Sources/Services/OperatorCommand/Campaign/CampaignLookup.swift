@@ -61,9 +61,6 @@ struct CampaignName: Sendable {
 /// What is known of campaigns: by the database of martlet-scheduler, or, where none is named, by `push.schedule` itself, which
 /// takes as long as reading it.
 final class CampaignLookup {
-  /// So long the topic may take without an answer, in milliseconds.
-  private static let patience = 20_000
-
   private let database: String?
   private let table: KafkaTable?
   private let context: ServiceContext
@@ -89,22 +86,8 @@ final class CampaignLookup {
   /// All campaigns as they are now.
   func campaigns() throws(ServiceFailure) -> [CampaignRecord] {
     guard let table else { return try CampaignReading.all(database ?? "", context) { $0 } }
-    var limit = TimeLimit(milliseconds: Self.patience)
-    repeat {
-      var hasRead = false
-      table.pollRecords(
-        timeoutMilliseconds: 50, forget: { found = [:] },
-        { record in
-          hasRead = true
-          note(record)
-        })
-      if hasRead { limit = TimeLimit(milliseconds: Self.patience) }
-      if context.signals.isStopping { throw context.signals.interrupted("nothing was changed") }
-      guard limit.left > 0 else {
-        let cause = table.lastError.map { ": \($0)" } ?? ""
-        throw ServiceFailure("\(table.topic) could not be read to its end\(cause)")
-      }
-    } while !table.isCaughtUp
+    try table.readToEnd(
+      context, undone: "nothing was changed", forget: { found = [:] }, { note($0) })
     return found.values.map(\.record)
   }
 

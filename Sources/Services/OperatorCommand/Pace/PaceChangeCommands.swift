@@ -2,7 +2,6 @@
 import CommandKit
 import Contract
 import Gateways
-import Identity
 import JSON
 import Kafka
 public import ServiceKit
@@ -49,7 +48,7 @@ public enum PaceSetCommand: Service {
     defer { cluster.admin.close() }
     let paces = try topic.paces(cluster, context)
     let subject = try settings.target.subject(among: paces)
-    try PaceRoom.check(subject, paces)
+    try PaceRoom.demand(subject, paces)
     try topic.write(
       subject.key, .init(key: "pace", value: .string("\(settings.rate)")), reason: settings.reason,
       cluster)
@@ -99,27 +98,22 @@ public enum PaceClearCommand: Service {
   }
 }
 
-/// The room for paces, as senders keep it.
-private enum PaceRoom {
-  static func check(
+extension PaceRoom {
+  /// Fails unless a subject may have a pace beside these, as senders keep it.
+  fileprivate static func demand(
     _ subject: Paces.Subject, _ paces: [Paces.Subject: PaceRate]
   ) throws(ServiceFailure) {
-    guard subject.kind != .lane, paces[subject] == nil else { return }
-    let groups = paces.keys.filter { $0.kind == .group }
-    guard paces.keys.count(where: { $0.kind != .lane }) < Paces.subjectsAtMost,
-      subject.kind != .group || groups.count < Paces.groupsAtMost
-    else {
-      throw ServiceFailure(
-        "\(Paces.subjectsAtMost) apps, groups and devices have a pace, or \(Paces.groupsAtMost) groups: clear one first"
-      )
-    }
-    guard
-      subject.kind != .group
-        || groups.count(where: { $0.app?.exact == subject.app?.exact }) < Paces.groupsOfAppAtMost
-    else {
-      throw ServiceFailure(
-        "\(Paces.groupsOfAppAtMost) groups of \(subject.app ?? "") have a pace, which is its quota: clear one first"
-      )
+    guard paces[subject] == nil else { return }
+    do throws(Paces.Problem) {
+      try PaceRoom(paces.keys).check(subject)
+    } catch {
+      let full =
+        if case .tooManyOfApp = error {
+          "\(Paces.groupsOfAppAtMost) groups of \(subject.app ?? "") have a pace, which is its quota"
+        } else {
+          "\(Paces.subjectsAtMost) apps, groups and devices have a pace, or \(Paces.groupsAtMost) groups"
+        }
+      throw ServiceFailure("\(full): clear one first")
     }
   }
 }

@@ -4,7 +4,6 @@ import Bytes
 import CommandKit
 import Contract
 import EventLoop
-import Glibc
 import Identity
 import JSON
 import Kafka
@@ -119,7 +118,8 @@ final class ReceiptReplayer {
   private let names: TopicNames
   private let filter: ReceiptReplayFilter
   private let parser = JSONParser()
-  private var producer: TaggedProducer<String>?
+  /// nil: nothing is produced.
+  private var output: ReplayProducer?
   private(set) var result = ReceiptReplayResult()
   /// A notification was requested, and waited, for so long before its receipt at most, in milliseconds.
   private static let longestLife: Int64 = 2 * 86_400_000
@@ -161,81 +161,44 @@ final class ReceiptReplayer {
     var wanted = wanted
     guard wanted.count > 0 else { return }
     if !isDryRun {
-      do throws(KafkaError) {
-        producer = try TaggedProducer(walk.cluster.configuration)
-      } catch {
-        throw ServiceFailure("\(error)")
-      }
+      output = try ReplayProducer(walk.cluster, names.notifications, walk.context)
     }
     try walk.visit(
       names.notifications, since: filter.since - Self.longestLife, "looking for notifications"
     ) { record throws(ServiceFailure) in
-      try look(at: record, &wanted)
-      return wanted.count > 0
+      try look(at: record, &wanted) && wanted.count > 0
     }
-    finish()
+    if let output {
+      try output.finish()
+      (result.sent, result.refused) = (output.sent, output.refused)
+    }
     result.wasStopped = walk.context.signals.isStopping
     if !result.wasStopped { result.missing = wanted.count }
   }
 
+  /// - Returns: false when the command is being stopped.
   private func look(
     at record: KafkaRecord, _ wanted: inout WantedNotifications
-  ) throws(ServiceFailure) {
+  ) throws(ServiceFailure) -> Bool {
     let value = record.value
     guard
       let envelope = try? Envelope.parse(
         value.bindMemory(to: UInt8.self).span, types: .any, lanes: names.lanes),
       let mark = wanted.take(
         envelope.id, String(decoding: value[envelope.app.indices], as: UTF8.self))
-    else { return }
+    else { return true }
     let now = WallClock.milliseconds()
     if let expiration = envelope.expiration, expiration != 0, expiration * 1_000 <= now {
       result.expired += 1
-      return
+      return true
     }
     let topic = names.notifications(envelope.lane)
-    result.sent[topic, default: 0] += 1
-    guard producer != nil else { return }
+    guard let output else {
+      result.sent[topic, default: 0] += 1
+      return true
+    }
     var again = ByteBuffer(capacity: value.count + 64)
     EnvelopeEncoder.encodeReplay(of: value, envelope, created: now, mark: mark, into: &again)
-    try produce(topic, key: Array(record.key), value: Array(again.bytes))
-  }
-
-  private func produce(
-    _ name: String, key: [UInt8], value: [UInt8]
-  ) throws(ServiceFailure) {
-    guard let producer else { return }
-    do throws(KafkaError) {
-      let topic = try producer.topic(name)
-      while !walk.context.signals.isStopping {
-        if try producer.produce(topic, key: key, value: value, as: name) { return drain() }
-        usleep(1_000)
-        drain()
-      }
-    } catch {
-      result.refused += 1
-      result.sent[name]? -= 1
-      StandardError.line("Kafka refuses a record: \(error)")
-    }
-  }
-
-  private func drain() {
-    guard let producer else { return }
-    for answer in producer.drainAnswers() {
-      guard let error = answer.refused else { continue }
-      result.refused += 1
-      result.sent[answer.tag]? -= 1
-      StandardError.line("Kafka refuses a record: \(error)")
-    }
-  }
-
-  /// Waits until Kafka has answered for everything. A second stop signal ends the process anyway.
-  private func finish() {
-    guard let producer else { return }
-    while producer.outstanding > 0 {
-      producer.flush(timeoutMilliseconds: 200)
-      drain()
-    }
-    producer.close()
+    return try output.produce(topic, key: Array(record.key), value: Array(again.bytes))
   }
 }

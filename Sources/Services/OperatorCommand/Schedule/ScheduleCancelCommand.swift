@@ -90,31 +90,18 @@ public enum ScheduleCancelCommand: Service {
   private static func onTopic(
     _ settings: Settings, _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) -> ScheduleRecord? {
-    let (key, patience) = (settings.key.bytes, 20_000)
+    let key = settings.key.bytes
     var found: ScheduleRecord?
-    do {
-      let table = try KafkaTable(cluster.configuration, topic: settings.names.schedule)
-      defer { table.close() }
-      var limit = TimeLimit(milliseconds: patience)
-      while !table.isCaughtUp {
-        var hasRead = false
-        table.poll(
-          timeoutMilliseconds: 50, forget: { found = nil },
-          { record, value in
-            hasRead = true
-            guard record.elementsEqual(key) else { return }
-            found = value.flatMap { try? ScheduleRecord($0) }
-          })
-        if hasRead { limit = TimeLimit(milliseconds: patience) }
-        if context.signals.isStopping { throw context.signals.interrupted("nothing was cancelled") }
-        guard limit.left > 0 else {
-          throw ServiceFailure("\(table.topic) could not be read to its end")
-        }
-      }
-    } catch let failure as ServiceFailure {
-      throw failure
+    let table: KafkaTable
+    do throws(KafkaError) {
+      table = try KafkaTable(cluster.configuration, topic: settings.names.schedule)
     } catch {
       throw ServiceFailure("\(error)")
+    }
+    defer { table.close() }
+    try table.readToEnd(context, undone: "nothing was cancelled", forget: { found = nil }) { record in
+      guard record.key.elementsEqual(key) else { return }
+      found = record.value.baseAddress == nil ? nil : try? ScheduleRecord(record.value)
     }
     return found
   }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+import CommandKit
+import EventLoop
+import Glibc
+import Kafka
+import ServiceKit
+
+/// Produces the records of a replay, and says why if Kafka takes none.
+final class ReplayProducer {
+  /// With each record's topic.
+  private let producer: TaggedProducer<String>
+  private let context: ServiceContext
+  /// The topics that there are: one is never made by a replay.
+  private let known: Set<String>
+  private var watch: WriteWatch
+  private var noProgress: ProgressLine?
+  /// Records by the topic that they went to.
+  private(set) var sent: [String: Int] = [:]
+  /// Records that Kafka will never take.
+  private(set) var refused = 0
+
+  /// - Parameter topics: those that are written to, as far as there are such topics.
+  init(
+    _ cluster: KafkaCluster, _ topics: [String], _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    self.context = context
+    do {
+      producer = try TaggedProducer(cluster.configuration)
+      let known = Set(try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000).keys)
+      self.known = known
+      watch = WriteWatch(cluster, topics.filter { known.contains($0) })
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  /// Produces one record; false when the command is being stopped.
+  func produce(
+    _ name: String, key: [UInt8]?, value: [UInt8], headers: [KafkaHeader] = []
+  ) throws(ServiceFailure) -> Bool {
+    guard known.contains(name) else {
+      throw ServiceFailure("there is no topic \(name); martlet topics create creates it")
+    }
+    try drain()
+    let topic: KafkaTopic
+    do throws(KafkaError) {
+      topic = try producer.topic(name)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    while !context.signals.isStopping {
+      do throws(KafkaError) {
+        if try producer.produce(topic, key: key, value: value, headers: headers, as: name) {
+          sent[name, default: 0] += 1
+          return true
+        }
+      } catch {
+        refuse(error)
+        return true
+      }
+      usleep(1_000)
+      try drain()
+    }
+    return false
+  }
+
+  private func refuse(_ error: KafkaError) {
+    refused += 1
+    StandardError.line("Kafka refuses a record: \(error)")
+  }
+
+  private func drain() throws(ServiceFailure) {
+    for answer in producer.drainAnswers() {
+      guard let error = answer.refused else { continue }
+      refuse(error)
+      sent[answer.tag]? -= 1
+    }
+    try watch.look(producer.standing, &noProgress)
+  }
+
+  /// Waits until Kafka has answered for everything. A second stop signal ends the process anyway.
+  func finish() throws(ServiceFailure) {
+    defer { producer.close() }
+    while producer.outstanding > 0 {
+      producer.flush(timeoutMilliseconds: 200)
+      try drain()
+    }
+    try drain()
+  }
+}
