@@ -21,6 +21,8 @@ public final class OffsetRangeReader {
     ("auto.offset.reset", "earliest"), ("enable.partition.eof", "true"),
     ("queued.min.messages", "4000"), ("queued.max.messages.kbytes", "\(heldBytes >> 10)"),
     ("fetch.message.max.bytes", "65536"),
+    // What is read is there already. At a log's end a fetch would wait, and with it whatever is asked on that connection.
+    ("fetch.wait.max.ms", "10"),
   ]
 
   private let isDeadly: (@Sendable (KafkaRecord) -> Bool)?
@@ -44,6 +46,9 @@ public final class OffsetRangeReader {
   /// When the next broker's fetcher is woken, in monotonic milliseconds, and whose turn it is.
   private var nextWake: UInt64 = 0
   private var turn = 0
+
+  /// After so many milliseconds without a record a fetcher is woken.
+  private static let moment: Int32 = 20
 
   /// Makes the client; asks no broker.
   public init(_ configuration: KafkaConfiguration) throws(KafkaError) {
@@ -129,10 +134,14 @@ public final class OffsetRangeReader {
     guard let client, !open.isEmpty else { return }
     while let event = rd_kafka_queue_poll(client.events, 0) { rd_kafka_event_destroy(event) }
     let before = batch.count
-    _ = batch.fill(from: queue, limit: batch.capacity, timeout: timeoutMilliseconds)
+    if batch.fill(from: queue, limit: batch.capacity, timeout: 0) == 0 {
+      // librdkafka would wait until as many have come as there is room for.
+      _ = batch.fill(from: queue, limit: 1, timeout: min(timeoutMilliseconds, Self.moment))
+      _ = batch.fill(from: queue, limit: batch.capacity, timeout: 0)
+    }
     let now = MonotonicClock.milliseconds()
     for index in before..<batch.count { note(batch.records[index], now) }
-    wakeFetchers(now)
+    if batch.count == before { wakeFetchers(now) }
     let open = self.open
     batch.removeAll(
       from: before,
@@ -190,7 +199,7 @@ public final class OffsetRangeReader {
 
   /// In librdkafka 2.0.2 a fetcher whose queues are full sleeps for up to a second, however soon they are
   /// emptied. Asking a partition's broker where the log ends makes it look again: each partition in turn, one
-  /// every few milliseconds.
+  /// every few milliseconds while nothing comes.
   private func wakeFetchers(_ now: UInt64) {
     guard now >= nextWake, !open.isEmpty else { return }
     nextWake = now + 10

@@ -90,22 +90,43 @@ extension PushFacts {
   }
 
   /// Tells a payload from another one: the highest bits of a product with all words of it. Every difference of a word stays
-  /// one of the product, and one in 65,536 does not show in these bits.
+  /// one of the product, and one in 65,536 does not show in these bits. Of a long payload its beginning and its end tell:
+  /// windows of many ids are read again at each rebalance.
   static func hash(payload envelope: Envelope, _ value: UnsafeRawBufferPointer) -> UInt16 {
-    guard let start = value.baseAddress else { return 0 }
-    var hash = UInt64(truncatingIfNeeded: value.count - envelope.bodyStart)
-    var index = envelope.bodyStart
-    while index &+ 8 <= value.count {
-      hash = (hash ^ (start + index).loadUnaligned(as: UInt64.self)) &* 0x9E37_79B9_7F4A_7C15
-      index &+= 8
-      // Of a long payload its beginning and its end tell: windows of many ids are read again at each rebalance.
-      if index &- envelope.bodyStart == 192 { index = max(index, value.count &- 64) }
+    guard let record = value.baseAddress else { return 0 }
+    let (start, count) = (record + envelope.bodyStart, value.count &- envelope.bodyStart)
+    let (beginning, rest) = (min(count, 192), min(max(0, count &- 192), 64))
+    var hash = mix(UInt64(truncatingIfNeeded: count), start, beginning)
+    if rest > 0 { hash = mix(hash, start + (count &- rest), rest) }
+    return UInt16(truncatingIfNeeded: hash >> 48)
+  }
+
+  /// Multiplies four words at a time, none of which waits for another one.
+  @inline(__always)
+  private static func mix(
+    _ seed: UInt64, _ start: UnsafeRawPointer, _ count: Int
+  ) -> UInt64 {
+    let factor: UInt64 = 0x9E37_79B9_7F4A_7C15
+    func word(_ index: Int) -> UInt64 { (start + index).loadUnaligned(as: UInt64.self) }
+    var (hash, second, third, fourth) = (seed, UInt64(2), UInt64(3), UInt64(4))
+    var index = 0
+    while index &+ 32 <= count {
+      hash = (hash ^ word(index)) &* factor
+      second = (second ^ word(index &+ 8)) &* factor
+      third = (third ^ word(index &+ 16)) &* factor
+      fourth = (fourth ^ word(index &+ 24)) &* factor
+      index &+= 32
     }
-    while index < value.count {
-      hash = (hash ^ UInt64(value[index])) &* 0x9E37_79B9_7F4A_7C15
+    hash = (((hash ^ second) &* factor ^ third) &* factor ^ fourth) &* factor
+    while index &+ 8 <= count {
+      hash = (hash ^ word(index)) &* factor
+      index &+= 8
+    }
+    while index < count {
+      hash = (hash ^ UInt64((start + index).load(as: UInt8.self))) &* factor
       index &+= 1
     }
-    return UInt16(truncatingIfNeeded: hash >> 48)
+    return hash
   }
 
   /// The device's place in tables: eight bytes at a time, with a last mix.

@@ -21,6 +21,7 @@ import Testing
       auditor.ledger.produced(partition: 0, offset: offset, ids: [id])
       log.offsets.append(offset)
       log.ids.append(id)
+      log.end = offset + 1
       guard closed.contains(offset) else { continue }
       auditor.deadLetter(nil, id: id, isOneToken: false, isRequest: false, reason: "x")
     }
