@@ -70,6 +70,9 @@ public final class Auditor {
   /// Pushes with a key.
   var states = StateAudit()
 
+  /// Reasons that are the application's, not the gateway's.
+  private static let released = DeviceRelease.Reason.allCases.map { "\($0.word)" }
+
   public init() {}
 
   public var hasBlindSpots: Bool { !blindSpots.isEmpty }
@@ -86,7 +89,9 @@ public final class Auditor {
     if receipt.outcome == .rejected, receipt.reason.flatMap({ Reason($0) }) == nil {
       rejectedWithoutReason += 1
     }
-    if receipt.outcome == .suppressed, let token = receipt.token, let app = receipt.app {
+    if receipt.outcome == .suppressed, let token = receipt.token, let app = receipt.app,
+      !Self.released.contains(receipt.reason ?? "")
+    {
       suppressed.insert(DemoGateway.Device(token: token, app: app))
     }
     let isAboutFate =

@@ -144,7 +144,7 @@ struct Scenario: Sendable {
     kills, [scaling], [newestState], backlogs, kafkaFaults, [namedMembers], refusedProduces,
     rightsFaults,
     gatewayFaults, gatewayOutages, refusals, [foreignAnswers],
-    [poison], hostile, feedbackHosts, databaseFaults, [clockSteps], signerFaults,
+    [poison], hostile, feedbackHosts, [owners], databaseFaults, [clockSteps], signerFaults,
     [schedule, campaign], schedulers,
     realCluster, [everything],
   ].flatMap(\.self)

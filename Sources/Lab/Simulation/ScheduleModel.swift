@@ -96,8 +96,9 @@ struct ScheduleModel {
   var chance: SeededGenerator
   var isOn = false
   private(set) var logs: [[Record]] = Array(repeating: [], count: partitions)
-  /// The tombstones of a value and when they were stored, by the value's identity.
-  private var tombstones: [Int64: [(offset: Int64, at: Int64)]] = [:]
+  /// The tombstones of a value and when they were stored, by partition and the value's identity.
+  private var tombstones: [[Int64: [(offset: Int64, at: Int64)]]] = Array(
+    repeating: [:], count: partitions)
   private var viewed: [Int64] = Array(repeating: 0, count: partitions)
   private(set) var works: [ScheduledWork] = []
   private(set) var campaigns: [CampaignModel] = []
@@ -124,7 +125,7 @@ struct ScheduleModel {
     kafka.note(
       "schedule \(partition)/\(end(partition)): \(record.key), \(record.value?.text ?? "end")")
     if let identity = record.ends {
-      tombstones[identity, default: []].append((end(partition), wall))
+      tombstones[partition][identity, default: []].append((end(partition), wall))
     }
     if case .campaign(let number, let progress) = record.value,
       progress.revision > campaigns[number].progress.revision
@@ -135,8 +136,14 @@ struct ScheduleModel {
   }
 
   /// True if a value had its tombstone before a time.
-  func isEnded(_ row: ScheduleRow, before time: Int64) -> Bool {
-    tombstones[row.identity]?.contains { $0.offset > row.offset && $0.at < time } ?? false
+  func isEnded(_ row: ScheduleRow, in partition: Int, before time: Int64) -> Bool {
+    tombstones[partition][row.identity]?.contains { $0.offset > row.offset && $0.at < time }
+      ?? false
+  }
+
+  /// A partition's topic is made anew, without a record; the database has all that the old one had.
+  mutating func makeAnew(_ partition: Int) {
+    (logs[partition], tombstones[partition], viewed[partition]) = ([], [:], 0)
   }
 
   /// Compaction drops records that have a newer one with their key. It never overtakes what the group has committed.
@@ -222,7 +229,7 @@ struct ScheduleModel {
     } else if work.isCalledOff {
       kafka.fail("request \(number) is released and was cancelled in time")
     }
-    if isEnded(row, before: since) {
+    if isEnded(row, in: Self.partition(number), before: since) {
       kafka.fail("request \(number) is released again, although its end was there to be read")
     }
   }
@@ -302,7 +309,23 @@ struct ScheduleDatabase {
   var downUntil: UInt64 = 0
 
   mutating func startOver(_ partition: Int) {
-    (entries[partition], positions[partition]) = ([:], nil)
+    entries[partition] = entries[partition].filter { $0.value.row.offset < 0 }
+    positions[partition] = nil
+  }
+
+  /// The topic was made anew: what is here is on no topic.
+  mutating func renew(_ partition: Int) {
+    for key in entries[partition].keys { entries[partition][key]!.row.offset = -1 }
+    positions[partition] = 0
+  }
+
+  /// True if there are entries that are on no topic.
+  var hasUnwritten: Bool { entries.contains { $0.contains { $0.value.row.offset < 0 } } }
+
+  /// The first entry behind a key that is on no topic.
+  func unwritten(_ partition: Int, after key: String) -> (key: String, entry: Entry)? {
+    let found = entries[partition].filter { $0.value.row.offset < 0 && $0.key > key }
+    return found.min { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
   /// Entries that are due until a time and follow a place, in their order.

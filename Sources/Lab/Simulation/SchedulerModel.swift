@@ -65,11 +65,13 @@ final class SchedulerModel: GroupProcess {
   var isDraining = false
   private var outgoing: [Outgoing] = []
   private var owed: [Repair] = []
+  /// Behind which key of a partition entries may be on no topic.
+  private var unwritten: [Int: String] = [:]
   private var positions: [Int: Int64] = [:]
   private var round = 0
   /// The time at which the partitions were taken over, by a true clock.
   private var since: Int64 = 0
-  /// Releases of this round, by partition and offset.
+  /// Releases of this round, by partition, offset and the value's identity.
   private var released: Set<[Int64]> = []
   /// Its client fetches nothing until then.
   private var fetchesAt: UInt64 = 0
@@ -131,6 +133,7 @@ final class SchedulerModel: GroupProcess {
         since = world.wall
         world.kafka.note("scheduler \(skew), round \(round): \(partitions)")
         (owed, released) = ([], [])
+        unwritten = Dictionary(uniqueKeysWithValues: partitions.map { ($0, "") })
         machine.begin(partitions.map { Int32($0) })
         removeCampaigns()
         for partition in partitions.sorted() {
@@ -153,6 +156,12 @@ final class SchedulerModel: GroupProcess {
   private func startsOver(_ partition: Int, _ committed: Int64?, _ world: inout World) -> Bool? {
     guard !isDown(world) else { return nil }
     let position = world.schedule.databases[place].positions[partition]
+    if ScheduleView.isAnotherLog(position: position, end: world.schedule.end(partition)) {
+      world.kafka.note("scheduler \(skew): the log of \(partition) is another one")
+      world.schedule.databases[place].renew(partition)
+      positions[partition] = 0
+      return true
+    }
     if ScheduleView.isComplete(position: position, committed: committed) {
       positions[partition] = position
       mendTimes(partition, &world)
@@ -262,7 +271,7 @@ final class SchedulerModel: GroupProcess {
   // MARK: What is due
 
   private func act(_ world: inout World) {
-    guard restore(&world) else { return }
+    guard restore(&world), writeAgain(&world) else { return }
     if machine.hasClockGoneBack {
       guard !isDown(world) else { return }
       for partition in machine.owned { mendTimes(Int(partition), &world) }
@@ -313,7 +322,8 @@ final class SchedulerModel: GroupProcess {
     world.kafka.note("scheduler \(skew), round \(round): request \(work) is released, \(entry.row)")
     world.schedule.released(
       work, entry.row, clock: clock, since: since, wall: world.wall, &world.kafka)
-    if !released.insert([Int64(entry.partition), entry.row.offset]).inserted {
+    let record = [Int64(entry.partition), entry.row.offset, entry.row.identity]
+    if !released.insert(record).inserted {
       world.kafka.fail("request \(work) is released twice by one process")
     }
     var request = world.schedule.works[work].request
@@ -349,6 +359,23 @@ final class SchedulerModel: GroupProcess {
       produce(
         .record(.init(key: repair.key, value: entry.value), partition: repair.partition),
         .restored(partition: repair.partition, epoch: member.epoch, repair.offset), &world)
+    }
+    return true
+  }
+
+  /// Writes what a new topic does not have; nothing is released before.
+  private func writeAgain(_ world: inout World) -> Bool {
+    for partition in unwritten.keys.sorted() where machine.isCaughtUp(Int32(partition)) {
+      while true {
+        guard !isDown(world), hasRoom(&world) else { return false }
+        let next = world.schedule.databases[place].unwritten(
+          partition, after: unwritten[partition]!)
+        guard let (key, entry) = next else { break }
+        produce(
+          .record(.init(key: key, value: entry.value), partition: partition), .nothing, &world)
+        unwritten[partition] = key
+      }
+      unwritten[partition] = nil
     }
     return true
   }

@@ -53,6 +53,7 @@ extension Simulation {
     case 264..<268: setSchedulersClock()
     case 249..<252: closeDatabase()
     case 253 where world.schedule.chance.oneIn(2): loseDatabase()
+    case 270: makeAnew(world.schedule.chance.below(ScheduleModel.partitions))
     case 254..<264: compact(world.schedule.chance.below(ScheduleModel.partitions))
     default: break
     }
@@ -143,6 +144,20 @@ extension Simulation {
       below: min(world[.scheduler].committed[partition] ?? 0, owner.member.position(partition)))
   }
 
+  /// A topic is deleted and made again, with what was on its way to it; its only database has all that it had.
+  private mutating func makeAnew(_ partition: Int) {
+    guard world.schedule.databases.count == 1,
+      world.schedule.databases[0].positions[partition] == world.schedule.end(partition)
+    else { return }
+    world.kafka.note("the schedule's partition \(partition) is made anew")
+    world.schedule.makeAnew(partition)
+    world[.scheduler].committed[partition] = nil
+    // What an older copy lacks is nowhere any more.
+    copiedSchedule = nil
+    for index in schedulers.indices { schedulers[index] = newScheduler(index) }
+    world[.scheduler].wantRebalance(at: world.now + 3_000)
+  }
+
   private mutating func setSchedulersClock() {
     let step = Int64(
       world.schedule.chance.pick([-60_000, -3_000, 30_000, 60_000, 40_000_000, 40_000_000]))
@@ -162,6 +177,8 @@ extension Simulation {
   /// A database is an empty one, or an older copy, and the processes that use it start with it.
   private mutating func loseDatabase() {
     let place = world.schedule.chance.below(world.schedule.databases.count)
+    // What is on no topic is nowhere else.
+    guard !world.schedule.databases[place].hasUnwritten else { return }
     let copy = world.schedule.chance.oneIn(2) ? copiedSchedule : nil
     world.kafka.note("database \(place) is \(copy == nil ? "empty" : "an older one")")
     world.schedule.databases[place] = copy ?? ScheduleDatabase()

@@ -151,20 +151,24 @@ import Testing
     var machine = running(1_000, perSecond: 1)
     run(&machine, of: 1_000, now: 0, .init())
     #expect(machine.progress.addressed == 30)
-    for now in [Int64(1), 60_000, CampaignAhead.patience] {
-      run(&machine, of: 1_000, now: now, .init(outcomes: 10))
+    func wait(from start: Int64, until end: Int64) {
+      for now in stride(from: start, through: end, by: Int(CampaignAhead.longestStep)) {
+        run(&machine, of: 1_000, now: now, .init(outcomes: 10))
+      }
     }
     // One that came keeps it waiting for another hour.
+    wait(from: 60_000, until: CampaignAhead.patience + 60_000)
     #expect(machine.progress.addressed == 39)
-    run(&machine, of: 1_000, now: CampaignAhead.patience + 1, .init(outcomes: 10))
+    // A clock that is set forward, and back, is no time that has passed.
+    wait(from: 40_000_000, until: 40_000_000)
+    wait(from: 120_000, until: 120_000)
     #expect(machine.progress.addressed == 39)
-    run(&machine, of: 1_000, now: 2 * CampaignAhead.patience + 10, .init(outcomes: 10))
-    run(&machine, of: 1_000, now: 2 * CampaignAhead.patience + 11, .init(outcomes: 10))
+    wait(from: 120_000, until: 180_000)
     #expect(machine.progress.addressed == 69)
-    // While it is paused that time does not pass, nor by a clock that was ahead.
+    // While it is paused that time does not pass.
     var ahead = CampaignAhead()
-    for now in [Int64(0), 4_000_000, 3_999_000, 3_999_500] {
-      ahead.note(planned: 30, ended: 0, 0.001, isHeld: now == 4_000_000, now: now)
+    for turn in 0...120 as ClosedRange<Int64> {
+      ahead.note(planned: 30, ended: 0, 0.001, isHeld: turn == 60, now: turn * 60_000)
       #expect(ahead.room(planned: 30, ended: 0, 0.001) == 0)
     }
   }

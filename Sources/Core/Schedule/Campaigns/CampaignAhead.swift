@@ -8,14 +8,17 @@ struct CampaignAhead: Sendable {
   /// Outcomes that did not come for so long are not waited for: receipts may be gone. Pushes that are held where they are
   /// come in addition, then: as many again for each such time.
   static var patience: Int64 { 3_600_000 }
+  /// Between two turns goes by no more than this: a longer step is of a clock that was set.
+  static var longestStep: Int64 { 60_000 }
   /// A page is so much of what may be addressed.
   private static var pages: Int { 10 }
 
   /// Outcomes that are not waited for any more.
   private var given = 0
-  /// The outcomes that were known last, and when there was room for a page or one more.
+  /// The outcomes that were known last, and for how long there has been neither room for a page nor one more.
   private var known = 0
-  private var movedAt: Int64?
+  private var waited: Int64 = 0
+  private var toldAt: Int64?
 
   /// The devices that may be without an outcome at a pace, in pushes a millisecond.
   static func most(_ pace: Double) -> Int { max(1, Int(min(pace * lead, 1e12))) }
@@ -38,13 +41,12 @@ struct CampaignAhead: Sendable {
     known = ended
     // Some of them may have come after all.
     given = min(given, max(0, planned - ended))
-    guard !isMoving, let since = movedAt, now >= since else {
-      movedAt = now
-      return
-    }
-    guard now - since > Self.patience else { return }
+    let step = toldAt.map { now - $0 } ?? 0
+    toldAt = now
+    waited = isMoving ? 0 : waited + (0...Self.longestStep ~= step ? step : 0)
+    guard waited > Self.patience else { return }
     given = max(0, planned - ended)
-    movedAt = now
+    waited = 0
   }
 
   /// Whether more devices are addressed, or about to be, than may be: the pace is slower than it was.

@@ -99,10 +99,11 @@ public enum ScheduleCancelCommand: Service {
       throw ServiceFailure("\(error)")
     }
     defer { table.close() }
-    try table.readToEnd(context, undone: "nothing was cancelled", forget: { found = nil }) { record in
+    func note(_ record: KafkaRecord) {
       guard record.key.elementsEqual(key) else { return }
       found = record.value.baseAddress == nil ? nil : try? ScheduleRecord(record.value)
     }
+    try table.readToEnd(context, undone: "nothing was cancelled", forget: { found = nil }, note)
     return found
   }
 }
