@@ -264,9 +264,10 @@ struct ScheduleModel {
 
   // MARK: The end
 
-  /// True if everything was sent that is to be, and each campaign is over.
+  /// True if everything was sent that is to be, each campaign is over, and a topic has what a database has.
   var isSettled: Bool {
     works.allSatisfy { $0.isMade || $0.cancelledAt != nil }
+      && !databases.contains { $0.hasUnwritten }
       && campaigns.allSatisfy { $0.progress.state.isOver }
   }
 
