@@ -2,7 +2,7 @@
 public import Bytes
 import Glibc
 
-/// A TCP client that sends what no client library would. It waits at most ten seconds for a byte.
+/// A TCP client that sends what no client library would. It waits at most half a minute for a byte.
 public final class RawClient {
   private let descriptor: Int32
 
@@ -17,7 +17,7 @@ public final class RawClient {
         connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
       }
     }
-    var patience = timeval(tv_sec: 10, tv_usec: 0)
+    var patience = timeval(tv_sec: 30, tv_usec: 0)
     setsockopt(
       descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     guard code == 0 else { throw .last("cannot connect") }

@@ -96,6 +96,19 @@ import Testing
     #expect(program.stop() == 0)
   }
 
+  @Test func `a payload that devices would ignore in part is started with a warning`() throws {
+    let campaign = folder.file("c.json")
+    let json =
+      #"{"campaign":"sale","request":{"app":"a.b","payload":{"aps":{"alert":"x","thread_id":"y"}}},"#
+      + #""audience":{}}"#
+    try File.write(campaign, Array(json.utf8))
+    let (status, output) = try BuiltProgram.run(
+      ChildProcess.sibling("martlet"), ["campaign", "start", campaign] + cluster, in: folder,
+      withinMilliseconds: 60_000)
+    #expect(status == 0 && output.contains("campaign sale starts"), "\(output)")
+    #expect(output.contains("warning: aps.thread_id is spelled in another way"), "\(output)")
+  }
+
   @Test func `nothing is written of a file with a line that is no token`() throws {
     let (status, output) = try start("\(Self.token(1))\n\nhello\n\(Self.token(2))\nabc\n")
     #expect(status == 1 && output.contains("line 3: has no hexadecimal digit"), "\(output)")

@@ -42,28 +42,30 @@ import Testing
     for name in PipelineRig.services {
       try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
     }
-    try rig.produce(rig.names.requests, 0..<(examples.count + rows.count)) { index in
-      let token = PipelineRig.token(index)
-      guard index >= examples.count else {
-        // In one partition: an update that comes behind the end of its activity is superseded.
-        return ("page", String(decoding: examples[index].text, as: UTF8.self))
-      }
-      let payload = rows[index - examples.count].payload
-      let id = "row-\(index - examples.count)"
-      return (
-        token,
-        #"{"id":"\#(id)","app":"com.example.app","token":"\#(token)","payload":\#(payload)}"#
-      )
+    // The end of the activity comes when its update was sent: one that still waits would be superseded.
+    let ends = examples.filter { $0["id"]?.string == "payload-end" }
+    #expect(ends.count == 1)
+    var requests = examples.filter { $0["id"]?.string != "payload-end" }.map {
+      String(decoding: $0.text, as: UTF8.self)
     }
+    requests += rows.indices.map { number in
+      let token = PipelineRig.token(examples.count + number)
+      return
+        #"{"id":"row-\#(number)","app":"com.example.app","token":"\#(token)","payload":\#(rows[number].payload)}"#
+    }
+    requests += ends.map { String(decoding: $0.text, as: UTF8.self) }
     var receipts: [String: JSONValue] = [:]
-    _ = try rig.read(
-      rig.names.receipts,
-      { record in
-        for line in (record.value ?? "").split(separator: "\n") {
-          let receipt = try JSONDocument(String(line)).root
-          if let id = receipt["id"]?.string { receipts[id] = receipt }
-        }
-      }, until: { receipts.count >= examples.count + rows.count })
+    for part in [0..<requests.count - 1, requests.count - 1..<requests.count] {
+      try rig.produce(rig.names.requests, part) { (PipelineRig.token($0), requests[$0]) }
+      _ = try rig.read(
+        rig.names.receipts,
+        { record in
+          for line in (record.value ?? "").split(separator: "\n") {
+            let receipt = try JSONDocument(String(line)).root
+            if let id = receipt["id"]?.string { receipts[id] = receipt }
+          }
+        }, until: { receipts.count >= part.upperBound })
+    }
     for example in examples {
       let receipt = receipts[example["id"]?.string ?? ""]
       #expect(receipt?["outcome"]?.string == "delivered", "\(example)")

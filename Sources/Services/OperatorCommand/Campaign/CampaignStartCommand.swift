@@ -23,6 +23,8 @@ public enum CampaignStartCommand: Service {
     let tokens: String?
     let showsProgress: Bool
     let campaign: CampaignRecord
+    /// The mistakes in its payload that devices ignore.
+    let warnings: PayloadWarnings
   }
 
   public static let name = "campaign start"
@@ -68,17 +70,18 @@ public enum CampaignStartCommand: Service {
       throw SettingErrors(nil, "\(file) has more than \(longest) bytes")
     }
     let names = TopicNames(prefix: values[CommonSettings.topicPrefix])
+    let (campaign, warnings) = try read(
+      text, file, AudienceTopics(names, prefixes: values[CommonSettings.audienceTopics]),
+      tokenTopic: values[tokens].map { _ in names.audiences })
     return Settings(
       kafka: try KafkaConfiguration(values, clientID: "martlet-campaign"), names: names,
       database: values[database], tokens: values[tokens], showsProgress: values[progress],
-      campaign: try read(
-        text, file, AudienceTopics(names, prefixes: values[CommonSettings.audienceTopics]),
-        tokenTopic: values[tokens].map { _ in names.audiences }))
+      campaign: campaign, warnings: warnings)
   }
 
   private static func read(
     _ text: [UInt8], _ file: String, _ topics: AudienceTopics, tokenTopic: String?
-  ) throws(SettingErrors) -> CampaignRecord {
+  ) throws(SettingErrors) -> (CampaignRecord, PayloadWarnings) {
     let result = text.withUnsafeBytes { bytes in
       Result { () throws(RecordError) in
         try CampaignRecord(
@@ -90,8 +93,7 @@ public enum CampaignStartCommand: Service {
       let campaign = try result.get()
       try campaign.check(topics)
       try campaign.checkZone()
-      try campaign.checkRequest(RequestReader(types: .any, lanes: .any))
-      return campaign
+      return (campaign, try campaign.checkRequest(RequestReader(types: .any, lanes: .any)))
     } catch {
       throw SettingErrors(nil, "\(file): \(error)")
     }
@@ -104,6 +106,9 @@ public enum CampaignStartCommand: Service {
     defer { cluster.admin.close() }
     try cluster.demand(settings.names.schedule, "martlet topics create creates it")
     let campaign = settings.campaign
+    for warning in settings.warnings.all {
+      StandardError.line("warning: \(warning.member.path) \(warning.detail)")
+    }
     if let file = settings.tokens { try write(file, settings, cluster, context) }
     try cluster.write(settings.names.schedule, key: Array("\(campaign.key)".utf8), campaign.value)
     Audit.note("campaign start", "\(campaign.key)", context)
