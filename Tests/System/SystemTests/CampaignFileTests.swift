@@ -106,7 +106,8 @@ import Testing
       ChildProcess.sibling("martlet"), ["campaign", "start", campaign] + cluster, in: folder,
       withinMilliseconds: 60_000)
     #expect(status == 0 && output.contains("campaign sale starts"), "\(output)")
-    #expect(output.contains("warning: aps.thread_id is spelled in another way"), "\(output)")
+    #expect(
+      output.contains("warning: payload.aps.thread-id is spelled in another way"), "\(output)")
   }
 
   @Test func `nothing is written of a file with a line that is no token`() throws {
