@@ -26,8 +26,7 @@ final class OwnersLoad {
 
   private let producer: KafkaProducer
   private let topics: (devices: KafkaTopic, requests: KafkaTopic)
-  private let reader = RequestReader(types: .any, lanes: .standard)
-  private var naming = NotificationNaming()
+  private var naming = RequestNaming()
   private var pushes: [NotificationID: Push] = [:]
   private var turn = 0
 
@@ -60,7 +59,7 @@ final class OwnersLoad {
         #"{"app":"\#(Self.app)","token":"\#(token)","id":"owners-\#(token.suffix(4))","#
         + #""group":"\#(Self.group)","payload":{"aps":{"alert":"x"}}}"#
       try producer.write(topics.requests, Array(token.utf8), Array(json.utf8))
-      return try id(json, token)
+      return try naming.id(json, token)
     }
     for id in ids { pushes[id] = Push() }
     // They are on their way: what is requested after a device was removed is for whoever registers it next.
@@ -81,14 +80,6 @@ final class OwnersLoad {
     let record = DeviceRecord(
       device: device, event: event, details: user.map { DeviceDetails(user: $0) } ?? .none)
     try producer.write(topics.devices, record.key, record.value)
-  }
-
-  /// The `apns-id` of a push, as ingest derives it.
-  private func id(_ request: String, _ token: String) throws -> NotificationID {
-    try Array(request.utf8).withUnsafeBytes { bytes in
-      naming.begin(try reader.read(bytes), topic: [], partition: 0, offset: 0)
-    }
-    return Array(token.utf8).withUnsafeBytes { naming.id($0) }
   }
 
   /// Waits until whoever kept the device has the push, and judges what the others were sent.

@@ -17,8 +17,7 @@ final class PeopleLoad {
 
   private let producer: KafkaProducer
   private let topics: (devices: KafkaTopic, requests: KafkaTopic)
-  private let reader = RequestReader(types: .any, lanes: .standard)
-  private var naming = NotificationNaming()
+  private var naming = RequestNaming()
   /// The devices of each user.
   private var tokens: [[String]] = []
   /// By the `id` of a request: its pushes.
@@ -71,18 +70,10 @@ final class PeopleLoad {
         random.next() % 2 == 0 ? #","send_at":"\#(Timestamp.text(milliseconds: due))""# : ""
       let rest = #""app":"\#(Self.app)","id":"\#(id)","payload":{"aps":{"alert":"x"}}"#
       let devices = users.flatMap { tokens[$0] }
-      expected[id] = try devices.map { try name(#"{"token":"\#($0)",\#(rest)}"#, $0) }
+      expected[id] = try devices.map { try naming.id(#"{"token":"\#($0)",\#(rest)}"#, $0) }
       try producer.write(
         topics.requests, Array(id.utf8), Array(#"{"users":[\#(names)],\#(rest)\#(time)}"#.utf8))
     }
-  }
-
-  /// The `apns-id` of a push, as ingest derives it.
-  private func name(_ request: String, _ token: String) throws -> NotificationID {
-    try Array(request.utf8).withUnsafeBytes { bytes in
-      naming.begin(try reader.read(bytes), topic: [], partition: 0, offset: 0)
-    }
-    return Array(token.utf8).withUnsafeBytes { naming.id($0) }
   }
 
   /// Waits until every request has its pushes and its summary, and judges them.

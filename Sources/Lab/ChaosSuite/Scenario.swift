@@ -10,6 +10,11 @@ struct DuplicateBound: Sendable {
   let realSeconds: Double
   let realReason: String
 
+  /// Senders are killed, and perhaps others.
+  static let asKills = DuplicateBound(
+    embeddedSeconds: 2, embeddedReason: "as with `kill-sender`", realSeconds: 0.5,
+    realReason: "as with `kill-sender`")
+
   /// No push may arrive twice.
   static func none(_ reason: String) -> DuplicateBound {
     DuplicateBound(

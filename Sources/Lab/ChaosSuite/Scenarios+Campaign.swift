@@ -12,9 +12,7 @@ extension Scenario {
       "SIGKILL of the scheduler, in every second case with the loss of its disk, of ingest and of a sender in turn, while"
       + " campaigns address their devices; then a campaign with a pace is cancelled, and sends nothing afterwards",
     hasScheduler: true,
-    bound: DuplicateBound(
-      embeddedSeconds: 2, embeddedReason: "as with `kill-sender`", realSeconds: 0.5,
-      realReason: "as with `kill-sender`")
+    bound: .asKills
   ) { rig in
     let load = try CampaignLoad(rig)
     defer { load.close() }

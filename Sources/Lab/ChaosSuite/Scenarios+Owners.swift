@@ -9,9 +9,7 @@ extension Scenario {
     summary:
       "devices are removed or registered for another user while pushes to them wait for their pace, and a sender or feedback"
       + " is killed: none of these is sent 8 s later, and the pushes to the others are",
-    bound: DuplicateBound(
-      embeddedSeconds: 2, embeddedReason: "as with `kill-sender`", realSeconds: 0.5,
-      realReason: "as with `kill-sender`")
+    bound: .asKills
   ) { rig in
     let load = try OwnersLoad(rig)
     defer { load.close() }

@@ -14,9 +14,7 @@ extension Scenario {
       + " and of the broker (down for 1 to 4 s), while scheduled requests are due and cancelled; with the shim the scheduler's clock is ahead by ten minutes for a"
       + " while",
     hasScheduler: true, takesShim: true,
-    bound: DuplicateBound(
-      embeddedSeconds: 2, embeddedReason: "as with `kill-sender`", realSeconds: 0.5,
-      realReason: "as with `kill-sender`")
+    bound: .asKills
   ) { rig in
     let load = try ScheduledLoad(rig.kafka, rig.place.names, seed: rig.random.next())
     defer { load.close() }

@@ -9,10 +9,6 @@ import Store
 extension Scenario {
   static let schedulers = [scheduleDatabase, schedulerHosts, people]
 
-  private static let asKills = DuplicateBound(
-    embeddedSeconds: 2, embeddedReason: "as with `kill-sender`", realSeconds: 0.5,
-    realReason: "as with `kill-sender`")
-
   private static let scheduleDatabase = Scenario(
     name: "schedule-database",
     summary:
@@ -113,7 +109,7 @@ extension Scenario {
     summary:
       "SIGKILL of the scheduler, in every second case with the loss of its disk, of ingest, of feedback and of a sender in"
       + " turn, while requests to users are due",
-    hasScheduler: true, bound: asKills
+    hasScheduler: true, bound: .asKills
   ) { rig in
     let load = try PeopleLoad(rig)
     defer { load.close() }
