@@ -253,11 +253,6 @@ public final class AudienceReader {
 
   /// - Parameter word: with a blank before and after it, as tags have between them.
   private func hasTag(_ word: String) -> String {
-    let place =
-      switch database {
-      case .sqlite: "instr"
-      case .postgres: "strpos"
-      }
-    return "\(place)(' ' || tags || ' ', \(word)) > 0"
+    "\(database.find)(' ' || tags || ' ', \(word)) > 0"
   }
 }

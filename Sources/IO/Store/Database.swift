@@ -7,6 +7,14 @@ enum Database {
   case sqlite(SQLiteDatabase)
   case postgres(PostgresDatabase)
 
+  /// The function that tells where a text stands in another, from 1; 0 if it does not.
+  var find: String {
+    switch self {
+    case .sqlite: "instr"
+    case .postgres: "strpos"
+    }
+  }
+
   /// A SQLite file.
   ///
   /// - Parameter isReadOnly: opens an existing database without ever writing to it.

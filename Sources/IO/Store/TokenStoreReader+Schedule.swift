@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
 public import Identity
 import Schedule
 
@@ -84,6 +86,10 @@ public final class ScheduleQueries {
 
   init(_ database: Database) throws(StoreError) {
     self.database = database
+    // What follows the name in `campaign:<name>:<app>:<environment>`, between commas.
+    let find = database.find
+    let name = "substr(key, \(CampaignKey.prefix.utf8.count + 1))"
+    let place = "',' || substr(\(name), \(find)(\(name), ':') + 1) || ','"
     // The table's key begins with the partition.
     select = try database.prepare(
       """
@@ -95,7 +101,7 @@ public final class ScheduleQueries {
       """
       SELECT \(ScheduleStore.columns) FROM schedule
       WHERE partition IN (SELECT partition FROM schedule_positions) AND due = ?1 AND cancelled = 2
-        AND key > ?2
+        AND key > ?2 AND (?4 = '' OR \(find)(?4, \(place)) > 0)
       ORDER BY key LIMIT ?3
       """)
     selectIncomplete = try database.prepare(
@@ -130,11 +136,7 @@ public final class ScheduleQueries {
   private func forEachEntry(
     with words: [String], _ body: (ScheduledEntry) -> Bool
   ) throws(StoreError) -> Bool {
-    let find: String =
-      switch database {
-      case .sqlite: "instr"
-      case .postgres: "strpos"
-      }
+    let find = database.find
     // Names as they are, digits in either case.
     let conditions = words.indices.map { index in
       "\(find)(key, ?\(index + 4)) > 0 OR \(find)(value, ?\(index + 4)) > 0"
@@ -179,10 +181,19 @@ public final class ScheduleQueries {
   }
 
   /// The records of campaigns whose keys follow one, in the order of the keys.
-  public func campaigns(after key: String, limit: Int) throws(StoreError) -> [ScheduledEntry] {
+  ///
+  /// - Parameter apps: of these apps only; nil for all.
+  public func campaigns(
+    after key: String, limit: Int, apps: Set<ExactText>? = nil
+  ) throws(StoreError) -> [ScheduledEntry] {
+    if let apps, apps.isEmpty { return [] }
+    let places = (apps ?? []).flatMap { app in
+      Environment.allCases.map { "\(app.text):\($0)" }
+    }
     selectCampaigns.bind(1, ScheduleRow.never)
     selectCampaigns.bind(2, key)
     selectCampaigns.bind(3, Int64(limit))
+    selectCampaigns.bind(4, places.isEmpty ? "" : ",\(places.joined(separator: ",")),")
     return try selectCampaigns.scheduledEntries()
   }
 

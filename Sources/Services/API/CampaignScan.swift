@@ -43,6 +43,8 @@ struct CampaignScan: Sendable {
   static let step = 50
   /// Bytes of a page, at which it ends.
   static let mostBytes = 1 << 20
+  /// Bytes of the records of a page, at which it ends: a record has its request, which is read and not told.
+  static let mostRead = 8 << 20
 
   private(set) var campaigns: [StoredCampaign] = []
   /// Those that belong to the page; with `isOpenOnly` they are counted only.
@@ -52,17 +54,24 @@ struct CampaignScan: Sendable {
   /// The key of the last record that was looked at; nil before the first.
   private(set) var last: String?
   private var bytes = 0
+  private var read = 0
 
   /// Takes the next record.
   ///
-  /// - Parameter campaign: nil for one that cannot be read.
+  /// - Parameters:
+  ///   - campaign: nil for one that cannot be read.
+  ///   - size: bytes of its record.
   /// - Returns: false when the page is full.
-  mutating func take(_ campaign: StoredCampaign?, key: String, _ page: CampaignPage) -> Bool {
+  mutating func take(
+    _ campaign: StoredCampaign?, key: String, size: Int, _ page: CampaignPage
+  ) -> Bool {
+    defer { read += size }
     guard let campaign, page.includes(campaign.campaign) else {
       last = key
       return true
     }
-    guard count < page.limit, bytes + campaign.bytes <= Self.mostBytes || count == 0 else {
+    let hasRoom = bytes + campaign.bytes <= Self.mostBytes && read + size <= Self.mostRead
+    guard count < page.limit, hasRoom || count == 0 || page.isOpenOnly else {
       hasMore = true
       return false
     }

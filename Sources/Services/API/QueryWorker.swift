@@ -287,10 +287,12 @@ final class QueryWorker {
       _ found: inout CampaignScan, _ page: CampaignPage
     ) throws(StoreError) -> Bool {
       let entries = try scheduleQueries().campaigns(
-        after: found.last ?? page.after, limit: CampaignScan.step)
+        after: found.last ?? page.after, limit: CampaignScan.step, apps: page.apps)
       for entry in entries {
         let campaign = read(entry)
-        guard found.take(campaign, key: entry.key.text, page) else { return true }
+        guard found.take(campaign, key: entry.key.text, size: entry.value.utf8.count, page) else {
+          return true
+        }
       }
       return entries.count < CampaignScan.step
     }

@@ -43,6 +43,33 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
+  func `campaigns of some apps are looked up by whole names`(_ kind: DatabaseKind) throws {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try ScheduleStore(TokenStore(location, now: 0))
+    let keys: [ExactText] = [
+      "campaign:a:com.a:production", "campaign:b:com.a:sandbox", "campaign:c:com.a.b:production",
+      "campaign:d:xcom.a:production", "campaign:com.a:com.b:production",
+    ]
+    let row = ScheduleRow(
+      offset: 1, due: ScheduleRow.never, at: 1, isCancellation: false, identity: 0)
+    try store.transaction { () throws(StoreError) in
+      try store.put(0, keys.map { ScheduledEntry(key: $0, row: row, value: "M1\n{}") })
+      try store.setPosition(0, 5)
+    }
+    let queries = try ScheduleQueries(location)
+    func found(_ apps: Set<ExactText>?, after: String = "", limit: Int = 10) throws -> [ExactText] {
+      try queries.campaigns(after: after, limit: limit, apps: apps).map(\.key)
+    }
+    #expect(try found(nil) == keys.sorted { $0.text < $1.text })
+    #expect(try found(["com.a"]) == [keys[0], keys[1]])
+    #expect(try found(["com.a"], after: keys[0].text) == [keys[1]])
+    #expect(try found(["com.a.b", "com.b"]) == [keys[2], keys[4]])
+    #expect(try found(["com.a.b", "com.b"], limit: 1) == [keys[2]])
+    #expect(try found(["com", "a", "sandbox", "%"]).isEmpty && found([]).isEmpty)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
   func `entries are put, replaced, removed, and read in the order of their times`(
     _ kind: DatabaseKind
   ) throws {

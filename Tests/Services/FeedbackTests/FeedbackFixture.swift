@@ -127,11 +127,7 @@ final class FeedbackFixture {
 
   /// The committed offsets of the group over a topic, added up.
   func committed(_ topic: String, partitions: Int = 4) throws -> Int64 {
-    let admin = try KafkaAdmin(kafka.configuration)
-    defer { admin.close() }
-    let all = (0..<Int32(partitions)).map { TopicPartition(topic: topic, partition: $0) }
-    return try admin.groupOffsets(names.group(.feedback), all, timeoutMilliseconds: 5_000)
-      .reduce(0) { $0 + ($1.offset ?? 0) }
+    try kafka.committed(names.group(.feedback), topic, partitions: partitions)
   }
 }
 

@@ -138,7 +138,7 @@ final class RunningService {
     _ run: @escaping @Sendable (ServiceContext) throws(ServiceFailure) -> Void
   ) throws {
     let context = ServiceContext(
-      name: name, log: Logger(service: name, level: .error), values: values)
+      name: name, log: Logger(service: name, level: .warning), values: values)
     let result = result
     let thread = try LoopThread(name: "service") {
       do throws(ServiceFailure) {

@@ -93,14 +93,7 @@ final class WebhookFixture {
 
   /// The committed offsets of an endpoint's group over the receipts, added up.
   func committed(_ endpoint: String) throws -> Int64 {
-    let admin = try KafkaAdmin(kafka.configuration)
-    defer { admin.close() }
-    let all = (0..<Int32(partitions)).map {
-      TopicPartition(topic: names.receipts, partition: $0)
-    }
-    return try admin.groupOffsets(
-      names.webhookGroup(endpoint), all, timeoutMilliseconds: 5_000
-    ).reduce(0) { $0 + ($1.offset ?? 0) }
+    try kafka.committed(names.webhookGroup(endpoint), names.receipts, partitions: Int(partitions))
   }
 }
 

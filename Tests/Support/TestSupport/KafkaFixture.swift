@@ -72,6 +72,15 @@ public final class KafkaFixture {
   /// The full name of a topic or group of this run.
   public func name(_ short: String) -> String { prefix + short }
 
+  /// The committed offsets of a group over a topic's partitions, added up.
+  public func committed(_ group: String, _ topic: String, partitions: Int = 4) throws -> Int64 {
+    let admin = try KafkaAdmin(configuration)
+    defer { admin.close() }
+    let all = (0..<Int32(partitions)).map { TopicPartition(topic: topic, partition: $0) }
+    return try admin.groupOffsets(group, all, timeoutMilliseconds: 5_000)
+      .reduce(0) { $0 + ($1.offset ?? 0) }
+  }
+
   /// Creates a topic and returns its full name.
   @discardableResult
   public func createTopic(
