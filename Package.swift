@@ -180,7 +180,6 @@ let package = Package(
     core("HTTP1", ["Identity"]),
     core("Schedule", ["Contract", "Identity"]),
     core("HTTP2Engine"),
-    core("Planning", ["Contract", "Random", "Settings", "Telemetry", "Gateways"]),
 
     // IO: shells, each type owns one handle on one thread.
     io("Bytes", ["CLinux"]),
@@ -265,7 +264,7 @@ let package = Package(
     service(
       "OperatorCommand",
       [
-        "CommandKit", "APNS", "Contract", "Diagnosis", "Planning", "EventLoop", "Kafka", "JSON",
+        "CommandKit", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON",
         "Records",
         "HTTPClient", "HTTPServer", "Identity", "Schedule", "Store", "TLS", "TokenFiles",
         "DeviceTokens", "Gateways",
@@ -360,7 +359,6 @@ let package = Package(
     tests("Core", "TokenFiles", ["APNS", "Contract", "Random", "TokenFiles"]),
     tests("Core", "HTTP1", ["Identity", "HTTP1", "Random"]),
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random"]),
-    tests("Core", "Planning", ["Planning", "Random", "Telemetry", "Bytes", "Gateways"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(

@@ -21,7 +21,6 @@ import loads
 import pacing
 import peers
 import people
-import planning
 import programs
 import campaigns
 import schedules
@@ -718,7 +717,7 @@ def campaign(options):
 ALL = {
     "latency": latencies.latency, "feedback": loads.feedback, "backlog": loads.backlog,
     "memory": loads.memory, "scale": loads.scale, "compare": peers.compare, "start": starts.start,
-    "guard": programs.guard, "demo": programs.demo, "plan": planning.plan,
+    "guard": programs.guard, "demo": programs.demo,
     "api": api, "store": store, "suppression": suppression,
     "import": imports, "schedule": schedules.schedule, "people": people.people,
     "campaign": campaign,

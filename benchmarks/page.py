@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fills the figures of benchmarks/results/ into docs/performance.md and README.md.
+"""Fills the figures of benchmarks/results/ into docs/performance.md, docs/sizing.md and README.md.
 
-benchmarks/performance.template has these places between double braces:
+The templates have these places between double braces:
 
     FILE | ROW | FIELD | FORMAT      a figure: of the row with this name, or that begins so; FIELD as in latency_ms.p50
     more | FILE | ROW | ROW | FIELD  by how many percent the second row's figure exceeds the first one's
@@ -27,6 +27,7 @@ def texts(root, folder, figures):
     """The pages with their text as it has to be."""
     template = (root / "benchmarks" / "performance.template").read_text()
     yield root / "docs" / "performance.md", filled(template, figures)
+    yield root / "docs" / "sizing.md", filled((root / "benchmarks" / "sizing.template").read_text(), figures)
     readme = root / "README.md"
     text = readme.read_text()
     before, found, rest = text.partition(BEGIN)
@@ -36,102 +37,6 @@ def texts(root, folder, figures):
     place = (root / "benchmarks" / "readme.template").read_text()
     shown = filled(place, figures) + readme_plots(folder, figures)
     yield readme, before + BEGIN + "\n" + shown + END + after
-    planning = root / "Sources" / "Core" / "Planning"
-    table = costs(figures)
-    if table:
-        yield planning / "MeasuredCosts+Table.swift", table
-        yield planning / "MeasuredRun+Table.swift", kafka_runs(figures)
-
-
-# Records per second of the measurement that tells what a request to Kafka costs and a batch, its two numbers of
-# partitions, the embedded broker's linger.ms in seconds, and how many requests per second bring the records then.
-PACED_RATE, FEW, MANY, LINGER = 5_000, 12, 64, 0.005
-REQUESTS = 1 / LINGER
-
-
-def batches(rate, partitions):
-    """For each record: a partition's batch leaves a linger time after its first record."""
-    return partitions / (LINGER + partitions / rate) / rate
-
-
-def sender_costs(figures):
-    """What a sender takes for a push, one more request to Kafka and one more batch, relative to h2load; None while it is
-    not measured. Three measurements, three unknowns."""
-    full, rate = (
-        value(figures, "sender", "sender, 12 partitions", field)
-        for field in ("ratio_to_h2load", "notifications_per_second"))
-    few, many = (
-        value(figures, "sender-partitions-paced", f"sender, {count} partitions", "ratio_to_h2load")
-        for count in (FEW, MANY))
-    if None in (full, few, many):
-        return None
-    # Batches cost what more of them cost more, but no more than all that the paced rate costs more.
-    paced, saturated = batches(PACED_RATE, FEW), batches(rate, FEW)
-    small = max(0, few - full)
-    batch = min(max(0, many - few) / (batches(PACED_RATE, MANY) - paced), small / (paced - saturated))
-    request = (small - batch * (paced - saturated)) / (REQUESTS / PACED_RATE - REQUESTS / rate)
-    return full - request * REQUESTS / rate - batch * saturated, request, batch
-
-
-def costs(figures):
-    """What the planner reckons with, as source code; None while it is not measured."""
-    sender = sender_costs(figures)
-    ingest, feedback = (
-        value(figures, name, name, "ratio_to_h2load") for name in ("ingest", "feedback"))
-    h2load = value(figures, "sender", "h2load", "cpu_us_per_notification")
-    if None in (sender, ingest, feedback, h2load):
-        return None
-    push, request, batch = sender
-    line = figures["sender"][0]
-    fields = {
-        "sender": push * h2load, "request": request * h2load, "batch": batch * h2load,
-        "ingest": ingest * h2load, "feedback": feedback * h2load, "h2load": h2load, "senderMiB": value(figures, "sender", "sender", "resident_mib"),
-        "ingestMiB": value(figures, "ingest", "ingest", "resident_mib")}
-    words = ", ".join(f"{name}: {figure:.2f}" for name, figure in fields.items())
-    first, last = words.split(", h2load", 1)
-    return f"""// SPDX-License-Identifier: Apache-2.0
-
-// Written by `benchmarks/run pages` from benchmarks/results: sender, sender-partitions-paced, ingest, feedback. The costs
-// are their ratios to h2load, times what h2load takes beside the sender.
-extension MeasuredCosts {{
-  public static let measured = MeasuredCosts(
-    {first},
-    h2load{last},
-    source: "{line["machine"]}, commit {line["commit"]}")
-}}
-"""
-
-
-# Files of benchmarks/results whose rows went through Kafka and are predicted for a real one, and their figures by the
-# names that the planner has for them.
-KAFKA_FILES = (
-    "sender", "sender-partitions", "sender-partitions-paced", "sender-apps", "sender-credentials", "ingest", "feedback",
-    "backlog", "latency", "lanes", "api", "pipeline", "demo")
-KAFKA_FIELDS = {
-    "cpu": "cpu_us_per_notification", "rate": "notifications_per_second", "p50": "latency_ms.p50", "p99": "latency_ms.p99"}
-
-
-def kafka_runs(figures):
-    """What was measured through Kafka, as source code."""
-    rows = []
-    for name in KAFKA_FILES:
-        for line in figures.get(name, []):
-            words = [
-                f"{field}: {found:_}" for field, key in KAFKA_FIELDS.items()
-                if (found := value({"": [line]}, "", line["name"], key))]
-            if line.get("requests"):
-                words.append(f"fanOut: {line['notifications'] / line['requests']:.2f}")
-            if words and not line["name"].startswith("h2load"):
-                rows.append(f'    .init(\n      "{name}", "{line["name"]}",\n      {", ".join(words)}),\n')
-    table = "".join(rows)
-    return f"""// SPDX-License-Identifier: Apache-2.0
-
-// Written by `benchmarks/run pages` from benchmarks/results.
-extension MeasuredRun {{
-  public static let all: [MeasuredRun] = [
-{table}  ]
-}}
-"""
 
 
 def filled(template, figures):
@@ -248,7 +153,7 @@ def drawn(folder, figures):
 
 
 # The plots that are kept in git.
-SHOWN = ("plan", "scale")
+SHOWN = ("scale",)
 
 
 def readme_plots(folder, figures):

@@ -118,5 +118,4 @@ rates = field("notifications_per_second", "per second", "{:,.0f}")
 KINDS = [
     ({"memory"}, memory), ({"scale"}, scale), ({"latency", "lanes"}, latencies),
     ({"guard"}, field("each", "instructions per notification on the loop's thread", "{:,.0f}", only="instructions")),
-    ({"start"}, field("cold_ms", "milliseconds of --version, its files not in memory before", "{:.0f}")),
-    ({"plan"}, field("off_percent", "percent that the prediction is off", "{:+.1f}"))]
+    ({"start"}, field("cold_ms", "milliseconds of --version, its files not in memory before", "{:.0f}"))]

@@ -48,6 +48,5 @@ RUNS = {
         "rebalance": "rebalance --partitions 12,128 --rounds 2",
         "memory": "memory --count 20000000",
         "scale": "scale --senders 1,2,4 --loops 1,2 --partitions 8,64 --credentials 1,1000 --count 60000 --rounds 3",
-        "plan": "plan --rounds 3",
     }.items()
 }

@@ -25,7 +25,6 @@ public enum MartletCommand {
       CampaignPauseCommand.self, CampaignResumeCommand.self, CampaignCancelCommand.self,
       DeadLettersListCommand.self, DeadLettersShowCommand.self, DeadLettersReplayCommand.self,
       ReceiptsReplayCommand.self,
-      PlanCommand.self,
       CompletionCommand.self,
     ]
   }

@@ -137,8 +137,6 @@ import Testing
   @Test func `no lane and no retry topic is named outside of its table`() {
     let tables = [
       "Sources/Core/Contract/Lanes.swift", "Sources/Core/Contract/RetryTier.swift",
-      // A model of two lanes.
-      "Sources/Core/Planning/", "Sources/Services/OperatorCommand/PlanCommand.swift",
     ]
     for path in repository.swiftPaths
     where ["Core", "IO", "Services"].contains(where: { path.hasPrefix("Sources/\($0)/") }) {
