@@ -4,28 +4,62 @@
 enum PostgresMigrations {
   static let steps: [(name: String, sql: String)] = [
     (
-      "what the topics say",
+      Migrations.first,
       """
       -- Texts are compared by their bytes, as SQLite does. Times are milliseconds since the UNIX epoch.
+      -- A row is what push.devices and push.invalid-tokens say of a device, and nothing else.
       CREATE TABLE devices (
         token text COLLATE "C" NOT NULL,
         app text COLLATE "C" NOT NULL,
         environment text COLLATE "C" NOT NULL CHECK (environment IN ('production', 'sandbox')),
+        -- The newest of both, or none.
         registered_at bigint,
         removed_at bigint,
+        -- The mark on push.invalid-tokens; refuted by a registration at alive_from or later.
         invalid_since bigint,
         invalid_reason text,
         recorded_at bigint,
         alive_from bigint,
+        -- What the newest registration said besides.
+        push_type text,
+        user_name text,
+        locale text,
+        app_version text,
+        bundle text,
+        -- Earlier facts, as DeviceHistory writes them; NULL: none but those of the row.
+        history text,
+        model text,
+        time_zone text,
+        -- Words with a blank between them.
+        tags text,
+        -- What a token of type liveactivity updates.
+        activity text,
+        -- Which reading of the topics from their first records on the row is of: that of completeness, or an older one,
+        -- whose rows go when all has been read.
+        generation bigint NOT NULL DEFAULT 1,
         PRIMARY KEY (token, app, environment)
       );
       CREATE INDEX devices_refuted ON devices (token, app, environment)
         WHERE registered_at >= alive_from;
+      -- A condition on recorded_at implies this one, so that such queries need not look at the rows.
       CREATE INDEX devices_dead ON devices (app, recorded_at, token, environment)
-        WHERE invalid_since IS NOT NULL;
+        WHERE recorded_at IS NOT NULL;
+      CREATE INDEX devices_person ON devices (user_name, app, environment, registered_at, token)
+        WHERE user_name IS NOT NULL;
+      CREATE INDEX devices_activity ON devices (registered_at) WHERE activity IS NOT NULL;
+      -- The first condition is that of the index devices_dead. Every mark has the time.
       CREATE VIEW dead_tokens AS
-        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at FROM devices
-        WHERE invalid_since IS NOT NULL AND coalesce(registered_at < alive_from, true);
+        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
+          user_name, locale, app_version, bundle, model, time_zone, tags, activity
+        FROM devices
+        WHERE recorded_at IS NOT NULL AND invalid_since IS NOT NULL
+          AND coalesce(registered_at < alive_from, true);
+      CREATE TABLE device_counts (
+        state text PRIMARY KEY CHECK (state IN ('registered', 'removed', 'invalid')),
+        count bigint NOT NULL
+      );
+      INSERT INTO device_counts VALUES ('invalid', 0), ('registered', 0), ('removed', 0);
+      -- The last record applied of each partition; it also tells one log from another.
       CREATE TABLE changelog (
         topic text NOT NULL,
         partition bigint NOT NULL,
@@ -34,7 +68,20 @@ enum PostgresMigrations {
         key_hash bigint NOT NULL,
         PRIMARY KEY (topic, partition)
       );
-      CREATE TABLE completeness (id bigint PRIMARY KEY CHECK (id = 1), complete_at bigint NOT NULL);
+      CREATE TABLE completeness (
+        id bigint PRIMARY KEY CHECK (id = 1),
+        generation bigint NOT NULL,
+        -- Until when the positions reflect the topics without a gap: when the rows were last complete, or reading them anew
+        -- began.
+        followed_at bigint NOT NULL,
+        -- When the rows had all of the topics; NULL while they lack some of it.
+        complete_at bigint,
+        has_old_rows bigint NOT NULL,
+        -- Offsets that were read since reading began, and how many there were then.
+        done bigint NOT NULL,
+        total bigint NOT NULL
+      );
+      -- Answers that a token is bad, since the newest registration.
       CREATE TABLE suspicions (
         token text COLLATE "C" NOT NULL,
         app text COLLATE "C" NOT NULL,
@@ -44,41 +91,34 @@ enum PostgresMigrations {
         last_sent_at bigint NOT NULL,
         count bigint NOT NULL,
         reason text NOT NULL,
+        -- Whether the last answer would have proved the token dead, had it not come in a wave.
+        held bigint NOT NULL DEFAULT 0,
         PRIMARY KEY (token, app, environment)
       );
       CREATE INDEX suspicions_recent ON suspicions (app, environment, last_at);
       CREATE INDEX suspicions_repeated ON suspicions (token, app, environment)
         WHERE last_at > first_at;
+      CREATE INDEX suspicions_held ON suspicions (app, environment, last_at) WHERE held = 1;
+      -- Times in which an abnormal number of tokens was called bad.
       CREATE TABLE waves (
         app text NOT NULL,
         environment text NOT NULL CHECK (environment IN ('production', 'sandbox')),
         from_time bigint NOT NULL,
         until_time bigint NOT NULL,
+        -- 'released': its answers count; 'rejected': they never do; NULL: they wait.
+        verdict text CHECK (verdict IN ('released', 'rejected')),
+        decided_at bigint,
+        decided_by text,
         PRIMARY KEY (app, environment, from_time)
       );
-      """
-    ),
-    (
-      "details, history, receipts",
-      """
-      ALTER TABLE devices ADD COLUMN push_type text, ADD COLUMN user_name text,
-        ADD COLUMN locale text, ADD COLUMN app_version text, ADD COLUMN bundle text,
-        ADD COLUMN history text;
-      DROP VIEW dead_tokens;
-      CREATE VIEW dead_tokens AS
-        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
-          user_name, locale, app_version, bundle
-        FROM devices
-        WHERE invalid_since IS NOT NULL AND coalesce(registered_at < alive_from, true);
-      CREATE TABLE device_counts (
-        state text PRIMARY KEY CHECK (state IN ('registered', 'removed', 'invalid')),
-        count bigint NOT NULL
+      -- Devices that were forgotten, and whose receipts are still to be removed.
+      CREATE TABLE forgotten_devices (
+        token text COLLATE "C" NOT NULL,
+        app text COLLATE "C" NOT NULL,
+        forgotten_at bigint NOT NULL,
+        PRIMARY KEY (token, app)
       );
-      INSERT INTO device_counts VALUES ('invalid', (SELECT count(*) FROM dead_tokens)),
-        ('registered', (SELECT count(*) FROM devices WHERE registered_at IS NOT NULL
-          AND (invalid_since IS NULL OR registered_at >= alive_from))),
-        ('removed', (SELECT count(*) FROM devices
-          WHERE registered_at IS NULL AND invalid_since IS NULL));
+      -- Outcomes of notifications, where they are kept: lines of push.receipts.
       CREATE TABLE receipts (
         at bigint NOT NULL,
         partition bigint NOT NULL,
@@ -92,49 +132,12 @@ enum PostgresMigrations {
       );
       CREATE INDEX receipts_request ON receipts (request_id) WHERE request_id IS NOT NULL;
       CREATE INDEX receipts_apns ON receipts (apns_id) WHERE apns_id IS NOT NULL;
+      -- Since when they are kept, and for how many milliseconds each; no row: they are not.
       CREATE TABLE receipt_keeping (
-        id bigint PRIMARY KEY CHECK (id = 1), since bigint NOT NULL, retention bigint NOT NULL);
-      """
-    ),
-    (
-      "decisions about waves",
-      """
-      -- 'released': its answers count; 'rejected': they never do; NULL: they wait.
-      ALTER TABLE waves ADD COLUMN verdict text CHECK (verdict IN ('released', 'rejected'));
-      ALTER TABLE waves ADD COLUMN decided_at bigint;
-      ALTER TABLE waves ADD COLUMN decided_by text;
-      -- Whether the last answer would have proved the token dead, had it not come in a wave.
-      ALTER TABLE suspicions ADD COLUMN held bigint NOT NULL DEFAULT 0;
-      CREATE INDEX suspicions_held ON suspicions (app, environment, last_at) WHERE held = 1;
-      """
-    ),
-    (
-      "users",
-      """
-      ALTER TABLE devices ADD COLUMN model text;
-      ALTER TABLE devices ADD COLUMN time_zone text;
-      -- Words with a blank between them.
-      ALTER TABLE devices ADD COLUMN tags text;
-      DROP VIEW dead_tokens;
-      CREATE VIEW dead_tokens AS
-        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
-          user_name, locale, app_version, bundle, model, time_zone, tags
-        FROM devices
-        WHERE invalid_since IS NOT NULL AND coalesce(registered_at < alive_from, true);
-      CREATE INDEX devices_user ON devices (user_name, token, app, environment)
-        WHERE user_name IS NOT NULL;
-      -- Devices that were forgotten, and whose receipts are still to be removed.
-      CREATE TABLE forgotten_devices (
-        token text COLLATE "C" NOT NULL,
-        app text COLLATE "C" NOT NULL,
-        forgotten_at bigint NOT NULL,
-        PRIMARY KEY (token, app)
+        id bigint PRIMARY KEY CHECK (id = 1),
+        since bigint NOT NULL,
+        retention bigint NOT NULL
       );
-      """
-    ),
-    (
-      "the schedule",
-      """
       -- What push.schedule has: requests with their time, and cancellations. Filled by martlet-scheduler.
       CREATE TABLE schedule (
         partition bigint NOT NULL,
@@ -147,76 +150,14 @@ enum PostgresMigrations {
         PRIMARY KEY (partition, key)
       );
       CREATE INDEX schedule_due ON schedule (partition, due, key);
-      -- The next offset of each partition that is not in it.
-      CREATE TABLE schedule_positions (partition bigint PRIMARY KEY, next_offset bigint NOT NULL);
-      """
-    ),
-    (
-      "people",
-      """
-      -- Serves the same questions, and those for the newest devices of a user in one app.
-      DROP INDEX devices_user;
-      CREATE INDEX devices_person ON devices (user_name, app, environment, registered_at, token)
-        WHERE user_name IS NOT NULL;
-      """
-    ),
-    (
-      "activities",
-      """
-      -- What a token of type liveactivity updates.
-      ALTER TABLE devices ADD COLUMN activity text;
-      DROP VIEW dead_tokens;
-      CREATE VIEW dead_tokens AS
-        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
-          user_name, locale, app_version, bundle, model, time_zone, tags, activity
-        FROM devices
-        WHERE invalid_since IS NOT NULL AND coalesce(registered_at < alive_from, true);
-      CREATE INDEX devices_activity ON devices (registered_at) WHERE activity IS NOT NULL;
-      """
-    ),
-    (
-      "marks by time",
-      """
-      DROP INDEX devices_dead;
-      -- A condition on recorded_at implies this one, so that such queries need not look at the rows.
-      CREATE INDEX devices_dead ON devices (app, recorded_at, token, environment)
-        WHERE recorded_at IS NOT NULL;
-      """
-    ),
-    (
-      "completeness",
-      """
-      -- Which reading of the topics from their first records on the row is of: that of completeness, or an older one, whose
-      -- rows go when all has been read.
-      ALTER TABLE devices ADD COLUMN generation bigint NOT NULL DEFAULT 1;
-      CREATE TABLE new_completeness (
-        id bigint PRIMARY KEY CHECK (id = 1),
-        generation bigint NOT NULL,
-        -- Until when the positions reflect the topics without a gap: when the rows were last complete, or reading them anew
-        -- began.
-        followed_at bigint NOT NULL,
-        -- When the rows had all of the topics; NULL while they lack some of it.
-        complete_at bigint,
-        has_old_rows bigint NOT NULL,
-        -- Offsets that were read since reading began, and how many there were then.
-        done bigint NOT NULL,
-        total bigint NOT NULL
+      -- The next offset of each partition that is not in it; is_complete is 0 while the partition is read anew.
+      CREATE TABLE schedule_positions (
+        partition bigint PRIMARY KEY,
+        next_offset bigint NOT NULL,
+        is_complete bigint NOT NULL DEFAULT 1
       );
-      INSERT INTO new_completeness SELECT 1, 1, complete_at, NULL, 0, 0, 0 FROM completeness;
-      DROP TABLE completeness;
-      ALTER TABLE new_completeness RENAME TO completeness;
-      DROP VIEW dead_tokens;
-      -- The first condition is that of the index devices_dead. Every mark has the time.
-      CREATE VIEW dead_tokens AS
-        SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
-          user_name, locale, app_version, bundle, model, time_zone, tags, activity
-        FROM devices
-        WHERE recorded_at IS NOT NULL AND invalid_since IS NOT NULL
-          AND coalesce(registered_at < alive_from, true);
-      -- 0 while the partition is read anew.
-      ALTER TABLE schedule_positions ADD COLUMN is_complete bigint NOT NULL DEFAULT 1;
       """
-    ),
+    )
   ]
 
   /// Makes the schema if it is not there, and refuses one of another program. In the transaction of the migrations.

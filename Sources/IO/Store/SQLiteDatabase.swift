@@ -29,7 +29,6 @@ final class SQLiteDatabase {
     self.path = path
     self.busyTimeout = busyTimeout
     sqlite3_extended_result_codes(raw, 1)
-    if !isReadOnly { definePacking() }
     sqlite3_busy_timeout(raw, busyTimeout)
   }
 
@@ -40,25 +39,6 @@ final class SQLiteDatabase {
   }
 
   deinit { sqlite3_close_v2(raw) }
-
-  /// The function `packed(token)` of SQL, for the migration that packs what older versions have written.
-  private func definePacking() {
-    let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC
-    sqlite3_create_function_v2(
-      raw, "packed", 1, flags, nil,
-      { context, _, values in
-        guard let value = values?[0], let text = sqlite3_value_text(value) else { return }
-        let digits = UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(value)))
-        let bytes = sqlite3_malloc(Int32(digits.count / 2 + 1))
-        guard let bytes else { return sqlite3_result_error_nomem(context) }
-        if PackedToken.pack(digits.span, into: bytes.assumingMemoryBound(to: UInt8.self)) {
-          sqlite3_result_blob(context, bytes, Int32(digits.count / 2), sqlite3_free)
-        } else {
-          sqlite3_free(bytes)
-          sqlite3_result_value(context, value)
-        }
-      }, nil, nil, nil)
-  }
 
   /// Once in a process.
   private static let configuration = martlet_sqlite_configure()

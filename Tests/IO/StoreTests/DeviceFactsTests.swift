@@ -117,29 +117,4 @@ import Testing
       #expect(count == 7)
     }
   }
-
-  /// A database of the version before, with rows, is brought up to date without losing one.
-  @Test(arguments: DatabaseKind.allCases)
-  func `a database without details and history gets them, and its rows are counted`(
-    kind: DatabaseKind
-  ) throws {
-    let location = try kind.location(in: folder)
-    do {
-      let old = try kind.database(at: location, before: "details, history, receipts")
-      for (token, values) in [
-        ("aa", "7, NULL, NULL, NULL, NULL, NULL"), ("bb", "NULL, 8, NULL, NULL, NULL, NULL"),
-        ("cc", "NULL, NULL, 5, 'Unregistered', 7, 6"), ("dd", "3, NULL, 5, 'Unregistered', 7, 6"),
-        ("ee", "9, NULL, 5, 'Unregistered', 7, 6"),
-      ] {
-        try old.execute("INSERT INTO devices VALUES ('\(token)', 'a', 'sandbox', \(values))")
-      }
-    }
-    let store = try TokenStore(location, now: 2)
-    #expect(
-      try store.deviceCounts() == DeviceCounts(registered: 2, removed: 1, invalid: 2))
-    let revived = try store.device(
-      DeviceKey(token: "ee", app: "a", environment: .sandbox))
-    #expect(revived.history.changes.map(\.change) == [.invalid, .revived])
-    #expect(try TokenStoreReader(location).invalidCount() == 2)
-  }
 }

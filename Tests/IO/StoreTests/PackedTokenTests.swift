@@ -96,49 +96,6 @@ import Testing
     DeviceKey(token: text, app: "com.example.app", environment: .production)
   }
 
-  @Test func `a database with digits is packed, with all that it knows`() throws {
-    let path = folder.file("old.db")
-    do {
-      let old = try DatabaseKind.sqlite.database(at: path, before: "packed tokens")
-      for text in Self.tokens + ["AB", "abc"] {
-        try old.execute(
-          """
-          INSERT INTO devices (token, app, environment, registered_at, push_type, user_name, locale,
-            app_version, bundle, model, time_zone, tags, activity)
-          VALUES ('\(text)', 'com.example.app', 'production', 4, 'a', 'b', 'c', 'd', 'e', 'f', 'g',
-            'h', 'i');
-          INSERT INTO suspicions VALUES ('\(text)', 'com.example.app', 'production', 1, 3, 2, 5, 'BadDeviceToken', 1)
-          """)
-      }
-      try old.execute(
-        """
-        INSERT INTO devices (token, app, environment, invalid_since, invalid_reason, recorded_at,
-          alive_from, history)
-        VALUES ('dead', 'com.example.app', 'sandbox', 5, 'Unregistered', 7, 6, 'r1')
-        """)
-    }
-    var updates: [[Int]] = []
-    let store = try TokenStore(path, now: 2) { updates.append([$0, $1]) }
-    #expect(updates == [[10, Migrations.steps.count]])
-    for text in Self.tokens + ["AB", "abc"] {
-      let state = try store.device(device(text))
-      #expect(state.presence == .registered(at: 4))
-      let details = DeviceDetails(
-        pushType: "a", user: "b", locale: "c", appVersion: "d", bundle: "e", model: "f",
-        timeZone: "g", tags: "h", activity: "i")
-      #expect(state.details == details)
-      let suspicion = try #require(try store.suspicion(device(text)))
-      #expect(suspicion.count == 5 && suspicion.isHeld && suspicion.lastAt == 3)
-    }
-    let dead = try store.device(
-      DeviceKey(token: "dead", app: "com.example.app", environment: .sandbox))
-    #expect(dead.mark?.recordedAt == 7 && dead.mark?.aliveFrom == 6)
-    #expect(try TokenStoreReader(path).invalidDevices().map(\.device.token) == ["dead"])
-    let blobs = try store.database.integer(
-      "SELECT count(*) FROM devices WHERE typeof(token) = 'blob'")
-    #expect(blobs == Int64(Self.tokens.count + 1))
-  }
-
   /// Where rows have to be looked at, it takes ten times as long.
   @Test func `marks are counted in the index alone`() throws {
     let store = try TokenStore(folder.file("plan.db"), now: 1)

@@ -223,11 +223,27 @@ import Testing
     kind: DatabaseKind
   ) throws {
     let location = try kind.location(in: folder)
-    _ = try kind.database(at: location, before: kind == .sqlite ? "packed tokens" : "marks by time")
+    _ = try open(location)
+    let raw = try Database(location, isReadOnly: false, busyTimeout: 50)
+    try raw.execute("DELETE FROM migrations")
     let error = #expect(throws: StoreError.self) { try TokenQueries(location) }
     #expect(error?.description.contains("start the service that writes it") == true)
+  }
+
+  /// Nothing of it is changed: what is in it and on no topic any more can still be exported by the build that made it.
+  @Test(arguments: DatabaseKind.allCases)
+  func `a database of a build before the first release is refused`(kind: DatabaseKind) throws {
+    let location = try kind.location(in: folder)
     _ = try open(location)
-    #expect(try TokenQueries(location).state(device) == DeviceState())
+    let raw = try Database(location, isReadOnly: false, busyTimeout: 50)
+    try raw.execute(
+      "UPDATE migrations SET name = 'devices'; INSERT INTO migrations VALUES (2, 'more', 1)")
+    for attempt in [{ _ = try self.open(location) }, { _ = try TokenQueries(location) }] {
+      let error = #expect(throws: StoreError.self) { try attempt() }
+      #expect(error?.description.contains("a build before 0.1.0 made it") == true)
+      #expect(error?.isTemporary == false)
+    }
+    #expect(try raw.integer("SELECT count(*) FROM migrations") == 2)
   }
 
   @Test func `a reader that is open refuses what a newer program has made of the tables`() throws {
@@ -331,30 +347,6 @@ import Testing
     #expect(try reader.invalidDevices().map(\.device) == expected)
     let page = try reader.invalidDevices(after: expected[10], limit: 2).map(\.device)
     #expect(page == Array(expected[11...12]))
-  }
-
-  @Test
-  func
-    `a database of the first schema is brought up to date, and its invalid tokens can be valid again`()
-    throws
-  {
-    let path = folder.file("old.db")
-    do {
-      let old = try Database(path: path, isReadOnly: false, busyTimeout: 50)
-      try old.execute(
-        "CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL,"
-          + " applied_at INTEGER NOT NULL) STRICT")
-      try old.execute(Migrations.steps[0].sql)
-      try old.execute("INSERT INTO migrations VALUES (1, 'devices', 1)")
-      try old.execute(
-        "INSERT INTO devices (token, app, environment, invalid_since, invalid_reason)"
-          + " VALUES ('00ff', 'com.example.app', 'production', 100, 'Unregistered')")
-    }
-    let store = try TokenStore(path, now: 2)
-    let mark = DeviceState.Mark(
-      since: 100, aliveFrom: 101, reason: "Unregistered", recordedAt: 100)
-    #expect(try store.device(device) == DeviceState(mark: mark))
-    #expect(try store.state() == .unfilled, "it is filled from the topics")
   }
 
   @Test func `an error names the file and what to do about it`() throws {
