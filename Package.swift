@@ -8,7 +8,8 @@ import PackageDescription
 //                                     └────────┴──▶ Core        Core uses nothing but Core.
 //
 //   the simulator   Simulator ─▶ ServiceKit, IO, Core; nghttp2  a stand-in for APNs; nothing of the product uses it
-//   the laboratory  Lab ─▶ Services, IO, Core; librdkafka       embedded broker, martlet up and demo, chaos, load
+//   the laboratory  Lab ─▶ Services, IO, Core; librdkafka       embedded broker, martlet up and demo
+//   the trials      Tests, benchmarks ─▶ all of them            simulation, chaos suite, load
 
 /// Every target: Swift 6 mode, warnings are errors.
 let common: [SwiftSetting] = [
@@ -96,9 +97,10 @@ func lab(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .target(name: name, dependencies: dependencies, path: "Sources/Lab/\(name)", swiftSettings: outer)
 }
 
-func labProgram(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+/// A program that tests or measures the others, in a folder of `room`.
+func trial(_ name: String, _ room: String, _ dependencies: [Target.Dependency]) -> Target {
   .executableTarget(
-    name: name, dependencies: dependencies, path: "Sources/Lab/\(name)", swiftSettings: outer,
+    name: name, dependencies: dependencies, path: "\(room)/\(name)", swiftSettings: outer,
     linkerSettings: hardenedLink)
 }
 
@@ -279,6 +281,7 @@ let package = Package(
     executable("martlet-webhooks", ["WebhookDelivery", "ServiceKit"]),
     executable("martlet-scheduler", ["Scheduler", "ServiceKit"]),
     executable("martlet", ["OperatorCommand"]),
+    executable("martlet-lab", ["LabCommand"]),
     executable("apns-simulator", ["GatewaySimulator", "ServiceKit"]),
 
     // Simulator: APNs as a server.
@@ -294,7 +297,7 @@ let package = Package(
         "HTTPServer", "Signing", "ServiceKit", "Settings", "Telemetry", "Bytes",
       ]),
 
-    // Laboratory: everything on one machine, for trials, tests and measurements.
+    // Laboratory: everything on one machine.
     lab(
       "EmbeddedKafka",
       ["Bytes", "Diagnosis", "EventLoop", "Kafka", "CRdKafka", "CBrokerPort"]),
@@ -305,36 +308,38 @@ let package = Package(
         "Records", "Signing", "Store", "HTTPClient", "HTTPServer", "ServiceKit",
         "Settings", "Telemetry", "Bytes",
       ]),
-    lab(
-      "ChaosSuite",
-      [
-        "APNS", "Contract", "Random", "Bytes", "EventLoop", "Kafka", "JSON", "Records", "Store",
-        "Settings", "Telemetry", "ServiceKit", "LabCommand", "HTTPClient", "ConsumerGroup",
-        "Identity", "Schedule",
-      ]),
-    labProgram("martlet-lab", ["LabCommand"]),
-    labProgram("martlet-chaos", ["ChaosSuite", "ServiceKit"]),
-    labProgram("http2-benchmark", ["EventLoop", "TLS", "HTTP2", "HTTP2Engine", "CLinux"]),
-    labProgram("store-benchmark", ["APNS", "EventLoop", "Random", "Store"]),
-    labProgram(
-      "benchmark-load",
-      [
-        "APNS", "Bytes", "EventLoop", "Kafka", "Contract", "Random", "Records", "ServiceKit",
-        "Settings",
-      ]),
-    labProgram(
-      "benchmark-topics",
-      ["CommandKit", "EmbeddedKafka", "Kafka", "Contract", "ServiceKit", "Settings"]),
+
+    // Tests: the suites that are programs, and the programs that measure.
     .target(
       name: "Simulation",
       dependencies: [
         "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Identity", "Random",
         "Schedule",
       ],
-      path: "Sources/Lab/Simulation", swiftSettings: pure),
-    labProgram("martlet-simulate", ["Simulation"]),
-
-    // Tests.
+      path: "Tests/Simulation/Simulation", swiftSettings: pure),
+    trial("martlet-simulate", "Tests/Simulation", ["Simulation"]),
+    .target(
+      name: "ChaosSuite",
+      dependencies: [
+        "APNS", "Contract", "Random", "Bytes", "EventLoop", "Kafka", "JSON", "Records", "Store",
+        "Settings", "Telemetry", "ServiceKit", "LabCommand", "HTTPClient", "ConsumerGroup",
+        "Identity", "Schedule",
+      ],
+      path: "Tests/Chaos/ChaosSuite", swiftSettings: outer),
+    trial("martlet-chaos", "Tests/Chaos", ["ChaosSuite", "ServiceKit"]),
+    trial(
+      "http2-benchmark", "benchmarks/tools",
+      ["EventLoop", "TLS", "HTTP2", "HTTP2Engine", "CLinux"]),
+    trial("store-benchmark", "benchmarks/tools", ["APNS", "EventLoop", "Random", "Store"]),
+    trial(
+      "benchmark-load", "benchmarks/tools",
+      [
+        "APNS", "Bytes", "EventLoop", "Kafka", "Contract", "Random", "Records", "ServiceKit",
+        "Settings",
+      ]),
+    trial(
+      "benchmark-topics", "benchmarks/tools",
+      ["CommandKit", "EmbeddedKafka", "Kafka", "Contract", "ServiceKit", "Settings"]),
     .target(
       name: "TestSupport", dependencies: ["CRdKafka", "EventLoop", "Kafka", "EmbeddedKafka"],
       path: "Tests/Support/TestSupport", swiftSettings: swift),
@@ -349,7 +354,7 @@ let package = Package(
     tests(
       "Core", "Gateways",
       ["Random", "TestSupport", "ConsumerGroup", "DeviceTokens", "Gateways", "Contract", "APNS"]),
-    tests("Core", "Simulation", ["Random", "Simulation", "TestSupport", "Gateways"]),
+    tests("Simulation", "Simulation", ["Random", "Simulation", "TestSupport", "Gateways"]),
     tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "HTTP2Engine"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Identity", "Access", "Random"]),
@@ -479,7 +484,7 @@ let package = Package(
         "TestSupport", "Telemetry",
       ]),
     tests(
-      "Lab", "Chaos",
+      "Chaos", "Chaos",
       [
         "ChaosSuite", "LabCommand", "APNS", "Contract", "Bytes", "JSON", "Kafka", "Records",
         "SystemTestSupport", "TestSupport", "ConsumerGroup",

@@ -6,7 +6,7 @@ import Testing
   private let repository = Repository()
 
   private static func isLooking(_ path: String) -> Bool {
-    path.hasPrefix("benchmarks/") || path.hasPrefix("Sources/Lab/ChaosSuite/")
+    path.hasPrefix("benchmarks/") || path.hasPrefix("Tests/Chaos/ChaosSuite/")
   }
 
   /// What the chaos suite and the benchmarks look for.

@@ -14,16 +14,17 @@ struct Manifest {
   init(_ text: String) {
     let room =
       #/
-      \n\ {4}(core|io|service|simulator|executable|lab|labProgram)
+      \n\ {4}(core|io|service|simulator|executable|lab)
       \(\s*"(\w[\w\-]*)"
       (?:,\s*\[([^\]]*)\])?(?:,\ settings:\ \w+)?\s*\)
       /#
     let tests = #/\n    tests\(\s*"(\w+)",\s*"(\w+)",\s*\[([^\]]*)\]/#
+    let trials = #/\n    trial\(\s*"([\w\-]+)",\s*"([\w\/]+)",\s*\[([^\]]*)\]\s*\)/#
     let plain =
       #/\n    \.(?:target|executableTarget)\(\s*name: "(\w[\w-]*)",\s*dependencies: \[([^\]]*)\],\s*path: "([^"]+)"/#
     let rooms: [Substring: String] = [
       "core": "Core", "io": "IO", "service": "Services", "simulator": "Simulator",
-      "executable": "Executables", "lab": "Lab", "labProgram": "Lab",
+      "executable": "Executables", "lab": "Lab",
     ]
     targets =
       text.matches(of: room).map {
@@ -34,6 +35,10 @@ struct Manifest {
       + text.matches(of: tests).map {
         Target(
           name: "\($0.2)Tests", path: "Tests/\($0.1)/\($0.2)Tests", dependencies: Self.names($0.3))
+      }
+      + text.matches(of: trials).map {
+        Target(
+          name: String($0.1), path: "\($0.2)/\($0.1)", dependencies: Self.names($0.3))
       }
       + text.matches(of: plain).map {
         Target(name: String($0.1), path: String($0.3), dependencies: Self.names($0.2))

@@ -12,7 +12,7 @@ import Testing
           core("Contract", ["APNS"]),
           core("Settings"),
           simulator("Faults", ["APNS"], settings: pure),
-          labProgram("martlet-chaos", ["ChaosSuite"]),
+          trial("martlet-chaos", "Tests/Chaos", ["ChaosSuite"]),
           executable("martlet-api", ["API"]),
           service(
             "Ingest",
@@ -29,11 +29,11 @@ import Testing
         .init(name: "Settings", path: "Sources/Core/Settings", dependencies: []),
         .init(name: "Faults", path: "Sources/Simulator/Faults", dependencies: ["APNS"]),
         .init(
-          name: "martlet-chaos", path: "Sources/Lab/martlet-chaos", dependencies: ["ChaosSuite"]),
-        .init(
           name: "martlet-api", path: "Sources/Executables/martlet-api", dependencies: ["API"]),
         .init(name: "Ingest", path: "Sources/Services/Ingest", dependencies: ["APNS", "Kafka"]),
         .init(name: "TLSTests", path: "Tests/IO/TLSTests", dependencies: ["Bytes"]),
+        .init(
+          name: "martlet-chaos", path: "Tests/Chaos/martlet-chaos", dependencies: ["ChaosSuite"]),
         .init(name: "example", path: "Sources/example", dependencies: ["Ingest"]),
       ])
   }
