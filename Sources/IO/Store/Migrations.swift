@@ -170,8 +170,9 @@ enum Migrations {
 
   /// Refuses a database that another program made, before anything of it is changed.
   static func refuseForeign(_ database: Database, _ path: String) throws(StoreError) {
-    guard try database.integer("PRAGMA application_id") != Int64(applicationID),
-      try database.integer("SELECT count(*) FROM sqlite_schema") != 0
+    // In this order: a process that makes the tables just now gives the file the id with them.
+    guard try database.integer("SELECT count(*) FROM sqlite_schema") != 0,
+      try database.integer("PRAGMA application_id") != Int64(applicationID)
     else { return }
     throw StoreError(
       code: SQLITE_ERROR, attempt: "cannot use the database \(path)",

@@ -14,10 +14,16 @@ struct CommandList {
   private let summary: String
   /// A command's words, such as `dead-letters list`, and what it does.
   private let commands: [(words: [String], summary: String)]
+  private let overview: CommandOverview?
 
-  init(program: String, summary: String, _ commands: [(name: String, summary: String)]) {
+  /// - Parameter overview: what the help lists in place of the commands' summaries.
+  init(
+    program: String, summary: String, _ commands: [(name: String, summary: String)],
+    overview: CommandOverview? = nil
+  ) {
     self.program = program
     self.summary = summary
+    self.overview = overview
     self.commands = commands.map {
       ($0.name.split(separator: " ").map(String.init), $0.summary)
     }
@@ -66,7 +72,11 @@ struct CommandList {
   private func help(_ family: [String], _ width: Int) -> String {
     let usage = ([program] + family + ["COMMAND"]).joined(separator: " ")
     var lines = ["Usage: \(usage) [--setting value …]", ""]
+    let end = ["", "\(usage) --help describes a command.", ""]
     if family.isEmpty { lines += Paragraph.wrap(summary, indent: 0, width: width) + [""] }
+    if family.isEmpty, let overview {
+      return (lines + overview.lines(width: width) + end).joined(separator: "\n")
+    }
     lines.append("Commands:")
     let listed = commands.filter { $0.words.starts(with: family) }.map {
       (name: $0.words.dropFirst(family.count).joined(separator: " "), summary: $0.summary)
@@ -75,12 +85,16 @@ struct CommandList {
     // Beside the names where there is room, else below them.
     let column = min(longest + 5, max(6, width / 2))
     for (name, summary) in listed {
-      let gap = String(repeating: " ", count: max(1, column - 2 - name.count))
-      lines += Paragraph.wrap(summary, indent: column, width: width).enumerated().map {
-        $0 == 0 ? "  \(name)\(gap)" + $1.dropFirst(column) : $1
-      }
+      lines += Self.entry(name, summary, column: column, width: width)
     }
-    lines += ["", "\(usage) --help describes a command.", ""]
-    return lines.joined(separator: "\n")
+    return (lines + end).joined(separator: "\n")
+  }
+
+  /// A name with text in a column beside it.
+  static func entry(_ name: String, _ text: String, column: Int, width: Int) -> [String] {
+    let gap = String(repeating: " ", count: max(1, column - 2 - name.count))
+    return Paragraph.wrap(text, indent: column, width: width).enumerated().map {
+      $0 == 0 ? "  \(name)\(gap)" + $1.dropFirst(column) : $1
+    }
   }
 }

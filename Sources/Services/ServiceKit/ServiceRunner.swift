@@ -27,7 +27,8 @@ private func end(_ status: Int32) -> Never {
 ///
 /// - Parameter sibling: the program beside this one that has further commands, if there is one.
 public func runCommands(
-  program: String, summary: String, _ commands: [any Service.Type], sibling: SiblingProgram? = nil
+  program: String, summary: String, _ commands: [any Service.Type], sibling: SiblingProgram? = nil,
+  overview: CommandOverview? = nil
 ) -> Never {
   SignalSource.hold(Housekeeper.signals)
   let arguments = CommandList.asked(Array(CommandLine.arguments.dropFirst()))
@@ -45,7 +46,7 @@ public func runCommands(
   }
   let list = CommandList(
     program: program, summary: summary,
-    (sibling?.commands ?? []) + commands.map { ($0.name, $0.summary) })
+    (sibling?.commands ?? []) + commands.map { ($0.name, $0.summary) }, overview: overview)
   let answer = list.answer(arguments, width: Terminal.width)
   StandardOutput.write(answer.output)
   StandardError.write(answer.error)

@@ -15,6 +15,14 @@ import Testing
     #expect(own.allSatisfy { LabProgram(rawValue: $0) == nil })
   }
 
+  @Test func `the help of martlet has each command once, on a line of 80 characters`() {
+    let listed = MartletCommand.overview.groups.flatMap(\.commands)
+    let all = MartletCommand.commands.map { $0.name } + LabProgram.allCases.map(\.rawValue)
+    #expect(listed.map(\.name).sorted() == all.sorted())
+    let longest = listed.map(\.name.count).max() ?? 0
+    for (name, line) in listed { #expect(longest + 4 + line.count <= 80, "\(name)") }
+  }
+
   @Test func `an argument list belongs to the laboratory by its command's words`() {
     let sibling = LabProgram.sibling
     #expect(sibling.hasCommand(["up", "--help"]))

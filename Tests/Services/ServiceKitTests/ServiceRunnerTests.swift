@@ -190,6 +190,35 @@ private enum WriteService: Service {
     #expect(answer("--help") == .init(output: usage))
   }
 
+  @Test func `an overview takes the place of the commands' summaries`() {
+    let overview = CommandOverview(
+      [
+        .init("Look", [("sample", "do nothing")]), .init("Letters", [("letters read", "read one")]),
+      ],
+      examples: ["post sample"])
+    let list = CommandList(
+      program: "post", summary: "Carries letters.", commands, overview: overview)
+    let usage = """
+      Usage: post COMMAND [--setting value …]
+
+      Carries letters.
+
+      Look:
+        sample        do nothing
+
+      Letters:
+        letters read  read one
+
+      Examples:
+        post sample
+
+      post COMMAND --help describes a command.
+
+      """
+    #expect(list.answer(["--help"], width: 80) == .init(output: usage))
+    #expect(list.answer(["letters", "--help"], width: 80).output.contains("Commands:"))
+  }
+
   @Test func `help COMMAND is COMMAND --help`() {
     #expect(CommandList.asked(["help", "letters", "read"]) == ["letters", "read", "--help"])
     #expect(CommandList.asked(["help"]) == ["help"])

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What `--help` says of a program with many commands: one line each, in groups, and a few examples.
+public struct CommandOverview: Sendable {
+  public struct Group: Sendable {
+    public let title: String
+    /// Commands by name, and what each does: at most 52 characters, so that a line has 80.
+    public let commands: [(name: String, line: String)]
+
+    public init(_ title: String, _ commands: [(name: String, line: String)]) {
+      (self.title, self.commands) = (title, commands)
+    }
+  }
+
+  public let groups: [Group]
+  /// Whole command lines.
+  public let examples: [String]
+
+  public init(_ groups: [Group], examples: [String]) {
+    (self.groups, self.examples) = (groups, examples)
+  }
+
+  /// The lines of the help between its head and its end.
+  func lines(width: Int) -> [String] {
+    let longest = groups.flatMap(\.commands).map(\.name.count).max() ?? 0
+    var lines: [String] = []
+    for group in groups {
+      lines.append("\(group.title):")
+      for (name, line) in group.commands {
+        lines += CommandList.entry(name, line, column: longest + 4, width: width)
+      }
+      lines.append("")
+    }
+    return lines + ["Examples:"] + examples.map { "  \($0)" }
+  }
+}
