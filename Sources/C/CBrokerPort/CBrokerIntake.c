@@ -16,6 +16,9 @@
 /* Kafka's protocol: every request begins with its length, its kind, its version and a number that comes back. */
 enum { header_size = 12, size_of_length = 4, last_kind_asked_for = 3, descriptors = 65536 };
 
+/* The kind of an ApiVersions request, and the last version of it that a mock cluster knows. */
+enum { api_versions = 18, last_api_versions = 2 };
+
 /* While there are other requests, those that are held are looked at after this time, in milliseconds. */
 enum { patience = 1 };
 
@@ -30,7 +33,7 @@ struct frame {
   struct martlet_visit visit;
   /* It has closed the connection meanwhile. */
   bool is_gone;
-  /* Where the body lies, its length, and how much of it has been read. */
+  /* Where the body lies (while the header is read: where that lies), its length, and how much of it has been read. */
   unsigned char *body;
   uint32_t size;
   uint32_t read;
@@ -76,12 +79,13 @@ static uint32_t big_endian(const unsigned char *bytes, int count) {
 
 static int16_t kind(const struct frame *frame) { return (int16_t)big_endian(frame->header + 4, 2); }
 
+static int16_t version(const struct frame *frame) { return (int16_t)big_endian(frame->header + 6, 2); }
+
 static bool is_admitted(struct frame *frame) {
   int64_t now = milliseconds();
-  int16_t version = (int16_t)big_endian(frame->header + 6, 2);
   if (frame->visit.since == 0) frame->visit.since = now;
   frame->visit.now = now;
-  int32_t wait = watch.admits(watch.context, kind(frame), version, frame->body, frame->size, &frame->visit);
+  int32_t wait = watch.admits(watch.context, kind(frame), version(frame), frame->body, frame->size, &frame->visit);
   frame->due = now + wait;
   return wait == 0;
 }
@@ -97,15 +101,26 @@ static ssize_t receive(int descriptor, struct msghdr *message, int flags) {
   return syscall(SYS_recvmsg, descriptor, message, flags);
 }
 
+/* Brokers answer an ApiVersions request of a version that they do not know with UNSUPPORTED_VERSION and all that they
+ * know, in version 0. The mock cluster answers versions from 3 on in their own form, which clients cannot read; version
+ * -1, which it knows as little, it answers as brokers do. */
+static void refuse_unknown_version(struct frame *frame) {
+  if (kind(frame) == api_versions && version(frame) > last_api_versions) memset(frame->body + 6, 0xff, 2);
+}
+
 static ssize_t receive_header(int descriptor, struct msghdr *message, int flags, struct frame *frame) {
   struct iovec *part = &message->msg_iov[0];
+  unsigned char *place = part->iov_base;
   size_t missing = header_size - frame->header_read;
+  if (frame->header_read == 0) frame->body = place;
+  bool is_in_one_piece = place == frame->body + frame->header_read;
   if (part->iov_len > missing) part->iov_len = missing;
   ssize_t count = receive(descriptor, message, flags);
   if (count <= 0) return count;
-  memcpy(frame->header + frame->header_read, part->iov_base, (size_t)count);
+  memcpy(frame->header + frame->header_read, place, (size_t)count);
   frame->header_read += (unsigned char)count;
   if (frame->header_read == header_size) {
+    if (is_in_one_piece) refuse_unknown_version(frame);
     frame->size = big_endian(frame->header, size_of_length) + size_of_length - header_size;
     frame->read = 0;
     if (frame->size == 0) frame->header_read = 0;
