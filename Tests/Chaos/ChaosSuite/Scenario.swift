@@ -151,6 +151,6 @@ struct Scenario: Sendable {
     gatewayFaults, gatewayOutages, refusals, [foreignAnswers],
     [poison], hostile, feedbackHosts, [owners], databaseFaults, [clockSteps], signerFaults,
     [schedule, campaign], schedulers,
-    realCluster, [everything],
+    realCluster, [scheduleAnew, everything],
   ].flatMap(\.self)
 }
