@@ -104,12 +104,12 @@ struct KafkaModel {
   /// How many of the last events are kept.
   var tracedEvents = 0
 
-  init() {
-    let lanes: [Feed] =
-      Array(repeating: .lane(.first), count: 3) + [.lane(.bulk), .lane(.bulk)]
-    let tiers = RetryTier.allCases.flatMap { [Feed.retries($0), .retries($0)] }
-    partitions = (lanes + tiers).map { PartitionModel($0) }
-  }
+  /// What the partitions of senders are of, before there are further ones.
+  static let feeds: [Feed] =
+    Array(repeating: .lane(.first), count: 3) + [.lane(.bulk), .lane(.bulk)]
+    + RetryTier.allCases.flatMap { [Feed.retries($0), .retries($0)] }
+
+  init() { partitions = Self.feeds.map { PartitionModel($0) } }
 
   subscript(_ partition: Int) -> PartitionModel {
     get { partitions[partition] }

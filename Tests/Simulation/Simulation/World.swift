@@ -66,7 +66,7 @@ struct World {
   var kafka = KafkaModel()
   var groups = [
     GroupModel(.ingest, partitions: 3), GroupModel(.signer, partitions: 1),
-    GroupModel(.feedback, partitions: 4), GroupModel(.sender, partitions: 11),
+    GroupModel(.feedback, partitions: 4), GroupModel(.sender, partitions: KafkaModel.feeds.count),
     GroupModel(.scheduler, partitions: ScheduleModel.partitions),
   ]
   var requests = RequestsModel()
