@@ -1,15 +1,18 @@
 // swift-tools-version: 6.2
+import Glibc
 import PackageDescription
 
-// Rooms and arrows (nothing else is allowed, and the build refuses it):
+// A flat is a folder of Sources: one process, its decisions and its program. The law, which the end of this file checks:
+// a flat imports its own modules and those of Contract and Platform, never those of another flat.
 //
-//   the product     Executables ─▶ Services ─▶ IO ─▶ C
-//                                     │        │
-//                                     └────────┴──▶ Core        Core uses nothing but Core.
+//   Ingest  Sender  Signer  Feedback  API  Webhooks  Schedule  Operator  Demo  Simulator
+//      │       │       │        │      │      │         │         │       │       │
+//      └───────┴───────┴────────┴──────┴──┬───┴─────────┴─────────┴───────┴───────┘
+//                                         ▼
+//   Contract   what processes agree on: Apple's rules, topics, records and their codecs
+//   Platform   what any process would need: Kafka, HTTP, TLS, databases, settings, telemetry; C
 //
-//   the simulator   Simulator ─▶ ServiceKit, IO, Core; nghttp2  a stand-in for APNs; nothing of the product uses it
-//   the laboratory  Lab ─▶ Services, IO, Core; librdkafka       embedded broker, martlet up and demo
-//   the trials      Tests, benchmarks ─▶ all of them            simulation, chaos suite, load
+// Modules of `values` are decisions: no I/O, no clock, no unsafe pointer. Tests and benchmarks import what they like.
 
 /// Every target: Swift 6 mode, warnings are errors.
 let common: [SwiftSetting] = [
@@ -24,7 +27,7 @@ let common: [SwiftSetting] = [
     .when(configuration: .debug)),
 ]
 
-/// Core targets: also no unsafe pointer, checked by the compiler.
+/// Values: also no unsafe pointer, checked by the compiler.
 let pure: [SwiftSetting] = common + [.strictMemorySafety()]
 
 /// All others. Each loop is a class that one thread owns, and asks a dozen of its properties for each notification. That
@@ -66,35 +69,37 @@ let commit = Context.environment["MARTLET_COMMIT"].map { [$0] } ?? []
 
 func system(_ name: String, _ pkgConfig: String, _ debian: String) -> Target {
   .systemLibrary(
-    name: name, path: "Sources/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([debian])])
+    name: name, path: "Sources/Platform/C/\(name)", pkgConfig: pkgConfig,
+    providers: [.apt([debian])])
 }
 
-func core(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+/// Decisions and formats as values, in a flat.
+func values(_ flat: String, _ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
   .target(
-    name: name, dependencies: dependencies, path: "Sources/Core/\(name)", swiftSettings: pure)
+    name: name, dependencies: dependencies, path: "Sources/\(flat)/\(name)", swiftSettings: pure)
 }
 
-func io(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .target(name: name, dependencies: dependencies, path: "Sources/IO/\(name)", swiftSettings: swift)
-}
-
-func service(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .target(
-    name: name, dependencies: dependencies + ["ServiceKit", "Settings", "Telemetry", "Bytes"],
-    path: "Sources/Services/\(name)", swiftSettings: outer)
-}
-
-/// A part of the simulator; `settings` is `pure` for its model and its faults, which are values like Core.
-func simulator(
-  _ name: String, _ dependencies: [Target.Dependency], settings: [SwiftSetting] = outer
+/// A module that does something: each type owns one handle on one thread.
+func shell(
+  _ flat: String, _ name: String, _ dependencies: [Target.Dependency],
+  settings: [SwiftSetting] = swift
 ) -> Target {
   .target(
-    name: name, dependencies: dependencies, path: "Sources/Simulator/\(name)",
+    name: name, dependencies: dependencies, path: "Sources/\(flat)/\(name)",
     swiftSettings: settings)
 }
 
-func lab(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .target(name: name, dependencies: dependencies, path: "Sources/Lab/\(name)", swiftSettings: outer)
+/// The shell of a process, with what all of them use.
+func service(_ flat: String, _ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  shell(
+    flat, name, dependencies + ["ServiceKit", "Settings", "Telemetry", "Bytes"], settings: outer)
+}
+
+/// A program of a flat: parse, build, run.
+func program(_ flat: String, _ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .executableTarget(
+    name: name, dependencies: dependencies, path: "Sources/\(flat)/\(name)",
+    swiftSettings: outer, linkerSettings: hardenedLink)
 }
 
 /// A program that tests or measures the others, in a folder of `room`.
@@ -102,12 +107,6 @@ func trial(_ name: String, _ room: String, _ dependencies: [Target.Dependency]) 
   .executableTarget(
     name: name, dependencies: dependencies, path: "\(room)/\(name)", swiftSettings: outer,
     linkerSettings: hardenedLink)
-}
-
-func executable(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .executableTarget(
-    name: name, dependencies: dependencies, path: "Sources/Executables/\(name)",
-    swiftSettings: outer, linkerSettings: hardenedLink)
 }
 
 func tests(
@@ -121,13 +120,11 @@ func tests(
 /// What the fuzz targets parse with.
 let fuzzed: [Target.Dependency] = [
   "APNS", "Identity", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Random", "Faults",
-  "GatewayModel", "Schedule", "Settings",
-  "Telemetry", "Bytes", "JSON", "Compatibility",
-  "Records", "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit",
-  "Ingest",
-  "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator",
-  "HTTP2Server", "CommandKit", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles",
-  "PEMFiles", "Scheduler", "Store",
+  "GatewayModel", "Schedule", "Settings", "Telemetry", "Bytes", "JSON", "Compatibility", "Records",
+  "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
+  "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator", "HTTP2Server",
+  "CommandKit", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles", "PEMFiles",
+  "Scheduler", "Store", "Credentials", "ScheduleDecisions", "SignerDecisions",
 ]
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,
@@ -146,7 +143,26 @@ let fuzz: Target =
 let package = Package(
   name: "martlet",
   targets: [
-    // C: the only place where a C header is named.
+    // Contract: what processes agree on.
+    values("Contract", "Identity"),
+    values("Contract", "APNS", ["Identity"]),
+    values("Contract", "Contract", ["APNS", "Identity"]),
+    values("Contract", "Credentials", ["APNS", "Contract"]),
+    values("Contract", "DeviceTokens", ["APNS", "Contract", "Identity"]),
+    values("Contract", "Schedule", ["Contract"]),
+    // C++, because simdjson is: reads requests and payloads in one pass (its include/CSimdjson.h).
+    .target(
+      name: "CSimdjson", path: "Sources/Contract/CSimdjson",
+      cxxSettings: [.unsafeFlags(["-O2"])] + hardenedCXX,
+      linkerSettings: [.linkedLibrary("simdjson")]),
+    shell("Contract", "JSON", ["Bytes", "CSimdjson", "Identity"]),
+    shell(
+      "Contract", "Records",
+      ["Bytes", "JSON", "APNS", "Contract", "Identity", "Schedule", "Telemetry", "CSimdjson"]),
+
+    shell("Contract", "Compatibility", ["JSON", "APNS", "Identity", "Records"]),
+
+    // Platform: the only place where a C header is named,
     system("CRdKafka", "rdkafka", "librdkafka-dev"),
     system("CNghttp2", "libnghttp2", "libnghttp2-dev"),
     system("COpenSSL", "openssl", "libssl-dev"),
@@ -155,166 +171,164 @@ let package = Package(
     system("CZlib", "zlib", "zlib1g-dev"),
     system("CCurl", "libcurl", "libcurl4-openssl-dev"),
     .target(
-      name: "CLinux", path: "Sources/C/CLinux",
+      name: "CLinux", path: "Sources/Platform/C/CLinux",
       cSettings: [.define("_GNU_SOURCE")] + hardenedC),
-    .target(name: "CBrokerPort", path: "Sources/C/CBrokerPort", cSettings: hardenedC),
     .target(
-      name: "CBuild", path: "Sources/C/CBuild",
+      name: "CBuild", path: "Sources/Platform/C/CBuild",
       cSettings: hardenedC + commit.map { .define("MARTLET_COMMIT", to: $0) }),
-
-    // Core: decisions as values.
-    core("Identity"),
-    core("Random"),
-    core("APNS", ["Identity"]),
-    core("Contract", ["APNS", "Identity"]),
-    core("ConsumerGroup", ["APNS"]),
-    core("DeviceTokens", ["APNS", "Contract", "Identity"]),
-    core(
-      "Gateways",
-      ["Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS", "Identity"]),
-    core("Diagnosis", ["APNS", "Contract"]),
-    core("Settings"),
-    core("Telemetry"),
-    core("Access", ["Identity"]),
-    core("TokenFiles", ["APNS", "Contract"]),
-    core("PEMFiles"),
-    core("Webhooks", ["HTTP2Engine", "Identity", "Telemetry", "ConsumerGroup", "Gateways"]),
-    core("HTTP1", ["Identity"]),
-    core("Schedule", ["Contract", "Identity"]),
-    core("HTTP2Engine"),
-
-    // IO: shells, each type owns one handle on one thread.
-    io("Bytes", ["CLinux"]),
-    io("EventLoop", ["Bytes", "Random", "CLinux"]),
-    io("TLS", ["PEMFiles", "Bytes", "COpenSSL"]),
-    io("HTTP2", ["Bytes", "EventLoop", "TLS", "HTTP1", "HTTP2Engine", "CNghttp2"]),
-    io("Kafka", ["Contract", "EventLoop", "Telemetry", "CRdKafka", "CLinux"]),
-    // C++, because simdjson is: reads requests and payloads in one pass (Sources/IO/CSimdjson/include/CSimdjson.h).
-    .target(
-      name: "CSimdjson", path: "Sources/IO/CSimdjson",
-      cxxSettings: [.unsafeFlags(["-O2"])] + hardenedCXX,
-      linkerSettings: [.linkedLibrary("simdjson")]),
-    io("JSON", ["Bytes", "CSimdjson", "Identity"]),
-    io(
-      "Records",
-      ["Bytes", "JSON", "APNS", "Contract", "Identity", "Schedule", "Telemetry", "CSimdjson"]),
-    io("Compatibility", ["JSON", "APNS", "Identity", "Records"]),
-    io("HTTPServer", ["Bytes", "EventLoop", "TLS", "HTTP1", "Identity", "CZlib"]),
-    io("HTTPClient", ["CCurl", "HTTP1"]),
-    io(
-      "Store",
+    // decisions that any process needs,
+    values("Platform", "Random"),
+    values("Platform", "Waiting"),
+    values("Platform", "Settings"),
+    values("Platform", "Telemetry"),
+    values("Platform", "PEMFiles"),
+    values("Platform", "HTTP1", ["Identity"]),
+    values("Platform", "HTTP2Engine", ["Waiting"]),
+    values("Platform", "ConsumerGroup", ["APNS"]),
+    values("Platform", "Diagnosis", ["APNS", "Contract"]),
+    // and shells.
+    shell("Platform", "Bytes", ["CLinux"]),
+    shell("Platform", "EventLoop", ["Bytes", "Random", "CLinux"]),
+    shell("Platform", "TLS", ["PEMFiles", "Bytes", "COpenSSL"]),
+    shell("Platform", "Signing", ["PEMFiles", "Bytes", "COpenSSL"]),
+    shell(
+      "Platform", "HTTP2",
+      ["Bytes", "EventLoop", "TLS", "HTTP1", "HTTP2Engine", "Waiting", "CNghttp2"]),
+    shell("Platform", "HTTPServer", ["Bytes", "EventLoop", "TLS", "HTTP1", "Identity", "CZlib"]),
+    shell("Platform", "HTTPClient", ["CCurl", "HTTP1"]),
+    shell("Platform", "Kafka", ["Contract", "EventLoop", "Telemetry", "CRdKafka", "CLinux"]),
+    shell(
+      "Platform", "Store",
+      ["APNS", "Contract", "CSQLite", "CPostgres", "DeviceTokens", "Identity", "Schedule"]),
+    shell(
+      "Platform", "ServiceKit",
       [
-        "APNS", "Contract", "CSQLite", "CPostgres", "DeviceTokens", "Gateways", "Identity",
-        "Schedule",
-      ]),
-    io("Signing", ["PEMFiles", "Bytes", "COpenSSL"]),
-
-    // Services: one room per process.
-    .target(
-      name: "ServiceKit",
-      dependencies: [
         "Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Records", "Signing",
         "APNS", "Contract", "ConsumerGroup", "JSON", "HTTPServer", "Diagnosis",
         "CBuild",
-      ],
-      path: "Sources/Services/ServiceKit", swiftSettings: outer),
+      ], settings: outer),
     service(
-      "Ingest",
+      "Platform", "CommandKit",
+      ["Contract", "Diagnosis", "EventLoop", "JSON", "Kafka", "Signing"]),
+
+    // The flats, in a push's way.
+    values("Ingest", "IngestDecisions"),
+    service(
+      "Ingest", "Ingest",
       [
         "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Compatibility",
-        "ConsumerGroup", "DeviceTokens", "Identity",
+        "ConsumerGroup", "DeviceTokens", "Identity", "IngestDecisions",
       ]),
-    service(
-      "API",
+    program("Ingest", "martlet-ingest", ["Ingest", "ServiceKit"]),
+
+    values(
+      "Sender", "Gateways",
       [
-        "Access", "APNS", "Contract", "Diagnosis", "EventLoop", "HTTP1", "Kafka", "JSON", "Records",
-        "Signing", "Store", "HTTPServer", "TLS", "Compatibility", "DeviceTokens", "Gateways",
-        "Identity", "Schedule",
+        "Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS",
+        "Credentials", "Waiting",
       ]),
     service(
-      "Signer",
+      "Sender", "Sender",
       [
-        "APNS", "Diagnosis", "Contract", "EventLoop", "Kafka", "JSON", "Records", "Signing",
-        "Gateways",
+        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS",
+        "HTTP1", "HTTP2", "HTTP2Engine", "ConsumerGroup", "DeviceTokens", "Gateways",
+        "Credentials", "Schedule", "Waiting",
       ]),
+    program("Sender", "martlet-sender", ["Sender", "ServiceKit"]),
+
+    values("Signer", "SignerDecisions", ["Credentials"]),
     service(
-      "Sender",
+      "Signer", "Signer",
       [
-        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP1",
-        "HTTP2", "HTTP2Engine", "ConsumerGroup", "DeviceTokens", "Gateways", "Schedule",
+        "APNS", "Diagnosis", "Contract", "EventLoop", "Kafka", "JSON", "Credentials", "Records",
+        "Signing", "SignerDecisions", "ConsumerGroup",
       ]),
+    program("Signer", "martlet-signer", ["Signer", "ServiceKit"]),
+
+    values("Feedback", "FeedbackDecisions", []),
     service(
-      "Feedback",
+      "Feedback", "Feedback",
       [
-        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "Store",
-        "Compatibility", "DeviceTokens", "Gateways", "ConsumerGroup",
+        "APNS", "Contract", "Diagnosis", "EventLoop", "FeedbackDecisions", "Kafka", "JSON",
+        "Records", "Store", "Compatibility", "DeviceTokens", "ConsumerGroup", "Waiting",
       ]),
+    program("Feedback", "martlet-feedback", ["Feedback", "ServiceKit", "EventLoop"]),
+
+    values(
+      "Webhooks", "Webhooks", ["Identity", "Telemetry", "ConsumerGroup", "Waiting", "HTTP2Engine"]),
     service(
-      "WebhookDelivery",
+      "Webhooks", "WebhookDelivery",
       [
         "Webhooks", "APNS", "Contract", "Diagnosis", "EventLoop", "Identity", "Kafka", "JSON",
         "Records", "Signing", "HTTPClient", "TLS", "ConsumerGroup",
       ]),
+    program("Webhooks", "martlet-webhooks", ["WebhookDelivery", "ServiceKit"]),
+
+    values("Schedule", "ScheduleDecisions", ["Identity", "Schedule"]),
     service(
-      "Scheduler",
+      "Schedule", "Scheduler",
       [
-        "Schedule", "APNS", "Contract", "DeviceTokens", "Diagnosis", "EventLoop", "Kafka",
-        "Records",
-        "Store", "ConsumerGroup", "Gateways", "Identity", "JSON",
+        "Schedule", "ScheduleDecisions", "APNS", "Contract", "DeviceTokens",
+        "Diagnosis", "EventLoop", "Kafka", "Records", "Store", "ConsumerGroup", "Identity", "JSON",
+        "Waiting",
       ]),
-    service("CommandKit", ["Contract", "Diagnosis", "EventLoop", "JSON", "Kafka", "Signing"]),
+    program("Schedule", "martlet-scheduler", ["Scheduler", "ServiceKit"]),
+
+    values("API", "Access", ["Identity"]),
     service(
-      "OperatorCommand",
+      "API", "API",
+      [
+        "Access", "APNS", "Contract", "Diagnosis", "EventLoop", "HTTP1", "Kafka",
+        "JSON", "Records", "Signing", "Store", "HTTPServer", "TLS", "Compatibility", "DeviceTokens",
+        "Identity", "Schedule", "Waiting",
+      ]),
+    program("API", "martlet-api", ["API", "ServiceKit"]),
+
+    values("Operator", "TokenFiles", ["APNS", "Contract"]),
+    service(
+      "Operator", "OperatorCommand",
       [
         "CommandKit", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON",
-        "Records",
-        "HTTPClient", "HTTPServer", "Identity", "Schedule", "Store", "TLS", "TokenFiles",
-        "DeviceTokens", "Gateways",
+        "Records", "HTTPClient", "HTTPServer", "Identity", "Credentials", "Schedule", "Store",
+        "TLS", "TokenFiles", "DeviceTokens",
       ]),
+    program("Operator", "martlet", ["OperatorCommand"]),
 
-    // Executables: parse, build, run.
-    executable("martlet-ingest", ["Ingest", "ServiceKit"]),
-    executable("martlet-api", ["API", "ServiceKit"]),
-    executable("martlet-signer", ["Signer", "ServiceKit"]),
-    executable("martlet-sender", ["Sender", "ServiceKit"]),
-    executable("martlet-feedback", ["Feedback", "ServiceKit", "EventLoop"]),
-    executable("martlet-webhooks", ["WebhookDelivery", "ServiceKit"]),
-    executable("martlet-scheduler", ["Scheduler", "ServiceKit"]),
-    executable("martlet", ["OperatorCommand"]),
-    executable("martlet-lab", ["LabCommand"]),
-    executable("apns-simulator", ["GatewaySimulator", "ServiceKit"]),
-
-    // Simulator: APNs as a server.
-    simulator("GatewayModel", ["APNS", "Settings"], settings: pure),
-    simulator("Faults", ["APNS", "Random"], settings: pure),
-    simulator(
-      "HTTP2Server", ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "CNghttp2"]),
-    simulator(
-      "GatewaySimulator",
-      [
-        "APNS", "GatewayModel", "Faults", "Random", "EventLoop", "JSON", "TLS", "HTTP2",
-        "HTTP2Server",
-        "HTTPServer", "Signing", "ServiceKit", "Settings", "Telemetry", "Bytes",
-      ]),
-
-    // Laboratory: everything on one machine.
-    lab(
-      "EmbeddedKafka",
-      ["Bytes", "Diagnosis", "EventLoop", "Kafka", "CRdKafka", "CBrokerPort"]),
-    lab(
-      "LabCommand",
+    // Demo: everything on one machine.
+    .target(name: "CBrokerPort", path: "Sources/Demo/CBrokerPort", cSettings: hardenedC),
+    shell(
+      "Demo", "EmbeddedKafka",
+      ["Bytes", "Diagnosis", "EventLoop", "Kafka", "CRdKafka", "CBrokerPort"], settings: outer),
+    shell(
+      "Demo", "LabCommand",
       [
         "CommandKit", "EmbeddedKafka", "APNS", "Contract", "Random", "EventLoop", "Kafka", "JSON",
         "Records", "Signing", "Store", "HTTPClient", "HTTPServer", "ServiceKit",
         "Settings", "Telemetry", "Bytes",
-      ]),
+      ], settings: outer),
+    program("Demo", "martlet-lab", ["LabCommand"]),
+
+    // Simulator: APNs as a server.
+    values("Simulator", "GatewayModel", ["APNS", "Settings"]),
+    values("Simulator", "Faults", ["APNS", "Random"]),
+    shell(
+      "Simulator", "HTTP2Server",
+      ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "CNghttp2"], settings: outer),
+    shell(
+      "Simulator", "GatewaySimulator",
+      [
+        "APNS", "GatewayModel", "Faults", "Random", "EventLoop", "JSON", "TLS", "HTTP2",
+        "HTTP2Server", "HTTPServer", "Signing", "ServiceKit", "Settings", "Telemetry", "Bytes",
+      ], settings: outer),
+    program("Simulator", "apns-simulator", ["GatewaySimulator", "ServiceKit"]),
 
     // Tests: the suites that are programs, and the programs that measure.
     .target(
       name: "Simulation",
       dependencies: [
         "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Identity", "Random",
-        "Schedule",
+        "Schedule", "Credentials", "FeedbackDecisions", "IngestDecisions",
+        "ScheduleDecisions", "SignerDecisions",
       ],
       path: "Tests/Simulation/Simulation", swiftSettings: pure),
     trial("martlet-simulate", "Tests/Simulation", ["Simulation"]),
@@ -329,8 +343,10 @@ let package = Package(
     trial("martlet-chaos", "Tests/Chaos", ["ChaosSuite", "ServiceKit"]),
     trial(
       "http2-benchmark", "benchmarks/tools",
-      ["EventLoop", "TLS", "HTTP2", "HTTP2Engine", "CLinux"]),
-    trial("store-benchmark", "benchmarks/tools", ["APNS", "EventLoop", "Random", "Store"]),
+      ["EventLoop", "TLS", "HTTP2", "CLinux", "HTTP2Engine"]),
+    trial(
+      "store-benchmark", "benchmarks/tools",
+      ["APNS", "EventLoop", "Random", "Store", "DeviceTokens"]),
     trial(
       "benchmark-load", "benchmarks/tools",
       [
@@ -349,21 +365,31 @@ let package = Package(
     tests("Core", "Identity", ["Identity"]),
     tests("Core", "APNS", ["APNS", "Random"]),
     tests("Core", "Contract", ["Identity", "APNS", "Contract", "Random"]),
-    tests("Core", "ConsumerGroup", ["Random", "TestSupport", "ConsumerGroup", "APNS"]),
-    tests("Core", "DeviceTokens", ["Random", "DeviceTokens", "Contract", "APNS"]),
+    tests(
+      "Core", "ConsumerGroup",
+      ["Random", "TestSupport", "ConsumerGroup", "APNS", "IngestDecisions"]),
+    tests(
+      "Core", "DeviceTokens", ["Random", "DeviceTokens", "Contract", "APNS", "FeedbackDecisions"]),
     tests(
       "Core", "Gateways",
-      ["Random", "TestSupport", "ConsumerGroup", "DeviceTokens", "Gateways", "Contract", "APNS"]),
-    tests("Simulation", "Simulation", ["Random", "Simulation", "TestSupport", "Gateways"]),
-    tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "HTTP2Engine"]),
+      [
+        "Random", "TestSupport", "ConsumerGroup", "DeviceTokens", "Gateways", "Contract", "APNS",
+        "Credentials", "Diagnosis", "SignerDecisions", "Waiting",
+      ]),
+    tests(
+      "Simulation", "Simulation",
+      ["Random", "Simulation", "TestSupport", "Gateways", "Credentials", "SignerDecisions"]),
+    tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "Waiting", "HTTP2Engine"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Identity", "Access", "Random"]),
-    tests("Core", "Schedule", ["Contract", "Identity", "Random", "Schedule"]),
+    tests(
+      "Core", "Schedule",
+      ["Contract", "Identity", "Random", "Schedule", "ScheduleDecisions", "Waiting"]),
     tests("Core", "Webhooks", ["Identity", "Webhooks", "ConsumerGroup", "Gateways"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests("Core", "TokenFiles", ["APNS", "Contract", "Random", "TokenFiles"]),
     tests("Core", "HTTP1", ["Identity", "HTTP1", "Random"]),
-    tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random"]),
+    tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random", "Waiting"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
     tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(
@@ -391,7 +417,6 @@ let package = Package(
       [
         "ServiceKit", "Settings", "Telemetry", "Contract", "Diagnosis", "EventLoop", "Kafka",
         "JSON", "HTTPClient", "Bytes", "Random", "TestSupport", "EmbeddedKafka", "ConsumerGroup",
-        "Gateways",
       ]),
     tests(
       "Services", "Ingest",
@@ -403,43 +428,38 @@ let package = Package(
     tests(
       "Services", "API",
       [
-        "Identity",
-        "Access", "API", "APNS", "Diagnosis", "EmbeddedKafka", "Schedule", "ServiceKit", "Kafka",
-        "JSON",
-        "Records", "Signing", "Store", "HTTPClient", "TLS", "EventLoop", "Bytes", "Contract",
-        "Settings", "Telemetry", "TestSupport", "DeviceTokens",
+        "Identity", "Access", "API", "APNS", "Diagnosis", "EmbeddedKafka", "Schedule", "ServiceKit",
+        "Kafka", "JSON", "Records", "Signing", "Store", "HTTPClient", "TLS", "EventLoop", "Bytes",
+        "Contract", "Settings", "Telemetry", "TestSupport", "DeviceTokens",
       ]),
     tests(
       "Services", "Signer",
       [
         "Signer", "ServiceKit", "Telemetry", "APNS", "Diagnosis", "Contract", "Kafka", "JSON",
         "Records", "Signing", "Bytes", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
-        "Gateways",
+        "SignerDecisions", "Credentials",
       ]),
     tests(
       "Services", "Sender",
       [
         "Sender", "APNS", "Diagnosis", "Faults", "Contract", "Kafka", "JSON", "Records", "TLS",
         "HTTP1", "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport",
-        "GatewaySimulator",
-        "ServiceKit", "EmbeddedKafka", "Signing", "Telemetry", "OperatorCommand", "HTTPClient",
-        "Signer", "ConsumerGroup", "Gateways",
+        "GatewaySimulator", "ServiceKit", "EmbeddedKafka", "Signing", "Telemetry",
+        "OperatorCommand", "HTTPClient", "Signer", "ConsumerGroup", "Gateways", "Credentials",
       ]),
     tests(
       "Services", "Feedback",
       [
-        "Identity",
-        "Feedback", "ServiceKit", "Telemetry", "Random", "APNS", "Contract", "Kafka", "JSON",
-        "Records", "Store", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka", "DeviceTokens",
-        "Gateways",
+        "Identity", "Feedback", "ServiceKit", "Telemetry", "Random", "APNS", "Contract", "Kafka",
+        "JSON", "Records", "Store", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
+        "DeviceTokens", "FeedbackDecisions",
       ]),
     tests(
       "Services", "Scheduler",
       [
-        "Identity",
-        "APNS", "Ingest", "Schedule", "Scheduler", "ServiceKit", "Telemetry", "Contract", "Kafka",
-        "Records", "EventLoop", "Settings", "TestSupport", "Store", "DeviceTokens", "JSON",
-        "Bytes", "Gateways",
+        "Identity", "APNS", "Ingest", "Schedule", "Scheduler", "ServiceKit", "Telemetry",
+        "Contract", "Kafka", "Records", "EventLoop", "Settings", "TestSupport", "Store",
+        "DeviceTokens", "JSON", "Bytes", "ScheduleDecisions",
       ]),
     tests(
       "Services", "WebhookDelivery",
@@ -457,11 +477,10 @@ let package = Package(
     tests(
       "Services", "OperatorCommand",
       [
-        "Identity",
-        "CommandKit", "OperatorCommand", "APNS", "Diagnosis", "Signing", "Contract", "Kafka",
-        "EventLoop",
-        "GatewaySimulator", "HTTPClient", "ServiceKit", "JSON", "Records", "Bytes", "Settings",
-        "TestSupport", "Telemetry", "Store", "DeviceTokens", "Schedule",
+        "Identity", "CommandKit", "OperatorCommand", "APNS", "Diagnosis", "Signing", "Contract",
+        "Kafka", "EventLoop", "GatewaySimulator", "HTTPClient", "ServiceKit", "JSON", "Records",
+        "Bytes", "Settings", "TestSupport", "Telemetry", "Store", "DeviceTokens", "Schedule",
+        "EmbeddedKafka",
       ]),
     tests("Simulator", "Faults", ["APNS", "Faults", "Random"]),
     tests("Simulator", "GatewayModel", ["APNS", "GatewayModel", "Random"]),
@@ -469,9 +488,8 @@ let package = Package(
       "Simulator", "GatewaySimulator",
       [
         "GatewaySimulator", "APNS", "GatewayModel", "Faults", "Random", "JSON", "TLS", "HTTP2",
-        "HTTP2Engine", "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit",
-        "Settings",
-        "Telemetry", "TestSupport",
+        "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
+        "Telemetry", "TestSupport", "Waiting", "HTTP2Engine",
       ]),
     tests(
       "Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "CRdKafka", "TestSupport"]),
@@ -499,8 +517,8 @@ let package = Package(
     tests(
       "System", "ForeignClient",
       [
-        "Bytes", "EventLoop", "HTTP2", "HTTP2Engine", "JSON", "Kafka", "Random", "Signing",
-        "SystemTestSupport", "TestSupport",
+        "Bytes", "EventLoop", "HTTP2", "JSON", "Kafka", "Random", "Signing", "SystemTestSupport",
+        "TestSupport", "HTTP2Engine",
       ],
       exclude: ["Python"]),
     tests(
@@ -550,3 +568,34 @@ if let only = Context.environment["MARTLET_TEST_ONLY"] {
 if let programs = Context.environment["MARTLET_PROGRAMS"] {
   keepOnly(programs.split(separator: ",").map(String.init))
 }
+
+func refuse(_ problem: String) -> Never {
+  let line = "Package.swift: \(problem)\n"
+  write(2, line, line.utf8.count)
+  exit(1)
+}
+
+/// The law of the flats. Modules of Contract and Platform import neither a flat.
+@MainActor
+func holdLaw() {
+  func flat(_ target: Target) -> Substring? {
+    guard let path = target.path, path.hasPrefix("Sources/") else { return nil }
+    return path.dropFirst("Sources/".count).prefix { $0 != "/" }
+  }
+  let flats = Dictionary(
+    uniqueKeysWithValues: package.targets.compactMap { target in
+      flat(target).map { (target.name, $0) }
+    })
+  for target in package.targets {
+    guard let own = flat(target) else { continue }
+    for case .byNameItem(let name, _) in target.dependencies {
+      guard let other = flats[name] else {
+        refuse("\(target.name) of Sources/\(own) imports \(name), which is no part of Sources")
+      }
+      guard other == own || other == "Contract" || other == "Platform" else {
+        refuse("\(target.name) of Sources/\(own) imports \(name) of Sources/\(other)")
+      }
+    }
+  }
+}
+holdLaw()

@@ -2,7 +2,6 @@
 import APNS
 import Contract
 import EventLoop
-import Gateways
 import Kafka
 import LabCommand
 import Random
@@ -34,7 +33,7 @@ final class OwnersLoad {
     producer = try KafkaProducer(rig.kafka)
     let names = rig.place.names
     topics = (try producer.topic(known: names.devices), try producer.topic(known: names.requests))
-    let group = try Paces.Subject(.group, Self.group, of: Self.app, .production)
+    let group = try PaceSubject(.group, Self.group, of: Self.app, .production)
     let author = ControlRecord.Author(at: WallClock.milliseconds(), by: "chaos", reason: nil)
     try producer.write(
       try producer.topic(known: names.controls), Array(group.key.utf8),

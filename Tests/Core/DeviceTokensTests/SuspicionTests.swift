@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import DeviceTokens
+import FeedbackDecisions
 import Testing
 
 @Suite struct SuspicionTests {

@@ -2,6 +2,7 @@
 
 import APNS
 import DeviceTokens
+import FeedbackDecisions
 import Testing
 
 @Suite struct TokenInvalidationTests {

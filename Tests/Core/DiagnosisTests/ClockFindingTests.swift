@@ -2,6 +2,7 @@
 import Diagnosis
 import HTTP2Engine
 import Testing
+import Waiting
 
 @Suite struct ClockFindingTests {
   @Test(arguments: [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-@testable import HTTP2Engine
+import HTTP2Engine
 
 /// What is wrong with an answer.
 extension Misbehaviour {

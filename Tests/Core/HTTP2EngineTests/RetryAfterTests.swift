@@ -2,6 +2,7 @@
 
 import HTTP2Engine
 import Testing
+import Waiting
 
 @Suite struct RetryAfterTests {
   private static let time: Int64 = 784_111_777

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Schedule
+import ScheduleDecisions
 import Testing
 
 /// When what was asked of a campaign counts as noted.

@@ -3,6 +3,7 @@ import Random
 import Testing
 
 @testable import Schedule
+@testable import ScheduleDecisions
 
 /// A campaign from its start to its end, with kills: every device of the audience is addressed, and few are twice.
 @Suite struct CampaignMachineTests {
@@ -399,7 +400,8 @@ import Testing
     machine.unpaced()
     // What has no outcome for a day has none any more.
     #expect(
-      machine.next(now: 1_001 + CampaignMachine.counted, .init()) == .setPace(isSet: false))
+      machine.next(now: 1_001 + CampaignProgress.countedAfterEnd, .init()) == .setPace(isSet: false)
+    )
     machine.paced(now: 3_000)
     guard case .save(let saved) = machine.next(now: 3_000, .init()) else {
       return #expect(Bool(false))

@@ -4,6 +4,7 @@ import Random
 import Testing
 
 @testable import Schedule
+@testable import ScheduleDecisions
 
 /// Campaigns with a pace: nobody is addressed much before the turn of his push, so that what is asked of a campaign, and what
 /// becomes of its devices, holds until the last one.
@@ -193,7 +194,9 @@ import Testing
     let cancelled = after(cancel, .init(outcomes: 40), now: 2_000)
     #expect(cancelled.state == .cancelled && cancelled.endedAt == 2_000)
     #expect(after(cancel, .init(outcomes: 100), now: 2_000).state == .done)
-    #expect(after(cancel, .init(outcomes: 40), now: 2_000 + CampaignMachine.counted).state == .done)
+    #expect(
+      after(cancel, .init(outcomes: 40), now: 2_000 + CampaignProgress.countedAfterEnd).state
+        == .done)
     #expect(
       after({ _ in }, .init(outcomes: 120, ended: 99, rejected: 99), now: 2_000).state == .stopped)
     #expect(after({ _ in }, .init(outcomes: 100, rejected: 99), now: 2_000).state == .done)

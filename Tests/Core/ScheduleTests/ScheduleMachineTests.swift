@@ -2,6 +2,7 @@
 import Identity
 import Random
 import Schedule
+import ScheduleDecisions
 import Testing
 
 /// `ScheduleMachine` and its `DueQueue` in virtual time, with a database and a log that are arrays.

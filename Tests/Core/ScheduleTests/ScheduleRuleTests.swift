@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Schedule
+import ScheduleDecisions
 import Testing
 
 /// What one record of the schedule means for its key.

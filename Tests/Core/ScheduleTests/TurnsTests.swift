@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import ScheduleDecisions
 import Testing
 
 @testable import Schedule
+@testable import Waiting
 
 @Suite struct TurnsTests {
   @Test func `owners take turns, each in its own order`() {

@@ -56,7 +56,7 @@ import Testing
 
   @Test func `each kind of record has its targets`() throws {
     let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
-    let folder = "\(root)/Sources/IO/Records"
+    let folder = "\(root)/Sources/Contract/Records"
     var found: Set<String> = []
     for file in CorpusTests.files(folder) where file.hasSuffix(".swift") {
       let text = String(decoding: try File.read("\(folder)/\(file)"), as: UTF8.self)

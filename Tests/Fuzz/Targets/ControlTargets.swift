@@ -23,13 +23,13 @@ extension FuzzTarget {
         let problem = value.utf8Bytes { value -> String? in
           _ = ControlRecord.Author(of: value)
           _ = ControlRecord.campaign(value)
-          if let subject = Pauses.Subject(key: key) {
+          if let subject = PauseSubject(key: key) {
             _ = pauses.set(subject, isPaused: ControlRecord.isPaused(value) == true)
           }
-          guard let subject = Paces.Subject(key: key) else { return nil }
+          guard let subject = PaceSubject(key: key) else { return nil }
           let rate = (try? ControlRecord.pace(value)) ?? nil
           try? paces.set(subject, rate)
-          return paces.count > Paces.subjectsAtMost + Lanes.most ? "more paces than may be" : nil
+          return paces.count > PaceRoom.subjectsAtMost + Lanes.most ? "more paces than may be" : nil
         }
         if let problem { return problem }
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Gateways
+import Credentials
 import Glibc
 import JSON
 import Signing

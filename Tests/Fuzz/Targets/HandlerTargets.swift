@@ -3,10 +3,12 @@ import APNS
 import Compatibility
 import ConsumerGroup
 import Contract
+import Credentials
 import DeviceTokens
 import Gateways
 import JSON
 import Records
+import SignerDecisions
 import Signing
 import Webhooks
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import Credentials
 import DeviceTokens
 import GatewayModel
-import Gateways
 import JSON
 import Records
 import ServiceKit
+import SignerDecisions
 
 @testable import Feedback
 @testable import Sender

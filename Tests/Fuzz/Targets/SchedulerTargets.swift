@@ -6,6 +6,7 @@ import Identity
 import JSON
 import Records
 import Schedule
+import ScheduleDecisions
 import Store
 
 @testable import OperatorCommand

@@ -3,6 +3,7 @@ import APNS
 import Bytes
 import ConsumerGroup
 import Contract
+import Credentials
 import Gateways
 import JSON
 import Records

@@ -3,7 +3,6 @@ import APNS
 import Bytes
 import Contract
 import EventLoop
-import Gateways
 import Identity
 import JSON
 import Kafka
@@ -209,8 +208,8 @@ import Testing
     let producer = try KafkaProducer(fixture.kafka.configuration)
     defer { producer.close() }
     let topic = try producer.topic(known: fixture.kafka.name("controls"))
-    for number in 0..<Paces.groupsOfAppAtMost {
-      let subject = Paces.Subject.group(Self.app, .production, "\(number)")
+    for number in 0..<PaceRoom.groupsOfAppAtMost {
+      let subject = PaceSubject.group(Self.app, .production, "\(number)")
       try fixture.kafka.produce(producer, topic, key: subject.key, value: #"{"pace":"1/s"}"#)
     }
     func start(_ name: String, _ app: String) throws -> (status: Int, text: String) {
@@ -222,7 +221,7 @@ import Testing
       try eventually {
         let answer = try start("more", Self.app)
         return answer.status == 409
-          && answer.text.contains("\(Paces.groupsOfAppAtMost) groups of \(Self.app)")
+          && answer.text.contains("\(PaceRoom.groupsOfAppAtMost) groups of \(Self.app)")
       })
     #expect(try start("other", "com.example.news").status == 202)
     let put = try fixture.send(

@@ -2,7 +2,6 @@
 import APNS
 import Contract
 import EventLoop
-import Gateways
 import JSON
 import Kafka
 import Records
@@ -30,7 +29,7 @@ import Testing
     for (path, subject) in [
       (
         "group/spring%20sale%2F1?app=com.example.app",
-        Paces.Subject.group("com.example.app", .production, "spring sale/1")
+        PaceSubject.group("com.example.app", .production, "spring sale/1")
       ),
       ("lane/bulk", .lane("bulk")),
       ("app/com.example.app?environment=sandbox", .app("com.example.app", .sandbox)),
@@ -49,7 +48,7 @@ import Testing
       #expect(isRead, "\(path)")
     }
     let records = try fixture.kafka.read(fixture.kafka.name("controls"), count: 5)
-    let keys = records.compactMap { $0.key }.compactMap { Paces.Subject(key: $0) }
+    let keys = records.compactMap { $0.key }.compactMap { PaceSubject(key: $0) }
     #expect(keys.count == 5 && keys.contains(.device("com.example.app", .production, .alert)))
     let value = try #require(records.first { $0.key == "pace:lane:bulk" }?.value)
     let rate = try Array(value.utf8).withUnsafeBytes { try ControlRecord.pace($0) }

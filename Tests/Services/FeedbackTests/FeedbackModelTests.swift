@@ -3,6 +3,7 @@ import APNS
 import Contract
 import DeviceTokens
 import EventLoop
+import FeedbackDecisions
 import Glibc
 import JSON
 import Kafka

@@ -4,6 +4,7 @@ import Contract
 import DeviceTokens
 import EmbeddedKafka
 import EventLoop
+import FeedbackDecisions
 import Kafka
 import Records
 import Store

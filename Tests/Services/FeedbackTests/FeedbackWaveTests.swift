@@ -2,7 +2,7 @@
 import APNS
 import Contract
 import DeviceTokens
-import Gateways
+import FeedbackDecisions
 import Kafka
 import Records
 import Store

@@ -2,11 +2,11 @@
 import APNS
 import Contract
 import EventLoop
-import Gateways
 import JSON
 import Kafka
 import Records
 import Schedule
+import ScheduleDecisions
 import Store
 import TestSupport
 import Testing
@@ -34,7 +34,7 @@ import Testing
     let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
     let store = try TokenStore(devices, now: 0)
     try store.setComplete(at: 1)
-    let count = Paces.groupsOfAppAtMost + 5
+    let count = PaceRoom.groupsOfAppAtMost + 5
     for number in 0..<count { try Self.start(fixture, "c\(number)", app: "com.example.many") }
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     func paces() throws -> Set<String> {
@@ -54,8 +54,8 @@ import Testing
         try paces().contains("pace:group:com.example.few:production:c0")
       })
     let ofMany = try paces().count { $0.hasPrefix("pace:group:com.example.many:") }
-    #expect(ofMany == Paces.groupsOfAppAtMost)
-    #expect(try campaigns().count { $0.progress.hasSetPace } == Paces.groupsOfAppAtMost + 1)
+    #expect(ofMany == PaceRoom.groupsOfAppAtMost)
+    #expect(try campaigns().count { $0.progress.hasSetPace } == PaceRoom.groupsOfAppAtMost + 1)
     #expect(scheduler.stop() == nil)
   }
 }

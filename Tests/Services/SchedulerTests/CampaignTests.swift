@@ -10,6 +10,7 @@ import JSON
 import Kafka
 import Records
 import Schedule
+import ScheduleDecisions
 import ServiceKit
 import Store
 import Telemetry

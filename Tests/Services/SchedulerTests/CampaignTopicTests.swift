@@ -7,6 +7,7 @@ import JSON
 import Kafka
 import Records
 import Schedule
+import ScheduleDecisions
 import ServiceKit
 import Store
 import TestSupport

@@ -2,7 +2,6 @@
 import APNS
 import Contract
 import EventLoop
-import Gateways
 import HTTP2
 import HTTP2Server
 import Records

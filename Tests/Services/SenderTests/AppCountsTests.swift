@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Gateways
 import Telemetry
 import Testing
 
@@ -16,7 +15,7 @@ import Testing
     let counts = AppCounts()
     counts.name(["com.example.a", "*", "com.example.b", "com.example.a"])
     for app in ["com.example.a", "com.example.b", "com.example.a", "com.example.unknown"] {
-      counts.recorder.add(AppTable.hash(app.utf8.span), .delivered)
+      counts.recorder.add(AppHash.of(app.utf8.span), .delivered)
     }
     #expect(count(counts, "com.example.a", "delivered") == .integer(2))
     #expect(count(counts, "com.example.b", "delivered") == .integer(1))
@@ -29,7 +28,7 @@ import Testing
     let counts = AppCounts()
     let apps = (0..<AppCounts.namedApps + 20).map { "com.example.app\($0)" }
     counts.name(apps)
-    for app in apps { counts.recorder.add(AppTable.hash(app.utf8.span), .expired) }
+    for app in apps { counts.recorder.add(AppHash.of(app.utf8.span), .expired) }
     #expect(counts.samples.count == (AppCounts.namedApps + 1) * Outcome.ofPushes.count)
     #expect(count(counts, "other", "expired") == .integer(20))
     #expect(count(counts, apps[AppCounts.namedApps - 1], "expired") == .integer(1))

@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import Contract
+import Credentials
 import EventLoop
 import Gateways
 import HTTP2

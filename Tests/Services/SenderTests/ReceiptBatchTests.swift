@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
+import Credentials
 import Gateways
 import Kafka
 import Testing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import Credentials
 import Gateways
 import Telemetry
 import Testing
@@ -17,7 +18,7 @@ import Testing
     for app in apps {
       _ = health.answered(
         .init(
-          Self.response, app: AppTable.hash(app.utf8.span), sentAt: 0,
+          Self.response, app: AppHash.of(app.utf8.span), sentAt: 0,
           on: .init(
             at: PeerAddress(bytes: [127, 0, 0, 1], port: 443)!, hasAccepted: true, firstPushAt: 0,
             hasNewestToken: true)),
@@ -38,7 +39,7 @@ import Testing
         .init(app: "chat", reason: "Forbidden", since: 1_000, last: 61_000),
         .init(app: "news", reason: "Forbidden", since: 2_000, last: 2_000),
       ])
-    health.served(app: AppTable.hash("chat".utf8.span), sentAt: 0)
+    health.served(app: AppHash.of("chat".utf8.span), sentAt: 0)
     refusals.prune(health, now: 63_000)
     #expect(refusals.all.map(\.app) == ["news"])
   }

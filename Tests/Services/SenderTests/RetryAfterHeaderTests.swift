@@ -2,7 +2,6 @@
 import APNS
 import Contract
 import EventLoop
-import Gateways
 import Glibc
 import Records
 import Synchronization

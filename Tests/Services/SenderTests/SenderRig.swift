@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import Contract
+import Credentials
 import EventLoop
 import GatewaySimulator
 import Gateways
@@ -226,11 +227,11 @@ final class SenderRig {
   func controlLane(_ value: String?) throws {
     let topic = try producer.topic(named: names.controls)
     _ = try fixture.produce(
-      producer, topic, key: Pauses.Subject.lane("transactional").key, value: value)
+      producer, topic, key: PauseSubject.lane("transactional").key, value: value)
   }
 
   /// Writes a control record of a pace.
-  func control(_ subject: Paces.Subject, _ value: String?) throws {
+  func control(_ subject: PaceSubject, _ value: String?) throws {
     let topic = try producer.topic(named: names.controls)
     _ = try fixture.produce(producer, topic, key: subject.key, value: value)
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Gateways
+import Credentials
 import Records
+import SignerDecisions
 import Signing
 import Testing
 

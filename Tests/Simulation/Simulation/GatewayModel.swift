@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Gateways
+import Credentials
 import Random
 
 /// How APNs behaves now.

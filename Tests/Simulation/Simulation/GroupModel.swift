@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Gateways
 
 /// A consumer group as its coordinator sees it: whose partitions are whose, what is committed, who went on too slowly.
 struct GroupModel {

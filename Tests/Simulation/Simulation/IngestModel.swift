@@ -2,7 +2,9 @@
 import APNS
 import ConsumerGroup
 import Contract
+import Credentials
 import Gateways
+import IngestDecisions
 import Random
 
 /// One process of ingest: the shipped group membership, offsets and `IngestMachine`, on the topics as models.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import Credentials
 import Gateways
 
 /// What must hold whenever a push is sent or ends, or a connection is opened or closed.

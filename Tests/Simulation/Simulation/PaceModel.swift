@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import Credentials
 import Gateways
 
 /// The paces of a run, and what was sent of each lately: none is faster, whoever sends, comes and goes.
@@ -10,20 +11,20 @@ struct PaceModel {
 
   /// Set from the start, cleared when everything works; nil in runs without any.
   private(set) var paces: Paces?
-  private var sends: [Paces.Subject: [UInt64]] = [:]
+  private var sends: [PaceSubject: [UInt64]] = [:]
   private let app: (hash: UInt64, rate: PaceRate)
   private let bulk: PaceRate
 
   /// - Parameter lanes: that there are.
   init(seed: UInt64, lanes: Lanes) {
-    app = (AppTable.hash("app.c".utf8.span), PaceRate(3, per: .second)!)
+    app = (AppHash.of("app.c".utf8.span), PaceRate(3, per: .second)!)
     bulk = PaceRate(8, per: .second)!
     guard [2, 3].contains(seed % 8) else { return }
     var paces = Paces(lanes)
     for (subject, rate) in [
       (.app("app.c", .production), app.rate), (.lane("bulk"), bulk),
       (.device("app.other", .production, .alert), PaceRate(1, per: .minute)!),
-    ] as [(Paces.Subject, PaceRate)] {
+    ] as [(PaceSubject, PaceRate)] {
       try? paces.set(subject, rate)
     }
     self.paces = paces
@@ -48,7 +49,7 @@ struct PaceModel {
 
   /// A bucket holds one push and 60 ms of its rate.
   private mutating func note(
-    _ subject: Paces.Subject, _ rate: PaceRate, _ loops: Int, _ now: UInt64
+    _ subject: PaceSubject, _ rate: PaceRate, _ loops: Int, _ now: UInt64
   ) -> String? {
     sends[subject, default: []].append(now)
     sends[subject]!.removeAll { $0 + Self.stretch <= now }

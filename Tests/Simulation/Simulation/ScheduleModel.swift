@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import Credentials
 import Gateways
 import Identity
 import Random
 import Schedule
+import ScheduleDecisions
 
 /// A request with a time, and what became of it. Times are milliseconds since the epoch, by a true clock.
 struct ScheduledWork {

@@ -2,6 +2,7 @@
 import Contract
 import Random
 import Schedule
+import ScheduleDecisions
 
 /// One campaign in the process that owns it.
 final class CampaignRun {

@@ -4,6 +4,7 @@ import Contract
 import Identity
 import Random
 import Schedule
+import ScheduleDecisions
 
 /// One process of the scheduler: the shipped group membership, `ScheduleMachine`, rules of the schedule's records and
 /// `CampaignMachine`, on the topics and the database as models.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Gateways
+import Credentials
 import Random
+import SignerDecisions
 
 /// The topics of provider tokens and of requests for them.
 struct TokenTopicModel {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import Gateways
 import Random
 import Schedule
+import ScheduleDecisions
 
 /// Requests with a time and campaigns, and what happens to the processes that keep them. In runs with schedulers only.
 extension Simulation {

@@ -2,6 +2,7 @@
 import APNS
 import ConsumerGroup
 import Contract
+import Credentials
 import Gateways
 import Random
 
@@ -15,10 +16,10 @@ public struct Simulation {
   /// The credential that serves any app, and that of an app if it is still there.
   static let lastCredential = 2
   static func credential(of app: UInt64) -> Int {
-    credentials.firstIndex { $0.contains { AppTable.hash($0.utf8.span) == app } } ?? lastCredential
+    credentials.firstIndex { $0.contains { AppHash.of($0.utf8.span) == app } } ?? lastCredential
   }
   static let apps = ["app.a", "app.b", "app.c", "app.other", "app.certificate"]
-    .map { AppTable.hash($0.utf8.span) }
+    .map { AppHash.of($0.utf8.span) }
 
   /// Shorter ages than a pipeline's, so that a run sees them pass.
   private static let lanes =

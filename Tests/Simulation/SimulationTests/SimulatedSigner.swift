@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Gateways
+import Credentials
+import SignerDecisions
 import TestSupport
 
 /// A provider token as it stands in the simulated topic.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import HTTP2Engine
 import Testing
+import Waiting
 
 @testable import GatewaySimulator
 

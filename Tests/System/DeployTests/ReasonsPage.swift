@@ -18,7 +18,7 @@ enum ReasonsPage {
     its status; one that is not of APNs counts for nothing. [dispatch.md](dispatch.md#retries) has the retry topics, the
     circuit breakers and what an outage is.
 
-    `scripts/docs` generates this page from the decision table (`Sources/Core/APNS/ReasonRule.swift`).
+    `scripts/docs` generates this page from the decision table (`Sources/Contract/APNS/ReasonRule.swift`).
 
     | reason | status | where | reaction |
     | --- | --- | --- | --- |

@@ -106,7 +106,7 @@ import Testing
       [
         "-c",
         "cd '\(DeployedFiles.root)' && cp -R --parents deploy docs *.md scripts/release"
-          + " Sources/Services/ServiceKit/Version.swift '\(folder.path)'",
+          + " Sources/Platform/ServiceKit/Version.swift '\(folder.path)'",
       ])
     try #require(copied.status == 0, "\(copied.output)")
     let release = folder.file("scripts/release")

@@ -10,27 +10,26 @@ struct Manifest {
   }
 
   let targets: [Target]
+  /// Folders of the modules that are values: decisions and formats, without I/O.
+  let values: [String]
 
   init(_ text: String) {
-    let room =
+    let flat =
       #/
-      \n\ {4}(core|io|service|simulator|executable|lab)
-      \(\s*"(\w[\w\-]*)"
-      (?:,\s*\[([^\]]*)\])?(?:,\ settings:\ \w+)?\s*\)
+      \n\ {4}(values|shell|service|program)
+      \(\s*"(\w+)",\s*"(\w[\w\-]*)"
+      (?:,\s*\[([^\]]*)\])?(?:,\s*settings:\ \w+)?\s*\)
       /#
     let tests = #/\n    tests\(\s*"(\w+)",\s*"(\w+)",\s*\[([^\]]*)\]/#
     let trials = #/\n    trial\(\s*"([\w\-]+)",\s*"([\w\/]+)",\s*\[([^\]]*)\]\s*\)/#
     let plain =
       #/\n    \.(?:target|executableTarget)\(\s*name: "(\w[\w-]*)",\s*dependencies: \[([^\]]*)\],\s*path: "([^"]+)"/#
-    let rooms: [Substring: String] = [
-      "core": "Core", "io": "IO", "service": "Services", "simulator": "Simulator",
-      "executable": "Executables", "lab": "Lab",
-    ]
+    let flats = text.matches(of: flat)
+    values = flats.filter { $0.1 == "values" }.map { "Sources/\($0.2)/\($0.3)/" }
     targets =
-      text.matches(of: room).map {
+      flats.map {
         Target(
-          name: String($0.2), path: "Sources/\(rooms[$0.1]!)/\($0.2)",
-          dependencies: Self.names($0.3 ?? ""))
+          name: String($0.3), path: "Sources/\($0.2)/\($0.3)", dependencies: Self.names($0.4 ?? ""))
       }
       + text.matches(of: tests).map {
         Target(

@@ -9,13 +9,13 @@ import Testing
     let manifest = Manifest(
       """
 
-          core("Contract", ["APNS"]),
-          core("Settings"),
-          simulator("Faults", ["APNS"], settings: pure),
+          values("Contract", "Contract", ["APNS"]),
+          values("Platform", "Settings"),
+          shell("Simulator", "HTTP2Server", ["APNS"], settings: outer),
           trial("martlet-chaos", "Tests/Chaos", ["ChaosSuite"]),
-          executable("martlet-api", ["API"]),
+          program("API", "martlet-api", ["API"]),
           service(
-            "Ingest",
+            "Ingest", "Ingest",
             ["APNS",
              "Kafka"]),
           .executableTarget(
@@ -23,14 +23,14 @@ import Testing
             path: "Sources/example", swiftSettings: swift),
           tests("IO", "TLS", ["Bytes"], exclude: ["Python"]),
       """)
+    #expect(manifest.values == ["Sources/Contract/Contract/", "Sources/Platform/Settings/"])
     #expect(
       manifest.targets == [
-        .init(name: "Contract", path: "Sources/Core/Contract", dependencies: ["APNS"]),
-        .init(name: "Settings", path: "Sources/Core/Settings", dependencies: []),
-        .init(name: "Faults", path: "Sources/Simulator/Faults", dependencies: ["APNS"]),
-        .init(
-          name: "martlet-api", path: "Sources/Executables/martlet-api", dependencies: ["API"]),
-        .init(name: "Ingest", path: "Sources/Services/Ingest", dependencies: ["APNS", "Kafka"]),
+        .init(name: "Contract", path: "Sources/Contract/Contract", dependencies: ["APNS"]),
+        .init(name: "Settings", path: "Sources/Platform/Settings", dependencies: []),
+        .init(name: "HTTP2Server", path: "Sources/Simulator/HTTP2Server", dependencies: ["APNS"]),
+        .init(name: "martlet-api", path: "Sources/API/martlet-api", dependencies: ["API"]),
+        .init(name: "Ingest", path: "Sources/Ingest/Ingest", dependencies: ["APNS", "Kafka"]),
         .init(name: "TLSTests", path: "Tests/IO/TLSTests", dependencies: ["Bytes"]),
         .init(
           name: "martlet-chaos", path: "Tests/Chaos/martlet-chaos", dependencies: ["ChaosSuite"]),

@@ -4,6 +4,12 @@ import Testing
 /// Rules of this repository that a machine can check.
 @Suite struct TidyTests {
   private let repository = Repository()
+  /// Folders of modules that are values: decisions and formats.
+  private var values: [String] { Manifest(repository.text("Package.swift")).values }
+  private let flats: Set<Substring> = [
+    "Contract", "Platform", "Ingest", "Sender", "Signer", "Feedback", "API", "Webhooks", "Schedule",
+    "Operator", "Demo", "Simulator",
+  ]
 
   @Test func `the repository is found`() {
     let hasPackage = repository.exists("Package.swift")
@@ -12,47 +18,25 @@ import Testing
     #expect(count > 100)
   }
 
-  @Test func `every source lies in a target of one of the rooms`() {
-    let rooms: Set<Substring> = [
-      "C", "Core", "IO", "Services", "Executables", "Simulator", "Lab",
-    ]
+  @Test func `every source lies in a target of one of the flats`() {
     for path in repository.paths where path.hasPrefix("Sources/") {
       let parts = path.split(separator: "/")
-      #expect(parts.count >= 4 && rooms.contains(parts[1]), "\(path)")
+      #expect(parts.count >= 4 && flats.contains(parts[1]), "\(path)")
     }
     for path in repository.paths where path.hasPrefix("Tests/") {
       #expect(path.split(separator: "/").count >= 4, "\(path)")
     }
   }
 
-  @Test func `C headers are included under Sources/C only, and for simdjson`() {
-    for path in repository.paths where path.hasSuffix(".h") || path.hasSuffix(".modulemap") {
-      let rooms = ["Sources/C/", "Sources/IO/CSimdjson/", "benchmarks/"]
-      #expect(rooms.contains(where: path.hasPrefix), "\(path)")
+  @Test func `C is in the platform, for simdjson, and for the embedded broker`() {
+    let rooms = [
+      "Sources/Platform/C/", "Sources/Contract/CSimdjson/", "Sources/Demo/CBrokerPort/",
+    ]
+    let endings = [".h", ".c", ".hpp", ".cpp", ".modulemap"]
+    for path in repository.paths where path.hasPrefix("Sources/") {
+      let isC = endings.contains(where: path.hasSuffix)
+      #expect(isC == rooms.contains(where: path.hasPrefix), "\(path)")
     }
-  }
-
-  @Test func `the room of C holds module maps and C alone`() {
-    for path in repository.paths where path.hasPrefix("Sources/C/") {
-      let endings = [".h", ".c", ".modulemap"]
-      #expect(endings.contains(where: path.hasSuffix), "\(path)")
-    }
-  }
-
-  @Test func `nothing of the product imports the simulator or the laboratory`() {
-    let apart = repository.swiftPaths.compactMap { path -> String? in
-      let parts = path.split(separator: "/")
-      let isApart = path.hasPrefix("Sources/Simulator/") || path.hasPrefix("Sources/Lab/")
-      return isApart ? String(parts[2]) : nil
-    }
-    let product = ["Core", "IO", "Services"].map { "Sources/\($0)/" }
-    for path in repository.swiftPaths where product.contains(where: path.hasPrefix) {
-      for name in Manifest.imports(repository.lines(path)) where apart.contains(name) {
-        Issue.record("\(path) imports \(name)")
-      }
-    }
-    #expect(
-      Set(apart).isSuperset(of: ["GatewayModel", "HTTP2Server", "EmbeddedKafka", "LabCommand"]))
   }
 
   @Test func `no placeholder is left`() {
@@ -94,12 +78,11 @@ import Testing
     }
   }
 
-  @Test func `Core and the models of gateways and Kafka have no pointer, clock or output`() {
-    let pure = [
-      "Sources/Core/", "Sources/Simulator/GatewayModel/", "Sources/Simulator/Faults/",
-      "Tests/Simulation/Simulation/",
-    ]
-    for path in repository.swiftPaths where pure.contains(where: path.hasPrefix) {
+  @Test func `values have no pointer, clock or output`() {
+    let values = values
+    #expect(values.count > 20)
+    for path in repository.swiftPaths
+    where (values + ["Tests/Simulation/Simulation/"]).contains(where: path.hasPrefix) {
       for impurity in SourceRules.impurities(repository.lines(path)) {
         Issue.record("\(path) has \(impurity)")
       }
@@ -118,10 +101,12 @@ import Testing
   /// What anyone may have written is bounded where it is read, so that nothing behind overflows.
   @Test func `no number of JSON is read without its bounds`() {
     // What is handed on and not calculated with.
-    let free = ["Sources/IO/JSON/", "Sources/IO/Compatibility/GoObject.swift"]
+    let free = ["Sources/Contract/JSON/", "Sources/Contract/Compatibility/GoObject.swift"]
     for path in repository.swiftPaths
-    where path.hasPrefix("Sources/IO/") || path.hasPrefix("Sources/Services/") {
-      guard !free.contains(where: path.hasPrefix) else { continue }
+    where path.hasPrefix("Sources/") && !path.hasPrefix("Sources/Simulator/")
+      && !path.hasPrefix("Sources/Demo/")
+    {
+      guard !(free + values).contains(where: path.hasPrefix) else { continue }
       for (index, line) in repository.lines(path).enumerated()
       where SourceRules.readsAnyInteger(line) {
         Issue.record("\(path):\(index + 1) reads a number of any size: use int(_:) with a range")
@@ -132,10 +117,10 @@ import Testing
   /// Lanes and retry topics are lists: who names one of them works with that list alone.
   @Test func `no lane and no retry topic is named outside of its table`() {
     let tables = [
-      "Sources/Core/Contract/Lanes.swift", "Sources/Core/Contract/RetryTier.swift",
+      "Sources/Contract/Contract/Lanes.swift", "Sources/Contract/Contract/RetryTier.swift",
     ]
     for path in repository.swiftPaths
-    where ["Core", "IO", "Services"].contains(where: { path.hasPrefix("Sources/\($0)/") }) {
+    where path.hasPrefix("Sources/") && !path.hasPrefix("Sources/Simulator/") {
       guard !tables.contains(where: path.hasPrefix) else { continue }
       for (index, line) in repository.lines(path).enumerated()
       where !line.drop(while: { $0 == " " }).hasPrefix("//") {
@@ -185,10 +170,11 @@ import Testing
   }
 
   /// Whoever changes a decision finds its tests: by the name of its file, or by its name in a test.
-  @Test func `every file of Core has tests of its name, or is named in tests`() {
+  @Test func `every file of values has tests of its name, or is named in tests`() {
     let tests = repository.swiftPaths.filter { $0.hasPrefix("Tests/") }
     let text = tests.map(repository.text).joined()
-    for path in repository.swiftPaths where path.hasPrefix("Sources/Core/") {
+    let values = values
+    for path in repository.swiftPaths where values.contains(where: path.hasPrefix) {
       let name = String(path.split(separator: "/").last!.dropLast(".swift".count))
       let type = String(name.prefix { $0 != "+" })
       let isFound =

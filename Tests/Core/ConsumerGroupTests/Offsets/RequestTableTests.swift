@@ -2,6 +2,7 @@
 import Testing
 
 @testable import ConsumerGroup
+@testable import IngestDecisions
 
 /// Requests whose records are not all acknowledged.
 @Suite struct RequestTableTests {

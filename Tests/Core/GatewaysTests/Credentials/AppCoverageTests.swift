@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Gateways
+import Credentials
 import Testing
 
 /// What a changed list of credentials takes away.

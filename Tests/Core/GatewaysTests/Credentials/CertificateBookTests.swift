@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import APNS
+import Contract
+import Credentials
 import Testing
 
 @testable import Gateways
@@ -9,7 +11,7 @@ import Testing
   private let day: Int64 = 86_400
 
   private func resolve(_ book: CertificateBook, _ app: String, _ environment: Environment) -> Int? {
-    book.resolve(appHash: AppTable.hash(app.utf8.span), environment: environment)
+    book.resolve(appHash: AppHash.of(app.utf8.span), environment: environment)
   }
 
   @Test func `an app's certificate of its environment is taken`() {

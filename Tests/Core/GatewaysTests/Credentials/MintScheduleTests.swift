@@ -3,7 +3,9 @@
 import Random
 import Testing
 
+@testable import Credentials
 @testable import Gateways
+@testable import SignerDecisions
 
 @Suite struct MintScheduleTests {
   private let start: Int64 = 1_800_000_000

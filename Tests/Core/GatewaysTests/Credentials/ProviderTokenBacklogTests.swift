@@ -2,6 +2,7 @@
 
 import Testing
 
+@testable import Credentials
 @testable import Gateways
 
 /// Provider tokens that a loop applies some at a time.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import APNS
+import Contract
 import Glibc
 import Random
 import Testing
 
+@testable import Credentials
 @testable import Gateways
 
 @Suite struct ProviderTokenBookTests {
@@ -337,7 +339,7 @@ private final class Book {
   func refresh(now: Int64) -> [Int] { book.refresh(now: now) }
   var rows: Int { book.apps.rows.count }
   func resolve(_ app: String, _ environment: Environment) -> Int? {
-    book.resolve(appHash: AppTable.hash(app.utf8.span), environment: environment)
+    book.resolve(appHash: AppHash.of(app.utf8.span), environment: environment)
   }
   func apply(_ entry: ProviderTokenBook.Entry, now: Int64) -> ProviderTokenBook.Change {
     book.apply(entry, now: now)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import Credentials
 import Testing
 
 @testable import Gateways
@@ -9,12 +10,12 @@ import Testing
 @Suite struct CampaignHoldTests {
   private static let key = CampaignKey(name: "sale", app: "app", environment: .production)!
   private static let hash = CampaignHolds.hash(
-    app: AppTable.hash("app".utf8.span), .production, name: AppTable.hash("sale".utf8.span))
+    app: AppHash.of("app".utf8.span), .production, name: AppHash.of("sale".utf8.span))
 
   @Test func `a cancelled campaign's pushes end unsent, wherever they wait, and no others`() {
     let loop = ScriptedLoop()
     loop.pace([(.group("app", .production, "g"), "2/s")])
-    let group = AppTable.hash("g".utf8.span)
+    let group = AppHash.of("g".utf8.span)
     loop.produce(0..<297, lane: .bulk) { ($0.campaign, $0.group) = (Self.hash, group) }
     loop.run(milliseconds: 5_000)
     let sent = loop.requests.count

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Contract
+import Credentials
 import Testing
 
+@testable import Contract
 @testable import Gateways
 
 /// A pace of each device: no more than so many in its unit, and nobody else waits.
 @Suite struct DevicePaceTests {
-  private static let subject = Paces.Subject.device("app", .production, .background)
+  private static let subject = PaceSubject.device("app", .production, .background)
 
   private func loop(_ rate: String = "2/h") -> ScriptedLoop {
     let loop = ScriptedLoop()

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Contract
 import Testing
 
 @testable import ConsumerGroup
+@testable import Contract
+@testable import Credentials
 @testable import Gateways
 
 /// Events in, actions out: the way of a push without a socket, a clock or Kafka.
@@ -32,7 +33,7 @@ import Testing
     _ number: UInt64, app: String = "app", expiresAt: Int64 = .max
   ) -> PushFacts {
     PushFacts(
-      takenID: NotificationID(high: 0, low: number), app: AppTable.hash(app.utf8.span),
+      takenID: NotificationID(high: 0, low: number), app: AppHash.of(app.utf8.span),
       device: number, lane: .first, created: Self.wall, expiresAt: expiresAt)
   }
 
@@ -306,7 +307,7 @@ import Testing
     // Requested after the dead push was sent, as after a registration: it goes, and when APNs takes it, so do all.
     let later = take(queued(4, createdAgo: 0), 3, &dispatcher)
     var elsewhere = queued(5, createdAgo: 60_000)
-    elsewhere.app = AppTable.hash("other".utf8.span)
+    elsewhere.app = AppHash.of("other".utf8.span)
     let other = take(elsewhere, 4, &dispatcher)
     dispatcher.dispatch()
     // One push at a time until the connection has accepted one.
@@ -346,7 +347,7 @@ import Testing
   @Test func `what waits for its app is out of the line: a dispatch does not look at it again`() {
     var dispatcher = connected()
     var other = facts(0)
-    other.app = AppTable.hash("other".utf8.span)
+    other.app = AppHash.of("other".utf8.span)
     let first = take(other, 0, &dispatcher)
     connect(&dispatcher)
     dispatcher.dispatch()
@@ -422,7 +423,7 @@ import Testing
     dispatcher.updateCertificates([entry(["app"], days: 300), stays], places: [])
     let slot = take(facts(1), 0, &dispatcher)
     var ofOther = facts(2)
-    ofOther.app = AppTable.hash("other".utf8.span)
+    ofOther.app = AppHash.of("other".utf8.span)
     _ = take(ofOther, 1, &dispatcher)
     expect([.openPool(0), .openPool(1)], of: &dispatcher)
     dispatcher.updateCertificates([stays], places: [nil, 0])

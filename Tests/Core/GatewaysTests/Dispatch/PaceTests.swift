@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Contract
+import Credentials
 import Testing
 
+@testable import Contract
 @testable import Gateways
 
 /// Paces of lanes, apps and groups: nothing is faster, and nobody else waits.
@@ -35,14 +36,14 @@ import Testing
   }
 
   @Test(arguments: [
-    (1, Paces.Subject.lane("bulk")), (2, .lane("bulk")), (3, .lane("bulk")), (4, .lane("bulk")),
+    (1, PaceSubject.lane("bulk")), (2, .lane("bulk")), (3, .lane("bulk")), (4, .lane("bulk")),
     (1, .app("app", .production)), (4, .group("app", .production, "g")),
   ])
   func `1 to 4 loops keep 137/s to within 1 % in any ten seconds`(
-    loops: Int, subject: Paces.Subject
+    loops: Int, subject: PaceSubject
   ) {
     let fleet = fleet(loops)
-    let group = AppTable.hash("g".utf8.span)
+    let group = AppHash.of("g".utf8.span)
     for loop in fleet {
       loop.pace([(subject, "137/s")])
       loop.produce(0..<3_000, lane: .bulk) { $0.group = group }
@@ -65,13 +66,13 @@ import Testing
   }
 
   @Test func `a paced app or group delays nobody in the same partition`() {
-    for subject in [Paces.Subject.app("app", .production), .group("app", .production, "g")] {
+    for subject in [PaceSubject.app("app", .production), .group("app", .production, "g")] {
       let loop = ScriptedLoop()
       loop.publishToken("other", apps: ["other"])
       loop.run(milliseconds: 100)
       loop.pace([(subject, "50/s")])
       for number in 0..<4_000 {
-        loop.produce(number, lane: .bulk) { $0.group = AppTable.hash("g".utf8.span) }
+        loop.produce(number, lane: .bulk) { $0.group = AppHash.of("g".utf8.span) }
         if number % 100 == 0 { loop.produce(10_000 + number / 100, app: "other", lane: .bulk) }
       }
       #expect(loop.run(within: 1_500) { loop.delivered(10_000..<10_040) }, "\(subject)")
@@ -86,7 +87,7 @@ import Testing
   @Test
   func `a group keeps its pace over lanes together and with its app's, and is its app's alone`() {
     let loop = ScriptedLoop()
-    let group = AppTable.hash("g".utf8.span)
+    let group = AppHash.of("g".utf8.span)
     loop.pace([(.group("app", .production, "g"), "100/s"), (.app("app", .production), "30/s")])
     loop.publishToken("other", apps: ["other"])
     loop.produce(0..<2_000, app: "other") { $0.group = group }

@@ -2,6 +2,7 @@
 import APNS
 import ConsumerGroup
 import Contract
+import Credentials
 import Gateways
 import Random
 
@@ -56,7 +57,7 @@ final class ScriptedBacklog {
   ///   - longestRun: of one credential in a partition.
   init(count: Int, credentials: Int, longestRun: Int, seed: UInt64) {
     random = SeededGenerator(seed: seed)
-    apps = (0..<credentials).map { AppTable.hash("app\($0)".utf8.span) }
+    apps = (0..<credentials).map { AppHash.of("app\($0)".utf8.span) }
     deliveredTo = Array(repeating: 0, count: credentials)
     var settings = DispatchSettings()
     // Fewer than one credential of ten has waiting: one that is stuck cannot hold all of its own.

@@ -2,6 +2,7 @@
 import APNS
 import ConsumerGroup
 import Contract
+import Credentials
 import Gateways
 
 /// One destination of the shipped `Dispatcher` in virtual time: an endless backlog of several apps on one partition,
@@ -102,7 +103,7 @@ final class ScriptedDestination {
     settings.connectTimeout = 10_000
     settings.pool = pool
     hasCertificate = authentication == .certificate
-    apps = (0...1_000).map { AppTable.hash("app\($0)".utf8.span) }
+    apps = (0...1_000).map { AppHash.of("app\($0)".utf8.span) }
     dispatcher = Dispatcher(settings, now: now, wall: Self.epoch, seed: seed)
     _ = dispatcher.granted(
       GrantedPartition(feed: .lane(.first), resume: ResumePoint(next: 0)))

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import Credentials
 import DeviceTokens
 import Gateways
 
 /// What senders hear on topics of control.
 extension ScriptedLoop {
-  func pause(_ subjects: Pauses.Subject...) {
+  func pause(_ subjects: PauseSubject...) {
     var pauses = Pauses(.standard)
     for subject in subjects { pauses.set(subject, isPaused: true) }
     dispatcher.update(pauses)
@@ -23,7 +24,7 @@ extension ScriptedLoop {
   }
 
   /// These paces are in force from now on.
-  func pace(_ paces: [(Paces.Subject, String)]) {
+  func pace(_ paces: [(PaceSubject, String)]) {
     var set = Paces(.standard)
     for (subject, rate) in paces { try! set.set(subject, PaceRate(rate)!) }
     dispatcher.beginTurn(now: now, wall: wall)
@@ -38,7 +39,7 @@ extension ScriptedLoop {
   func tell(_ news: ReleasedDevices.News, of number: Int, app: String = "app") {
     dispatcher.beginTurn(now: now, wall: wall)
     dispatcher.update([
-      DeviceNews(UInt64(number), app: AppTable.hash(app.utf8.span), .production, news)
+      DeviceNews(UInt64(number), app: AppHash.of(app.utf8.span), .production, news)
     ])
   }
 

@@ -2,6 +2,7 @@
 import APNS
 import ConsumerGroup
 import Contract
+import Credentials
 import Gateways
 import Testing
 
@@ -158,7 +159,7 @@ final class ScriptedLoop {
     _ number: Int, app: String = "app", lane: Lane = .first,
     _ change: (inout PushFacts) -> Void = { _ in }
   ) {
-    let hash = AppTable.hash(app.utf8.span)
+    let hash = AppHash.of(app.utf8.span)
     apps[hash] = app
     var facts = PushFacts(
       takenID: NotificationID(high: 1, low: UInt64(number)), app: hash, device: UInt64(number),
@@ -172,7 +173,7 @@ final class ScriptedLoop {
 
   /// Produces a push to the first retry topic, as if it had been moved there.
   func produceRetry(_ number: Int, _ change: (inout PushFacts) -> Void = { _ in }) {
-    let hash = AppTable.hash("app".utf8.span)
+    let hash = AppHash.of("app".utf8.span)
     apps[hash] = "app"
     var facts = PushFacts(
       takenID: NotificationID(high: 1, low: UInt64(number)), app: hash, device: UInt64(number),

@@ -4,6 +4,7 @@ import Contract
 import Testing
 
 @testable import ConsumerGroup
+@testable import Credentials
 @testable import Gateways
 
 /// What a destination may hold of a loop's slots.
@@ -30,7 +31,7 @@ import Testing
     _ device: UInt64, _ offset: Int64, _ dispatcher: inout Dispatcher
   ) -> UInt32 {
     let facts = PushFacts(
-      takenID: NotificationID(high: 0, low: UInt64(offset)), app: AppTable.hash("app".utf8.span),
+      takenID: NotificationID(high: 0, low: UInt64(offset)), app: AppHash.of("app".utf8.span),
       device: device, lane: .first, created: Self.wall, expiresAt: .max)
     _ = dispatcher.admit(offset, from: 0)
     return dispatcher.accept(facts, offset: offset, from: 0, written: Self.wall)

@@ -2,6 +2,7 @@
 import APNS
 import ConsumerGroup
 import Contract
+import Credentials
 import Gateways
 import Testing
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import Gateways
 import Testing
 
 /// Who may have a pace beside those that have one.
 @Suite struct PaceRoomTests {
-  private func problem(_ room: PaceRoom, _ subject: Paces.Subject) -> String? {
-    do throws(Paces.Problem) {
+  private func problem(_ room: PaceRoom, _ subject: PaceSubject) -> String? {
+    do throws(PaceProblem) {
       try room.check(subject)
       return nil
     } catch {
@@ -15,12 +14,12 @@ import Testing
     }
   }
 
-  private func group(_ app: Int, _ number: Int) -> Paces.Subject {
+  private func group(_ app: Int, _ number: Int) -> PaceSubject {
     .group("app.a\(app)", .production, "g\(number)")
   }
 
   @Test func `an app has its quota of groups, and one that is cleared makes room`() {
-    var room = PaceRoom((0..<Paces.groupsOfAppAtMost).map { group(1, $0) })
+    var room = PaceRoom((0..<PaceRoom.groupsOfAppAtMost).map { group(1, $0) })
     #expect(problem(room, group(1, -1)) == "tooManyOfApp")
     #expect(!room.hasRoom(forGroupOf: "app.a1") && room.hasRoom(forGroupOf: "app.a2"))
     #expect(problem(room, group(2, 0)) == nil)
@@ -30,19 +29,19 @@ import Testing
   }
 
   @Test func `all apps together leave room for what operators set, and lanes need none`() {
-    let apps = Paces.groupsAtMost / Paces.groupsOfAppAtMost + 1
+    let apps = PaceRoom.groupsAtMost / PaceRoom.groupsOfAppAtMost + 1
     var room = PaceRoom()
     var count = 0
     for app in 0..<apps {
-      for number in 0..<Paces.groupsOfAppAtMost where count < Paces.groupsAtMost {
+      for number in 0..<PaceRoom.groupsOfAppAtMost where count < PaceRoom.groupsAtMost {
         room.note(group(app, number), hasPace: true)
         count += 1
       }
     }
     #expect(problem(room, group(apps, 0)) == "tooMany")
-    let device = Paces.Subject.device("app.d", .production, .background)
+    let device = PaceSubject.device("app.d", .production, .background)
     #expect(problem(room, device) == nil)
-    for number in count..<Paces.subjectsAtMost {
+    for number in count..<PaceRoom.subjectsAtMost {
       room.note(.app("app.b\(number)", .production), hasPace: true)
     }
     #expect(problem(room, device) == "tooMany")
@@ -55,7 +54,7 @@ import Testing
   @Test func `names that are equal text and other bytes are two apps`() {
     let (one, other) = ("app.caf\u{E9}", "app.cafe\u{301}")
     let room = PaceRoom(
-      (0..<Paces.groupsOfAppAtMost).map { .group(one, .production, "\($0)") })
+      (0..<PaceRoom.groupsOfAppAtMost).map { .group(one, .production, "\($0)") })
     #expect(!room.hasRoom(forGroupOf: one) && room.hasRoom(forGroupOf: other))
   }
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Contract
+import Credentials
 import Testing
 
+@testable import Contract
 @testable import Gateways
 
 /// Names of what has a pace (`PaceSubject`), and the table of them.
 @Suite struct PacesTests {
   @Test(arguments: [
-    Paces.Subject.app("com.example.app", .production), .app("lane", .sandbox), .lane("bulk"),
+    PaceSubject.app("com.example.app", .production), .app("lane", .sandbox), .lane("bulk"),
     .group("com.example.app", .production, "spring-sale"),
     .group("a", .sandbox, "a:b:production"),
     .device("com.example.app", .production, .background), .device("a", .sandbox, .alert),
   ])
-  func `a subject is read back from its key`(subject: Paces.Subject) {
-    #expect(Paces.Subject(key: subject.key) == subject)
+  func `a subject is read back from its key`(subject: PaceSubject) {
+    #expect(PaceSubject(key: subject.key) == subject)
   }
 
   @Test(arguments: [
@@ -26,15 +27,15 @@ import Testing
     "pace:device::production:alert", "pace:user:x", "lane:bulk", "com.example.app:production",
   ])
   func `another key names nothing that has a pace`(key: String) {
-    #expect(Paces.Subject(key: key) == nil)
+    #expect(PaceSubject(key: key) == nil)
   }
 
-  /// A sender of an earlier version reads such records as `Pauses.Subject` does, and `paused` is not in them.
+  /// A sender of an earlier version reads such records as `PauseSubject` does, and `paused` is not in them.
   @Test func `no key of a pace is the key of a pause that anybody would set`() {
-    #expect(Pauses.Subject(key: Paces.Subject.lane("bulk").key) == nil)
-    #expect(Pauses.Subject(key: Paces.Subject.group("a", .sandbox, "g").key) == nil)
+    #expect(PauseSubject(key: PaceSubject.lane("bulk").key) == nil)
+    #expect(PauseSubject(key: PaceSubject.group("a", .sandbox, "g").key) == nil)
     #expect(
-      Pauses.Subject(key: Paces.Subject.app("a", .production).key)
+      PauseSubject(key: PaceSubject.app("a", .production).key)
         == .app("pace:app:a", .production))
   }
 
@@ -55,65 +56,67 @@ import Testing
 
   @Test func `a lane of no list, and more than the table holds, are refused`() throws {
     var paces = Paces(.standard)
-    #expect(throws: Paces.Problem.unknownLane) { try paces.set(.lane("fast"), PaceRate("5/s")) }
-    for number in 0..<Paces.subjectsAtMost {
+    #expect(throws: PaceProblem.unknownLane) { try paces.set(.lane("fast"), PaceRate("5/s")) }
+    for number in 0..<PaceRoom.subjectsAtMost {
       try paces.set(.app("\(number)", .production), PaceRate("1/s"))
     }
-    #expect(throws: Paces.Problem.tooMany) {
+    #expect(throws: PaceProblem.tooMany) {
       try paces.set(.app("new", .production), PaceRate("1/s"))
     }
     try paces.set(.app("7", .production), PaceRate("2/s"))
     try paces.set(.app("7", .production), nil)
     try paces.set(.app("new", .production), PaceRate("1/s"))
-    #expect(paces.count == Paces.subjectsAtMost)
+    #expect(paces.count == PaceRoom.subjectsAtMost)
   }
 
   @Test func `an app's groups have a quota, and all groups leave room for apps and devices`() throws
   {
     var paces = Paces(.standard)
-    func group(_ app: Int, _ number: Int) -> Paces.Subject {
+    func group(_ app: Int, _ number: Int) -> PaceSubject {
       .group("app\(app)", number % 2 == 0 ? .production : .sandbox, "\(number)")
     }
     let rate = PaceRate("1/s")
-    let (most, apps) = (Paces.groupsOfAppAtMost, Paces.groupsAtMost / Paces.groupsOfAppAtMost)
+    let (most, apps) = (
+      PaceRoom.groupsOfAppAtMost, PaceRoom.groupsAtMost / PaceRoom.groupsOfAppAtMost
+    )
     for app in 0..<apps {
       for number in 0..<most { try paces.set(group(app, number), rate) }
-      #expect(throws: Paces.Problem.tooManyOfApp) { try paces.set(group(app, most), rate) }
+      #expect(throws: PaceProblem.tooManyOfApp) { try paces.set(group(app, most), rate) }
     }
-    #expect(throws: Paces.Problem.tooMany) { try paces.set(group(apps, 0), rate) }
-    for number in 0..<Paces.subjectsAtMost - Paces.groupsAtMost {
+    #expect(throws: PaceProblem.tooMany) { try paces.set(group(apps, 0), rate) }
+    for number in 0..<PaceRoom.subjectsAtMost - PaceRoom.groupsAtMost {
       try paces.set(.app("\(number)", .production), rate)
     }
-    #expect(throws: Paces.Problem.tooMany) { try paces.set(.app("more", .production), rate) }
+    #expect(throws: PaceProblem.tooMany) { try paces.set(.app("more", .production), rate) }
     try paces.set(.lane("bulk"), rate)
     // One that changes takes no room, and one that goes makes some: for this app, and then for another.
     try paces.set(group(0, 1), PaceRate("2/s"))
     try paces.set(group(0, 1), nil)
     try paces.set(group(0, 1), nil)
     try paces.set(group(apps, 0), rate)
-    #expect(throws: Paces.Problem.tooMany) { try paces.set(group(0, 1), rate) }
+    #expect(throws: PaceProblem.tooMany) { try paces.set(group(0, 1), rate) }
     try paces.set(group(apps, 0), nil)
     try paces.set(group(0, most), rate)
   }
 
   @Test func `a group is the one of its app and environment, byte for byte`() {
-    let subjects: [Paces.Subject] = [
+    let subjects: [PaceSubject] = [
       .group("a", .production, "g"), .group("b", .production, "g"), .group("a", .sandbox, "g"),
       .group("a", .production, "\u{E9}"), .group("a", .production, "e\u{301}"),
     ]
     #expect(Set(subjects).count == 5 && Set(subjects.map(\.hash)).count == 5)
-    #expect(subjects.allSatisfy { Paces.Subject(key: $0.key) == $0 })
+    #expect(subjects.allSatisfy { PaceSubject(key: $0.key) == $0 })
   }
 
   @Test func `a device has a pace for each push type, of a few pushes in a minute or more`() throws
   {
     var paces = Paces(.standard)
-    let subject = Paces.Subject.device("a", .production, .background)
+    let subject = PaceSubject.device("a", .production, .background)
     try paces.set(subject, PaceRate("2/h"))
     try paces.set(.device("a", .production, .alert), PaceRate("8/m"))
     #expect(paces.count == 2 && Set(paces.ofDevices.values.map(\.description)) == ["2/h", "8/m"])
     for rate in ["9/h", "1/s"] {
-      #expect(throws: Paces.Problem.notForDevices) { try paces.set(subject, PaceRate(rate)) }
+      #expect(throws: PaceProblem.notForDevices) { try paces.set(subject, PaceRate(rate)) }
       #expect(paces.count == 1)
       try paces.set(subject, PaceRate("1/d"))
     }

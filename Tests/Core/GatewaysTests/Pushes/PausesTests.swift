@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import Credentials
 import Gateways
 import Testing
 
 @Suite struct PausesTests {
   @Test(arguments: [
-    Pauses.Subject.app("com.example.app", .production), .app("lane", .sandbox),
+    PauseSubject.app("com.example.app", .production), .app("lane", .sandbox),
     .lane("bulk"), .lane("fast"),
   ])
-  func `a subject is read back from its key`(subject: Pauses.Subject) {
-    #expect(Pauses.Subject(key: subject.key) == subject)
+  func `a subject is read back from its key`(subject: PauseSubject) {
+    #expect(PauseSubject(key: subject.key) == subject)
   }
 
   @Test(arguments: ["", ":", "app", "app:", ":production", "app:live", "lane:", "bulk"])
   func `a key that names no app and no lane pauses nothing`(key: String) {
-    #expect(Pauses.Subject(key: key) == nil)
+    #expect(PauseSubject(key: key) == nil)
   }
 
   @Test func `an app is paused in its environment alone, until it is resumed`() {
     var pauses = Pauses(.standard)
-    let hash = AppTable.hash("a".utf8.span)
+    let hash = AppHash.of("a".utf8.span)
     #expect(!pauses.hasApps)
     pauses.set(.app("a", .production), isPaused: true)
     pauses.set(.app("a", .production), isPaused: true)
     #expect(pauses.hasApps && pauses.appCount == 1)
     #expect(pauses.contains(app: hash, .production))
     #expect(!pauses.contains(app: hash, .sandbox))
-    #expect(!pauses.contains(app: AppTable.hash("b".utf8.span), .production))
+    #expect(!pauses.contains(app: AppHash.of("b".utf8.span), .production))
     pauses.set(.app("a", .production), isPaused: false)
     #expect(pauses == Pauses(.standard))
   }

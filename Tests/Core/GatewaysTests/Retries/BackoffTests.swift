@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Gateways
 import Random
 import Testing
+import Waiting
 
 @Suite struct BackoffTests {
   @Test func `a backoff doubles up to its cap`() {

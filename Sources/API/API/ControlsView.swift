@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import EventLoop
+import Identity
+import Kafka
+import Records
+import Schedule
+import ServiceKit
+
+/// What operators have set on `push.controls`, as far as the API answers it: paces, and what was asked of campaigns. Anyone
+/// may have written anything there.
+final class ControlsView {
+  /// A pace that is set.
+  struct Pace {
+    let rate: PaceRate
+    let author: ControlRecord.Author
+  }
+
+  /// Campaigns of which something was asked, at most. Further ones are answered as if nothing was.
+  private static let mostCampaigns = 10_000
+
+  /// nil where the cluster has no such topic: then nothing is set.
+  private let table: KafkaTable?
+  private(set) var paces: [PaceSubject: Pace] = [:]
+  private var campaigns: [CampaignKey: (control: CampaignControl, at: Int64)] = [:]
+
+  init(_ names: TopicNames, _ cluster: ClusterView, wakeup: Wakeup) throws(KafkaError) {
+    // One that this user may not see may be there; it is read as soon as it is shown.
+    let isHidden = cluster.hidden.contains(names.controls)
+    let partitions = cluster.partitions[names.controls] ?? (isHidden ? 1 : nil)
+    if let partitions {
+      table = try KafkaTable(
+        cluster.configuration, topic: names.controls, partitions: partitions, wakeup: wakeup)
+    } else {
+      table = nil
+    }
+  }
+
+  func close() { table?.close() }
+
+  /// Whether the cluster has the topic.
+  var exists: Bool { table != nil }
+
+  /// Whether all that was written before the start has been read.
+  var isCaughtUp: Bool { table?.isCaughtUp ?? true }
+
+  /// What was asked of a campaign since it was started.
+  func control(of campaign: CampaignRecord) -> CampaignControl {
+    guard let found = campaigns[campaign.key], found.at >= campaign.at else {
+      return CampaignControl()
+    }
+    return found.control
+  }
+
+  /// Why a subject may not have a pace beside those that have one; nil if it may.
+  func obstacle(to subject: PaceSubject) -> Problem? {
+    guard paces[subject] == nil else { return nil }
+    do throws(PaceProblem) {
+      try PaceRoom(paces.keys).check(subject)
+      return nil
+    } catch {
+      guard case .tooManyOfApp = error, let app = subject.app else {
+        return .tooManyPaces(PaceRoom.subjectsAtMost, groups: PaceRoom.groupsAtMost)
+      }
+      return .tooManyPaces(of: app, PaceRoom.groupsOfAppAtMost)
+    }
+  }
+
+  func turn() {
+    guard let table else { return }
+    table.poll(
+      timeoutMilliseconds: 0, forget: { (paces, campaigns) = ([:], [:]) },
+      { key, value in note(String(decoding: key, as: UTF8.self), value) })
+  }
+
+  private func note(_ key: String, _ value: UnsafeRawBufferPointer?) {
+    if let subject = PaceSubject(key: key) { return note(subject, value) }
+    guard let campaign = CampaignKey(key) else { return }
+    let control = value.flatMap { ControlRecord.campaign($0) }
+    guard campaigns[campaign] != nil || campaigns.count < Self.mostCampaigns else { return }
+    campaigns[campaign] = control
+  }
+
+  private func note(_ subject: PaceSubject, _ value: UnsafeRawBufferPointer?) {
+    guard let value, let rate = (try? ControlRecord.pace(value)) ?? nil else {
+      paces[subject] = nil
+      return
+    }
+    guard paces[subject] != nil || paces.count < PaceRoom.subjectsAtMost + Lanes.most else {
+      return
+    }
+    var author = ControlRecord.Author(of: value)
+    author.by = author.by.map { String($0.prefix(PaceArguments.longestReason)) }
+    author.reason = author.reason.map { String($0.prefix(PaceArguments.longestReason)) }
+    paces[subject] = Pace(rate: rate, author: author)
+  }
+}

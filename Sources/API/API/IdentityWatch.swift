@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Diagnosis
+import EventLoop
+import HTTPServer
+import ServiceKit
+import Synchronization
+import TLS
+import Telemetry
+
+/// The certificate and the key of HTTPS, read again when a file changes and on SIGHUP. A pair that does not fit (one of
+/// the two files is replaced first) leaves the one before until it does.
+struct IdentityWatch {
+  /// The interval at which the certificate's end is checked, in milliseconds.
+  private static let interval: UInt64 = 60_000
+
+  private let certificate: String
+  private let key: String
+  private var versions: [File.Version?]
+  private var expiresAt: Int64 = 0
+  private var reminder = ExpiryReminder()
+  private var lookAt: UInt64 = 0
+  let figures = CertificateFigures()
+
+  /// nil without HTTPS.
+  init?(_ settings: APISettings) {
+    guard let certificate = settings.certificate, let key = settings.certificateKey else {
+      return nil
+    }
+    self.certificate = certificate
+    self.key = key
+    versions = [File.version(certificate), File.version(key)]
+  }
+
+  mutating func read() throws(TLSError) -> StreamServer.Identity {
+    let identity = try TLSIdentity.load(certificate: certificate, key: key)
+    let end = try identity.certificate().expiresAt
+    if end != expiresAt { (expiresAt, lookAt) = (end, 0) }
+    figures.set(end: end)
+    return StreamServer.Identity(certificate: identity.certificates, key: identity.key)
+  }
+
+  /// - Parameters:
+  ///   - isAsked: also without a change.
+  ///   - now: monotonic milliseconds.
+  mutating func look(
+    isAsked: Bool, now: UInt64, _ server: StreamServer, _ reloads: ReloadStatus, _ log: Logger
+  ) {
+    defer { remind(now, log) }
+    let current = [File.version(certificate), File.version(key)]
+    guard isAsked || current != versions else { return }
+    versions = current
+    do {
+      try server.show(try read())
+      reloads.accepted(APIMetrics.certificateFile)
+      log.info("HTTPS certificate reloaded", ["certificate": certificate])
+    } catch {
+      _ = reloads.refused(
+        APIMetrics.certificateFile, "\(error)", now: now, isAsked: isAsked)
+      log.error(
+        "invalid HTTPS certificate or key; keeping the previous one",
+        ["certificate": certificate, "key": key, "error": "\(error)"])
+    }
+  }
+
+  private mutating func remind(_ now: UInt64, _ log: Logger) {
+    guard now >= lookAt else { return }
+    lookAt = now + Self.interval
+    let wall = WallClock.seconds()
+    switch reminder.step(expiresAt: expiresAt, wall: wall, now: now) {
+    case nil: return
+    case .expired?:
+      log.error(
+        "HTTPS certificate expired; clients refuse it until its file holds a renewed one",
+        [
+          "certificate": certificate,
+          "expired": "\(ExpiryReminder.age(from: expiresAt, to: wall)) ago",
+        ])
+    case .expiresSoon(let days)?:
+      log.warning(
+        "HTTPS certificate expires soon; renew it, its file is read again when it changes",
+        ["certificate": certificate, "days_left": "\(days)"])
+    }
+  }
+}
+
+/// The end of the certificate of HTTPS. The loop writes it, the status server's thread reads.
+final class CertificateFigures: MetricSource {
+  private let end = Mutex<Int?>(nil)
+
+  func set(end: Int64) { self.end.withLock { $0 = Int(end) } }
+
+  var samples: [MetricSample] {
+    end.withLock { $0 }.map { [MetricSample(APIMetrics.certificateEnd, [], $0)] } ?? []
+  }
+}

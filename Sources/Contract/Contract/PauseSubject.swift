@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+public import APNS
+
+/// Something that can be paused, as the keys of `push.controls` name it.
+public enum PauseSubject: Sendable, Equatable, Hashable {
+  case app(String, Environment)
+  /// By its name: which lanes there are is said by `Lanes`.
+  case lane(String)
+
+  /// `lane:bulk`, or `com.example.app:production`; nil for anything else.
+  public init?(key: String) {
+    guard let colon = key.lastIndex(of: ":") else { return nil }
+    let name = String(key[..<colon])
+    let rest = String(key[key.index(after: colon)...])
+    if let environment = Environment(rest), !name.isEmpty {
+      self = .app(name, environment)
+    } else {
+      guard name == "lane", !rest.isEmpty else { return nil }
+      self = .lane(rest)
+    }
+  }
+
+  /// The key of its record.
+  public var key: String {
+    switch self {
+    case .app(let app, let environment): "\(app):\(environment)"
+    case .lane(let name): "lane:\(name)"
+    }
+  }
+}

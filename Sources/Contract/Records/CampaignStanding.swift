@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+internal import Contract
+public import JSON
+public import Schedule
+internal import Telemetry
+
+/// How a campaign stands, for people and programs that ask.
+extension CampaignRecord {
+  /// The campaign in the value of a record as a database keeps it; nil if it cannot be read.
+  public init?(stored value: String) {
+    var text = value
+    let campaign = text.withUTF8 { bytes in
+      try? CampaignRecord(UnsafeRawBufferPointer(bytes), parser: JSONParser())
+    }
+    guard let campaign else { return nil }
+    self = campaign
+  }
+
+  /// Its outcomes without those of notifications that were repeated.
+  public var ended: Int { outcomes.ended }
+
+  /// Devices that were addressed and have no outcome, as far as that was counted: they may still be sent to.
+  public var unsent: Int { max(0, progress.addressed - outcomes.total) }
+
+  /// Whether something can be asked of it: it is not over, or something of it may still be sent.
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  public func isUnderWay(now: Int64) -> Bool {
+    switch progress.state {
+    case .scheduled, .running, .trial: true
+    case .done: unsent > 0 && now <= (progress.endedAt ?? now) + CampaignProgress.countedAfterEnd
+    case .cancelled, .stopped: false
+    }
+  }
+
+  /// Percent of the outcomes that are rejections, with one decimal; nil without an outcome.
+  public var rejectedPercent: Double? {
+    guard ended > 0 else { return nil }
+    return (Double(outcomes[.rejected]) / Double(ended) * 1_000).rounded() / 10
+  }
+
+  /// How fast it is.
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  public func currentRates(now: Int64) -> CampaignRates {
+    rates?.current(now: now) ?? CampaignRates(at: now, addressed: 0, outcomes: 0)
+  }
+
+  /// Seconds until every device has its outcome; nil where nothing moves.
+  public func secondsLeft(now: Int64) -> Int? {
+    currentRates(now: now).secondsLeft(progress, outcomes: ended)
+  }
+
+  /// What its author should know of its pace and the time that its pushes have; nil for nothing.
+  ///
+  /// - Parameters:
+  ///   - devices: of its audience.
+  ///   - pace: the pushes of a millisecond.
+  public func expiryNote(devices: Int, perMillisecond pace: Double) -> String? {
+    let time = Double(devices) / pace
+    guard time.isFinite, time < 1e15 else { return nil }
+    let course = "at its pace its \(devices) devices take \(Self.duration(time))"
+    let times = 1...RequestRules.timeLimit - 1
+    if let expiration = request.given(RequestField.expiration.name)?.int(times),
+      Double(plan.startAt) + time > Double(expiration) * 1_000
+    {
+      return "\(course): the last of its pushes come after their expiration, and end as expired"
+    }
+    let durations = 1...RequestRules.maximumExpiresIn
+    guard let seconds = request.given(RequestField.expiresIn.name)?.int(durations),
+      time > Double(seconds) * 1_000
+    else { return nil }
+    let lead = CampaignProgress.leadSeconds
+    return seconds <= lead
+      ? "\(course): it addresses them up to \(lead) s ahead, and expires_in is \(seconds) s: some expire before their turn"
+      : "\(course), and expires_in is \(seconds) s: it counts from when a device is addressed, up to \(lead) s before its turn"
+  }
+
+  /// `2 h 5 min`, `5 min`, `40 s`.
+  private static func duration(_ milliseconds: Double) -> String {
+    let seconds = Int((milliseconds / 1_000).rounded(.up))
+    if seconds < 120 { return "\(seconds) s" }
+    let minutes = (seconds + 59) / 60
+    return minutes < 120 ? "\(minutes) min" : "\(minutes / 60) h \(minutes % 60) min"
+  }
+
+  /// Its author's words but for the request, and how far it is.
+  ///
+  /// - Parameters:
+  ///   - now: milliseconds since the epoch.
+  ///   - isPaused: as it was asked for last; nil: as the scheduler has noted it.
+  public func standing(now: Int64, isPaused: Bool?) -> JSONObject {
+    var object = JSONObject()
+    object.append("campaign", .string(name))
+    object.append("app", .string(audience.app))
+    object.append("environment", .string(audience.environment.description))
+    object.append("state", .string(progress.state.rawValue))
+    object.append("paused", .bool(isPaused ?? progress.isPaused))
+    let others = ["campaign", "request", "progress", "outcomes", "rates"]
+    object.members += summary.members.filter { !others.contains($0.key) }
+    if let wave = progress.wave {
+      object.append("wave", .string(Timestamp.text(milliseconds: wave)))
+    }
+    if let total = progress.total { object.append("total", .integer(Int64(total))) }
+    object.append("addressed", .integer(Int64(progress.addressed)))
+    object.append("without_outcome", .integer(Int64(unsent)))
+    object.append("outcomes", .object(outcomesObject))
+    if let percent = rejectedPercent { object.append("rejected_percent", .double(percent)) }
+    let rates = currentRates(now: now)
+    object.append("addressed_per_second", .double(rates.addressed))
+    object.append("outcomes_per_second", .double(rates.outcomes))
+    if let left = secondsLeft(now: now) { object.append("seconds_left", .integer(Int64(left))) }
+    if let time = progress.endedAt { object.append("ended_at", .integer(time)) }
+    if let reason = progress.reason { object.append("reason", .string(reason)) }
+    if let note = progress.note { object.append("note", .string(note)) }
+    return object
+  }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The outcomes at which a campaign stops itself. Shares are above 0 and at most 1; nil: it does not.
+public struct CampaignLimits: Equatable, Sendable {
+  /// The share of rejected pushes above which it stops.
+  public var rejected: Double?
+  /// The share of pushes to invalid device tokens above which it stops.
+  public var unregistered: Double?
+  /// It stops above so many times that share among the app's other pushes.
+  public var unregisteredTimes: Double?
+  /// It stops when more than half of the outcomes took longer, in milliseconds.
+  public var slowerThan: Int64?
+
+  public init(
+    rejected: Double? = nil, unregistered: Double? = nil, unregisteredTimes: Double? = nil,
+    slowerThan: Int64? = nil
+  ) {
+    (self.rejected, self.unregistered) = (rejected, unregistered)
+    (self.unregisteredTimes, self.slowerThan) = (unregisteredTimes, slowerThan)
+  }
+
+  public var isEmpty: Bool { self == CampaignLimits() }
+}
+
+/// The outcomes of a campaign's pushes so far, and of the app's other pushes meanwhile. Pushes that were not sent because
+/// they had been before are not counted.
+public struct CampaignEvidence: Equatable, Sendable {
+  /// Pushes, and those of them whose device token APNs has called invalid (410, or BadDeviceToken).
+  public struct Devices: Equatable, Sendable {
+    public var outcomes: Int
+    public var unregistered: Int
+
+    public init(outcomes: Int = 0, unregistered: Int = 0) {
+      (self.outcomes, self.unregistered) = (outcomes, unregistered)
+    }
+  }
+
+  public var devices: Devices
+  /// Outcomes of any kind, those of repeated pushes included: so many are on their way no more.
+  public var ended: Int
+  public var rejected: Int
+  /// Outcomes of which it is known how long they took, and those that took longer than the campaign's limit.
+  public var timed: Int
+  public var slow: Int
+  public var others: Devices
+  /// Why ingest has refused a request of it as a whole; nil: it has refused none.
+  public var refusal: String?
+
+  public init(
+    outcomes: Int = 0, ended: Int? = nil, rejected: Int = 0, unregistered: Int = 0,
+    timed: Int = 0, slow: Int = 0, others: Devices = .init()
+  ) {
+    self.ended = ended ?? outcomes
+    devices = Devices(outcomes: outcomes, unregistered: unregistered)
+    (self.rejected, self.timed, self.slow, self.others) = (rejected, timed, slow, others)
+  }
+
+  /// The app's norm is known from so many of its other pushes on.
+  static var leastOthers: Int { 1_000 }
+  /// Fewer invalid tokens are never far above the norm.
+  static var leastUnregistered: Int { 10 }
+
+  /// The limit that is passed, in words; nil for none.
+  ///
+  /// - Parameter least: fewer outcomes are taken for so many, none of the missing ones bad.
+  public func problem(_ limits: CampaignLimits, least: Int = 0) -> String? {
+    func isPassed(_ share: Double?, _ count: Int, of total: Int) -> Bool {
+      share.map { Double(count) > $0 * Double(max(total, least)) } ?? false
+    }
+    let invalid = "\(devices.unregistered) of \(devices.outcomes) device tokens were invalid"
+    if isPassed(limits.rejected, rejected, of: devices.outcomes) {
+      return "\(rejected) of \(devices.outcomes) pushes were rejected"
+    }
+    if isPassed(limits.unregistered, devices.unregistered, of: devices.outcomes) { return invalid }
+    if isPassed(farAboveNorm(limits), devices.unregistered, of: devices.outcomes) {
+      return invalid
+        + ", of the app's other pushes \(others.unregistered) of \(others.outcomes)"
+    }
+    guard let time = limits.slowerThan, isPassed(0.5, slow, of: timed) else { return nil }
+    return "\(slow) of \(timed) outcomes took longer than \(time) ms"
+  }
+
+  /// The share of invalid tokens that is far above the app's norm; nil while there is too little to say so.
+  private func farAboveNorm(_ limits: CampaignLimits) -> Double? {
+    guard let times = limits.unregisteredTimes, others.outcomes >= Self.leastOthers,
+      devices.unregistered >= Self.leastUnregistered
+    else { return nil }
+    // Without any among the others the next one might be.
+    return times * Double(max(others.unregistered, 1)) / Double(others.outcomes)
+  }
+}

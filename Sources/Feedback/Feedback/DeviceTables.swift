@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import DeviceTokens
+import EventLoop
+import FeedbackDecisions
+import Kafka
+import Records
+import ServiceKit
+import Store
+import Telemetry
+
+/// Keeps the database at what `push.devices` and `push.invalid-tokens` say: reads all of both topics, from where the
+/// database stands or, where that cannot be trusted, from their beginning beside the rows that are there, and says when
+/// nothing is missing.
+///
+/// Owned by the worker's thread; never waits for a broker.
+final class DeviceTables {
+  fileprivate typealias Anchor = ChangelogPosition.Anchor
+
+  /// One of the two topics.
+  private final class Table {
+    let changelog: KafkaChangelog
+    /// Read, and not yet in the database. The more records a transaction has, the more of them share a page that is
+    /// written.
+    var batch = KafkaBatch(capacity: 12_000)
+    /// The time at which the first of them was read, in monotonic milliseconds.
+    var readAt: UInt64 = 0
+    /// The last record of each partition that is in the database.
+    var positions: [ChangelogPosition] = []
+    var checks: [AnchorCheck] = []
+
+    init(_ changelog: KafkaChangelog) { self.changelog = changelog }
+  }
+
+  /// How often it is noted that the database is complete, and after how long that is asked without a request to
+  /// know; in milliseconds.
+  private static let notePeriod: Int64 = 60_000
+  private static let idlePeriod: Int64 = 600_000
+  /// In milliseconds.
+  private static let gatheringTime: UInt64 = 200
+  /// Rows that are looked through in one transaction when old ones are removed.
+  private static let sweptRows = 10_000
+
+  private let log: Logger
+  private let status: StatusBoard
+  private let store: TokenStore
+  private let invalidator: TokenInvalidator
+  private let rule: RestoreRule
+  private let counters: Counters<FeedbackCounter>
+  private let watermarks: WatermarkReader
+  private let tables: [Table]
+  /// Whether the database's own positions are known.
+  private var isOpen = false
+  private var completeness: TableCompleteness<TopicPartition>
+  /// When the last question was asked, and when the database was last noted to be complete (wall clock).
+  private var askedAt: Int64 = 0
+  private var notedAt: Int64 = 0
+  private var patience: DatabaseRetry
+  /// Whether the database has not been complete since it was opened, and since when that is (monotonic).
+  private(set) var isCatchingUp = true
+  private var began: UInt64 = 0
+  /// How far that is, and whether others may look nothing up meanwhile.
+  private var filling = Filling()
+  /// The end of the last page of all rows from which old ones were removed.
+  private var sweptTo: DeviceKey?
+  private var errors = RepeatedMessages()
+  private var caughtUp = 0
+  /// Whether marks may stand on the topic that registrations refute.
+  var hasRefutedMarks = false
+
+  init(
+    _ settings: FeedbackSettings, _ context: ServiceContext, _ names: TopicNames,
+    _ store: TokenStore, _ invalidator: TokenInvalidator, _ cluster: ClusterView,
+    _ counters: Counters<FeedbackCounter>, wakeup: Wakeup
+  ) throws {
+    log = context.log
+    status = context.status
+    patience = DatabaseRetry(context, counters)
+    self.store = store
+    self.invalidator = invalidator
+    self.counters = counters
+    rule = RestoreRule(maxAge: settings.databaseMaxAge)
+    watermarks = try WatermarkReader(cluster.configuration, context, wakeup: wakeup)
+    var tables: [Table] = []
+    var partitions: [TopicPartition] = []
+    for topic in [names.devices, names.invalidTokens] {
+      let count = cluster.partitions[topic] ?? 0
+      var configuration = cluster.configuration
+      configuration.sharePrefetch(among: count)
+      tables.append(
+        Table(
+          try KafkaChangelog(configuration, topic: topic, partitions: count, wakeup: wakeup)))
+      partitions += (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
+    }
+    self.tables = tables
+    completeness = TableCompleteness(partitions)
+  }
+
+  func close() {
+    for table in tables {
+      table.batch.release()
+      table.changelog.close()
+    }
+    watermarks.close()
+  }
+
+  // MARK: Complete or not
+
+  /// Something is to be judged: from now on the tables are complete when they have all that was written until now.
+  func want() { completeness.want() }
+
+  var isComplete: Bool { !isCatchingUp && hasRead }
+
+  /// Whether the topics have been read as far as was asked for.
+  private var hasRead: Bool {
+    isOpen && tables.allSatisfy { $0.batch.count == 0 } && completeness.isComplete(position)
+  }
+
+  /// The next offset to read; nil before the log is known to be the one that the database reflects.
+  private func position(_ partition: TopicPartition) -> Int64? {
+    let number = Int(partition.partition)
+    guard let table = tables.first(where: { $0.changelog.topic == partition.topic }),
+      table.checks[number].mayEnd()
+    else { return nil }
+    return table.changelog.positions[number]
+  }
+
+  /// Whether the database still has all that was read into it; in the transaction that judges by it. Another process
+  /// that shares the file may have begun it again.
+  func isCurrent() throws(StoreError) -> Bool {
+    let stored = try store.positions()
+    return tables.allSatisfy { table in
+      table.positions.indices.allSatisfy {
+        (stored[table.changelog.topic]?[Int32($0)]?.next ?? 0) >= table.positions[$0].next
+      }
+    }
+  }
+
+  /// Takes the database as it stands now.
+  func reopen() { isOpen = false }
+
+  // MARK: Turn
+
+  /// - Parameter isPublishing: more is on its way, and nothing is judged before it is there.
+  /// - Returns: true when there is more to read at once.
+  func turn(isPublishing: Bool) throws -> Bool {
+    guard patience.isOver else { return false }
+    var hasMore = false
+    do throws(StoreError) {
+      if !isOpen { try open() }
+      for table in tables where try follow(table, isPublishing) { hasMore = true }
+      try ask()
+      if try noteCompleteness() { hasMore = true }
+      try tellProgress()
+    } catch {
+      try patience.failed(error)
+      return false
+    }
+    patience.succeeded()
+    return hasMore
+  }
+
+  private func ask() throws(StoreError) {
+    if let answer = watermarks.drainAnswer() {
+      if let other = completeness.answered(answer.mapValues(\.high)) {
+        return try restore(.otherLog(topic: other.topic, partition: other.partition))
+      }
+      filling.answered(answer.mapValues { ($0.low, $0.high) })
+    }
+    guard isOpen, !watermarks.isAsked, let partitions = completeness.question(position) else {
+      return
+    }
+    askedAt = WallClock.milliseconds()
+    watermarks.ask(partitions)
+  }
+
+  // MARK: Reading
+
+  /// Begins where the database stands, or at the beginning of the topics.
+  private func open() throws(StoreError) {
+    let stored = try store.positions()
+    let (followedAt, now) = (try store.followedAt(), WallClock.milliseconds())
+    let reason = rule.reason(
+      followedAt: followedAt, now: now, topics: Set(stored.keys),
+      wanted: Set(tables.map(\.changelog.topic)))
+    if let reason { return try restore(reason) }
+    if RestoreRule.isBehind(followedAt: followedAt, now: now), case .complete = try store.state() {
+      log.info("the database is behind the topics; nothing is looked up in it until it is complete")
+      try store.setIncomplete()
+    }
+    begin(stored)
+  }
+
+  private func restore(_ reason: RestoreReason) throws(StoreError) {
+    let now = WallClock.milliseconds()
+    try store.startOver(at: now)
+    (notedAt, sweptTo) = (now, nil)
+    if reason == .empty {
+      log.info("building the database from the topics; judging starts when it is complete")
+    } else {
+      log.warning(
+        "rebuilding the database from the topics; judging starts when it is complete",
+        ["reason": "\(reason)"])
+    }
+    counters.add(.restores)
+    begin([:])
+  }
+
+  private func begin(_ stored: [String: [Int32: ChangelogPosition]]) {
+    for table in tables {
+      table.batch.release()
+      let changelog = table.changelog
+      let positions = changelog.positions.indices.map {
+        stored[changelog.topic]?[Int32($0)] ?? ChangelogPosition()
+      }
+      table.positions = positions
+      table.checks = positions.map { AnchorCheck($0) }
+      do throws(KafkaError) {
+        try changelog.begin(at: positions.map(\.start))
+      } catch {
+        // For want of memory only: the next turn begins once more.
+        log.error("cannot read a topic; retrying", ["error": "\(error)"])
+        isOpen = false
+        return
+      }
+    }
+    isOpen = true
+    isCatchingUp = true
+    caughtUp = 0
+    began = MonotonicClock.milliseconds()
+    var starts: [TopicPartition: Int64] = [:]
+    for table in tables {
+      for (number, position) in table.positions.enumerated() {
+        starts[TopicPartition(topic: table.changelog.topic, partition: Int32(number))] =
+          position.next
+      }
+    }
+    filling = Filling(starts)
+    completeness.want()
+  }
+
+  /// Every topic's client tells of a broker that is down.
+  private func tell(_ error: KafkaError) {
+    let now = MonotonicClock.milliseconds()
+    _ = errors.drainEnded(now: now)
+    guard let more = errors.admit("\(error)", now: now) else { return }
+    log.warning("cannot read a topic; retrying", ["error": "\(error)", "left_out": "\(more)"])
+  }
+
+  /// Reads on in one topic. While there is time, records gather for one transaction.
+  ///
+  /// - Returns: whether records were applied.
+  private func follow(_ table: Table, _ mayGather: Bool) throws(StoreError) -> Bool {
+    guard isOpen else { return false }
+    let changelog = table.changelog
+    if table.batch.count == 0 { table.readAt = MonotonicClock.milliseconds() }
+    if table.batch.count < table.batch.capacity { changelog.poll(into: &table.batch) }
+    if let error = changelog.drainError() { tell(error) }
+    if let partition = changelog.lost {
+      try restore(.otherLog(topic: changelog.topic, partition: partition))
+      return true
+    }
+    guard table.batch.count > 0 else { return false }
+    if mayGather, table.batch.count < table.batch.capacity,
+      MonotonicClock.milliseconds() - table.readAt < Self.gatheringTime
+    {
+      return false
+    }
+    guard let applied = try apply(table) else { return true }
+    applied.merge(into: &table.positions)
+    caughtUp += applied.count
+    hasRefutedMarks = hasRefutedMarks || applied.refutes
+    table.batch.release()
+    return true
+  }
+
+  /// Applies what was read of a topic, and how far that is, in one transaction; nil when the database and the log do
+  /// not fit together.
+  private func apply(_ table: Table) throws(StoreError) -> Applied? {
+    let topic = table.changelog.topic
+    var checks = table.checks
+    var other: Int32?
+    let applied = try store.transaction(isCopy: true) { () throws(StoreError) -> Applied? in
+      var applied = Applied()
+      var last = [Int](repeating: -1, count: table.positions.count)
+      try store.followGeneration()
+      let stored = try store.positions()[topic] ?? [:]
+      // Another process that shares the file may be ahead.
+      let next = table.positions.indices.map { stored[Int32($0)]?.next ?? 0 }
+      for (partition, position) in table.positions.enumerated()
+      where next[partition] < position.next { return nil }
+      let devices = devices(of: table, after: next)
+      var rows = try store.rows(of: devices.compactMap(\.self))
+      var places = rows.asked.makeIterator()
+      let now = WallClock.milliseconds()
+      for entry in 0..<table.batch.count {
+        let record = table.batch[entry]
+        let partition = Int(record.partition)
+        let place = devices[entry] == nil ? nil : places.next()
+        if !checks[partition].mayEnd() {
+          // The first record of the partition.
+          let isAnchor = !record.isEndOfPartition && checks[partition].isAnchor(anchor(record))!
+          if !isAnchor { other = record.partition }
+          continue
+        }
+        if record.isEndOfPartition { continue }
+        last[partition] = entry
+        guard record.offset >= next[partition], other == nil else { continue }
+        applied.count += 1
+        guard let place else { continue }
+        let refutes = invalidator.follow(
+          topic, at: place, key: record.key, value: record.value, timestamp: record.timestamp,
+          now: now, &rows)
+        if refutes { applied.refutes = true }
+      }
+      guard other == nil else { return nil }
+      try store.write(rows)
+      for (partition, entry) in last.enumerated() where entry >= 0 {
+        let anchor = anchor(table.batch[entry])
+        applied.last[Int32(partition)] = anchor
+        guard anchor.offset >= next[partition] else { continue }
+        try store.setPosition(topic, Int32(partition), ChangelogPosition(anchor: anchor))
+      }
+      return applied
+    }
+    if let other {
+      try restore(.otherLog(topic: topic, partition: other))
+      return nil
+    }
+    guard let applied else {
+      log.warning("another process is rebuilding the database; reading the missing records")
+      isOpen = false
+      return nil
+    }
+    table.checks = checks
+    return applied
+  }
+
+  private func anchor(_ record: KafkaRecord) -> Anchor {
+    Anchor(
+      offset: record.offset, timestamp: record.timestamp, keyHash: Anchor.hash(record.key))
+  }
+
+  /// The device that each record is about which the database does not have yet; nil for the others.
+  ///
+  /// - Parameter next: the first offset of each partition that the database does not have.
+  private func devices(of table: Table, after next: [Int64]) -> [DeviceKey?] {
+    (0..<table.batch.count).map { entry in
+      let record = table.batch[entry]
+      guard !record.isEndOfPartition, record.offset >= next[Int(record.partition)]
+      else { return nil }
+      return DeviceKey(key: record.key)
+    }
+  }
+
+  /// What one transaction applied.
+  private struct Applied {
+    var count = 0
+    var refutes = false
+    /// The last record of each partition.
+    var last: [Int32: Anchor] = [:]
+
+    func merge(into positions: inout [ChangelogPosition]) {
+      for (partition, anchor) in last where anchor.offset >= positions[Int(partition)].next {
+        positions[Int(partition)] = ChangelogPosition(anchor: anchor)
+      }
+    }
+  }
+
+  // MARK: Age
+
+  /// Has the database remember when it was complete; asks by itself where nobody else wants to know.
+  ///
+  /// - Returns: whether there is more to do at once.
+  private func noteCompleteness() throws(StoreError) -> Bool {
+    let now = WallClock.milliseconds()
+    if now - askedAt >= Self.idlePeriod, completeness.isAnswered { completeness.want() }
+    let isRecent = askedAt >= notedAt && askedAt - notedAt < Self.notePeriod
+    guard isCatchingUp || !isRecent, hasRead else { return false }
+    let reason = rule.reason(
+      followedAt: try store.followedAt(), now: now, topics: [], wanted: [])
+    if let reason {
+      // Reading stood still for so long that tombstones may be gone.
+      try restore(reason)
+      return true
+    }
+    if isCatchingUp, try removeOldRows() { return true }
+    let isNoted = try store.transaction { () throws(StoreError) in
+      guard try isCurrent() else { return false }
+      try store.setComplete(at: askedAt)
+      return true
+    }
+    guard isNoted else {
+      isOpen = false
+      return true
+    }
+    notedAt = askedAt
+    guard isCatchingUp else { return false }
+    isCatchingUp = false
+    status.set("devices", obstacle: nil)
+    let took = MonotonicClock.milliseconds() - began
+    log.info(
+      "the database is complete", ["records": "\(caughtUp)", "milliseconds": "\(took)"])
+    return false
+  }
+
+  /// Removes what is in the database and was not on the topics, a page at a time.
+  ///
+  /// - Returns: whether there is more.
+  private func removeOldRows() throws(StoreError) -> Bool {
+    guard try store.hasOldRows() else { return false }
+    let page = try store.transaction { () throws(StoreError) in
+      try store.followGeneration()
+      let page = try store.removeOldRows(after: sweptTo, limit: Self.sweptRows)
+      if page.end == nil { try store.noteOldRowsGone() }
+      return page
+    }
+    sweptTo = page.end
+    return page.end != nil
+  }
+
+  /// Tells those who wait how far it is, once a second.
+  private func tellProgress() throws(StoreError) {
+    let now = MonotonicClock.milliseconds()
+    guard isOpen, isCatchingUp, filling.isDue(now) else { return }
+    let progress = filling.progress(position)
+    guard case .filling = try store.state() else { return }
+    let obstacle = TableState.filling(progress).obstacle
+    status.set("devices", obstacle: obstacle)
+    try store.transaction(isCopy: true) { () throws(StoreError) in try store.set(progress) }
+  }
+}
+
+/// How far the reading of all partitions is.
+private struct Filling {
+  private static let period: UInt64 = 1_000
+
+  /// Where each began, and where its log ended then.
+  private var starts: [TopicPartition: Int64]
+  private var ends: [TopicPartition: Int64] = [:]
+  private var next: UInt64 = 0
+
+  init(_ starts: [TopicPartition: Int64] = [:]) { self.starts = starts }
+
+  /// Where the logs begin and end: the first answer counts.
+  mutating func answered(_ logs: [TopicPartition: (low: Int64, high: Int64)]) {
+    guard ends.isEmpty, logs.count == starts.count else { return }
+    for (partition, log) in logs {
+      starts[partition] = max(starts[partition] ?? 0, log.low)
+      ends[partition] = log.high
+    }
+  }
+
+  /// - Parameter now: monotonic milliseconds.
+  mutating func isDue(_ now: UInt64) -> Bool {
+    guard now >= next else { return false }
+    next = now + Self.period
+    return true
+  }
+
+  /// - Parameter position: the next offset to read of a partition; nil before it is read.
+  func progress(_ position: (TopicPartition) -> Int64?) -> TableProgress {
+    var (done, total): (Int64, Int64) = (0, 0)
+    for (partition, end) in ends {
+      let start = starts[partition] ?? 0
+      total += max(0, end - start)
+      done += max(0, min(position(partition) ?? start, end) - start)
+    }
+    return TableProgress(done: done, total: total)
+  }
+}

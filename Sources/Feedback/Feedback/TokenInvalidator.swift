@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import DeviceTokens
+import EventLoop
+import FeedbackDecisions
+import JSON
+import Kafka
+import Records
+import Store
+
+/// Applies what the topics say to the database, and judges answers of APNs by it.
+///
+/// A judgement changes no row: it is published, and the row follows when the record comes back from the topic. So the
+/// database never knows of a mark that others do not, and the same answers judged again publish nothing new.
+struct TokenInvalidator {
+  /// What is to be said about one device on `invalid-tokens`.
+  struct Publication: Equatable {
+    let device: DeviceKey
+    /// nil: a tombstone, the token is valid again.
+    let record: InvalidTokenRecord?
+    /// What was requested before is not sent any more.
+    var release: DeviceRelease?
+  }
+
+  /// What became of a batch.
+  struct Outcome {
+    var publications: [Publication] = []
+    var counts: [(counter: FeedbackCounter, count: Int)] = []
+    var alarms: [BadTokenAlarm] = []
+    /// Waves that the evidence has released.
+    var believed: [(wave: HeldWave, evidence: WaveEvidence)] = []
+  }
+
+  let store: TokenStore
+  /// The name of the topic, made once.
+  private let devices: String
+  private let reader: JobReader
+  private let parser = JSONParser()
+  private let clockSkew: Int64
+  let badTokenLimit: Int
+  let norms = UnregisteredNorms()
+  let invalidationCounts = InvalidationCounts()
+  let waveClock = WaveClock()
+  /// What a crash in a judgement blames.
+  private let hands: RecordsInHand
+
+  init(_ store: TokenStore, _ names: TopicNames, clockSkew: Int64, badTokenLimit: Int) {
+    self.store = store
+    devices = names.devices
+    hands = RecordsInHand(names)
+    reader = JobReader(names)
+    self.clockSkew = clockSkew
+    self.badTokenLimit = badTokenLimit
+  }
+
+  // MARK: What the topics say
+
+  /// Applies a record of `devices` or `invalid-tokens` to the row of its device. One that says nothing usable changes
+  /// nothing: on `devices` its partition's owner makes a dead letter of it.
+  ///
+  /// - Parameters:
+  ///   - place: that of the device that the record's key names.
+  ///   - timestamp: the record's, milliseconds since the epoch; −1 for none.
+  ///   - now: milliseconds since the epoch.
+  /// - Returns: whether the topic now has a mark that a registration refutes.
+  func follow(
+    _ topic: String, at place: Int, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
+    timestamp: Int64, now: Int64, _ rows: inout DeviceRows
+  ) -> Bool {
+    var state = rows[place]
+    if topic == devices {
+      switch reader.content(topic, key: key, value: value, timestamp: timestamp, now: now) {
+      case .device(let record): state.apply(record.presence, record.details)
+      case .forgotten: state.apply(DeviceState.Presence?.none)
+      case .feedback, .deadLetter, .receipts: return false
+      }
+    } else if value.baseAddress == nil {
+      state.apply(DeviceState.Mark?.none)
+    } else {
+      guard let record = InvalidTokenRecord(of: rows.device(place), value, parser: parser) else {
+        return false
+      }
+      state.apply(
+        record.mark.bounded(by: OutsideTime.received(recordTime: timestamp, now: now)))
+    }
+    rows[place] = state
+    return state.isMarkObsolete
+  }
+
+  // MARK: Judgements
+
+  /// Judges a batch by the database, which has to be complete, in the caller's transaction.
+  func judge(_ jobs: [Job]) throws(StoreError) -> Outcome {
+    var tally = Tally(clockSkew: clockSkew)
+    // What is published about them comes back.
+    let rows = try store.rows(of: jobs.compactMap(\.judged), remembering: true)
+    var places = rows.asked.makeIterator()
+    var kept: [KeptReceipt] = []
+    let now = WallClock.milliseconds()
+    defer { RecordInHand.drop() }
+    for job in jobs {
+      hands.take(job)
+      switch job.content {
+      case .feedback(let record): try judge(record, at: places.next()!, rows, &tally)
+      case .device(let record):
+        tally.add(.devices)
+        release(record, at: places.next()!, rows, received: job.received(now: now), &tally)
+      case .forgotten(let device):
+        tally.add(.forgotten)
+        if let device {
+          try forget(
+            device, at: places.next()!, rows, asOf: job.writtenAt,
+            received: job.received(now: now), &tally)
+        }
+      case .deadLetter: tally.add(.deadLettered)
+      case .receipts(let receipts, let unusable):
+        kept += receipts
+        tally.add(.receiptsKept, receipts.count)
+        tally.add(.receiptsUnusable, unusable)
+      }
+    }
+    try store.keep(kept)
+    var alarms: [BadTokenAlarm] = []
+    for (origin, time) in tally.suspects {
+      if let alarm = try watch(origin, at: time) { alarms.append(alarm) }
+    }
+    try hold(rows, &tally, &alarms)
+    var outcome = tally.outcome(rows)
+    outcome.alarms = alarms
+    return outcome
+  }
+
+  private func judge(
+    _ record: FeedbackRecord, at place: Int, _ rows: DeviceRows, _ tally: inout Tally
+  ) throws(StoreError) {
+    tally.add(.feedback)
+    let state = tally.marks.state(place) ?? rows[place]
+    var answer = TokenAnswer(
+      status: record.status, reason: record.reason, timestamp: record.timestamp,
+      sentAt: record.sentAt, at: record.at)
+    answer.isJudged = record.isImported
+    let verdict = tally.marks.judge(answer, place, state)
+    // What APNs says after a tombstone of the same batch stands.
+    if tally.marks.state(place)?.mark?.isRemoval == false { tally.usable.remove(place) }
+    switch verdict {
+    case .invalidate:
+      tally.add(.invalidated)
+    case .keep:
+      tally.add(.kept)
+    case .suspect:
+      tally.add(.suspected)
+      try suspect(record, state, &tally)
+    }
+  }
+
+  /// A device was registered or removed. Senders have to know if it is not any more whose it was: nothing else ends what is
+  /// under way to it.
+  private func release(
+    _ record: DeviceRecord, at place: Int, _ rows: DeviceRows, received: Int64,
+    _ tally: inout Tally
+  ) {
+    let state = tally.marks.state(place) ?? rows[place]
+    guard let release = state.release(by: record.presence, received: received) else { return }
+    tally.releases[place] = release
+    switch release.reason {
+    case .removed: tally.marks.note(DeviceState.Mark(removedAt: release.at), place, state)
+    case .ownerChanged: tally.usable.insert(place)
+    }
+  }
+
+  /// What APNs said of the device goes with its registration, but for what it said since: the tombstone may be read again.
+  private func forget(
+    _ device: DeviceKey, at place: Int, _ rows: DeviceRows, asOf written: Int64, received: Int64,
+    _ tally: inout Tally
+  ) throws(StoreError) {
+    try store.forget(device, at: WallClock.milliseconds())
+    let mark = tally.marks.state(place)?.mark ?? rows[place].mark
+    if let mark, written >= 0, mark.recordedAt > written { return }
+    tally.usable.insert(place)
+    tally.releases[place] = DeviceRelease(.removed, at: received)
+  }
+
+  private func suspect(
+    _ record: FeedbackRecord, _ state: DeviceState, _ tally: inout Tally
+  ) throws(StoreError) {
+    let device = record.device
+    let suspicion = Suspicion.cast(
+      at: record.at, sentAt: record.sentAt, reason: record.reason,
+      known: try store.suspicion(device), registeredAt: state.registeredAt,
+      waves: try store.waves(device.app, device.environment))
+    guard let suspicion else { return }
+    try store.put(device, suspicion)
+    let origin = AppOrigin(device)
+    tally.suspects[origin] = max(tally.suspects[origin] ?? .min, record.at)
+  }
+
+  /// Takes marks back that a registration refutes, a page of them, in the caller's transaction.
+  ///
+  /// - Parameter isMine: whether this process speaks for the device.
+  func refute(
+    after device: DeviceKey?, limit: Int, _ outcome: inout Outcome,
+    isMine: (DeviceKey) -> Bool
+  ) throws(StoreError) -> DeviceKey? {
+    let page = try store.refutedMarks(after: device, limit: limit)
+    let said = Set(outcome.publications.map(\.device))
+    for device in page where isMine(device) && !said.contains(device) {
+      outcome.publications.append(Publication(device: device, record: nil))
+      outcome.counts.append((.revived, 1))
+    }
+    return page.count == limit ? page.last : nil
+  }
+
+  /// Declares tokens invalid that were called bad again, a page of them, in the caller's transaction.
+  ///
+  /// - Parameters:
+  ///   - now: all answers until then are judged, milliseconds since the epoch.
+  ///   - isMine: whether this process speaks for the device.
+  func confirm(
+    after device: DeviceKey?, limit: Int, now: Int64, _ outcome: inout Outcome,
+    isMine: (DeviceKey) -> Bool
+  ) throws(StoreError) -> DeviceKey? {
+    let page = try store.repeatedSuspicions(after: device, limit: limit)
+    let said = Set(outcome.publications.map(\.device))
+    for (identity, suspicion) in page where isMine(identity) && !said.contains(identity) {
+      let state = try store.device(identity)
+      let isConfirmed = suspicion.isConfirmed(
+        now: now, registeredAt: state.registeredAt,
+        waves: try store.waves(identity.app, identity.environment))
+      let mark = suspicion.mark
+      guard isConfirmed, state.needs(mark) else { continue }
+      outcome.publications.append(
+        Publication(device: identity, record: InvalidTokenRecord(identity, mark)))
+      outcome.counts.append((.confirmed, 1))
+    }
+    return page.count == limit ? page.last?.device : nil
+  }
+}
+
+/// What a batch comes to. Devices are places of its rows.
+struct Tally {
+  private var counts = Array(repeating: 0, count: FeedbackCounter.allCases.count)
+  /// Devices that this batch declares invalid.
+  var marks: DeviceMarks<Int>
+  /// Those of them that a wave holds back.
+  var held: Set<Int> = []
+  /// Devices whose marks are to be taken back: they are forgotten, or have another owner.
+  var usable: Set<Int> = []
+  /// Devices that are not any more whose they were.
+  var releases: [Int: DeviceRelease] = [:]
+  /// The newest answer that casts a suspicion, of each app.
+  var suspects: [AppOrigin: Int64] = [:]
+
+  init(clockSkew: Int64) { marks = DeviceMarks(clockSkew: clockSkew) }
+
+  mutating func add(_ counter: FeedbackCounter, _ count: Int = 1) {
+    counts[counter.rawValue] += count
+  }
+
+  func outcome(_ rows: DeviceRows) -> TokenInvalidator.Outcome {
+    var outcome = TokenInvalidator.Outcome(
+      counts: FeedbackCounter.allCases.map { ($0, counts[$0.rawValue]) })
+    outcome.publications.reserveCapacity(marks.marks.count + usable.count)
+    for (place, mark) in marks.marks where !held.contains(place) && !usable.contains(place) {
+      let device = rows.device(place)
+      outcome.publications.append(
+        .init(
+          device: device, record: .init(device, mark),
+          release: mark.isRemoval ? releases[place] : nil))
+    }
+    for place in usable {
+      // That it is valid again is said by itself: of a release nobody is told who hears of invalid tokens.
+      if rows[place].mark?.isRemoval == false {
+        outcome.publications.append(.init(device: rows.device(place), record: nil))
+      }
+      outcome.publications.append(
+        .init(device: rows.device(place), record: nil, release: releases[place]))
+    }
+    return outcome
+  }
+}
+
+extension InvalidTokenRecord {
+  init(_ device: DeviceKey, _ mark: DeviceState.Mark) {
+    self.init(
+      device: device, invalidSince: mark.since, reason: mark.reason, at: mark.recordedAt,
+      aliveFrom: mark.aliveFrom)
+  }
+
+  var mark: DeviceState.Mark {
+    DeviceState.Mark(
+      since: invalidSince, aliveFrom: aliveFrom, reason: reason, recordedAt: at)
+  }
+}
+
+extension DeviceRecord {
+  var presence: DeviceState.Presence {
+    switch event {
+    case .registered(let time): .registered(at: time)
+    case .removed(let time): .removed(at: time)
+    }
+  }
+}
+
+extension Job {
+  /// The device that it answers for.
+  fileprivate var judged: DeviceKey? {
+    switch content {
+    case .feedback(let record): record.device
+    case .device(let record): record.device
+    case .forgotten(let device): device
+    case .deadLetter, .receipts: nil
+    }
+  }
+}
+
+/// What a crash in a judgement blames, by topic.
+private struct RecordsInHand {
+  private let answers: RecordInHand
+  private let devices: RecordInHand
+  private let receipts: RecordInHand
+  private let answersTopic: String
+
+  init(_ names: TopicNames) {
+    answers = RecordInHand(topic: names.feedback)
+    devices = RecordInHand(topic: names.devices)
+    receipts = RecordInHand(topic: names.receipts)
+    answersTopic = names.feedback
+  }
+
+  func take(_ job: Job) {
+    let hand =
+      switch job.content {
+      case .feedback: answers
+      case .device, .forgotten: devices
+      case .receipts: receipts
+      case .deadLetter: job.partition.topic == answersTopic ? answers : devices
+      }
+    hand.take(partition: job.partition.partition, offset: job.offset, timestamp: job.writtenAt)
+  }
+}

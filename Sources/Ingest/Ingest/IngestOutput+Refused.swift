@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import ConsumerGroup
+import Contract
+import EventLoop
+import IngestDecisions
+import Kafka
+import Records
+import ServiceKit
+
+/// A notification or dead letter that its topic does not take because of its size, on its way to the dead letters.
+struct OversizedRecord {
+  /// The request's, which waits for it.
+  let slot: Int
+  let key: [UInt8]
+  let value: [UInt8]?
+  let headers: [KafkaHeader]
+  /// The receipt to write with it; empty for a dead letter, which has had its own.
+  let receipt: [UInt8]
+}
+
+/// Records that Kafka does not take as they are.
+extension IngestOutput {
+  /// What is too large for its topic becomes a dead letter, or a shorter one; anything else is for an operator to mend.
+  func takeBack(_ delivery: Delivery, _ error: KafkaError) {
+    guard let record = producer.refusedRecord(delivery.tag) else {
+      preconditionFailure("a refused record without its content")
+    }
+    let tag = RecordTag(delivery.tag)
+    guard error.isOfSize, tag.kind == .ofRequest,
+      let letter = letter(for: record, slot: tag.slot, error)
+    else {
+      failure = ServiceFailure(producer.describe(record, error))
+      return
+    }
+    oversized.append(letter)
+  }
+
+  /// The same for a notification that the client itself does not take.
+  func takeBack(
+    _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
+    _ error: KafkaError
+  ) {
+    machine.expect()
+    oversized.append(
+      notification(topic, key: Array(key), value: Array(value), slot: machine.slot, error))
+  }
+
+  private func letter(
+    for record: RefusedRecord, slot: Int, _ error: KafkaError
+  ) -> OversizedRecord? {
+    record.topic == topics.deadLetters
+      ? shortened(record.key ?? [], record.value, record.headers, slot: slot, receipt: [])
+      : notification(
+        record.topic, key: record.key ?? [], value: record.value ?? [], slot: slot, error)
+  }
+
+  /// A dead letter that is too large, with less of its key and value; nil if there is nothing left to cut.
+  private func shortened(
+    _ key: [UInt8], _ value: [UInt8]?, _ headers: [KafkaHeader], slot: Int, receipt: [UInt8]
+  ) -> OversizedRecord? {
+    guard let cut = DeadLetterCut(ofRefusedKey: key.count, value: value?.count ?? 0) else {
+      return nil
+    }
+    var letter = DeadLetter(headers)
+    letter.note(cut)
+    return OversizedRecord(
+      slot: slot, key: Array(key.prefix(cut.key)), value: value.map { Array($0.prefix(cut.value)) },
+      headers: letter.kafkaHeaders, receipt: receipt)
+  }
+
+  /// A notification that is too large as a dead letter: key and value are its own.
+  private func notification(
+    _ topic: KafkaTopic, key: [UInt8], value: [UInt8], slot: Int, _ error: KafkaError
+  ) -> OversizedRecord {
+    let name = producer.name(of: topic)
+    let place = machine.entry(slot)
+    let size = key.count + value.count
+    let limit = sizeLimit(of: name)
+    let detail =
+      "the notification has \(size) bytes, more than topic \(name) takes; raise its max.message.bytes"
+      + "\(limit.map { " (it is \($0))" } ?? "") and replay this"
+    var letter = DeadLetter(
+      .recordTooLarge, detail, by: .ingest,
+      from: DeadLetterOrigin(
+        topic: String(decoding: requestTopics[Int(place.topic)], as: UTF8.self),
+        partition: place.partition, offset: place.offset), at: WallClock.milliseconds())
+    var receipt = ByteBuffer(capacity: 512)
+    value.withUnsafeBytes { value in
+      guard
+        let envelope = try? Envelope.parse(
+          value.bindMemory(to: UInt8.self).span, types: .any, lanes: .any)
+      else {
+        return
+      }
+      func field(_ range: ByteRange) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: value[range.indices])
+      }
+      letter.apnsID = String(decoding: field(envelope.idText), as: UTF8.self)
+      let carried = envelope.carried(in: value)
+      let traceParent = carried[.traceParent]
+      if !traceParent.isEmpty {
+        letter.traceParent = String(decoding: traceParent, as: UTF8.self)
+      }
+      key.withUnsafeBytes { key in
+        Self.append(envelope, carried, key: key, field, detail, to: &receipt)
+      }
+    }
+    context.log.error(
+      "a notification is too large for its topic and became a dead letter",
+      [
+        "topic": name, "bytes": "\(size)", "limit": limit ?? "", "error": "\(error)",
+        "origin": letter.origin?.description ?? "", "remedy": error.remedy ?? "",
+      ])
+    counters.add(.tooLarge)
+    return OversizedRecord(
+      slot: slot, key: key, value: value, headers: letter.kafkaHeaders,
+      receipt: Array(receipt.bytes))
+  }
+
+  /// A topic's max.message.bytes, asked of the cluster once; nil where it does not say.
+  private func sizeLimit(of topic: String) -> String? {
+    if let known = sizeLimits[topic] { return known }
+    var limit: String?
+    if let admin = try? KafkaAdmin(settings.kafka) {
+      let settings = try? admin.topicSettings([topic], timeoutMilliseconds: 1_000)
+      limit = settings?[topic]?["max.message.bytes"]
+      admin.close()
+    }
+    sizeLimits[topic] = .some(limit)
+    return limit
+  }
+
+  private static func append(
+    _ envelope: Envelope, _ carried: CarriedFields, key: UnsafeRawBufferPointer,
+    _ field: (ByteRange) -> UnsafeRawBufferPointer, _ detail: String, to receipt: inout ByteBuffer
+  ) {
+    var line = ReceiptLine(.deadLettered, at: WallClock.milliseconds())
+    line.apnsID = field(envelope.idText)
+    line.escapedID = field(envelope.requestID)
+    line.app = field(envelope.app)
+    line.environment = envelope.environment
+    line.lane = field(envelope.laneText)
+    line.carried = carried
+    line.created = envelope.created
+    switch envelope.target {
+    case .device: line.token = key
+    case .channel: line.channel = key
+    }
+    var reason = DeadLetterReason.recordTooLarge.rawValue
+    var detail = detail
+    reason.withUTF8 { reason in
+      detail.withUTF8 { detail in
+        line.reason = UnsafeRawBufferPointer(reason)
+        line.detail = UnsafeRawBufferPointer(detail)
+        ReceiptEncoder.append(line, into: &receipt)
+      }
+    }
+  }
+
+  /// Writes the letters, as far as Kafka has room. Their requests are complete when Kafka has them.
+  func writeOversized() {
+    while let next = oversized.first {
+      guard next.receipt.isEmpty || !receipts.isFull else { return sendReceipts() }
+      let tag = RecordTag(.ofRequest, slot: next.slot).number
+      let result = producer.produce(
+        topics.deadLetters, key: next.key, value: next.value, headers: next.headers, tag: tag)
+      switch result {
+      case .full: return
+      case .refused(let error):
+        let shorter =
+          error.isOfSize
+          ? shortened(next.key, next.value, next.headers, slot: next.slot, receipt: next.receipt)
+          : nil
+        guard let shorter else {
+          failure = ServiceFailure("Kafka refuses dead letters: \(error)")
+          return
+        }
+        oversized[0] = shorter
+        continue
+      case .queued: break
+      }
+      if !next.receipt.isEmpty {
+        machine.expect(next.slot)
+        receipts.append(next.receipt, for: next.slot, now: MonotonicClock.milliseconds())
+      }
+      oversized.removeFirst()
+    }
+  }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import CommandKit
+import Contract
+import Credentials
+import EventLoop
+import JSON
+import Kafka
+import Records
+import ServiceKit
+
+/// The provider token that a sender would use now, read from its topic: the operator's command holds no
+/// signing keys.
+enum CurrentProviderToken {
+  /// The `authorization` value for an app in an environment. Throws when no usable token is there, and when Kafka
+  /// does not say so within the time.
+  static func authorization(
+    app: String, _ environment: Environment, _ names: TopicNames,
+    _ configuration: KafkaConfiguration, _ seal: TokenSeal, _ timeLimit: TimeLimit,
+    _ context: ServiceContext
+  ) throws(ServiceFailure) -> String {
+    let cluster = try KafkaCluster(configuration, context, timeLimit: timeLimit)
+    cluster.admin.close()
+    var book = ProviderTokenBook()
+    let found: [TokenSealProblem]?
+    do throws(KafkaError) {
+      found = try follow(
+        names.providerTokens, cluster.configuration, seal, timeLimit, into: &book, context)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    guard let problems = found else {
+      throw ServiceFailure(
+        "\(names.providerTokens) was not read to its end in time; increase --timeout")
+    }
+    let now = WallClock.milliseconds()
+    if let problem = problems.first { context.log.error("\(problem)") }
+    guard let index = book.resolve(appHash: AppHash.of(app.utf8.span), environment: environment)
+    else {
+      if let problem = problems.first { throw ServiceFailure("\(problem)") }
+      throw ServiceFailure(
+        "no credential of martlet-signer serves \(app) in \(environment); its credentials file names"
+          + " the apps of each key. Or pass --client-certificate")
+    }
+    guard book.isUsable(index, now: now) else {
+      throw ServiceFailure(
+        "the provider token of \(book.entries[index].credential) is older than 55 minutes, or dated in the"
+          + " future; is martlet-signer running, and do the clocks agree?")
+    }
+    return "bearer " + String(decoding: book.entries[index].token, as: UTF8.self)
+  }
+
+  /// Reads the topic to its end.
+  ///
+  /// - Returns: why tokens could not be opened; nil when the time was up before the end.
+  private static func follow(
+    _ topic: String, _ configuration: KafkaConfiguration, _ seal: TokenSeal,
+    _ timeLimit: TimeLimit, into book: inout ProviderTokenBook, _ context: ServiceContext
+  ) throws(KafkaError) -> [TokenSealProblem]? {
+    let table = try KafkaTable(configuration, topic: topic)
+    defer { table.close() }
+    let parser = JSONParser()
+    // The newest record of each credential counts; a table may hand over older ones too.
+    var problems: [String: TokenSealProblem] = [:]
+    var updates: [ProviderTokenBook.Update] = []
+    while !table.isCaughtUp && timeLimit.left > 0 && !context.signals.isStopping {
+      table.poll(timeoutMilliseconds: 50) { key, value in
+        let name = String(decoding: key, as: UTF8.self)
+        guard let value else {
+          guard seal.trustsPlain else { return }
+          problems[name] = nil
+          return updates.append(.lost(credential: name))
+        }
+        // A record that is none is the signer's affair.
+        guard let record = try? ProviderTokenRecord(value, key: name, parser: parser) else {
+          return
+        }
+        do throws(TokenSealProblem) {
+          let opened = try seal.opened(record)
+          updates.append(
+            opened.isRemoved ? .removed(credential: name) : .token(opened.bookEntry))
+          problems[name] = nil
+        } catch {
+          problems[name] = error
+        }
+      }
+    }
+    guard table.isCaughtUp else { return nil }
+    let now = WallClock.milliseconds()
+    for update in updates { _ = book.apply(update, now: now) }
+    return Array(problems.values)
+  }
+}
+
+extension ProviderTokenRecord {
+  fileprivate var bookEntry: ProviderTokenBook.Entry {
+    let reach: ProviderTokenBook.Scope =
+      switch scope {
+      case .production: .production
+      case .sandbox: .sandbox
+      case .any: .any
+      }
+    return ProviderTokenBook.Entry(
+      credential: credential, teamID: teamID, keyID: keyID, scope: reach, apps: apps,
+      stamp: ProviderTokenStamp(issuedAt: issuedAt, generation: UInt64(max(0, generation))),
+      token: Array(token.utf8))
+  }
+}

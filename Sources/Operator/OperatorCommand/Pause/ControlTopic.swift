@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+import CommandKit
+import Contract
+import EventLoop
+import Identity
+import JSON
+import Kafka
+import Records
+import ServiceKit
+import Telemetry
+
+/// `push.controls` as commands read and write it.
+struct ControlTopic: Sendable {
+  let kafka: KafkaConfiguration
+  let names: TopicNames
+
+  /// The cluster, if it has the topic.
+  func cluster(_ context: ServiceContext) throws(ServiceFailure) -> KafkaCluster {
+    let cluster = try KafkaCluster(kafka, context)
+    try cluster.demand(
+      names.controls,
+      "martlet topics create creates it, and senders follow it from their next start")
+    return cluster
+  }
+
+  /// Writes the record of a key, or its tombstone, and waits until Kafka has it.
+  func write(
+    _ key: String, _ value: [UInt8]?, _ cluster: KafkaCluster
+  ) throws(ServiceFailure) {
+    // A tombstone has no value that could say who made it.
+    try cluster.write(
+      names.controls, key: Array(key.utf8), value,
+      headers: value == nil ? [KafkaHeader("by", Audit.actor)] : [])
+  }
+
+  /// Writes a record with who did it, when and why.
+  func write(
+    _ key: String, _ member: JSONObject.Member, reason: String?, _ cluster: KafkaCluster
+  ) throws(ServiceFailure) {
+    let author = ControlRecord.Author(
+      at: WallClock.milliseconds(), by: Audit.actor, reason: reason)
+    try write(key, ControlRecord.value(member, by: author), cluster)
+  }
+
+  /// The paces that are set.
+  func paces(
+    _ cluster: KafkaCluster, _ context: ServiceContext
+  ) throws(ServiceFailure) -> [PaceSubject: PaceRate] {
+    let found = try entries(cluster, context) { key, value in
+      PaceSubject(key: key).flatMap { subject in
+        (try? ControlRecord.pace(value)).flatMap { $0 }.map { (subject, $0) }
+      }
+    }
+    return Dictionary(found.values) { first, _ in first }
+  }
+
+  /// Whether the record of an app or a lane pauses it.
+  func isPaused(
+    _ subject: PauseSubject, _ cluster: KafkaCluster, _ context: ServiceContext
+  ) throws(ServiceFailure) -> Bool {
+    try entries(cluster, context) { _, value in ControlRecord.isPaused(value) }[
+      subject.key.exact] == true
+  }
+
+  /// The lines of a list of records, in the order of their keys.
+  ///
+  /// - Parameter line: the line of a record in a list; nil for one that does not belong there. The key comes before it.
+  func list(
+    _ cluster: KafkaCluster, _ context: ServiceContext,
+    _ line: (String, UnsafeRawBufferPointer) -> String?
+  ) throws(ServiceFailure) -> [String] {
+    try entries(cluster, context, line).sorted { $0.key < $1.key }.map(\.value)
+  }
+
+  /// Reads the topic to its end.
+  ///
+  /// - Parameter entry: what the last record of a key comes to; nil for nothing. The key comes before it.
+  /// - Returns: what there is now: a tombstone takes what its key had.
+  func entries<Entry>(
+    _ cluster: KafkaCluster, _ context: ServiceContext,
+    _ entry: (String, UnsafeRawBufferPointer) -> Entry?
+  ) throws(ServiceFailure) -> [ExactText: Entry] {
+    var found: [ExactText: Entry] = [:]
+    do {
+      let table = try KafkaTable(cluster.configuration, topic: names.controls)
+      defer { table.close() }
+      let limit = TimeLimit(milliseconds: 20_000)
+      while !table.isCaughtUp, limit.left > 0, !context.signals.isStopping {
+        table.poll(timeoutMilliseconds: 50) { key, value in
+          let name = String(decoding: key, as: UTF8.self)
+          found[name.exact] = value.flatMap { entry(name, $0) }
+        }
+      }
+      guard table.isCaughtUp else {
+        let cause = table.lastError.map { ": \($0)" } ?? ""
+        throw ServiceFailure("\(table.topic) could not be read to its end\(cause)")
+      }
+    } catch let failure as ServiceFailure {
+      throw failure
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    return found
+  }
+
+  /// Throws unless the topic has this key: to remove what is not there is most likely another spelling, or another
+  /// environment.
+  ///
+  /// - Parameters:
+  ///   - what: what has no such record, and that it has none: "group:x has no pace".
+  ///   - name: a key that belongs to the list of what there is, as it is shown; nil for another.
+  func demand(
+    _ key: String, _ cluster: KafkaCluster, _ context: ServiceContext, what: String,
+    _ name: @escaping (String) -> String?
+  ) throws(ServiceFailure) {
+    let keys = try list(cluster, context) { key, _ in key }
+    guard !keys.contains(where: { $0.utf8.elementsEqual(key.utf8) }) else { return }
+    let others = keys.compactMap(name)
+    let list = others.prefix(10).map { TerminalText.plain($0) }.joined(separator: ", ")
+    let more = others.count > 10 ? ", and \(others.count - 10) more" : ""
+    throw ServiceFailure(
+      "\(what)" + (others.isEmpty ? "; nothing has" : "; these have: \(list)\(more)"))
+  }
+
+  /// `  since 2026-11-22T17:00:00.000Z by ann: launch went wrong`.
+  static func author(_ value: UnsafeRawBufferPointer) -> String {
+    let author = ControlRecord.Author(of: value)
+    var text = ""
+    if let at = author.at { text += "  since \(Timestamp.text(milliseconds: at))" }
+    if let user = author.by { text += " by \(TerminalText.plain(user))" }
+    if let reason = author.reason { text += ": \(TerminalText.plain(reason))" }
+    return text
+  }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+import CommandKit
+import Contract
+import EventLoop
+import Glibc
+import Identity
+import Kafka
+import Records
+public import ServiceKit
+public import Settings
+import Store
+import Telemetry
+
+/// `martlet schedule cancel ID`: has a scheduled request not sent.
+public enum ScheduleCancelCommand: Service {
+  public struct Settings: Sendable {
+    let kafka: KafkaConfiguration
+    let names: TopicNames
+    let database: String?
+    let key: ScheduleKey
+  }
+
+  public static let name = "schedule cancel"
+  public static let summary =
+    "Cancels a request that waits for its send_at. Two seconds before its time it is sure not to be sent; later it may be"
+    + " on its way. The cancellation also concerns a request with this id that was written before and is not scheduled"
+    + " yet; where none waits the command says so, and fails."
+  public static let reportsCounters = false
+  private static let database = SettingKey<String?>.path(
+    "database", use: .database,
+    "The database of martlet-scheduler, to look the request up in: a SQLite file, or a postgresql:// URL. It is only read."
+      + " Without it push.schedule is read.")
+  public static let table = SettingTable(
+    declaredBy: ScheduleTarget.self,
+    more: [
+      CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting, database.setting,
+    ], kafkaProperties: true,
+    operands: ScheduleTarget.operands)
+
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    Settings(
+      kafka: try KafkaConfiguration(values, clientID: "martlet-schedule"),
+      names: TopicNames(prefix: values[CommonSettings.topicPrefix]), database: values[database],
+      key: try ScheduleTarget.reading(values).key(values))
+  }
+
+  public static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let cluster = try KafkaCluster(settings.kafka, context)
+    defer { cluster.admin.close() }
+    try cluster.demand(settings.names.schedule, "martlet topics create creates it")
+    let known = try known(settings, cluster, context)
+    let cancellation = ScheduleCancellation(at: WallClock.milliseconds(), by: Audit.actor)
+    try cluster.write(settings.names.schedule, key: settings.key.bytes, cancellation.value)
+    Audit.note("schedule cancel", settings.key.description, context)
+    switch known {
+    case .request(let request):
+      let due = Timestamp.text(milliseconds: request.due)
+      StandardOutput.line("cancelled \(settings.key), which waited for \(due)")
+    case .cancellation(let earlier):
+      let (time, by) = (
+        Timestamp.text(milliseconds: earlier.at), TerminalText.plain(earlier.by)
+      )
+      StandardOutput.line("\(settings.key) was cancelled already, \(time) by \(by)")
+    case .activity, nil:
+      throw ServiceFailure(
+        "no request \(settings.key) waits for its time: it was sent, or never scheduled. The cancellation is written, for one that is on its way to the schedule"
+      )
+    }
+  }
+
+  /// What the schedule has of the request; nil for nothing.
+  private static func known(
+    _ settings: Settings, _ cluster: KafkaCluster, _ context: ServiceContext
+  ) throws(ServiceFailure) -> ScheduleRecord? {
+    guard let database = settings.database else {
+      return try onTopic(settings, cluster, context)
+    }
+    do throws(StoreError) {
+      let entry = try TokenStoreReader(database).scheduled(key: settings.key.exact)
+      guard var text = entry?.value else { return nil }
+      return text.withUTF8 { try? ScheduleRecord(UnsafeRawBufferPointer($0)) }
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  private static func onTopic(
+    _ settings: Settings, _ cluster: KafkaCluster, _ context: ServiceContext
+  ) throws(ServiceFailure) -> ScheduleRecord? {
+    let key = settings.key.bytes
+    var found: ScheduleRecord?
+    let table: KafkaTable
+    do throws(KafkaError) {
+      table = try KafkaTable(cluster.configuration, topic: settings.names.schedule)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+    defer { table.close() }
+    func note(_ record: KafkaRecord) {
+      guard record.key.elementsEqual(key) else { return }
+      found = record.value.baseAddress == nil ? nil : try? ScheduleRecord(record.value)
+    }
+    try table.readToEnd(context, undone: "nothing was cancelled", forget: { found = nil }, note)
+    return found
+  }
+}

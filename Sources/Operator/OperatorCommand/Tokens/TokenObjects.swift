@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import DeviceTokens
+import JSON
+import Records
+import Store
+import TokenFiles
+
+/// Tokens as JSON: the lines of an export, and objects of Parse.
+struct TokenObjects {
+  typealias Problem = TokenRecords.Problem
+
+  private let parser = JSONParser()
+
+  /// The line of an export.
+  func line(_ bytes: [UInt8]) throws(Problem) -> ImportedToken {
+    let object = try object(bytes)
+    let known =
+      [
+        "token", "app", "environment", "state", "registered_at", "removed_at", "invalid_since",
+        "alive_from", "reason", "recorded_at", "history",
+      ] + DeviceDetails.none.members.map(\.name)
+    if let other = object.members.first(where: { !known.contains($0.key) }) {
+      throw Problem(field: other.key, text: "is not a member of a line")
+    }
+    guard let text = try text(object, "token") else {
+      throw Problem(field: "token", text: "is required")
+    }
+    var token = ImportedToken(token: text)
+    token.app = try self.text(object, "app")
+    if let name = try self.text(object, "environment") {
+      guard let environment = Environment(name) else {
+        throw Problem(field: "environment", text: "must be production or sandbox")
+      }
+      token.environment = environment
+    }
+    token.registeredAt = try time(object, "registered_at")
+    token.removedAt = try time(object, "removed_at")
+    token.details = try DeviceDetails { name throws(Problem) in
+      do throws(DetailError) {
+        return try object.detail(name)
+      } catch {
+        throw Problem(field: name, text: error.problem)
+      }
+    }
+    if let since = try time(object, "invalid_since") {
+      token.invalidation = .init(
+        since: since, aliveFrom: try time(object, "alive_from"),
+        reason: try self.text(object, "reason") ?? "Unregistered",
+        recordedAt: try time(object, "recorded_at"))
+    }
+    return token
+  }
+
+  /// An object of Parse's `_Installation`, from its REST API, its dashboard, or mongoexport; nil if it is for another
+  /// platform or has no token.
+  func installation(_ bytes: [UInt8]) throws(Problem) -> ImportedToken? {
+    let object = try object(bytes)
+    if let type = try text(object, "deviceType")?.lowercased(),
+      !["ios", "osx", "macos", "tvos", "watchos"].contains(type)
+    {
+      return nil
+    }
+    guard let text = try text(object, "deviceToken"), !text.isEmpty else { return nil }
+    var token = ImportedToken(token: text)
+    token.app = try self.text(object, "appIdentifier")
+    for name in ["updatedAt", "_updated_at", "createdAt", "_created_at"]
+    where token.registeredAt == nil {
+      guard let value = object[name], !value.isNull else { continue }
+      guard let time = Self.date(value) else { throw Problem(field: name, text: "is not a time") }
+      token.registeredAt = time
+    }
+    token.details.user = Self.user(object)
+    token.details.locale = try self.text(object, "localeIdentifier")
+    token.details.appVersion = try self.text(object, "appVersion")
+    token.details.timeZone = try self.text(object, "timeZone")
+    return token
+  }
+
+  private func object(_ bytes: [UInt8]) throws(Problem) -> JSONObject {
+    guard let value = try? parser.parse(bytes), let object = value.object else {
+      throw Problem(field: "-", text: "is not a JSON object")
+    }
+    if let key = object.duplicateKey { throw Problem(field: key, text: "is given twice") }
+    return object
+  }
+
+  private func text(_ object: JSONObject, _ name: String) throws(Problem) -> String? {
+    guard let value = object[name], !value.isNull else { return nil }
+    guard let text = value.string else { throw Problem(field: name, text: "is not a string") }
+    return text
+  }
+
+  private func time(_ object: JSONObject, _ name: String) throws(Problem) -> Int64? {
+    guard let value = object[name], !value.isNull else { return nil }
+    guard let time = value.int(0...OutsideTime.last) else {
+      throw Problem(field: name, text: "is not a time in milliseconds since 1970")
+    }
+    return time
+  }
+
+  /// A text, `{"iso":…}`, `{"$date":…}` with a text or milliseconds, or `{"$date":{"$numberLong":…}}`.
+  private static func date(_ value: JSONValue) -> Int64? {
+    if let text = value.string { return ImportedTime.milliseconds(text) }
+    if let iso = value["iso"]?.string { return ImportedTime.milliseconds(iso) }
+    guard let date = value["$date"] else { return nil }
+    if let text = date.string ?? date["$numberLong"]?.string {
+      return ImportedTime.milliseconds(text)
+    }
+    return date.int(0...OutsideTime.last)
+  }
+
+  /// The id of the user that an installation points to.
+  private static func user(_ object: JSONObject) -> String? {
+    if let id = object["user"]?["objectId"]?.string { return id }
+    guard let pointer = object["_p_user"]?.string else { return nil }
+    return pointer.split(separator: "$", maxSplits: 1).last.map(String.init)
+  }
+}
+
+extension KnownDevice {
+  /// The line of an export.
+  var exported: JSONObject {
+    var object = JSONObject()
+    object.append("token", .string(device.token))
+    object.append("app", .string(device.app))
+    object.append("environment", .string(device.environment.description))
+    if let word = state.word { object.append("state", .string(word.rawValue)) }
+    switch state.presence {
+    case .registered(let time): object.append("registered_at", .integer(time))
+    case .removed(let time): object.append("removed_at", .integer(time))
+    case nil: break
+    }
+    object.append(state.details)
+    if state.isInvalid, let mark = state.mark {
+      object.append("invalid_since", .integer(mark.since))
+      object.append("alive_from", .integer(mark.aliveFrom))
+      object.append("reason", .string(mark.reason))
+      object.append("recorded_at", .integer(mark.recordedAt))
+    }
+    return object
+  }
+
+  /// The same with the history.
+  var shown: JSONObject {
+    var object = exported
+    object.append(
+      "history",
+      .array(
+        state.history.changes.map { change, time, reason in
+          var entry = JSONObject()
+          entry.append("state", .string(change.rawValue))
+          entry.append("at", .integer(time))
+          if change == .invalid { entry.append("reason", .string(reason)) }
+          return .object(entry)
+        }))
+    return object
+  }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import CommandKit
+import Contract
+import DeviceTokens
+import EventLoop
+import Kafka
+import Records
+public import ServiceKit
+public import Settings
+import Store
+
+/// `martlet tokens revive TOKEN…`: registers tokens now, so that they are sent to again.
+public enum TokensReviveCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
+    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-tokens")
+    var tokens: [String] = []
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    @Declared(TokenSettings.database) var database: String
+    @Declared(TokenSettings.app) var app: String?
+    @Declared(TokenSettings.environment) var environment: String?
+    @Declared(.boolean("yes", "Do not ask.")) var isConfirmed: Bool
+
+    var names: TopicNames { TopicNames(prefix: topicPrefix) }
+
+    public init() {}
+  }
+
+  public static let name = "tokens revive"
+  public static let summary =
+    "Makes invalid tokens valid again: produces a registration with the current time and the details in the database to"
+    + " the devices topic for each. For tokens that were reported by mistake; APNs may report them again."
+  public static let reportsCounters = false
+  public static let table = SettingTable(
+    declaredBy: Settings.self, kafkaProperties: true,
+    operands: .init("TOKEN", 1...1_000, "Device tokens, hex digits."))
+
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    var settings = Settings.reading(values)
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-tokens")
+    for token in values.operands {
+      do throws(DeviceToken.Problem) {
+        settings.tokens.append(try DeviceToken.normalized(token))
+      } catch {
+        throw SettingErrors(nil, "the token \(DeviceToken.shortened(token)) \(error)")
+      }
+    }
+    return settings
+  }
+
+  public static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let invalid = try invalidDevices(settings)
+    guard !invalid.isEmpty else { throw ServiceFailure("none of these tokens is invalid") }
+    if !settings.isConfirmed {
+      try Confirmation.ask("register \(invalid.count) invalid tokens as of now")
+    }
+    let cluster = try KafkaCluster(settings.kafka, context)
+    defer { cluster.admin.close() }
+    try cluster.demand(settings.names.devices, "nothing was done: check --topic-prefix")
+    let output = try TokenProducer(cluster, settings.names)
+    defer { output.close() }
+    let revived = try produce(invalid, output, context)
+    let names = invalid.prefix(100).map { DeviceToken.shortened($0.device.token) }
+    Audit.note("tokens revive", "\(revived) tokens: \(names.joined(separator: " "))", context)
+    StandardOutput.line("\(revived) tokens registered as of now")
+  }
+
+  private static func invalidDevices(
+    _ settings: Settings
+  ) throws(ServiceFailure) -> [KnownDevice] {
+    do throws(StoreError) {
+      let reader = try TokenStoreReader(settings.database)
+      var invalid: [KnownDevice] = []
+      for token in settings.tokens {
+        let known = try reader.whileComplete { () throws(StoreError) in
+          try reader.devices(token: token)
+        }
+        invalid += known.filter { known in
+          known.state.isInvalid && (settings.app ?? known.device.app) == known.device.app
+            && (settings.environment ?? known.device.environment.description)
+              == known.device.environment.description
+        }
+      }
+      return invalid
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  private static func produce(
+    _ invalid: [KnownDevice], _ output: TokenProducer, _ context: ServiceContext
+  ) throws(ServiceFailure) -> Int {
+    let now = WallClock.milliseconds()
+    var revived = 0
+    var watch = output.watch
+    var noProgress: ProgressLine?
+    func drain() throws(ServiceFailure) {
+      let taken = output.drainProgress()
+      try watch.look(output.standing, &noProgress)
+      revived += taken.devices
+      if let refused = taken.refused.first { throw ServiceFailure("\(refused.error)") }
+    }
+    for (index, known) in invalid.enumerated() {
+      let key = DeviceKey(
+        token: known.device.token, app: known.device.app, environment: known.device.environment)
+      // APNs' clock may be ahead of ours: the registration is later than its word in any case.
+      let time = max(now, known.state.mark?.aliveFrom ?? now)
+      let record = DeviceRecord(
+        device: key, event: .registered(at: time), details: known.state.details)
+      while true {
+        do throws(KafkaError) {
+          if try output.produce(record, line: index) { break }
+        } catch {
+          throw ServiceFailure("\(error)")
+        }
+        output.flush()
+        try drain()
+      }
+    }
+    while output.outstanding > 0 {
+      if context.signals.isStopping {
+        throw context.signals.interrupted("\(revived) of \(invalid.count) tokens were registered")
+      }
+      output.flush()
+      try drain()
+    }
+    try drain()
+    return revived
+  }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Contract
+import EventLoop
+import Glibc
+import JSON
+import Kafka
+import Records
+import Schedule
+import ScheduleDecisions
+import ServiceKit
+import Synchronization
+
+/// Counts the receipts of campaigns by outcome, on a thread of its own: from the time of each on, so that a process that
+/// takes a campaign over counts what the one before it did.
+///
+/// A further campaign begins at its own time: what was written between that and the place that is read is read beside it,
+/// and what was counted of others stands.
+final class CampaignReceipts: Sendable {
+  /// What is counted of a campaign.
+  struct Subject: Equatable, Sendable {
+    /// Milliseconds since the epoch.
+    let since: Int64
+    let limits: CampaignLimits
+
+    init(_ record: CampaignRecord) {
+      since = record.plan.startAt
+      limits = record.plan.limits
+    }
+  }
+
+  struct Tally: Equatable, Sendable {
+    var outcomes = CampaignCounts()
+    var evidence = CampaignEvidence()
+  }
+
+  typealias Subjects = [CampaignKey: Subject]
+  typealias Tallies = [CampaignKey: Tally]
+
+  private enum Message: Sendable {
+    /// Counts these campaigns and no others from now on.
+    case follow(Subjects)
+    case stop
+  }
+
+  private let messages = Mailbox<Message>(wakeup: Wakeup())
+  private let tallies = Mutex<Tallies>([:])
+  private let hasEnded = Atomic(false)
+
+  private init() {}
+
+  /// Starts the thread.
+  static func start(
+    _ kafka: KafkaConfiguration, _ topic: String, _ log: Logger
+  ) throws(SystemError) -> CampaignReceipts {
+    let shared = CampaignReceipts()
+    let poller = try Poller(capacity: 1)
+    try poller.add(shared.messages.wakeup.fd, token: 0, .readable)
+    let thread = try LoopThread(name: "receipts") {
+      Session(kafka, topic, log, shared).run(poller)
+      shared.hasEnded.store(true, ordering: .releasing)
+    }
+    thread.detach()
+    return shared
+  }
+
+  func follow(_ campaigns: Subjects) { messages.post(.follow(campaigns)) }
+
+  /// What was counted until now.
+  var current: Tallies { tallies.withLock { $0 } }
+
+  func close() {
+    messages.post(.stop)
+    let deadline = MonotonicClock.milliseconds() + 1_000
+    while !hasEnded.load(ordering: .acquiring), MonotonicClock.milliseconds() < deadline {
+      usleep(1_000)
+    }
+  }
+
+  // MARK: The thread
+
+  /// The state that the thread owns.
+  private final class Session {
+    private let kafka: KafkaConfiguration
+    private let topic: String
+    private let log: Logger
+    private let shared: CampaignReceipts
+    private var followed: Subjects = [:]
+    /// Those of them whose receipts are read from where the reading is; the others come when the past is read.
+    private var present: Subjects = [:]
+    private var reading: ReceiptReading?
+    /// The past of campaigns that were added, up to where the reading was then.
+    private var past: (reading: ReceiptReading, campaigns: Subjects)?
+    private var batch = KafkaBatch(capacity: 1_000)
+    private var hasFailed = false
+
+    init(
+      _ kafka: KafkaConfiguration, _ topic: String, _ log: Logger, _ shared: CampaignReceipts
+    ) {
+      (self.kafka, self.topic, self.log, self.shared) = (kafka, topic, log, shared)
+    }
+
+    func run(_ poller: Poller) {
+      var ready: [ReadyEvent] = []
+      while true {
+        // With campaigns it is receipts that are waited for.
+        let timeout: Int32 = followed.isEmpty ? 600_000 : hasFailed ? 1_000 : 0
+        poller.wait(timeoutMilliseconds: timeout, into: &ready)
+        shared.messages.wakeup.clear()
+        for message in shared.messages.drain() {
+          guard case .follow(let wanted) = message else {
+            close()
+            return
+          }
+          follow(wanted)
+        }
+        if !followed.isEmpty { read() }
+      }
+    }
+
+    private func close() {
+      reading?.close()
+      past?.reading.close()
+      (reading, past, present) = (nil, nil, [:])
+    }
+
+    private func follow(_ wanted: Subjects) {
+      if wanted.isEmpty { close() }
+      func isKept(_ key: CampaignKey) -> Bool { wanted[key] == followed[key] }
+      shared.tallies.withLock { $0 = $0.filter { isKept($0.key) } }
+      present = present.filter { isKept($0.key) }
+      if let open = past {
+        let left = open.campaigns.filter { isKept($0.key) }
+        past = left.isEmpty ? nil : (open.reading, left)
+        if left.isEmpty { open.reading.close() }
+      }
+      followed = wanted
+    }
+
+    private func read() {
+      do throws(KafkaError) {
+        try begin()
+        hasFailed = false
+      } catch {
+        if !hasFailed { log.warning("cannot read receipts; retrying", ["error": "\(error)"]) }
+        hasFailed = true
+        return
+      }
+      var tallies = shared.current
+      if let open = past {
+        open.reading.poll(into: &batch, timeoutMilliseconds: 0) { record in
+          CampaignReceipts.count(record, open.campaigns, &tallies)
+        }
+        if open.reading.isDone {
+          open.reading.close()
+          past = nil
+        }
+      }
+      // While the past is read nothing is waited for.
+      reading?.poll(into: &batch, timeoutMilliseconds: past == nil ? 100 : 10) { record in
+        CampaignReceipts.count(record, present, &tallies)
+      }
+      shared.tallies.withLock { $0 = tallies }
+    }
+
+    /// Opens what is missing: the reading from the first campaign's time on, then the past of those that were added.
+    private func begin() throws(KafkaError) {
+      guard let open = reading else {
+        reading = try ReceiptReading(kafka, topic, since: Self.first(followed))
+        present = followed
+        return
+      }
+      let added = followed.filter { present[$0.key] == nil }
+      guard past == nil, !added.isEmpty else { return }
+      past = (
+        try ReceiptReading(kafka, topic, since: Self.first(added), until: open.positions), added
+      )
+      present.merge(added) { _, new in new }
+    }
+
+    private static func first(_ campaigns: Subjects) -> Int64 {
+      campaigns.values.map(\.since).min() ?? 0
+    }
+  }
+
+  /// Counts the lines of a record that are receipts of these campaigns, and the others of their apps where a campaign is
+  /// compared with them.
+  static func count(
+    _ record: UnsafeRawBufferPointer, _ campaigns: Subjects, _ tallies: inout Tallies
+  ) {
+    let compared = campaigns.filter { $0.value.limits.unregisteredTimes != nil }
+    guard !compared.isEmpty || ReceiptGlance.mayBeOfCampaign(record) else { return }
+    Receipt.forEachLine(in: record) { line in
+      guard let receipt = ReceiptGlance(line) else { return }
+      let key = receipt.campaign
+      if let key, let subject = campaigns[key] {
+        tallies[key, default: Tally()].add(receipt, line, subject.limits)
+      }
+      for (other, _) in compared
+      where other != key && receipt.isOf(other.app, "\(other.environment)") {
+        tallies[other, default: Tally()].evidence.others.add(receipt)
+      }
+    }
+  }
+}
+
+/// The receipts from a time on, of all partitions. Owned by one thread.
+private final class ReceiptReading {
+  private let tail: KafkaTail
+  /// The next offset of each partition.
+  private(set) var positions: [Int32: Int64]
+  /// Where it ends; nil: it goes on.
+  private let ends: [Int32: Int64]?
+
+  /// - Parameters:
+  ///   - since: milliseconds since the epoch.
+  ///   - until: the first offsets that do not belong to it; nil: none.
+  init(
+    _ kafka: KafkaConfiguration, _ topic: String, since: Int64, until: [Int32: Int64]? = nil
+  ) throws(KafkaError) {
+    let admin = try KafkaAdmin(kafka)
+    defer { admin.close() }
+    let count = try admin.partitionCounts(timeoutMilliseconds: 10_000)[topic] ?? 0
+    let all = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
+    let offsets = try admin.offsets(all, at: since, timeoutMilliseconds: 10_000)
+    positions = [:]
+    for (place, offset) in zip(all, offsets) { positions[place.partition] = offset }
+    ends = until
+    tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
+  }
+
+  /// Whether nothing is left of what belongs to it: it has come to its end, or to that of the topic.
+  var isDone: Bool {
+    guard let ends else { return false }
+    return tail.isCaughtUp || ends.allSatisfy { positions[$0.key] ?? $0.value >= $0.value }
+  }
+
+  /// - Parameter body: gets the value of each record that belongs to it.
+  func poll(
+    into batch: inout KafkaBatch, timeoutMilliseconds: Int32,
+    _ body: (UnsafeRawBufferPointer) -> Void
+  ) {
+    _ = tail.poll(into: &batch, timeoutMilliseconds: timeoutMilliseconds)
+    defer { batch.release() }
+    for index in 0..<batch.count {
+      let record = batch[index]
+      positions[record.partition] = record.offset + 1
+      guard record.offset < ends?[record.partition] ?? .max else { continue }
+      body(record.value)
+    }
+  }
+
+  func close() { tail.close() }
+}
+
+extension CampaignReceipts.Tally {
+  fileprivate mutating func add(
+    _ receipt: ReceiptGlance, _ line: UnsafeRawBufferPointer, _ limits: CampaignLimits
+  ) {
+    outcomes.add(receipt.outcome)
+    evidence.ended += 1
+    if receipt.isOfRequest, evidence.refusal == nil {
+      evidence.refusal = (try? Receipt(line, parser: JSONParser()))?.detail ?? ""
+    }
+    guard evidence.devices.add(receipt) else { return }
+    if receipt.outcome == "\(Outcome.rejected)" { evidence.rejected += 1 }
+    guard let limit = limits.slowerThan, let duration = receipt.duration else { return }
+    evidence.timed += 1
+    if duration > limit { evidence.slow += 1 }
+  }
+}
+
+extension CampaignEvidence.Devices {
+  /// - Returns: whether it is the outcome of a push.
+  @discardableResult
+  fileprivate mutating func add(_ receipt: ReceiptGlance) -> Bool {
+    guard receipt.outcome != "\(Outcome.deduplicated)", receipt.outcome != "\(Outcome.addressed)"
+    else { return false }
+    outcomes += 1
+    if receipt.isUnregistered { unregistered += 1 }
+    return true
+  }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
+import Identity
+import Kafka
+import Records
+import Schedule
+import ScheduleDecisions
+import ServiceKit
+import Store
+
+/// One record of the schedule as it was read; a copy, so that Kafka's memory is free while it waits for the database.
+struct ScheduleJob {
+  let source: Source
+  let offset: Int64
+  let key: ExactText
+  let change: ScheduleChange
+  /// The record's value; empty for a tombstone.
+  let value: String
+  /// This process's clock, if ingest has handed the request back: its new time was reckoned by that.
+  var handedBackAt: Int64?
+  /// Of a record that cannot be read: its dead letter.
+  var refused: UnreadableRecord?
+}
+
+/// The records that were taken and are not in the database yet.
+struct ScheduleBatch {
+  /// In the order in which they were read.
+  var jobs: [Int32: [ScheduleJob]] = [:]
+  /// The next offset to read of each partition that has moved.
+  var positions: [Int32: Int64] = [:]
+  /// Partitions that were read to their ends, there.
+  var ends: [(source: Source, offset: Int64)] = []
+  var isEmpty: Bool { positions.isEmpty }
+
+  /// Whether the database has anything to take, given the positions that it has.
+  func changes(_ known: [Int32: Int64]) -> Bool {
+    !jobs.isEmpty || positions.contains { known[$0.key] ?? -1 < $0.value }
+  }
+
+  mutating func take(_ job: ScheduleJob) {
+    jobs[job.source.partition, default: []].append(job)
+    move(job.source.partition, to: job.offset + 1)
+  }
+
+  mutating func move(_ partition: Int32, to position: Int64) {
+    positions[partition] = max(position, positions[partition] ?? 0)
+  }
+}
+
+extension ScheduleJob {
+  /// Reads a record.
+  ///
+  /// - Parameters:
+  ///   - topics: those whose device tokens a campaign may be for.
+  ///   - now: milliseconds since the epoch.
+  ///   - isCaughtUp: whether its partition has been read to the end before.
+  init(
+    _ record: KafkaRecord, _ source: Source, _ topics: AudienceTopics, now: Int64,
+    isCaughtUp: Bool
+  ) throws(RecordError) {
+    guard record.value.baseAddress == nil else {
+      try self.init(
+        record.key, record.value, source, record.offset, topics, now: now, isCaughtUp: isCaughtUp)
+      return
+    }
+    let header = record.header(named: ScheduleRecord.endsHeader)
+    // Of any key: the end of a record that could not be read.
+    self.init(
+      source: source, offset: record.offset, key: String(decoding: record.key, as: UTF8.self).exact,
+      change: .end(of: header.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }), value: "")
+  }
+
+  /// Reads a record that is no tombstone from its key and value.
+  init(
+    _ recordKey: UnsafeRawBufferPointer, _ content: UnsafeRawBufferPointer, _ source: Source,
+    _ offset: Int64, _ topics: AudienceTopics, now: Int64, isCaughtUp: Bool
+  ) throws(RecordError) {
+    self.source = source
+    self.offset = offset
+    guard let key = String(validating: recordKey, as: UTF8.self)?.exact,
+      ScheduleKey(key) != nil || CampaignKey(key.text) != nil
+    else {
+      throw RecordError(
+        record: "schedule", field: "key",
+        problem: "is neither <app>:<environment>:<id> nor campaign:<name>:<app>:<environment>")
+    }
+    self.key = key
+    guard let text = String(validating: content, as: UTF8.self) else {
+      throw RecordError(record: "schedule", field: nil, problem: "is not UTF-8")
+    }
+    value = text
+    let identity = ScheduleRow.identity(of: content)
+    if CampaignKey(key.text) != nil {
+      change = .campaign(
+        revision: try CampaignRecord.revision(content, key: key.text, topics), identity: identity)
+      return
+    }
+    switch try ScheduleRecord(content) {
+    case .cancellation(let cancellation):
+      change = .cancellation(
+        at: cancellation.at, keptFrom: min(cancellation.at, now), identity: identity)
+    // Kept as long as a cancellation, and never sent by itself.
+    case .activity(let state):
+      change = .cancellation(at: min(state.sentAt, now), identity: identity)
+    case .request(let request):
+      handedBackAt = request.handedBackAt.map { _ in now }
+      change = .request(
+        due: ScheduleView.release(
+          due: request.due, handedBackAt: request.handedBackAt, now: now, isCaughtUp: isCaughtUp),
+        accepted: min(request.accepted, now), identity: identity,
+        handBack: request.handedBackAt.map { HandBack(written: request.accepted, at: $0) })
+    }
+  }
+}
+
+extension ScheduleJob {
+  /// A record that cannot be read, and why.
+  init(unreadable record: KafkaRecord, _ source: Source, _ detail: String) {
+    self.source = source
+    offset = record.offset
+    key = String(decoding: record.key, as: UTF8.self).exact
+    value = ""
+    change = .unreadable
+    refused = UnreadableRecord(
+      reason: .invalidSchedule, detail: detail, key: Array(record.key), value: Array(record.value))
+  }
+}
+
+/// A record of no consequence, behind which compaction would drop what counts for its key: that is written again, and the
+/// record is completed when Kafka has it.
+struct ScheduleRepair {
+  let key: ExactText
+  let source: Source
+  let offset: Int64
+  /// The key of a record that cannot be read, and the headers of the tombstone that ends it where nothing counts.
+  var unreadable: (key: [UInt8], ends: [KafkaHeader])?
+
+  init(_ job: ScheduleJob) {
+    (key, source, offset) = (job.key, job.source, job.offset)
+    guard let refused = job.refused else { return }
+    let identity = ScheduleRow.identity(of: refused.value ?? [])
+    unreadable = (
+      refused.key ?? [], [KafkaHeader(ScheduleRecord.endsHeader, "\(identity)")]
+    )
+  }
+}
+
+/// The consequences of one partition's records, in their order.
+struct ScheduleOutcome {
+  /// The last state of each key that has changed; nil for nothing.
+  var changed: [ExactText: ScheduledEntry?] = [:]
+  /// What is to be written again, by the records that make it necessary.
+  var restored: [ScheduleRepair] = []
+  /// Records that cannot be read.
+  var refused: [ScheduleJob] = []
+  var scheduled = 0
+  var cancelled = 0
+  var handedBack = 0
+  /// Campaigns that were started again while their names were in use.
+  var startedAgain: [ExactText] = []
+
+  /// - Parameter rows: what the database has of the keys.
+  init(_ jobs: [ScheduleJob], over rows: [ExactText: ScheduledEntry]) {
+    for job in jobs {
+      let current = changed[job.key] ?? rows[job.key]
+      let verdict = job.change.verdict(at: job.offset, over: current?.row)
+      guard job.refused == nil else {
+        refused.append(job)
+        continue
+      }
+      switch verdict {
+      case .ignore: break
+      case .store(var row):
+        row.at = job.handedBackAt ?? row.at
+        changed[job.key] = .some(ScheduledEntry(key: job.key, row: row, value: job.value))
+        if !row.isCancellation, !row.isCampaign { scheduled += 1 }
+        if job.handedBackAt != nil { handedBack += 1 }
+        if row.isCancellation, current?.row.isCancellation == false { cancelled += 1 }
+      case .remove: changed.updateValue(nil, forKey: job.key)
+      case .restore:
+        restored.append(ScheduleRepair(job))
+        if case .request = job.change, current?.row.isCancellation == true { cancelled += 1 }
+        if case .campaign(revision: 0, _) = job.change { startedAgain.append(job.key) }
+      }
+    }
+  }
+
+  var stored: [ScheduledEntry] { changed.values.compactMap(\.self) }
+  var removed: [ExactText] { changed.filter { $0.value == nil }.map(\.key) }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+import Identity
+import Records
+import Schedule
+import ScheduleDecisions
+import Store
+
+extension ScheduledEntry {
+  /// The request with the time that its record has.
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  func withOwnTime(at now: Int64) -> ScheduledEntry {
+    var (row, text) = (row, value)
+    let record = text.withUTF8 { try? ScheduleRecord(UnsafeRawBufferPointer($0)) }
+    if case .request(let request) = record { row.due = request.due }
+    row.at = now
+    return ScheduledEntry(key: key, row: row, value: value)
+  }
+
+  /// Bytes of memory, about.
+  var bytes: Int { key.utf8.count + value.utf8.count + 200 }
+
+  func machineEntry(_ partition: Int32) -> ScheduleMachine.Entry {
+    .init(partition: partition, key: key, row: row, content: value)
+  }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import EventLoop
+import Identity
+import Kafka
+import Schedule
+import ScheduleDecisions
+import ServiceKit
+import Store
+
+/// What the scheduler does for its database besides records.
+struct ScheduleUpkeep {
+  /// Between two looks, in monotonic milliseconds.
+  static let period: UInt64 = 2_000
+  /// Between two cuts of a log that is not long.
+  static let cutPeriod: UInt64 = 60_000
+
+  var next: UInt64 = 0
+  var nextCut: UInt64 = 0
+  /// Whether entries were removed since the log was cut: their requests are still in it.
+  var hasRemoved = false
+  /// Partitions that are ours and that the database has not noted to be complete.
+  var unnoted: Set<Int32> = []
+  /// Partitions whose new topics are to be written, and behind which key.
+  var unwritten: [(partition: Int32, after: ExactText)] = []
+  /// Until when ends of logs are not waited for.
+  var impatientUntil: UInt64 = 0
+
+  mutating func begin(_ partitions: [Int32]) {
+    unnoted = Set(partitions)
+    unwritten = partitions.sorted().map { ($0, "") }
+  }
+}
+
+extension SchedulerWorker {
+  /// Every two seconds: whether the database takes changes, and its log; at once: which partitions are complete in it.
+  func lookAfterDatabase(_ now: UInt64) {
+    let complete = upkeep.unnoted.filter { machine.isCaughtUp($0) }
+    guard now >= upkeep.next || !complete.isEmpty else { return }
+    upkeep.next = now + ScheduleUpkeep.period
+    withDatabase(now) { () throws(StoreError) in
+      try store.demandWritable()
+      for partition in complete { try store.setComplete(partition) }
+      upkeep.unnoted.subtract(complete)
+      guard let bytes = store.logBytes else { return }
+      let isDue = upkeep.hasRemoved && now >= upkeep.nextCut
+      if bytes > TokenStore.longLog || isDue, try store.cutLog() {
+        (upkeep.hasRemoved, upkeep.nextCut) = (false, now + ScheduleUpkeep.cutPeriod)
+      }
+      counters.set(.databaseLogBytes, store.logBytes ?? 0)
+    }
+  }
+
+  // MARK: Topics that were made anew
+
+  /// Where the log of a partition ends; nil if that is not found out within five seconds.
+  func logEnd(of partition: Int32) -> Int64? {
+    let place = TopicPartition(topic: topics.scheduleName, partition: partition)
+    let began = MonotonicClock.milliseconds()
+    // Where one partition's leader does not answer, others are not waited for as long.
+    let deadline = began + (began < upkeep.impatientUntil ? 100 : 5_000)
+    var isAsked = false
+    while MonotonicClock.milliseconds() < deadline, !context.signals.isStopping {
+      if !isAsked, !watermarks.isAsked {
+        watermarks.ask([place])
+        isAsked = true
+      }
+      // An answer to an earlier question concerns partitions that were ours before.
+      if let answer = watermarks.drainAnswer(), isAsked {
+        if let found = answer[place] { return found.high }
+        isAsked = false
+      }
+      loop.beat()
+      _ = loop.wait(20)
+    }
+    upkeep.impatientUntil = MonotonicClock.milliseconds() + 30_000
+    return nil
+  }
+
+  /// A partition's log is another one than the database was read from: what the database has is on no topic. It is written
+  /// there again before anything is sent.
+  func renew(_ partition: Int32, _ position: Int64?, _ end: Int64?) throws(StoreError) {
+    let entries = try store.entryCount(partition)
+    try store.renew(partition)
+    positions[partition] = 0
+    context.log.error(
+      "the schedule's topic was made anew or cut; what the database has is written to it again",
+      [
+        "partition": "\(partition)", "entries": "\(entries)", "has": "\(position ?? 0)",
+        "ends": "\(end ?? 0)",
+      ])
+  }
+
+  /// Writes the entries that new topics do not have; false when that has to go on later.
+  ///
+  /// Not before a partition has been read to its end: what was written again before is known then. And nothing of it is
+  /// released before all is written: what was sent would stand on the topic behind its end.
+  func writeAgain(_ now: UInt64) -> Bool {
+    for place in upkeep.unwritten.indices.reversed()
+    where machine.isCaughtUp(upkeep.unwritten[place].partition) {
+      while true {
+        let (partition, key) = upkeep.unwritten[place]
+        var entries: [ScheduledEntry] = []
+        let isFound = withDatabase(now) { () throws(StoreError) in
+          entries = try store.unwritten(partition, after: key, limit: 500)
+        }
+        guard isFound else { return false }
+        if entries.isEmpty { break }
+        for entry in entries {
+          guard write(again: entry) else { return false }
+          upkeep.unwritten[place].after = entry.key
+        }
+      }
+      upkeep.unwritten.remove(at: place)
+    }
+    return true
+  }
+
+  private func write(again entry: ScheduledEntry) -> Bool {
+    let isTaken = write(
+      topics.schedule, key: Array(entry.key.utf8), Array(entry.value.utf8), as: .again)
+    if isTaken { counters.add(.writtenAgain) }
+    return isTaken
+  }
+}

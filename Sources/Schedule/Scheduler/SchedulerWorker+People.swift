@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import EventLoop
+import Identity
+import JSON
+import Kafka
+import Records
+import Schedule
+import ScheduleDecisions
+import ServiceKit
+import Store
+
+/// Requests to people: what the devices of their users get, and what activities had last.
+extension SchedulerWorker {
+  /// Releases the requests to people whose devices can be looked up.
+  ///
+  /// - Returns: whether there may be more to do at once.
+  func sendToPeople(_ now: UInt64) -> Bool {
+    guard failure == nil else { return false }
+    let found = people.look(now: now) { [store] key throws(StoreError) in
+      try store.entry(key.exact)?.activity?.state
+    }
+    for answer in found {
+      let slot = answer.request.slot
+      guard !machine.isReplaced(slot) else {
+        machine.postponed(slot)
+        continue
+      }
+      guard send(answer) else { continue }
+      counters.add(answer.reaches ? .addressed : .withoutDevice)
+      counters.add(.devicesAddressed, answer.devices.count)
+    }
+    return !found.isEmpty
+  }
+
+  /// - Returns: false when it was put back.
+  private func send(_ answer: PeopleDesk.Answer) -> Bool {
+    let request = answer.request
+    // What started nothing is no state of its activity.
+    let isState = answer.reaches || answer.state?.event != .start
+    guard let key = request.activityKey, let state = answer.state, answer.isNewest, isState else {
+      return release(request.slot, request.key.exact, request.scheduled, answer.json)
+    }
+    // The state is on its topic before the request is: a token that comes between the two gets it.
+    let tag = Tag.activity(slot: request.slot, round: round, request.scheduled, answer.json)
+    guard
+      produce(
+        topics.schedule, key: key.exact, state.value(request.json), [], as: tag, request.slot)
+    else { return false }
+    people.note(key, state)
+    return true
+  }
+
+  /// Sends the last state of activities to update tokens that were registered after it was sent.
+  func sendToLateTokens(_ now: UInt64) {
+    guard failure == nil, !machine.owned.isEmpty else { return }
+    let tokens = people.newTokens(now: now, wall: WallClock.milliseconds())
+    guard !tokens.isEmpty else { return }
+    let keys = Array(Set(tokens.map(\.key.exact)))
+    var states: [ExactText: (state: ActivityState, json: [UInt8])] = [:]
+    // What fails here is tried again with the next look.
+    let isDone = withDatabase(now) { () throws(StoreError) in
+      for partition in machine.owned {
+        for (key, entry) in try store.entries(partition, keys) { states[key] = entry.activity }
+      }
+    }
+    guard isDone else { return }
+    for (token, key, firstSeen) in tokens {
+      guard let (state, json) = states[key.exact],
+        state.isFor(tokenSeenAt: firstSeen)
+      else { continue }
+      let request = ScheduledRequest(
+        due: state.accepted, accepted: state.accepted, handedBackAt: nil,
+        traceParent: state.traceParent)
+      let isTaken = try? producer.produce(
+        topics.requests, key: Array(token.user.utf8),
+        value: Addressees.request(json, "token", token.device.token), headers: request.headers,
+        as: .late)
+      guard isTaken == true else { return }
+      people.served(token)
+      counters.add(.lateTokens)
+    }
+  }
+}
+
+extension ScheduledEntry {
+  /// The state of an activity and its request's JSON; nil if it is another entry.
+  var activity: (state: ActivityState, json: [UInt8])? {
+    var value = value
+    return value.withUTF8 { bytes in
+      let bytes = UnsafeRawBufferPointer(bytes)
+      guard case .activity(let state)? = try? ScheduleRecord(bytes) else { return nil }
+      return (state, Array(ScheduleRecord.request(in: bytes)))
+    }
+  }
+}
+
+extension ScheduledRequest {
+  /// The headers of the record that releases it.
+  var headers: [KafkaHeader] {
+    [KafkaHeader(Self.header, headerValue)]
+      + (traceParent.isEmpty ? [] : [KafkaHeader(TraceParent.header, traceParent)])
+      + (by.isEmpty ? [] : [KafkaHeader("\(Self.byHeader)", by)])
+  }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
+import EventLoop
+import Identity
+import Kafka
+import Records
+import Schedule
+import ScheduleDecisions
+import ServiceKit
+import Store
+
+/// Records of the schedule that cannot be read, or took the place of one that counts.
+extension SchedulerWorker {
+  /// Writes again what counts and would be dropped by compaction; false when that has to go on later.
+  ///
+  /// Not before the partition has been read to its end: while it is read anew, the database has what counted long ago.
+  func restore(_ now: UInt64) -> Bool {
+    for index in owed.repairs.indices.reversed()
+    where machine.isCaughtUp(owed.repairs[index].source.partition) {
+      let repair = owed.repairs[index]
+      var entry: ScheduledEntry?
+      let isFound = withDatabase(now) { () throws(StoreError) in
+        entry = try store.entries(repair.source.partition, [repair.key])[repair.key]
+      }
+      guard isFound, write(repair, entry) else { return false }
+      owed.repairs.remove(at: index)
+    }
+    return true
+  }
+
+  /// - Parameter entry: what counts for the key.
+  /// - Returns: false when Kafka's client has no room.
+  private func write(_ repair: ScheduleRepair, _ entry: ScheduledEntry?) -> Bool {
+    let tag = Tag.restored(repair.source, epoch: member.epoch, repair.offset)
+    if let entry, entry.row.offset < repair.offset {
+      let isTaken = write(
+        topics.schedule, key: Array(entry.key.utf8), Array(entry.value.utf8), as: tag)
+      if isTaken { counters.add(.restored) }
+      return isTaken
+    }
+    if entry == nil, let unreadable = repair.unreadable {
+      return write(topics.schedule, key: unreadable.key, nil, unreadable.ends, as: tag)
+    }
+    // Its key has a newer record by now, or none.
+    member.completed(repair.source, epoch: member.epoch, repair.offset)
+    return true
+  }
+
+  /// Ends a request of the database that cannot be worked on: it becomes a dead letter, and its tombstone follows.
+  ///
+  /// - Returns: false when Kafka's client has no room.
+  func bury(_ slot: Int) -> Bool {
+    let entry = machine.entry(slot)
+    let record = UnreadableRecord(
+      reason: .invalidSchedule, detail: DeadLetter.crashed, key: Array(entry.key.utf8),
+      value: Array(entry.content.utf8))
+    let place = TopicPartition(topic: topics.scheduleName, partition: entry.partition)
+    let headers = record.headers(
+      by: .scheduler, from: place, entry.row.offset, at: WallClock.milliseconds())
+    guard write(topics.deadLetters, key: record.key, record.value, headers, as: .late) else {
+      machine.postponed(slot)
+      return false
+    }
+    counters.add(.unreadable)
+    return end(slot)
+  }
+
+  /// Writes the dead letters of records that cannot be read; false when Kafka's client has no room.
+  func writeDeadLetters() -> Bool {
+    while let job = owed.letters.last, let record = job.refused {
+      let place = TopicPartition(topic: topics.scheduleName, partition: job.source.partition)
+      let headers = record.headers(
+        by: .scheduler, from: place, job.offset, at: WallClock.milliseconds())
+      let tag = Tag.deadLetter(ScheduleRepair(job), epoch: member.epoch)
+      guard write(topics.deadLetters, key: record.key, record.value, headers, as: tag) else {
+        return false
+      }
+      owed.letters.removeLast()
+    }
+    return true
+  }
+}

@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import ConsumerGroup
+import Contract
+import EventLoop
+import Identity
+import Kafka
+import Records
+import Schedule
+import ScheduleDecisions
+import ServiceKit
+import Store
+
+/// The scheduler's one thread. It keeps the database at what `push.schedule` says, and does what `ScheduleMachine` decides
+/// about what is due.
+///
+/// The offset of a record is completed when the database has it. While the database does not answer nothing further is
+/// read, and what is in memory is released.
+final class SchedulerWorker {
+  typealias Machine = ScheduleMachine
+
+  /// What a record is to the scheduler, until Kafka has it.
+  enum Tag {
+    case request(slot: Int, round: Int)
+    case tombstone(slot: Int, round: Int)
+    /// The state of an activity, whose request follows.
+    case activity(slot: Int, round: Int, ScheduledRequest, [UInt8])
+    /// What an update token gets that came late.
+    case late
+    case restored(Source, epoch: UInt32, Int64)
+    /// An entry that a new topic does not have.
+    case again
+    case deadLetter(ScheduleRepair, epoch: UInt32)
+    case campaign(CampaignDesk.Tag)
+  }
+
+  /// The topics that are written, and those that campaigns may be for.
+  struct Topics {
+    let requests: KafkaTopic
+    let schedule: KafkaTopic
+    let deadLetters: KafkaTopic
+    let scheduleName: String
+    /// What the database has of the schedule's records.
+    let stored: StoredInHand
+    let audiences: AudienceTopics
+  }
+
+  private static let turnMilliseconds: Int32 = 50
+  private static let recordsAtOnce = 1_000
+  private static let actionsATurn = 2_000
+  private static let countPeriod: UInt64 = 30_000
+  private static let databasePause: UInt64 = 500
+
+  let context: ServiceContext
+  let store: ScheduleStore
+  let loop: ServiceLoop
+  var member: GroupMember
+  let counters = Counters<SchedulerCounter>()
+  private let lateness = LatencyCells(SchedulerMetrics.lateness, [[]])
+  let producer: TaggedProducer<Tag>
+  let topics: Topics
+  let watermarks: WatermarkReader
+  var machine: Machine
+  var people: PeopleDesk
+  private var records: KafkaBatch
+  private var batch = ScheduleBatch()
+  /// Records to be written again, by the records that make it necessary, and records that cannot be read and have no dead
+  /// letter yet.
+  var owed: (repairs: [ScheduleRepair], letters: [ScheduleJob]) = ([], [])
+  private let campaigns: CampaignDesk
+  /// Whose requests end.
+  var ended: (holders: [ExactText: Int64], revision: Int) { campaigns.ended }
+  var sweep = HolderSweep()
+  /// What this process has of each partition in the database: another number there means another owner.
+  var positions: [Int32: Int64] = [:]
+  /// Counts assignments: an answer to a record of an earlier one concerns no slot.
+  private(set) var round = 0
+  private var databaseNotBefore: UInt64 = 0
+  private var nextCount: UInt64 = 0
+  var upkeep = ScheduleUpkeep()
+  var failure: ServiceFailure?
+
+  init(
+    _ settings: SchedulerSettings, _ context: ServiceContext, _ names: TopicNames,
+    _ store: ScheduleStore, _ cluster: ClusterView
+  ) throws {
+    self.context = context
+    self.store = store
+    var kafka = cluster.configuration
+    kafka.preferLinger(milliseconds: KafkaDefaults.lingerOfScheduler)
+    loop = try ServiceLoop("worker", context)
+    let wakeup = loop.wakeup
+    producer = try TaggedProducer(kafka, wakeup: wakeup, watch: ProducerWatch(context))
+    topics = Topics(
+      requests: try producer.topic(names.requests), schedule: try producer.topic(names.schedule),
+      deadLetters: try producer.topic(names.deadLetters), scheduleName: names.schedule,
+      stored: StoredInHand(names.schedule, context), audiences: settings.audienceTopics)
+    watermarks = try WatermarkReader(kafka, context, wakeup: wakeup)
+    machine = Machine(
+      capacity: settings.maxLoaded, bytes: settings.maxLoadedBytes, page: Self.recordsAtOnce)
+    people = PeopleDesk(
+      settings.devices, onePerModel: Set(settings.newestPerModel.map(\.exact)), context, counters)
+    records = KafkaBatch(capacity: Self.recordsAtOnce)
+    let (counters, producer) = (counters, producer)
+    campaigns = try CampaignDesk(
+      settings.devices, settings.audienceTopics, context, counters, names, cluster, producer,
+      wakeup: wakeup)
+    let plan = GroupPlan(
+      group: names.group(.scheduler), topics: [names.schedule], instanceID: settings.instanceID,
+      rebalancePatience: 3_000, stopPatience: 10_000,
+      cost: "reads what is above them into the database again")
+    member = try GroupMember(plan, kafka, context, wakeup: wakeup)
+    context.counters.add(counters)
+    context.counters.add(metrics: lateness)
+  }
+
+  /// Runs until a stop is requested; then waits for Kafka's acknowledgements.
+  func run() throws {
+    var timeout: Int32 = 0
+    while !member.hasLeft {
+      timeout = turn(now: loop.wait(timeout))
+    }
+    producer.close()
+    watermarks.close()
+    campaigns.close()
+    if let failure = failure ?? member.failure { throw failure }
+  }
+
+  /// - Returns: how long to sleep.
+  private func turn(now: UInt64) -> Int32 {
+    drainAnswers()
+    if let ends = watermarks.drainAnswer() {
+      machine.answered(
+        Dictionary(uniqueKeysWithValues: ends.map { ($0.key.partition, $0.value.high) }))
+    }
+    followGroup(now)
+    if member.hasLeft { return 0 }
+    let hasRead = readRecords(now)
+    var hasActed = act(now)
+    if failure == nil {
+      let wall = WallClock.milliseconds()
+      hasActed = campaigns.turn(now: wall) { machine.isCaughtUp($0) } || hasActed
+      failure = failure ?? campaigns.failure
+    }
+    hasActed = endRequestsOfRemovedKeys(now) || hasActed
+    let hasLooked = sendToPeople(now)
+    sendToLateTokens(now)
+    producer.lookAfter(now: now)
+    showFigures(now)
+    guard !hasRead, !hasActed, !hasLooked else { return 0 }
+    producer.sendPromptly()
+    return Self.turnMilliseconds
+  }
+
+  private func showFigures(_ now: UInt64) {
+    let wall = WallClock.milliseconds()
+    counters.set(.loaded, machine.count)
+    counters.set(.lateMilliseconds, Int(machine.lateness(now: wall)))
+    people.lookAtState(now: now)
+    lookAfterDatabase(now)
+    guard now >= nextCount, now >= databaseNotBefore else { return }
+    nextCount = now + Self.countPeriod
+    withDatabase(now) { () throws(StoreError) in
+      counters.set(.entries, try store.count(machine.owned))
+    }
+  }
+
+  // MARK: The group
+
+  private func followGroup(_ now: UInt64) {
+    if failure != nil { member.fail() }
+    while let task = member.next(
+      now: now, isIdle: machine.isIdle && batch.isEmpty && campaigns.isIdle,
+      startsOver: { self.startsOver($0, $1) })
+    {
+      switch task {
+      case .begun(let partitions):
+        counters.set(.partitionsAssigned, partitions.count)
+        round += 1
+        upkeep.begin(partitions.map(\.partition))
+        owed = ([], [])
+        _ = people.removeAll()
+        machine.begin(partitions.map(\.partition))
+        campaigns.removeAll()
+        beginCampaigns(partitions.map(\.partition))
+        nextCount = 0
+      case .drain:
+        batch = ScheduleBatch()
+        for slot in people.removeAll() { machine.postponed(slot) }
+        machine.drain()
+        campaigns.drain()
+      case .abandon, .unassigned:
+        counters.set(.partitionsAssigned, 0)
+        producer.abandon()
+        batch = ScheduleBatch()
+        _ = people.removeAll()
+        machine.removeAll()
+        campaigns.removeAll()
+      }
+    }
+  }
+
+  /// Whether a partition is read from its first record, because the database lacks a part of it. Waits for the database.
+  ///
+  /// - Parameter committed: the group's offset.
+  private func startsOver(_ partition: TopicPartition, _ committed: Int64?) -> Bool {
+    let number = partition.partition
+    let end = logEnd(of: number)
+    for _ in 0..<40 where !context.signals.isStopping {
+      do throws(StoreError) {
+        let position = try store.position(number)
+        if ScheduleView.isAnotherLog(position: position, end: end) {
+          try renew(number, position, end)
+          return true
+        }
+        if ScheduleView.isComplete(position: position, committed: committed) {
+          positions[number] = position
+          try mendTimes(number)
+          return false
+        }
+        let entries = try store.entryCount(number)
+        try store.startOver(number)
+        positions[number] = 0
+        if committed != nil || entries > 0 {
+          counters.add(.rebuilds)
+          context.log.warning(
+            "the database lacks a part of the schedule; reading it from the topic",
+            [
+              "partition": "\(number)", "has": "\(position ?? 0)",
+              "committed": committed.map { "\($0)" } ?? "none", "entries": "\(entries)",
+            ])
+        }
+        return true
+      } catch {
+        reportDatabase(error)
+        loop.beat()
+        _ = loop.wait(Int32(Self.databasePause))
+      }
+    }
+    if !context.signals.isStopping {
+      failure =
+        failure ?? ServiceFailure("the database did not answer while partitions were taken over")
+    }
+    return false
+  }
+
+  /// Takes over the campaigns that the database has of these partitions.
+  private func beginCampaigns(_ partitions: [Int32]) {
+    do throws(StoreError) {
+      for partition in partitions {
+        for entry in try store.campaigns(partition) { campaigns.stored(entry, partition) }
+      }
+    } catch {
+      // It has answered a moment ago.
+      failure = failure ?? ServiceFailure("\(error)")
+    }
+  }
+
+  /// A clock that was ahead reckoned times for requests that ingest had handed back: since it was set right, they would
+  /// wait for that long. They get the times that they were scheduled for, and are handed back again if those are early.
+  private func mendTimes(_ partition: Int32) throws(StoreError) {
+    let now = WallClock.milliseconds()
+    let entries = try store.handedBack(partition, after: now + SendTime.tolerance)
+    guard !entries.isEmpty else { return }
+    context.log.warning(
+      "the clock went back; requests that waited by it get their own times",
+      ["partition": "\(partition)", "requests": "\(entries.count)"])
+    try store.transaction { () throws(StoreError) in
+      try store.put(partition, entries.map { $0.withOwnTime(at: now) })
+    }
+  }
+
+  // MARK: The database
+
+  /// Runs something on the database; false when it is to be tried again later.
+  @discardableResult
+  func withDatabase(_ now: UInt64, _ body: () throws(StoreError) -> Void) -> Bool {
+    guard now >= databaseNotBefore else { return false }
+    do throws(StoreError) {
+      try body()
+    } catch {
+      reportDatabase(error)
+      databaseNotBefore = now + Self.databasePause
+      return false
+    }
+    if counters[.databaseFailing] > 0 {
+      counters.set(.databaseFailing, 0)
+      context.status.set("database", obstacle: nil)
+      context.log.info("the database answers again")
+    }
+    return true
+  }
+
+  private func reportDatabase(_ error: StoreError) {
+    guard error.isTemporary else {
+      failure = failure ?? ServiceFailure("\(error)")
+      return
+    }
+    counters.add(.databaseRetries)
+    context.status.set("database", obstacle: "the database does not take changes: \(error)")
+    if counters[.databaseFailing] == 0 {
+      counters.set(.databaseFailing, 1)
+      context.log.warning("the database does not answer; retrying", ["error": "\(error)"])
+    }
+  }
+
+  // MARK: Records
+
+  /// - Returns: whether there may be more.
+  private func readRecords(_ now: UInt64) -> Bool {
+    guard !member.isDraining else { return false }
+    if batch.isEmpty {
+      guard member.take(into: &records, upTo: records.capacity) > 0 else { return false }
+      for index in 0..<records.count { receive(records[index]) }
+      records.release()
+    }
+    return apply(now)
+  }
+
+  private func receive(_ record: KafkaRecord) {
+    let source = member.source(record)
+    if record.isEndOfPartition {
+      batch.ends.append((source, record.offset))
+      return batch.move(source.partition, to: record.offset)
+    }
+    if let error = record.error {
+      return context.log.warning("cannot read records; retrying", ["error": "\(error)"])
+    }
+    batch.move(source.partition, to: record.offset + 1)
+    let admission = member.admit(source, record)
+    if admission == .known { return }
+    do throws(RecordError) {
+      guard admission == .new else {
+        throw RecordError(record: "schedule", field: nil, problem: DeadLetter.crashed)
+      }
+      batch.take(
+        try ScheduleJob(
+          record, source, topics.audiences, now: WallClock.milliseconds(),
+          isCaughtUp: machine.isCaughtUp(source.partition)))
+    } catch {
+      counters.add(.unreadable)
+      context.log.error(
+        "a record of the schedule cannot be read; it becomes a dead letter",
+        [
+          "partition": "\(record.partition)", "offset": "\(record.offset)", "problem": "\(error)",
+        ])
+      batch.take(ScheduleJob(unreadable: record, source, "\(error)"))
+    }
+  }
+
+  /// Has the database take the batch; false when that has to be tried again.
+  private func apply(_ now: UInt64) -> Bool {
+    guard !batch.isEmpty else { return true }
+    var outcomes: [Int32: ScheduleOutcome] = [:]
+    var isOurs = true
+    let isDone = withDatabase(now) { () throws(StoreError) in
+      guard batch.changes(positions) else { return }
+      outcomes = [:]
+      try store.transaction { () throws(StoreError) in
+        for (partition, position) in batch.positions {
+          // Another owner has gone on: what we have read is older.
+          guard try store.position(partition) == positions[partition] else {
+            isOurs = false
+            return
+          }
+          outcomes[partition] = try outcome(of: partition)
+          try store.setPosition(partition, max(position, positions[partition] ?? 0))
+        }
+      }
+    }
+    guard isDone else { return false }
+    guard isOurs else {
+      failure = failure ?? ServiceFailure("another process writes the schedule of our partitions")
+      return false
+    }
+    finish(outcomes)
+    return true
+  }
+
+  private func outcome(of partition: Int32) throws(StoreError) -> ScheduleOutcome {
+    let jobs = batch.jobs[partition] ?? []
+    let rows = jobs.isEmpty ? [:] : try store.entries(partition, Array(Set(jobs.map(\.key))))
+    let outcome = ScheduleOutcome(jobs, over: rows)
+    let (stored, removed) = (outcome.stored, outcome.removed)
+    if !stored.isEmpty { try store.put(partition, stored) }
+    if !removed.isEmpty { try store.remove(partition, removed) }
+    return outcome
+  }
+
+  /// The database has the batch: its offsets are complete, but for those that need a record to be written again.
+  private func finish(_ outcomes: [Int32: ScheduleOutcome]) {
+    for (partition, outcome) in outcomes {
+      for entry in outcome.stored {
+        machine.stored(entry.machineEntry(partition), bytes: entry.bytes)
+        if entry.row.isCampaign { campaigns.stored(entry, partition) }
+      }
+      upkeep.hasRemoved = upkeep.hasRemoved || !outcome.removed.isEmpty
+      for key in outcome.removed {
+        machine.removed(partition, key)
+        campaigns.removed(key: key)
+      }
+      counters.add(.scheduled, outcome.scheduled)
+      counters.add(.cancelled, outcome.cancelled)
+      if outcome.handedBack > 0 { reportClocks() }
+      counters.add(.handedBack, outcome.handedBack)
+      for key in outcome.startedAgain { reportStart(key) }
+      owed.repairs += outcome.restored
+      owed.letters += outcome.refused
+    }
+    let open = Set(
+      outcomes.values.flatMap { outcome in
+        outcome.restored.map { Place($0.source, $0.offset) }
+          + outcome.refused.map { Place($0.source, $0.offset) }
+      })
+    for (partition, position) in batch.positions {
+      positions[partition] = max(position, positions[partition] ?? 0)
+      machine.read(partition, to: position)
+      for job in batch.jobs[partition] ?? [] where !open.contains(Place(job.source, job.offset)) {
+        member.completed(job.source, epoch: member.epoch, job.offset)
+      }
+    }
+    for end in batch.ends { member.ended(end.source, at: end.offset) }
+    batch = ScheduleBatch()
+  }
+
+  private struct Place: Hashable {
+    let partition: Int32
+    let offset: Int64
+    init(_ source: Source, _ offset: Int64) {
+      (partition, self.offset) = (source.partition, offset)
+    }
+  }
+
+  private func reportStart(_ key: ExactText) {
+    counters.add(.campaignsStartedAgain)
+    context.log.warning(
+      "a campaign of this name exists; another start of it changes nothing",
+      [
+        "campaign": key.text,
+        "remedy": "use another name, or wait until 30 days after the end of the first",
+      ])
+  }
+
+  private func reportClocks() {
+    guard counters[.handedBack] == 0 else { return }
+    context.log.error(
+      "ingest handed a request back: its clock is behind this one by more than a second; set both clocks"
+    )
+  }
+
+  // MARK: What is due
+
+  /// - Returns: whether there is more to do at once.
+  private func act(_ now: UInt64) -> Bool {
+    guard failure == nil else { return false }
+    guard writeDeadLetters(), restore(now), writeAgain(now) else { return false }
+    if machine.hasClockGoneBack {
+      let isDone = withDatabase(now) { () throws(StoreError) in
+        for partition in machine.owned { try mendTimes(partition) }
+      }
+      guard isDone else { return false }
+      machine.reload()
+    }
+    for _ in 0..<Self.actionsATurn {
+      let wall = WallClock.milliseconds()
+      guard let action = machine.next(now: wall) else { return false }
+      switch action {
+      case .ask(let partitions):
+        guard !watermarks.isAsked else {
+          machine.unasked()
+          return false
+        }
+        watermarks.ask(partitions.map { TopicPartition(topic: topics.scheduleName, partition: $0) })
+      case .load(let partition, let after, let through, let limit):
+        guard load(partition, after, through, limit, now) else { return false }
+      case .release(let slot): guard release(slot) else { return false }
+      case .end(let slot): guard end(slot) else { return false }
+      }
+    }
+    return true
+  }
+
+  private func load(
+    _ partition: Int32, _ after: Machine.Place, _ through: Int64, _ limit: Int, _ now: UInt64
+  ) -> Bool {
+    var entries: [ScheduledEntry] = []
+    let isDone = withDatabase(now) { () throws(StoreError) in
+      entries = try store.due(
+        partition, through: through, after: after.due, after.key, limit: limit)
+    }
+    guard isDone else {
+      // What is in memory goes on.
+      machine.notLoaded(until: WallClock.milliseconds() + Int64(Self.databasePause))
+      return true
+    }
+    machine.loaded(
+      partition, entries.map { ($0.machineEntry(partition), $0.bytes) }, through: through,
+      limit: limit)
+    return true
+  }
+
+  /// - Returns: false when Kafka's client has no room.
+  private func release(_ slot: Int) -> Bool {
+    let entry = machine.entry(slot)
+    let content = topics.stored.work(on: entry.row.identity, key: entry.key.text) {
+      () -> (ScheduledRequest, [UInt8])? in
+      var value = entry.content
+      return value.withUTF8 { bytes in
+        let bytes = UnsafeRawBufferPointer(bytes)
+        guard case .request(let request)? = try? ScheduleRecord(bytes) else { return nil }
+        return (request, Array(ScheduleRecord.request(in: bytes)))
+      }
+    }
+    // What has crashed this process, or a database that was written by another program: it ends unsent.
+    guard let (request, json) = content else { return bury(slot) }
+    if let addressees = request.addressees, let key = ScheduleKey(entry.key) {
+      people.add(slot, key, addressees, request, json)
+      return true
+    }
+    return release(slot, entry.key, request, json)
+  }
+
+  func release(
+    _ slot: Int, _ key: ExactText, _ request: ScheduledRequest, _ json: [UInt8]
+  ) -> Bool {
+    produce(
+      topics.requests, key: key, json, request.headers, as: .request(slot: slot, round: round), slot
+    )
+  }
+
+  func end(_ slot: Int) -> Bool {
+    let entry = machine.entry(slot)
+    let header = KafkaHeader(ScheduleRecord.endsHeader, "\(entry.row.identity)")
+    return produce(
+      topics.schedule, key: entry.key, nil, [header], as: .tombstone(slot: slot, round: round), slot
+    )
+  }
+
+  func produce(
+    _ topic: KafkaTopic, key: ExactText, _ value: [UInt8]?, _ headers: [KafkaHeader], as tag: Tag,
+    _ slot: Int
+  ) -> Bool {
+    if write(topic, key: Array(key.utf8), value, headers, as: tag) { return true }
+    machine.postponed(slot)
+    return false
+  }
+
+  /// Hands a record to Kafka's client; one that Kafka will never take ends the process.
+  ///
+  /// - Returns: false when the client has no room, or there is a failure.
+  func write(
+    _ topic: KafkaTopic, key: [UInt8]?, _ value: [UInt8]?, _ headers: [KafkaHeader] = [],
+    as tag: Tag
+  ) -> Bool {
+    do throws(KafkaError) {
+      return try producer.produce(topic, key: key, value: value, headers: headers, as: tag)
+    } catch {
+      failure = failure ?? ServiceFailure("\(error)")
+      return false
+    }
+  }
+
+  /// What Kafka will never take ends the process: nothing is lost, and it is tried again when that is mended.
+  private func drainAnswers() {
+    for answer in producer.drainAnswers() {
+      if let problem = answer.problem {
+        failure = failure ?? ServiceFailure(problem)
+        continue
+      }
+      switch answer.tag {
+      case .request(let slot, round):
+        lateness.recorder.record(
+          WallClock.milliseconds() - machine.entry(slot).row.due, in: 0)
+        counters.add(.released)
+        machine.released(slot)
+      case .tombstone(let slot, round): machine.ended(slot)
+      case .activity(let slot, round, let request, let json):
+        _ = release(slot, machine.entry(slot).key, request, json)
+      case .restored(let source, let epoch, let offset):
+        member.completed(source, epoch: epoch, offset)
+      case .campaign(let tag): campaigns.acknowledged(tag)
+      case .deadLetter(let repair, let epoch):
+        if epoch == member.epoch { owed.repairs.append(repair) }
+      case .request, .tombstone, .activity, .late, .again: break
+      }
+    }
+  }
+}

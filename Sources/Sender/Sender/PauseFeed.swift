@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import Credentials
+import EventLoop
+import Gateways
+import Kafka
+import Records
+import Schedule
+import ServiceKit
+
+/// Follows `push.controls` for the loops: what operators pause and resume, campaigns that are paused or over, and paces.
+/// Owned by the control thread.
+final class PauseFeed {
+  /// So long the first records wait for what is paused, in milliseconds; a topic that cannot be read must not stop
+  /// everything.
+  private static let patience: UInt64 = 10_000
+
+  private let table: KafkaTable?
+  private let context: ServiceContext
+  private let counters: Counters<SenderGroupCounter>
+  private let startedAt = MonotonicClock.milliseconds()
+  private let lanes: Lanes
+  private var pauses: Pauses
+  private var told: Pauses
+  private var paces: Paces
+  private var toldPaces: Paces
+  private var isOverdue = false
+
+  /// - Parameter table: nil where the cluster has no such topic: then nothing is ever paused.
+  init(
+    _ table: KafkaTable?, _ lanes: Lanes, _ context: ServiceContext,
+    counters: Counters<SenderGroupCounter>
+  ) {
+    self.lanes = lanes
+    pauses = Pauses(lanes)
+    told = pauses
+    paces = Paces(lanes)
+    toldPaces = paces
+    self.table = table
+    self.context = context
+    self.counters = counters
+  }
+
+  /// Whether partitions may be begun: what was paused before is known.
+  ///
+  /// - Parameter now: monotonic milliseconds.
+  func isReady(_ now: UInt64) -> Bool {
+    guard let table, !table.isCaughtUp, !isOverdue else { return true }
+    guard now >= startedAt + Self.patience else { return false }
+    isOverdue = true
+    context.log.error(
+      "cannot read what is paused; going on without it",
+      ["topic": table.topic, "error": table.lastError.map { "\($0)" } ?? ""])
+    return true
+  }
+
+  /// Hands on what has come. Waits for nothing.
+  func turn(_ tell: (LoopMessage) -> Void) {
+    guard let table else { return }
+    table.poll(timeoutMilliseconds: 0, forget: forget) { key, value in
+      note(String(decoding: key, as: UTF8.self), value)
+    }
+    guard table.isCaughtUp else { return }
+    if pauses != told {
+      told = pauses
+      counters.set(.pausedApps, pauses.appCount)
+      counters.set(.pausedLanes, pauses.laneCount)
+      counters.set(.pausedCampaigns, pauses.campaigns.count(.paused))
+      tell(.pauses(pauses))
+    }
+    if paces != toldPaces {
+      toldPaces = paces
+      counters.set(.paces, paces.count)
+      tell(.paces(paces))
+    }
+  }
+
+  private func forget() {
+    pauses = Pauses(lanes)
+    paces = Paces(lanes)
+  }
+
+  /// Notes a record of a pace.
+  private func note(_ subject: PaceSubject, _ value: UnsafeRawBufferPointer?) {
+    var rate: PaceRate?
+    do throws(ControlRecord.NoPace) {
+      rate = try ControlRecord.pace(value)
+      context.log.info("pace", ["of": "\(subject)", "rate": rate.map { "\($0)" } ?? "none"])
+    } catch {
+      context.log.warning(
+        "a control record cannot be read: it sets no pace",
+        [
+          "what": subject.key, "value": error.value,
+          "remedy": "martlet pace set writes such records",
+        ])
+    }
+    do throws(PaceProblem) {
+      try paces.set(subject, rate)
+    } catch {
+      context.log.warning(
+        "a pace cannot be kept",
+        [
+          "what": subject.key,
+          "cause": Self.cause(error),
+        ])
+    }
+  }
+
+  private static func cause(_ problem: PaceProblem) -> String {
+    switch problem {
+    case .unknownLane: "the lane is none of --lanes"
+    case .tooMany:
+      "\(PaceRoom.subjectsAtMost) apps, groups and devices have one, or \(PaceRoom.groupsAtMost) groups; martlet pace clear removes one"
+    case .tooManyOfApp:
+      "\(PaceRoom.groupsOfAppAtMost) groups of this app have one; martlet pace clear removes one"
+    case .notForDevices:
+      "a device's is a few pushes in a minute, an hour or a day, as martlet pace set writes it"
+    }
+  }
+
+  /// Notes what is asked of a campaign. The scheduler removes what is older than the campaign of this name.
+  private func note(_ campaign: CampaignKey, _ value: UnsafeRawBufferPointer?) {
+    let control = value.flatMap { ControlRecord.campaign($0) }
+    let hold = control.flatMap { CampaignHolds.Hold($0.control) }
+    // At the start there may be those of a month.
+    if table?.isCaughtUp == true {
+      context.log.info(
+        hold == .cancelled ? "cancelled" : hold == .paused ? "paused" : "resumed",
+        ["what": "\(campaign)"])
+    }
+    guard !pauses.campaigns.set(campaign, hold, at: control?.at ?? 0) else { return }
+    context.log.warning(
+      "too many campaigns are held: the one that has been for the longest is not any more",
+      ["held": "\(CampaignHolds.most)"])
+  }
+
+  private func note(_ key: String, _ value: UnsafeRawBufferPointer?) {
+    if let subject = PaceSubject(key: key) { return note(subject, value) }
+    if let campaign = CampaignKey(key) { return note(campaign, value) }
+    // The scheduler's.
+    if key.hasPrefix(ControlRecord.holderPrefix) { return }
+    guard let subject = PauseSubject(key: key) else {
+      return context.log.warning(
+        "a control record names nothing that can be paused or have a pace", ["key": key])
+    }
+    let isPaused = ControlRecord.isPaused(value)
+    if let isPaused {
+      context.log.info(isPaused ? "paused" : "resumed", ["what": key])
+    } else {
+      context.log.warning(
+        "a control record cannot be read: it pauses nothing",
+        [
+          "what": key,
+          "value": String(decoding: value ?? .init(start: nil, count: 0), as: UTF8.self),
+          "remedy": "martlet pause and martlet resume write such records",
+        ])
+    }
+    guard !pauses.set(subject, isPaused: isPaused == true) else { return }
+    context.log.warning(
+      "a control record names a lane that is none of --lanes: it pauses nothing", ["what": key])
+  }
+}
+
+extension CampaignHolds.Hold {
+  /// What is asked of a campaign means this for its pushes; nil: nothing.
+  init?(_ control: CampaignControl) {
+    guard control.isPaused || control.cancelledBy != nil else { return nil }
+    self = control.cancelledBy == nil ? .paused : .cancelled
+  }
+}

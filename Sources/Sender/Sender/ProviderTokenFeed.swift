@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Credentials
+import EventLoop
+import Gateways
+import JSON
+import Kafka
+import Records
+import ServiceKit
+
+/// Follows the provider tokens' topic for the loops, and opens what is sealed there. Owned by the control
+/// thread.
+///
+/// What arrived in a turn goes to the loops as one message. A book of its own shows what each record means: what is
+/// strange is said and counted once, not by every loop.
+final class ProviderTokenFeed {
+  private let table: KafkaTable
+  private let context: ServiceContext
+  private let counters: Counters<SenderGroupCounter>
+  private let parser = JSONParser()
+  private var seal: TokenSeal
+  private var book = ProviderTokenBook()
+  private var watch = ProviderTokenWatch()
+  private let status = CredentialStatus()
+  /// The newest record of each credential whose newest no key of ours opens.
+  private var unreadable: [String: ProviderTokenRecord] = [:]
+  /// What has come in this turn.
+  private var updates: [ProviderTokenBook.Update] = []
+  private var hasToldAll = false
+
+  init(
+    _ table: KafkaTable, _ seal: TokenSeal, _ context: ServiceContext,
+    counters: Counters<SenderGroupCounter>
+  ) {
+    self.table = table
+    self.seal = seal
+    self.context = context
+    self.counters = counters
+    context.counters.add(metrics: status)
+  }
+
+  /// Hands on what has come, and asks for what is missing. Waits for nothing.
+  func turn(_ tell: (LoopMessage) -> Void, want: (TokenRequest) -> Void) {
+    table.pollRecords(timeoutMilliseconds: 0) { record in
+      let place = "\(table.topic)/\(record.partition)/\(record.offset)"
+      let credential = String(decoding: record.key, as: UTF8.self)
+      guard record.value.baseAddress != nil else {
+        return vanished(credential, place)
+      }
+      do throws(RecordError) {
+        let read = try ProviderTokenRecord(record.value, key: credential, parser: parser)
+        if read.isRemoved { withdraw(read, place) } else { receive(read, place) }
+      } catch {
+        counters.add(.badTokenRecords)
+        context.log.warning(
+          "invalid provider token record; keeping the last good token",
+          ["at": place, "error": "\(error)"])
+      }
+    }
+    hand(tell)
+    look(want)
+  }
+
+  /// Reads the key file again: what no key opened is tried with the new ones.
+  ///
+  /// - Returns: why the file cannot be used, which leaves everything as it was.
+  func reload(_ tell: (LoopMessage) -> Void) -> TokenSealProblem? {
+    do throws(TokenSealProblem) {
+      guard let read = try seal.reread() else { return nil }
+      seal = read
+      context.log.info("token key reloaded")
+    } catch {
+      return error
+    }
+    for record in Array(unreadable.values) { receive(record, "read before", isNews: false) }
+    hand(tell)
+    return nil
+  }
+
+  /// A tombstone: the record is gone. With a key it says nothing, for anybody may have written it. Without one it takes
+  /// the token, and the credential's pushes wait for the next: only the signer's word withdraws a credential.
+  private func vanished(_ credential: String, _ place: String) {
+    guard let index = book.index(of: credential) else {
+      unreadable[credential] = nil
+      return
+    }
+    counters.add(.vanishedTokens)
+    guard seal.trustsPlain else {
+      return context.log.warning(
+        "provider token removed from the topic, and not by a signer with the token key; keeping it",
+        ["credential": book.entries[index].credential, "at": place])
+    }
+    unreadable[credential] = nil
+    context.log.warning(
+      "provider token removed from the topic, and not withdrawn by a signer; its notifications wait for the next one",
+      ["credential": book.entries[index].credential, "at": place])
+    note(.lost(credential: credential), place)
+  }
+
+  /// The signer withdraws a credential. One that is older than the token was said before that came back.
+  private func withdraw(_ record: ProviderTokenRecord, _ place: String) {
+    do throws(TokenSealProblem) {
+      _ = try seal.opened(record)
+    } catch {
+      counters.add(.badTokenRecords)
+      return context.log.warning(
+        "invalid provider token record; keeping the last good token",
+        ["at": place, "error": "\(error)"])
+    }
+    if let index = book.index(of: record.credential),
+      record.issuedAt < book.stamp(index).issuedAt
+    {
+      return
+    }
+    unreadable[record.credential] = nil
+    context.log.info("credential withdrawn by a signer", ["credential": record.credential])
+    note(.removed(credential: record.credential), place)
+  }
+
+  /// Opens a token for the loops. One that cannot be opened leaves those that are known as they are; its credential is
+  /// known by it.
+  private func receive(_ record: ProviderTokenRecord, _ place: String, isNews: Bool = true) {
+    do throws(TokenSealProblem) {
+      let opened = try seal.opened(record)
+      unreadable[record.credential] = nil
+      note(.token(opened.entry), place)
+    } catch {
+      if isNews { counters.add(.unreadableTokens) }
+      context.log.error(
+        "cannot use a provider token; keeping the last good one",
+        ["at": place, "error": "\(error)"])
+      unreadable[record.credential] = record
+      var entry = record.entry
+      entry.token = []
+      note(.token(entry), place)
+    }
+  }
+
+  private func note(_ update: ProviderTokenBook.Update, _ place: String) {
+    updates.append(update)
+    let now = WallClock.milliseconds()
+    guard case .quarantined(let index) = book.apply(update, now: now),
+      case .token(let entry) = update
+    else { return }
+    counters.add(.futureTokens)
+    context.log.error(
+      "provider token dated in the future; not used before its time. Check the clocks of the signer and of this"
+        + " machine (NTP)",
+      [
+        "credential": book.entries[index].credential,
+        "seconds": "\(entry.stamp.issuedAt - now / 1_000)", "at": place,
+      ])
+  }
+
+  private func hand(_ tell: (LoopMessage) -> Void) {
+    guard !updates.isEmpty || !hasToldAll && table.isCaughtUp else { return }
+    hasToldAll = table.isCaughtUp
+    tell(.providerTokens(updates, isComplete: hasToldAll))
+    updates = []
+  }
+
+  // MARK: Tokens that are not renewed
+
+  private func noteObstacle(_ report: ProviderTokenWatch.Report) {
+    let more = report.without > 1 ? " and \(report.without - 1) more" : ""
+    context.status.set(
+      "provider-tokens",
+      obstacle: report.example.map {
+        "no provider token for credential \(book.entries[$0].credential)\(more)"
+      })
+  }
+
+  private func look(_ want: (TokenRequest) -> Void) {
+    let wall = WallClock.milliseconds()
+    _ = book.refresh(now: wall)
+    let now = Int64(MonotonicClock.milliseconds())
+    guard let report = watch.look(at: book, now: now, wall: wall) else { return }
+    for index in report.asks {
+      want(
+        TokenRequest(
+          credential: book.entries[index].credential, app: nil, environment: nil,
+          reason: TokenRequest.aging, at: wall))
+    }
+    counters.set(.credentialsWithoutToken, report.without)
+    status.publish(book)
+    noteObstacle(report)
+    if report.isAlarm, let index = report.example {
+      context.log.error(
+        "no valid provider token; notifications wait in Kafka until they expire. Is martlet-signer running, and do"
+          + " the clocks agree?",
+        ["credentials": "\(report.without)", "one": book.entries[index].credential])
+    }
+    if report.isOver { context.log.info("every credential has a provider token again") }
+  }
+}

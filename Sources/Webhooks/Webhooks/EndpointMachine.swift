@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+public import ConsumerGroup
+import Waiting
+
+/// All that is decided about one endpoint: which batch is sent when, what an answer means, and what is given up.
+///
+/// Each partition's events keep their order, with one request under way. Several partitions are sent at once while the
+/// endpoint accepts requests; while it does not, one request at a time finds out whether it is back.
+public struct EndpointMachine: Sendable {
+  public enum Action: Sendable, Equatable {
+    /// Ends with `answered`.
+    case send(Source, WebhookBatch)
+    /// The batch becomes a dead letter; ends with `buried`.
+    case bury(Source, WebhookBatch, attempts: Int)
+  }
+
+  /// Requests under way at once, at most.
+  public static let concurrency = 4
+
+  private let subscription: Subscription
+  /// The topic of each `Source`.
+  private let topics: [String]
+  /// The time that a batch is tried, in milliseconds.
+  private let window: UInt64
+  /// Bytes of events that wait in a partition; above it nothing more is taken.
+  private let laneBytes: Int
+  private var lanes: [Source: EventLane] = [:]
+  private var order: [Source] = []
+  private var turn = 0
+  private var isDraining = false
+  private var backoff = RetrySchedule.backoff
+  private var notBefore: UInt64 = 0
+  /// Since when it has accepted nothing; nil while it does.
+  private var outage: UInt64?
+  /// True if the endpoint answered 410: nothing is sent any more.
+  public private(set) var isGone = false
+
+  public init(_ subscription: Subscription, topics: [String], window: UInt64, laneBytes: Int) {
+    self.subscription = subscription
+    self.topics = topics
+    self.window = window
+    self.laneBytes = laneBytes
+  }
+
+  // MARK: Partitions
+
+  /// Partitions were assigned; nothing of earlier ones is left.
+  public mutating func begin(_ sources: [Source]) {
+    removeAll()
+    isDraining = false
+    order = sources
+    for source in sources { lanes[source] = EventLane(subscription.limits) }
+  }
+
+  /// Nothing more is sent until `begin`.
+  public mutating func drain() { isDraining = true }
+
+  public mutating func removeAll() {
+    lanes = [:]
+    order = []
+    turn = 0
+  }
+
+  /// True if nothing is under way.
+  public var isIdle: Bool { !lanes.values.contains { $0.isBusy } }
+  /// True if the newest answer was no acceptance.
+  public var isFailing: Bool { outage != nil }
+  /// Events that wait or are under way.
+  public var queued: Int { lanes.values.reduce(0) { $0 + $1.queued } }
+  /// When the oldest of them was recorded, milliseconds since the epoch.
+  public var oldest: Int64? { lanes.values.compactMap(\.oldest).min() }
+
+  // MARK: Events
+
+  /// True if more of a partition is to be taken.
+  public func hasRoom(_ source: Source) -> Bool {
+    !isDraining && lanes[source].map { $0.bytes < laneBytes } ?? false
+  }
+
+  /// Events of one record, in their order.
+  public mutating func add(_ events: [WebhookEvent], of source: Source, now: UInt64) {
+    lanes[source]?.add(events, now: now)
+  }
+
+  // MARK: Sending
+
+  /// The next action; nil when there is nothing. To be called until it says so, every turn.
+  ///
+  /// - Parameters:
+  ///   - now: monotonic milliseconds.
+  ///   - wall: milliseconds since the epoch.
+  public mutating func next(now: UInt64, wall: Int64) -> Action? {
+    guard !isDraining else { return nil }
+    for step in order.indices {
+      let source = order[(turn + step) % order.count]
+      guard let action = next(source, now, wall) else { continue }
+      // The others come first the next time.
+      turn = (turn + step + 1) % order.count
+      return action
+    }
+    return nil
+  }
+
+  private mutating func next(_ source: Source, _ now: UInt64, _ wall: Int64) -> Action? {
+    let isFull = !hasRoom(source)
+    guard lanes[source]?.hasBatch(isFull: isFull, now: now) == true, let lane = lanes[source] else {
+      return nil
+    }
+    if lane.isExpired(outage: outage, isGone: isGone, window: window, now: now, wall: wall) {
+      lanes[source]?.bury()
+      return .bury(source, batch(lane, source), attempts: lane.attempts)
+    }
+    guard maySend(now), now >= lane.notBefore else { return nil }
+    lanes[source]?.send(now: now)
+    return .send(source, batch(lane, source))
+  }
+
+  private func maySend(_ now: UInt64) -> Bool {
+    let underway = lanes.values.reduce(0) { $0 + ($1.isSending ? 1 : 0) }
+    if isGone || now < notBefore { return false }
+    return underway < (isFailing ? 1 : Self.concurrency)
+  }
+
+  private func batch(_ lane: EventLane, _ source: Source) -> WebhookBatch {
+    WebhookBatch(
+      lane.batch, endpoint: subscription.name, topic: topics[source.topic],
+      partition: source.partition)
+  }
+
+  // MARK: Answers
+
+  /// A request has ended.
+  ///
+  /// - Returns: the offsets of its partition that are done.
+  public mutating func answered(
+    _ source: Source, _ answer: WebhookAnswer, now: UInt64, random: UInt64
+  ) -> [Int64] {
+    if answer.isAccepted {
+      recovered(now)
+      return lanes[source]?.finish() ?? []
+    }
+    if answer.isTooLarge, lanes[source]?.split() == true { return [] }
+    lanes[source]?.failed(now: now, random: random)
+    isGone = isGone || answer.isGone
+    // Requests that were under way together fail together: that is one failure.
+    if outage == nil || now >= notBefore {
+      notBefore = now + backoff.failed(random: random)
+    }
+    outage = outage ?? now
+    if case .status(_, let asked?) = answer { notBefore = max(notBefore, now + asked) }
+    return []
+  }
+
+  private mutating func recovered(_ now: UInt64) {
+    guard isFailing else { return }
+    for source in order { lanes[source]?.endpointRecovered(after: backoff.failures, now: now) }
+    outage = nil
+    notBefore = 0
+    backoff.succeeded()
+  }
+
+  /// Kafka has the dead letter of a partition's batch.
+  ///
+  /// - Returns: the offsets of the partition that are done.
+  public mutating func buried(_ source: Source) -> [Int64] { lanes[source]?.finish() ?? [] }
+}

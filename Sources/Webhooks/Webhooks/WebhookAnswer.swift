@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+internal import HTTP2Engine
+import Waiting
+
+/// The outcome of a request.
+public enum WebhookAnswer: Sendable, Equatable {
+  /// - Parameter retryAfter: milliseconds that the endpoint wants to be left alone; nil if it did not say.
+  case status(Int, retryAfter: UInt64?)
+  /// There was no answer in time, or no connection.
+  case none
+
+  /// The longest wait that an endpoint can ask for, in milliseconds.
+  public static let longestRetryAfter: UInt64 = 3_600_000
+
+  public var isAccepted: Bool {
+    if case .status(200..<300, _) = self { true } else { false }
+  }
+
+  /// The endpoint wants nothing any more (410).
+  public var isGone: Bool {
+    if case .status(410, _) = self { true } else { false }
+  }
+
+  /// The request was too large for the endpoint (413).
+  public var isTooLarge: Bool {
+    if case .status(413, _) = self { true } else { false }
+  }
+
+  /// The delay that a `Retry-After` header asks for in milliseconds, from seconds or a date; nil if it is neither.
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  public static func retryAfter(_ text: String, now: Int64) -> UInt64? {
+    if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+      // More digits than a number has are a very long time.
+      let seconds = UInt64(text) ?? .max
+      return min(seconds, longestRetryAfter / 1_000) * 1_000
+    }
+    guard let date = HTTPDate.seconds(text) else { return nil }
+    let (wait, overflows) = (date * 1_000).subtractingReportingOverflow(now)
+    return overflows || wait <= 0 ? 0 : min(UInt64(wait), longestRetryAfter)
+  }
+}
