@@ -198,7 +198,7 @@ let package = Package(
     io(
       "Records",
       ["Bytes", "JSON", "APNS", "Contract", "Identity", "Schedule", "Telemetry", "CSimdjson"]),
-    io("Compatibility", ["JSON", "APNS", "Identity", "Records"]),
+    io("Compatibility", ["JSON", "APNS", "Identity"]),
     io("HTTPServer", ["Bytes", "EventLoop", "TLS", "HTTP1", "Identity", "CZlib"]),
     io("HTTPClient", ["CCurl", "HTTP1"]),
     io(
@@ -221,7 +221,7 @@ let package = Package(
     service(
       "Ingest",
       [
-        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Compatibility",
+        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records",
         "ConsumerGroup", "DeviceTokens", "Identity",
       ]),
     service(
@@ -247,7 +247,7 @@ let package = Package(
       "Feedback",
       [
         "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "Store",
-        "Compatibility", "DeviceTokens", "Gateways", "ConsumerGroup",
+        "DeviceTokens", "Gateways", "ConsumerGroup",
       ]),
     service(
       "WebhookDelivery",
