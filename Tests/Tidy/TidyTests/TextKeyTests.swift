@@ -55,8 +55,7 @@ import Testing
       ], "places of records: topic, partition and offset"
     ),
     (
-      ["Core/TokenFiles/", "IO/Compatibility/Gorush/"],
-      "names of columns and members of other programs' files"
+      ["IO/Compatibility/Gorush/"], "names of members of gorush's requests"
     ),
   ]
 
