@@ -160,8 +160,6 @@ let package = Package(
       "Contract", "Records",
       ["Bytes", "JSON", "APNS", "Contract", "Identity", "Schedule", "Telemetry", "CSimdjson"]),
 
-    shell("Contract", "Compatibility", ["JSON", "APNS", "Identity", "Records"]),
-
     // Platform: the only place where a C header is named,
     system("CRdKafka", "rdkafka", "librdkafka-dev"),
     system("CNghttp2", "libnghttp2", "libnghttp2-dev"),
@@ -216,8 +214,8 @@ let package = Package(
     service(
       "Ingest", "Ingest",
       [
-        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "Compatibility",
-        "ConsumerGroup", "DeviceTokens", "Identity", "IngestDecisions",
+        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "ConsumerGroup",
+        "DeviceTokens", "Identity", "IngestDecisions",
       ]),
     program("Ingest", "martlet-ingest", ["Ingest", "ServiceKit"]),
 
@@ -250,7 +248,7 @@ let package = Package(
       "Feedback", "Feedback",
       [
         "APNS", "Contract", "Diagnosis", "EventLoop", "FeedbackDecisions", "Kafka", "JSON",
-        "Records", "Store", "Compatibility", "DeviceTokens", "ConsumerGroup", "Waiting",
+        "Records", "Store", "DeviceTokens", "ConsumerGroup", "Waiting", "Gateways",
       ]),
     program("Feedback", "martlet-feedback", ["Feedback", "ServiceKit", "EventLoop"]),
 
@@ -275,6 +273,7 @@ let package = Package(
     program("Schedule", "martlet-scheduler", ["Scheduler", "ServiceKit"]),
 
     values("API", "Access", ["Identity"]),
+    shell("API", "Compatibility", ["JSON", "APNS", "Identity"]),
     service(
       "API", "API",
       [
@@ -387,7 +386,9 @@ let package = Package(
       ["Contract", "Identity", "Random", "Schedule", "ScheduleDecisions", "Waiting"]),
     tests("Core", "Webhooks", ["Identity", "Webhooks", "ConsumerGroup", "Gateways"]),
     tests("Core", "Telemetry", ["Telemetry"]),
-    tests("Core", "TokenFiles", ["APNS", "Contract", "Random", "TokenFiles"]),
+    tests(
+      "Core", "TokenFiles",
+      ["Contract", "Random", "TokenFiles", "SystemTestSupport", "TestSupport"]),
     tests("Core", "HTTP1", ["Identity", "HTTP1", "Random"]),
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random", "Waiting"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
@@ -480,7 +481,7 @@ let package = Package(
         "Identity", "CommandKit", "OperatorCommand", "APNS", "Diagnosis", "Signing", "Contract",
         "Kafka", "EventLoop", "GatewaySimulator", "HTTPClient", "ServiceKit", "JSON", "Records",
         "Bytes", "Settings", "TestSupport", "Telemetry", "Store", "DeviceTokens", "Schedule",
-        "EmbeddedKafka",
+        "EmbeddedKafka", "SystemTestSupport", "TokenFiles",
       ]),
     tests("Simulator", "Faults", ["APNS", "Faults", "Random"]),
     tests("Simulator", "GatewayModel", ["APNS", "GatewayModel", "Random"]),

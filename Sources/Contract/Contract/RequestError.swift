@@ -13,8 +13,8 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case byteOrderMark
     /// The record's time, which is none since 2001 in milliseconds.
     case recordTime(Int64)
-    /// A record in another server's format that cannot be taken, in words.
-    case foreign(String)
+    /// The record has crashed the process twice.
+    case crashed
     /// JSON, but not an object.
     case notAnObject
     case unknownField(String)
@@ -138,7 +138,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .malformed(let words, let character):
       "is not valid JSON: \(words), at \(character ?? "the end")"
     case .byteOrderMark: "begins with a byte order mark; write UTF-8 without one"
-    case .foreign(let words): words
+    case .crashed: DeadLetter.crashed
     case .recordTime(let time):
       "was produced with the time \(time), which is not in milliseconds since 1970\(time < RequestRules.timeLimit ? " (seconds?)" : "");"
         + " let the Kafka client set it, then replay"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Compatibility
 import Contract
 import JSON
+import Gateways
 import Kafka
 import Records
 import ServiceKit
@@ -12,43 +12,38 @@ import ServiceKit
 struct OutgoingRecords {
   /// Of `invalid-tokens`. They are written when they are handed over.
   var publications: [TokenInvalidator.Publication] = []
-  /// What follows them: dead letters, and records in another server's format, for its listeners.
-  var others: [OutgoingRecord] = []
+  /// What follows them.
+  var deadLetters: [OutgoingLetter] = []
 
-  var count: Int { publications.count + others.count }
+  var count: Int { publications.count + deadLetters.count }
 }
 
-struct OutgoingRecord {
-  let topic: KafkaTopic
+/// A record of `dead-letters`.
+struct OutgoingLetter {
   let key: [UInt8]?
   let value: [UInt8]?
-  var headers: [KafkaHeader] = []
+  let headers: [KafkaHeader]
 }
 
 /// The topics that feedback writes, and the producer for them. Owned by the worker's thread.
 final class FeedbackOutput {
   private enum Tag: UInt {
-    case invalidToken, other
+    case invalidToken, deadLetter
   }
 
   private let producer: KafkaProducer
   private var watch: ProducerWatch
   private let invalidTokens: KafkaTopic
   private let deadLetters: KafkaTopic
-  /// Topics in pusher's format.
-  private let pusherTopics: [(topic: PusherTopic, handle: KafkaTopic)]
   private var buffer = ByteBuffer(capacity: 512)
 
   init(
-    _ producer: KafkaProducer, _ watch: ProducerWatch, _ names: TopicNames, pusher: [PusherTopic]
+    _ producer: KafkaProducer, _ watch: ProducerWatch, _ names: TopicNames
   ) throws(KafkaError) {
     self.producer = producer
     self.watch = watch
     invalidTokens = try producer.topic(known: names.invalidTokens)
     deadLetters = try producer.topic(known: names.deadLetters)
-    pusherTopics = try pusher.map { topic throws(KafkaError) in
-      (topic, try producer.topic(known: topic.name))
-    }
   }
 
   /// What follows from a batch.
@@ -60,27 +55,12 @@ final class FeedbackOutput {
     var records = OutgoingRecords(publications: outcome.publications)
     for job in jobs {
       guard case .deadLetter(let refused) = job.content else { continue }
-      records.others.append(
-        OutgoingRecord(
-          topic: deadLetters, key: refused.key, value: refused.value,
+      records.deadLetters.append(
+        OutgoingLetter(
+          key: refused.key, value: refused.value,
           headers: refused.headers(by: .feedback, from: job.partition, job.offset, at: now)))
     }
-    for (topic, handle) in pusherTopics { tell(topic, handle, jobs, &records.others) }
     return records
-  }
-
-  /// What APNs said about the tokens of an app, for listeners of pusher.
-  private func tell(
-    _ topic: PusherTopic, _ handle: KafkaTopic, _ jobs: [Job], _ records: inout [OutgoingRecord]
-  ) {
-    for job in jobs {
-      guard case .feedback(let feedback) = job.content, feedback.device.app == topic.app else {
-        continue
-      }
-      records.append(
-        OutgoingRecord(
-          topic: handle, key: nil, value: PusherFeedback.value(feedback, game: topic.game).text))
-    }
   }
 
   // MARK: The producer
@@ -98,7 +78,7 @@ final class FeedbackOutput {
         if index < records.publications.count {
           produce(records.publications[index])
         } else {
-          produce(records.others[index - records.publications.count])
+          produce(records.deadLetters[index - records.publications.count])
         }
       switch result {
       case .queued: continue
@@ -129,10 +109,10 @@ final class FeedbackOutput {
     }
   }
 
-  private func produce(_ record: OutgoingRecord) -> ProduceResult {
+  private func produce(_ letter: OutgoingLetter) -> ProduceResult {
     producer.produce(
-      record.topic, key: record.key, value: record.value, headers: record.headers,
-      tag: Tag.other.rawValue)
+      deadLetters, key: letter.key, value: letter.value, headers: letter.headers,
+      tag: Tag.deadLetter.rawValue)
   }
 
   /// Kafka's answers since the last call: how many invalid tokens it has, and why it will never take a record.

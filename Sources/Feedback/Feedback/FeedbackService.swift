@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Compatibility
 import Contract
 public import Diagnosis
 import EventLoop
@@ -35,8 +34,7 @@ public enum FeedbackService: Service {
       let names = TopicNames(prefix: settings.topicPrefix)
       let read = FeedbackWorker.topics(settings, names)
       let own = read + [names.invalidTokens]
-      let rights = KafkaRights(
-        of: .feedback, names, reading: read, writing: settings.pusherTopics.map(\.name))
+      let rights = KafkaRights(of: .feedback, names, reading: read)
       guard var cluster = try ClusterView.wait(settings.kafka, rights, of: names, context) else {
         return
       }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Compatibility
 import DeviceTokens
 import FeedbackDecisions
 public import Kafka
@@ -69,14 +68,6 @@ public struct FeedbackSettings: DeclaredSettings, Sendable {
         + " at most this still counts.")
   ) public var clockSkew: Int64
 
-  @Declared(
-    .list(
-      "pusher-feedback", placeholder: "TOPIC=APP",
-      "A topic that answers about an app's device tokens are also written to, in the format of topfreegames/pusher, and"
-        + " the app's bundle id, as push-game-apns-feedbacks=com.game. Repeat it for more."))
-  private var pusherTexts: [String]
-  public var pusherTopics: [PusherTopic] = []
-
   public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 
   public init() {}
@@ -84,11 +75,6 @@ public struct FeedbackSettings: DeclaredSettings, Sendable {
   public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-feedback")
-    do throws(CompatibilityError) {
-      pusherTopics = try PusherTopic.all(pusherTexts)
-    } catch {
-      throw values.error("pusher-feedback", "\(error)")
-    }
     do throws(StoreError) {
       try TokenStore.checkLocation(database)
     } catch {

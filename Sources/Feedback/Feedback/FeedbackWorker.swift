@@ -69,8 +69,7 @@ final class FeedbackWorker {
     records = KafkaBatch(capacity: atOnce)
     machine = FeedbackMachine(records: settings.batchSize, atOnce: atOnce)
     output = try FeedbackOutput(
-      KafkaProducer(kafka, wakeup: wakeup), ProducerWatch(context), names,
-      pusher: settings.pusherTopics)
+      KafkaProducer(kafka, wakeup: wakeup), ProducerWatch(context), names)
     member = try GroupMember(Self.plan(settings, names), kafka, context, wakeup: wakeup)
     context.counters.add(counters)
     try DeviceCensus.start(settings.database, context)

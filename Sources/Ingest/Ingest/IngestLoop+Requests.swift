@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Bytes
-import Compatibility
 import ConsumerGroup
 import Contract
 import EventLoop
@@ -65,15 +64,11 @@ extension IngestLoop {
       guard admission == .new else {
         // The reader forgets what the last request was.
         _ = try? reader.read(UnsafeRawBufferPointer(start: nil, count: 0))
-        throw RequestError(nil, .foreign(DeadLetter.crashed))
+        throw RequestError(nil, .crashed)
       }
       // Who may write that topic says what campaign a request belongs to, and nobody else.
-      reader.takesCampaigns = source.topic == settings.campaignTopic
-      if source.topic == 0 || reader.takesCampaigns {
-        try reader.read(record.value, into: &request)
-      } else {
-        request = try readForeign(record, source.topic)
-      }
+      reader.takesCampaigns = source.topic != 0
+      try reader.read(record.value, into: &request)
       // Its age, its send_at and its expiration would be counted from 1970.
       guard !OutsideTime.isOfOtherUnit(recordTime: record.timestamp) else {
         throw RequestError(nil, .recordTime(record.timestamp))
@@ -106,27 +101,6 @@ extension IngestLoop {
     if !request.warnings.isEmpty {
       counters.add(.ineffectivePayloads)
       warnings.add(request.warnings, of: request.app)
-    }
-  }
-
-  /// The request that a record in the format of pusher makes.
-  ///
-  /// - Parameter topic: the place of its topic in `requestTopics`.
-  private func readForeign(
-    _ record: KafkaRecord, _ topic: Int
-  ) throws(RequestError) -> PushRequest {
-    let translation = Result { () throws(CompatibilityError) in
-      try pusher.request(record.value, app: settings.pusherTopics[topic - 1].app)
-    }
-    switch translation {
-    case .success(let value):
-      return try value.withUnsafeBytes { bytes in
-        Result { () throws(RequestError) in try reader.read(bytes) }
-      }.get()
-    case .failure(let error):
-      // The reader forgets what the last request was.
-      _ = try? reader.read(UnsafeRawBufferPointer(start: nil, count: 0))
-      throw RequestError(nil, .foreign("\(error)"))
     }
   }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Compatibility
 import ConsumerGroup
 import Contract
 import EventLoop
@@ -31,7 +30,6 @@ final class IngestLoop {
   let output: IngestOutput
   var member: GroupMember
   let invalidTokens: InvalidTokens
-  let pusher: PusherTranslator
 
   // The batch at hand.
   var batch = KafkaBatch(capacity: IngestLoop.batchCapacity)
@@ -64,7 +62,6 @@ final class IngestLoop {
       types: settings.pushTypes, lanes: settings.lanes,
       refusesWarnings: settings.refusesWarnings)
     let requestNames = settings.requestTopics(names)
-    pusher = PusherTranslator(environment: settings.pusherEnvironment)
     do {
       var kafka = cluster.configuration
       kafka.dividePrefetch(among: cluster.partitions(of: requestNames), records: 48_000)

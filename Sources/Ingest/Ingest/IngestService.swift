@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Compatibility
 import Contract
 public import Diagnosis
 public import ServiceKit
@@ -31,7 +30,7 @@ public enum IngestService: Service {
     _ settings: IngestSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let names = settings.names
-    let rights = KafkaRights(of: .ingest, names, reading: settings.pusherTopics.map(\.name))
+    let rights = KafkaRights(of: .ingest, names)
     guard
       let cluster = try ClusterView.wait(
         settings.kafka, rights, optional: [names.schedule, names.campaignRequests], of: names,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
-public import Compatibility
 public import Contract
 public import Kafka
 import ServiceKit
@@ -22,22 +21,6 @@ public struct IngestSettings: DeclaredSettings, Sendable {
   @Declared(CommonSettings.payloadRules) private var payloadRules: String
   /// Payloads with mistakes that devices ignore are refused.
   var refusesWarnings: Bool { payloadRules == CommonSettings.refusePayloads }
-
-  @Declared(
-    .list(
-      "pusher-topic", placeholder: "TOPIC=APP",
-      "A topic with requests in the format of topfreegames/pusher, and the bundle id of its game, as"
-        + " push-game_apns-single=com.game. Repeat it for more. All ingest processes need the same ones."
-    ))
-  private var pusherTexts: [String]
-  public var pusherTopics: [PusherTopic] = []
-
-  @Declared(
-    .choice(
-      "pusher-environment", of: ["production", "sandbox"], default: "production",
-      "Where requests of --pusher-topic go: sandbox unless pusher runs with --production."))
-  private var pusherEnvironmentText: String
-  public var pusherEnvironment: Environment { Environment(pusherEnvironmentText) ?? .production }
 
   @Declared(
     .integer(
@@ -64,9 +47,6 @@ public struct IngestSettings: DeclaredSettings, Sendable {
       "How long a stop waits for Kafka's acknowledgements; a rebalance waits at most 3s.")
   ) public var drainTimeoutMilliseconds: Int64
 
-  /// Beside Martlet's own, each has a number of a byte.
-  private static let mostPusherTopics = 200
-
   /// Whether the cluster has the topic of campaigns' requests.
   var readsCampaigns = true
 
@@ -81,21 +61,10 @@ public struct IngestSettings: DeclaredSettings, Sendable {
     kafka = try KafkaConfiguration(values, clientID: "martlet-ingest")
     pushTypes = try PushTypes(values)
     lanes = try Lanes(values)
-    do throws(CompatibilityError) {
-      pusherTopics = try PusherTopic.all(pusherTexts)
-      guard pusherTopics.count <= Self.mostPusherTopics else {
-        throw CompatibilityError("", "has more than \(Self.mostPusherTopics) topics")
-      }
-    } catch {
-      throw values.error("pusher-topic", "\(error)")
-    }
   }
 
-  /// The topics that requests come from: Martlet's own first, the campaigns' last.
+  /// The topics that requests come from: the producers' first, then the campaigns'.
   func requestTopics(_ names: TopicNames) -> [String] {
-    [names.requests] + pusherTopics.map(\.name) + (readsCampaigns ? [names.campaignRequests] : [])
+    [names.requests] + (readsCampaigns ? [names.campaignRequests] : [])
   }
-
-  /// The place of the campaigns' topic among them; nil where the cluster has none.
-  var campaignTopic: Int? { readsCampaigns ? pusherTopics.count + 1 : nil }
 }

@@ -67,10 +67,6 @@ struct ReplayPlanner {
     guard let value = letter.value, let object = (try? parser.parse(value))?.object else {
       return .skip(.unreadable)
     }
-    // A request in another server's format names no app, and goes to the topic that it came from.
-    if object.given("app") == nil, isForeign(letter.originTopic) {
-      return .send(topic: letter.originTopic, key: letter.key, value: value)
-    }
     if letter.reason == DeadLetterReason.invalidToken.rawValue { return oneToken(letter, value) }
     let isNamed = object.given("id") != nil || object.given("apns_id") != nil
     return .send(
@@ -80,11 +76,6 @@ struct ReplayPlanner {
   /// The topic of requests that it came from: one of a campaign says so only there.
   private func home(_ letter: DeadLetterEntry) -> String {
     letter.originTopic == names.campaignRequests ? names.campaignRequests : names.requests
-  }
-
-  /// True if this is a topic of somebody else: nothing that a letter says makes it a record of our own topics.
-  private func isForeign(_ topic: String) -> Bool {
-    !topic.isEmpty && !names.all.contains { $0.name == topic }
   }
 
   /// A request without an id is named by its place: with that as its id it keeps its name elsewhere.

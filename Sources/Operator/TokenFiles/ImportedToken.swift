@@ -37,18 +37,16 @@ public struct ImportedToken: Equatable, Sendable {
   public init(token: String) { self.token = token }
 }
 
-/// The result of a piece of a file.
+/// The result of a line of a file.
 public enum ImportedItem: Equatable, Sendable {
   case token(ImportedToken)
-  /// A whole JSON object, of a file whose objects are to be read one by one.
+  /// A JSON object that is to be read.
   case object([UInt8])
-  /// Something that is not for APNs, or says nothing of a token: why.
-  case skipped(String)
   /// The field at fault, nil if it is the whole, and the problem.
   case problem(field: String?, String)
 }
 
-/// Something of a file with the line that it begins in, from 1.
+/// Something of a file with its line, from 1.
 public struct ImportedLine: Equatable, Sendable {
   public let line: Int
   public let item: ImportedItem

@@ -6,29 +6,30 @@ public enum TokenFileFormat: String, CaseIterable, Sendable {
   case plain
   /// One JSON object in each line, as `martlet tokens export` writes it.
   case ndjson
-  /// The CSV export of OneSignal.
-  case onesignal
-  /// Objects of Parse's `_Installation`: an array, `{"results":[…]}`, or one in each line.
-  case parse
-  /// A dump of an rpush database: `pg_dump`, or `mysqldump`.
-  case rpush
 
-  /// The most likely format of a file, by its first line that is not empty.
-  public init(firstLine line: some Collection<UInt8>) {
+  /// Members of other services' objects, in lower case.
+  private static let foreignMembers = [
+    "devicetoken", "devicetype", "results", "endpoints", "endpointarn", "channeltype", "apns_token",
+    "apns_tokens",
+  ]
+  /// How dumps of databases begin.
+  private static let statements = ["--", "/*", "copy ", "insert ", "set ", "create "]
+
+  /// The most likely format of a file, by its first line that is not empty; nil for an export of another service: CSV,
+  /// SQL, or JSON that is no line of ours.
+  public init?(firstLine line: some Collection<UInt8>) {
     let text = String(decoding: line.prefix(4_096), as: UTF8.self).lowercased()
-    let start = text.drop { $0 == " " || $0 == "\t" || $0 == "\u{FEFF}" }
-    if start.hasPrefix("[") || start.hasPrefix("{") {
-      let isInstallation =
-        start.hasPrefix("[") || start.contains("\"devicetoken\"")
-        || start.contains("\"devicetype\"") || start.contains("\"results\"")
-      self = isInstallation ? .parse : .ndjson
-    } else if start.hasPrefix("--") || start.hasPrefix("/*") || start.hasPrefix("copy ")
-      || start.hasPrefix("insert ") || start.hasPrefix("set ") || start.hasPrefix("create ")
-    {
-      self = .rpush
-    } else if start.contains(","), start.contains("identifier") {
-      self = .onesignal
+    let start = text.drop { $0 == "\u{FEFF}" || $0.isWhitespace }
+    if start.hasPrefix("{") {
+      if Self.foreignMembers.contains(where: { start.contains("\"\($0)\"") }) { return nil }
+      self = .ndjson
+    } else if start.hasPrefix("[") || Self.statements.contains(where: { start.hasPrefix($0) }) {
+      return nil
     } else {
+      // A list may have a comma behind each token; between two things it separates columns.
+      if start.split(separator: ",").count(where: { !$0.allSatisfy(\.isWhitespace) }) > 1 {
+        return nil
+      }
       self = .plain
     }
   }

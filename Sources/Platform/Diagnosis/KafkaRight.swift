@@ -49,24 +49,20 @@ public enum KafkaUser: String, Sendable, CaseIterable {
 /// `DescribeConfigs` only lets a program compare a topic's settings with the table; it works without.
 public struct KafkaRights: Sendable {
   public let program: KafkaUser
-  /// Topics in the order of the pipeline's table, further ones, then the group if there is one.
+  /// Topics in the order of the pipeline's table, then the group if there is one.
   public let all: [KafkaRight]
 
   /// - Parameters:
   ///   - reading: further topics that this process reads by its settings.
-  ///   - writing: further topics that it writes.
   ///   - isUsed: leaves out topics that this process does not use by its settings.
   public init(
-    of program: KafkaUser, _ names: TopicNames, reading: [String] = [], writing: [String] = [],
+    of program: KafkaUser, _ names: TopicNames, reading: [String] = [],
     where isUsed: (String) -> Bool = { _ in true }
   ) {
     self.program = program
     var (read, written) = Self.topics(of: program, names)
     read.formUnion(reading)
-    written.formUnion(writing)
-    let known = names.all.map(\.name)
-    let further = (reading + writing).filter { !known.contains($0) }
-    let topics = (known + further).filter(isUsed).compactMap { topic -> KafkaRight? in
+    let topics = names.all.map(\.name).filter(isUsed).compactMap { topic -> KafkaRight? in
       var operations: [KafkaRight.Operation] = []
       if read.contains(topic) { operations.append(.read) }
       if written.contains(topic) { operations.append(.write) }

@@ -237,26 +237,29 @@ extension FuzzTarget {
     }
   }
 
-  /// Requests of other servers: what becomes one of ours is read as any other.
+  /// Requests of gorush: what becomes one of ours is read as any other.
   static func foreignRequests() -> FuzzTarget {
-    let pusher = PusherTranslator(environment: .production)
-    let reader = RequestReader()
+    let gorush = GorushTranslator(app: "a", environment: .production, types: .builtIn)
+    let (reader, parser) = (RequestReader(), JSONParser())
     return FuzzTarget("foreign-requests") { bytes in
       var script = HostileRecord(bytes)
       while !script.isAtEnd {
-        let numbers = ["push_expiry", "created_at", "expiration", "priority"]
-          .map { script.member($0) }.joined()
+        let numbers = [
+          "expiration", "badge", "timestamp", "stale-date", "volume", "relevance-score",
+        ].map { script.member($0) }.joined()
         let text =
-          #"{"DeviceToken":"\#(HostileRecord.token)","Payload":{"aps":{"badge":\#(script.number())}}"#
-          + "\(numbers),\"metadata\":{\"x\":\(script.number())}}"
-        guard let value = try? text.utf8Bytes({ try pusher.request($0, app: "a") }) else {
-          continue
-        }
+          #"{"notifications":[{"platform":1,"tokens":["\#(HostileRecord.token)"],"message":"x""#
+          + "\(numbers),\"data\":{\"x\":\(script.number())}}]}"
         let created = OutsideTime.received(recordTime: script.integer(), now: HostileRecord.now)
-        value.withUnsafeBytes { bytes in
-          guard let request = try? reader.read(bytes) else { return }
-          var encoder = EnvelopeEncoder()
-          encoder.begin(request, created: created)
+        guard let body = try? parser.parse(text),
+          let notifications = try? GorushNotification.all(in: body, limit: 10)
+        else { continue }
+        for request in notifications.flatMap({ (try? gorush.requests($0)) ?? [] }) {
+          request.text.withUnsafeBytes { bytes in
+            guard let request = try? reader.read(bytes) else { return }
+            var encoder = EnvelopeEncoder()
+            encoder.begin(request, created: created)
+          }
         }
       }
       return nil

@@ -8,7 +8,7 @@ import TokenFiles
 
 extension FuzzTarget {
   /// A file of device tokens in each form: lines count up, whatever becomes a record is one that `martlet-feedback`
-  /// takes, and cutting the file elsewhere changes nothing.
+  /// takes.
   static func tokenFiles() -> [FuzzTarget] {
     TokenFileFormat.allCases.map { format in
       let (parser, objects) = (JSONParser(), TokenObjects())
@@ -16,14 +16,13 @@ extension FuzzTarget {
         var file = TokenFile(format)
         var found: [ImportedLine] = []
         for line in bytes.split(separator: 10, omittingEmptySubsequences: false) {
-          found += file.read(Array(line))
+          if let read = file.read(Array(line)) { found.append(read) }
         }
-        found += file.finish()
         var last = 1
         for entry in found {
           guard entry.line >= last else { return "a line before the one before it" }
           last = entry.line
-          if let problem = violation(entry.item, format, objects, parser) { return problem }
+          if let problem = violation(entry.item, objects, parser) { return problem }
         }
         return nil
       }
@@ -31,18 +30,15 @@ extension FuzzTarget {
   }
 
   private static func violation(
-    _ item: ImportedItem, _ format: TokenFileFormat, _ objects: TokenObjects, _ parser: JSONParser
+    _ item: ImportedItem, _ objects: TokenObjects, _ parser: JSONParser
   ) -> String? {
     do throws(TokenRecords.Problem) {
-      let token: ImportedToken?
+      let token: ImportedToken
       switch item {
       case .token(let read): token = read
-      case .object(let bytes):
-        token = format == .parse ? try objects.installation(bytes) : try objects.line(bytes)
-      case .skipped(let text), .problem(_, let text):
-        return text.isEmpty ? "without words" : nil
+      case .object(let bytes): token = try objects.line(bytes)
+      case .problem(_, let text): return text.isEmpty ? "without words" : nil
       }
-      guard let token else { return nil }
       let records = try TokenRecords(token, TokenDefaults(app: "com.example.app"))
       return check(records, parser)
     } catch {

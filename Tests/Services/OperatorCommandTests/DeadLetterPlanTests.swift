@@ -169,20 +169,10 @@ enum Letter {
     #expect(value(plan("{ }", "ingest")) == #"{"id":"push.requests/3/17" }"#)
   }
 
-  @Test func `a request in the format of pusher goes to its own topic as it is`() {
-    let record = #"{"DeviceToken":"xyz","Payload":{"aps":{"badge":1}}}"#
-    for reason in ["invalid_token", "invalid_request"] {
-      #expect(
-        plan(record, "ingest", reason, origin: "push-game_apns/0/1")
-          == .send(
-            topic: "push-game_apns", key: Array(Letter.token.utf8), value: Array(record.utf8)))
-    }
-  }
-
   @Test(arguments: [
     "push.provider-tokens/0/1", "push.re quests/0/1", "a\u{0}b/0/1", "/0/1", "../0",
   ])
-  func `a request whose origin is no topic of others goes to the topic of requests`(
+  func `a request goes to the topic of requests, whatever topic its origin names`(
     origin: String
   ) {
     guard case .send(let topic, _, _) = plan("{\"x\":1}", "ingest", origin: origin) else {

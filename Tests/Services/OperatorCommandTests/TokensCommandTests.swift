@@ -70,17 +70,11 @@ import Testing
     #expect(records.allSatisfy { $0.value?.contains("\"registered_at\":0") == true })
   }
 
-  @Test func `invalid tokens of rpush are answers of APNs, and its devices are registrations`()
-    throws
-  {
+  @Test func `invalid tokens are answers of APNs, and others are registrations`() throws {
     let fixture = try KafkaFixture(topics: [("devices", 1), ("feedback", 1)])
     let text = """
-      COPY public.rpush_feedback (id, device_token, failed_at) FROM stdin;
-      1\t\(token)\t2026-11-01 10:00:00
-      \\.
-      COPY public.devices (token, updated_at, user_id) FROM stdin;
-      \(token)\t2026-10-01 10:00:00\tann
-      \\.
+      {"token":"\(token)","invalid_since":1793527200000}
+      {"token":"\(token)","registered_at":1790848800000,"user":"ann"}
       """
     let result = try run(text, fixture, flags: ["--app", "a.b", "--environment", "sandbox"])
     #expect(result.devices == 1 && result.invalid == 1 && result.problems == 0)
@@ -95,15 +89,19 @@ import Testing
   }
 
   @Test func `a dry run reads everything, produces nothing, and needs no Kafka`() throws {
-    let text = """
-      {"results":[{"deviceType":"ios","deviceToken":"\(token)","appIdentifier":"a.b","updatedAt":"2026-11-01T10:00:00Z"},
-      {"deviceType":"android","deviceToken":"x"},{"deviceType":"ios"},
-      {"deviceType":"ios","deviceToken":"xyz","appIdentifier":"a.b"},
-      {"deviceType":"ios","deviceToken":"\(token)"}]}
-      """
-    let result = try run(text)
-    #expect(result.isDry && result.devices == 1 && result.skipped == 2 && result.problems == 2)
+    let result = try run("{\"token\":\"\(token)\",\"app\":\"a.b\"}\n{\"token\":\"xyz\"}\n")
+    #expect(result.isDry && result.devices == 1 && result.problems == 1)
     #expect(result.text.contains("nothing was produced"))
+  }
+
+  @Test(arguments: [
+    "id,identifier,device_type", "[{\"deviceToken\":\"ab\"}]", "-- PostgreSQL database dump",
+  ])
+  func `an export of another service is refused as a whole, with what converts it`(line: String)
+    throws
+  {
+    let error = #expect(throws: ServiceFailure.self) { try run("\n\(line)\n\(token)\n") }
+    #expect(error?.description.contains("convert-tokens (docs/tokens.md)") == true)
   }
 
   /// 20,000 lines of each kind of mistake and not one of them ends the import.

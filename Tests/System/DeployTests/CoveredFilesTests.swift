@@ -32,6 +32,7 @@ import Testing
     (#"debian/boot(ed)?"#, "deploy/debian/test --boot"),
     (#"checkov\.yaml"#, "scripts/test --full"),
     (#"backup-sqlite\.sh"#, "BackupTests"),
+    (#"convert-tokens"#, "ConverterTests"),
   ]
 
   @Test func `every file of deploy is checked somewhere, and every YAML file can be read`() throws {

@@ -57,8 +57,7 @@ import Testing
       ], "places of records: topic, partition and offset"
     ),
     (
-      ["Operator/TokenFiles/", "Contract/Compatibility/Gorush/"],
-      "names of columns and members of other programs' files"
+      ["API/Compatibility/Gorush/"], "names of members of gorush's requests"
     ),
   ]
 

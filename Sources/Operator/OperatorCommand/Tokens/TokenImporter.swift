@@ -17,7 +17,6 @@ final class TokenImporter {
   private let context: ServiceContext
   private let defaults: TokenDefaults
   private let objects = TokenObjects()
-  private var format: TokenFileFormat?
   private var progress: ProgressLine?
   private var watch: WriteWatch?
   private var result = TokenImportResult()
@@ -32,7 +31,6 @@ final class TokenImporter {
     self.output = output
     self.context = context
     defaults = settings.defaults
-    format = settings.format
     progress = settings.showsProgress ? ProgressLine("tokens import", unit: "tokens") : nil
     watch = output?.watch
     result.isDry = output == nil
@@ -45,13 +43,12 @@ final class TokenImporter {
     var lines = 0
     while !context.signals.isStopping, let bytes = try source.next() {
       let line = Array(bytes)
-      if file == nil, !line.allSatisfy({ $0 <= 0x20 }) { file = begin(line, after: lines) }
-      for found in file?.read(line, endsLine: !source.isCut) ?? [] { try handle(found) }
+      if file == nil, !line.allSatisfy({ $0 <= 0x20 }) { file = try begin(line, after: lines) }
+      if let found = file?.read(line, endsLine: !source.isCut) { try handle(found) }
       lines += 1
       if lines % 64 == 0 { try drain("") }
     }
     result.wasStopped = context.signals.isStopping
-    if !result.wasStopped { for found in file?.finish() ?? [] { try handle(found) } }
     try finish()
     result.milliseconds = MonotonicClock.milliseconds() - start
     if result.problems > Self.reportedProblems {
@@ -61,10 +58,13 @@ final class TokenImporter {
   }
 
   /// The file from its first line that is not empty on.
-  private func begin(_ line: [UInt8], after empty: Int) -> TokenFile {
-    let format = format ?? TokenFileFormat(firstLine: line)
-    self.format = format
-    var file = TokenFile(format, table: settings.deviceTable)
+  private func begin(_ line: [UInt8], after empty: Int) throws(ServiceFailure) -> TokenFile {
+    guard let format = settings.format ?? TokenFileFormat(firstLine: line) else {
+      throw ServiceFailure(
+        "\(settings.file) has neither a token nor an object of martlet tokens export in each line; convert-tokens"
+          + " (docs/tokens.md) makes such lines from exports of other services")
+    }
+    var file = TokenFile(format)
     for _ in 0..<empty { _ = file.read([]) }
     return file
   }
@@ -83,14 +83,11 @@ final class TokenImporter {
   private func records(_ found: ImportedLine) throws(TokenRecords.Problem) -> TokenRecords? {
     switch found.item {
     case .token(let token): return try TokenRecords(token, defaults)
-    case .object(let bytes):
-      let token = format == .parse ? try objects.installation(bytes) : try objects.line(bytes)
-      if let token { return try TokenRecords(token, defaults) }
-      result.skipped += 1
-    case .skipped: result.skipped += 1
-    case .problem(let field, let text): report(found.line, field, text)
+    case .object(let bytes): return try TokenRecords(objects.line(bytes), defaults)
+    case .problem(let field, let text):
+      report(found.line, field, text)
+      return nil
     }
-    return nil
   }
 
   private func produce(_ records: TokenRecords, _ line: Int) throws(ServiceFailure) {

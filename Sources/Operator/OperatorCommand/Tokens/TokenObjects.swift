@@ -7,7 +7,7 @@ import Records
 import Store
 import TokenFiles
 
-/// Tokens as JSON: the lines of an export, and objects of Parse.
+/// Tokens as JSON: the lines of an export.
 struct TokenObjects {
   typealias Problem = TokenRecords.Problem
 
@@ -53,31 +53,6 @@ struct TokenObjects {
     return token
   }
 
-  /// An object of Parse's `_Installation`, from its REST API, its dashboard, or mongoexport; nil if it is for another
-  /// platform or has no token.
-  func installation(_ bytes: [UInt8]) throws(Problem) -> ImportedToken? {
-    let object = try object(bytes)
-    if let type = try text(object, "deviceType")?.lowercased(),
-      !["ios", "osx", "macos", "tvos", "watchos"].contains(type)
-    {
-      return nil
-    }
-    guard let text = try text(object, "deviceToken"), !text.isEmpty else { return nil }
-    var token = ImportedToken(token: text)
-    token.app = try self.text(object, "appIdentifier")
-    for name in ["updatedAt", "_updated_at", "createdAt", "_created_at"]
-    where token.registeredAt == nil {
-      guard let value = object[name], !value.isNull else { continue }
-      guard let time = Self.date(value) else { throw Problem(field: name, text: "is not a time") }
-      token.registeredAt = time
-    }
-    token.details.user = Self.user(object)
-    token.details.locale = try self.text(object, "localeIdentifier")
-    token.details.appVersion = try self.text(object, "appVersion")
-    token.details.timeZone = try self.text(object, "timeZone")
-    return token
-  }
-
   private func object(_ bytes: [UInt8]) throws(Problem) -> JSONObject {
     guard let value = try? parser.parse(bytes), let object = value.object else {
       throw Problem(field: "-", text: "is not a JSON object")
@@ -98,24 +73,6 @@ struct TokenObjects {
       throw Problem(field: name, text: "is not a time in milliseconds since 1970")
     }
     return time
-  }
-
-  /// A text, `{"iso":…}`, `{"$date":…}` with a text or milliseconds, or `{"$date":{"$numberLong":…}}`.
-  private static func date(_ value: JSONValue) -> Int64? {
-    if let text = value.string { return ImportedTime.milliseconds(text) }
-    if let iso = value["iso"]?.string { return ImportedTime.milliseconds(iso) }
-    guard let date = value["$date"] else { return nil }
-    if let text = date.string ?? date["$numberLong"]?.string {
-      return ImportedTime.milliseconds(text)
-    }
-    return date.int(0...OutsideTime.last)
-  }
-
-  /// The id of the user that an installation points to.
-  private static func user(_ object: JSONObject) -> String? {
-    if let id = object["user"]?["objectId"]?.string { return id }
-    guard let pointer = object["_p_user"]?.string else { return nil }
-    return pointer.split(separator: "$", maxSplits: 1).last.map(String.init)
   }
 }
 

@@ -20,9 +20,9 @@ public enum TokensImportCommand: Service {
     @Declared(
       .choice(
         "format", of: ["auto"] + TokenFileFormat.allCases.map(\.rawValue), default: "auto",
-        "The file's form: a token in each line (plain), the lines of martlet tokens export (ndjson), a CSV export of"
-          + " OneSignal, objects of Parse's _Installation, or a dump of an rpush database. auto looks at the first"
-          + " line.")) fileprivate var formatName: String
+        "The file's form: a token in each line (plain), or the lines of martlet tokens export (ndjson), which"
+          + " convert-tokens makes from exports of other services. auto looks at the first line."))
+    fileprivate var formatName: String
 
     @Declared(
       .text("app", placeholder: "APP", "The app of tokens for which the file names none."))
@@ -33,12 +33,6 @@ public enum TokensImportCommand: Service {
         "environment", of: ["production", "sandbox"], default: "production",
         "The environment of tokens for which the file names none.")) fileprivate var environment:
       String
-
-    @Declared(
-      .text(
-        "table", placeholder: "TABLE",
-        "With rpush: the table of devices. Without it, every table with device in its name."))
-    fileprivate var table: String?
 
     @Declared(
       .integer(
@@ -60,7 +54,6 @@ public enum TokensImportCommand: Service {
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
     var format: TokenFileFormat? { TokenFileFormat(rawValue: formatName) }
-    var deviceTable: String? { table }
     var defaults: TokenDefaults {
       TokenDefaults(
         app: app, environment: environment == "sandbox" ? .sandbox : .production,
@@ -136,8 +129,6 @@ public struct TokenImportResult: Sendable, Equatable {
   /// Registrations and removals, and answers that a token is invalid: those that Kafka has, or would get.
   public var devices = 0
   public var invalid = 0
-  /// Entries that are for other platforms, or without a token.
-  public var skipped = 0
   /// Entries that cannot be used.
   public var problems = 0
   /// Records that Kafka will never take.
@@ -151,8 +142,8 @@ public struct TokenImportResult: Sendable, Equatable {
     let rate = milliseconds > 0 ? UInt64(devices + invalid) * 1_000 / milliseconds : 0
     return
       "\(devices) registrations and \(invalid) invalid tokens \(isDry ? "read" : "produced") in"
-      + " \(tenths / 10).\(tenths % 10) s (\(rate)/s); \(skipped) skipped, \(problems) wrong,"
-      + " \(refused) refused" + (isDry ? "; nothing was produced" : "")
+      + " \(tenths / 10).\(tenths % 10) s (\(rate)/s); \(problems) wrong, \(refused) refused"
+      + (isDry ? "; nothing was produced" : "")
       + (wasStopped ? "; stopped before the end" : "")
   }
 
@@ -160,8 +151,8 @@ public struct TokenImportResult: Sendable, Equatable {
   var json: String {
     let object: JSONValue = [
       "devices": .integer(Int64(devices)), "invalid": .integer(Int64(invalid)),
-      "skipped": .integer(Int64(skipped)), "problems": .integer(Int64(problems)),
-      "refused": .integer(Int64(refused)), "milliseconds": .integer(Int64(milliseconds)),
+      "problems": .integer(Int64(problems)), "refused": .integer(Int64(refused)),
+      "milliseconds": .integer(Int64(milliseconds)),
       "dry_run": .bool(isDry), "complete": .bool(!wasStopped),
     ]
     return String(decoding: object.text, as: UTF8.self)
