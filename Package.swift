@@ -286,7 +286,7 @@ let package = Package(
 
     // Simulator: APNs as a server.
     simulator("GatewayModel", ["APNS", "Settings"], settings: pure),
-    simulator("Faults", ["APNS", "Random"], settings: pure),
+    simulator("Faults", ["APNS", "Random", "Settings"], settings: pure),
     simulator(
       "HTTP2Server", ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "CNghttp2"]),
     simulator(

@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 public import EventLoop
+import Faults
 import GatewayModel
 import Glibc
 import HTTPServer
