@@ -7,31 +7,27 @@ public enum FaultAction: Sendable, Equatable {
   /// Takes the stream limit down to the next of these each time (and back to the first after the
   /// last), until `hold` ms have passed; nil is for good. The gateway's own limit stays the upper one.
   case limits([UInt32], hold: UInt64?)
-  /// Resets the stream with one of these codes, chosen at random.
-  case resets([UInt32], FaultResetMoment)
+  /// Resets the stream with one of these codes, chosen at random; the request is not processed.
+  case resets([UInt32])
+  /// The request is processed as usual, and its answer ends so, with one of these codes if it takes one.
+  case ending(FaultEnding, codes: [UInt32])
   case goAway(FaultGoAway)
   case disconnect(FaultDisconnect)
   case silence(FaultSilence)
-  case window(FaultWindow)
+  case settings(FaultSettings)
   case delay(LatencyProfile)
-  case shape(FaultShape)
-  /// Requests whose body does not fit into this window are answered with 413 before their end.
-  case earlyAnswer(window: UInt32)
+  case shape(Set<FaultShape>)
   case tls(FaultTLS)
   /// The address does not accept connections (standing), or a connection ends as it begins.
   case refuse
   /// The gateway's clock is ahead by so many milliseconds, or behind.
   case clock(Int64)
   case providerTokens(FaultCredential)
-  /// The request is processed as usual, and its answer never sent.
-  case dropAnswer(FaultLoss)
-  /// New values of the gateway's SETTINGS.
-  case headers(tableSize: UInt32?, listSize: UInt32?)
 }
 
 /// An answer in the words of a rule.
 public struct FaultAnswer: Sendable, Equatable {
-  /// 100 to 999.
+  /// 200 to 999.
   public var status: UInt16
   public var body: Body
   public var timestamp: Timestamp
@@ -57,6 +53,15 @@ public struct FaultAnswer: Sendable, Equatable {
     case relative(Int64)
     /// Milliseconds since the epoch.
     case absolute(Int64)
+
+    /// The timestamp of an answer at `now`, both in ms since the epoch.
+    public func time(now: Int64) -> Int64? {
+      switch self {
+      case .none: nil
+      case .relative(let offset): now + offset
+      case .absolute(let time): time
+      }
+    }
   }
 
   public init(status: UInt16, body: Body, timestamp: Timestamp = .none) {
@@ -71,16 +76,26 @@ public struct FaultAnswer: Sendable, Equatable {
     case .none: return []
     case .bytes(let bytes): return bytes
     case .reason(let reason, let more):
-      let time: Int64? =
-        switch timestamp {
-        case .none: nil
-        case .relative(let offset): now + offset
-        case .absolute(let time): time
-        }
-      let stamp = time.map { ",\"timestamp\":\($0)" } ?? ""
+      let stamp = timestamp.time(now: now).map { ",\"timestamp\":\($0)" } ?? ""
       return Array("{\"reason\":\"\(reason)\"\(stamp)\(more)}".utf8)
     }
   }
+}
+
+/// The end of the answer to a processed request. Its raw value is what a request carries while it waits.
+public enum FaultEnding: UInt32, Sendable {
+  /// The answer is written.
+  case regular
+  /// The stream stays open without an answer.
+  case silence
+  /// RST_STREAM with INTERNAL_ERROR instead of an answer.
+  case reset
+  /// The TCP connection is reset instead of an answer.
+  case disconnect
+  /// RST_STREAM after the answer's header fields: the status is known, the body is not.
+  case afterStatus
+  /// RST_STREAM after the whole answer.
+  case afterAnswer
 }
 
 /// GOAWAY frames and what follows them.
@@ -92,15 +107,9 @@ public struct FaultGoAway: Sendable, Equatable {
   public struct Frame: Sendable, Equatable {
     public var last: Last
     /// The HTTP/2 error code.
-    public var code: UInt32
+    public var code: UInt32 = 0
     /// The debug data.
     public var debug: [UInt8]
-
-    public init(last: Last, code: UInt32 = 0, debug: [UInt8]) {
-      self.last = last
-      self.code = code
-      self.debug = debug
-    }
   }
 
   /// The last stream id of a frame.
@@ -112,33 +121,28 @@ public struct FaultGoAway: Sendable, Equatable {
     case exactly(UInt32)
   }
 
-  public enum Aftermath: Sendable, Equatable {
+  public enum Aftermath: String, Sendable, CaseIterable {
     /// Streams up to the last one are answered, then the connection ends.
     case drain
     /// The connection ends at once.
     case close
     /// The socket stays open, and nothing comes from it any more.
-    case silent
-  }
-
-  public init(_ frames: [Frame], aftermath: Aftermath) {
-    self.frames = frames
-    self.aftermath = aftermath
+    case silence
   }
 }
 
-/// When a stream is reset.
-public enum FaultResetMoment: Sendable, Equatable {
-  /// Instead of an answer; the request is not processed.
-  case instead
-  /// After the answer's header fields: the status is known, the body is not.
-  case afterStatus
-  /// After the whole answer.
-  case afterAnswer
+extension FaultGoAway {
+  /// One frame, with a reason in APNs' form or without debug data.
+  init(_ reason: String?, last: Last = .current, aftermath: Aftermath) {
+    let debug = reason.map(Self.debug) ?? []
+    self.init(frames: [Frame(last: last, debug: debug)], aftermath: aftermath)
+  }
+
+  static func debug(_ reason: String) -> [UInt8] { Array("{\"reason\":\"\(reason)\"}".utf8) }
 }
 
 /// The end of a TCP connection without a word of HTTP/2.
-public enum FaultDisconnect: Sendable, Equatable {
+public enum FaultDisconnect: String, Sendable, CaseIterable {
   /// RST, as after a crash.
   case reset
   /// FIN.
@@ -146,7 +150,7 @@ public enum FaultDisconnect: Sendable, Equatable {
 }
 
 /// The part of its work that the gateway no longer does on a connection.
-public enum FaultSilence: Sendable, Equatable {
+public enum FaultSilence: String, Sendable, CaseIterable {
   /// This request gets no answer and is not processed.
   case answers
   /// Nothing is read from the socket.
@@ -159,80 +163,69 @@ public enum FaultSilence: Sendable, Equatable {
   case everything
 }
 
-/// Flow control of the gateway's receiving side.
-public struct FaultWindow: Sendable, Equatable {
-  /// The new SETTINGS_INITIAL_WINDOW_SIZE; open streams' windows move by the difference.
-  public var size: UInt32?
+/// New values of the gateway's SETTINGS, and what it does beside them; nil leaves a value as it is.
+public struct FaultSettings: Sendable, Equatable {
+  /// Open streams' windows move by the difference.
+  public var initialWindowSize: UInt32?
+  public var headerTableSize: UInt32?
+  public var maxHeaderListSize: UInt32?
   /// WINDOW_UPDATE frames are delayed for so many ms.
-  public var hold: UInt64?
-
-  public init(size: UInt32?, hold: UInt64?) {
-    self.size = size
-    self.hold = hold
-  }
+  public var windowHold: UInt64?
+  /// Requests with a larger body than this are answered with 413 before their end.
+  public var earlyAnswerLimit: Int?
 }
 
 /// Unusual forms of a regular answer.
-public struct FaultShape: OptionSet, Sendable, Equatable {
-  public let rawValue: UInt8
-  public init(rawValue: UInt8) { self.rawValue = rawValue }
+public enum FaultShape: String, Sendable, CaseIterable {
   /// The body comes in DATA frames of one byte.
-  public static let manyDataFrames = FaultShape(rawValue: 1)
+  case manyDataFrames = "many_data_frames"
   /// The header block is cut in two: HEADERS and CONTINUATION.
-  public static let continuation = FaultShape(rawValue: 2)
+  case continuation
   /// Frames are padded.
-  public static let padding = FaultShape(rawValue: 4)
+  case padding
   /// Trailer fields follow the body.
-  public static let trailers = FaultShape(rawValue: 8)
+  case trailers
   /// An answer with status 103 comes first.
-  public static let informational = FaultShape(rawValue: 16)
+  case informational
   /// The answer waits for a random time below 50 ms, so that answers overtake each other.
-  public static let outOfOrder = FaultShape(rawValue: 32)
+  case outOfOrder = "out_of_order"
 }
 
 /// The fault in the gateway's TLS.
-public enum FaultTLS: Sendable, Hashable {
-  /// The certificate has expired. Files (PEM) replace the certificate that the gateway makes.
-  case expired(FaultFiles?)
-  /// The certificate is for another host.
-  case wrongHost(FaultFiles?)
-  /// The certificate is of an unknown authority.
-  case unknownAuthority(FaultFiles?)
-  /// Nothing newer than TLS 1.1 is spoken.
-  case tls11
-  /// ALPN chooses `http/1.1`.
-  case http1
-  /// The handshake waits for so many ms.
-  case slow(UInt64)
-  /// The client is asked for a certificate of authorities that it does not know.
-  case certificateRequest
-}
-
-/// A certificate and its key: paths of PEM files.
-public struct FaultFiles: Sendable, Hashable {
-  public var certificate: String
-  public var key: String
-
-  public init(certificate: String, key: String) {
-    self.certificate = certificate
-    self.key = key
+public struct FaultTLS: Sendable, Hashable {
+  public enum Kind: String, Sendable, CaseIterable {
+    /// The certificate has expired.
+    case expired
+    /// The certificate is for another host.
+    case wrongHost = "wrong_host"
+    /// The certificate is of an unknown authority.
+    case unknownAuthority = "unknown_authority"
+    /// Nothing newer than TLS 1.1 is spoken.
+    case tls11 = "tls_1_1"
+    /// ALPN chooses `http/1.1`.
+    case http1 = "http_1_1"
+    /// The handshake waits.
+    case slow
+    /// The client is asked for a certificate of authorities that it does not know.
+    case certificateRequest = "certificate_request"
   }
+
+  public var kind: Kind
+  /// Paths of PEM files that replace the certificate that the gateway makes: both or none.
+  public var certificate: String?
+  public var key: String?
+  /// The wait of a slow handshake, in ms.
+  public var delay: UInt64 = 0
 }
 
 /// The treatment of provider tokens.
 public enum FaultCredential: Sendable, Equatable {
   /// The consequence of a provider token that came within 20 minutes of the one before it.
   case renewal(Renewal)
-  /// The key with this id has been revoked.
-  case revoked(key: String)
-  /// The key with this id is for the other environment.
-  case otherEnvironment(key: String)
-  /// The key with this id is not related to the one that the connection began with.
-  case unrelated(key: String)
-  /// The key with this id belongs to a second team.
-  case otherTeam(key: String)
+  /// The key with this id is another one than the client thinks.
+  case key(String, KeyChange)
 
-  public enum Renewal: Sendable, Equatable {
+  public enum Renewal: String, Sendable, CaseIterable {
     /// Nothing: the rule is off.
     case off
     /// 429 for the new token only.
@@ -240,16 +233,17 @@ public enum FaultCredential: Sendable, Equatable {
     /// 429 for every request of the connection until the time is over.
     case wedge
     /// 429 once, and no answers on that connection any more.
-    case blackHole
+    case blackHole = "black_hole"
   }
-}
 
-/// The way in which the answer to a processed request is lost.
-public enum FaultLoss: Sendable, Equatable {
-  /// The stream stays open without an answer.
-  case silence
-  /// RST_STREAM with INTERNAL_ERROR.
-  case reset
-  /// The TCP connection is reset.
-  case disconnect
+  public enum KeyChange: String, Sendable, CaseIterable {
+    /// It has been revoked.
+    case revoked
+    /// It is for the other environment.
+    case otherEnvironment = "other_environment"
+    /// It is not related to the one that the connection began with.
+    case unrelated
+    /// It belongs to a second team.
+    case otherTeam = "other_team"
+  }
 }

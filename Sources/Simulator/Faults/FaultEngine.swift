@@ -106,7 +106,7 @@ public struct FaultEngine: Sendable {
       }
       entries[index].holds = holds
       if holds {
-        decisions.append(FaultDecision(rule: index, id: rule.id, action: rule.action))
+        decisions.append(FaultDecision(rule: index, fault: rule.fault, action: rule.action))
       }
     }
     return decisions
@@ -152,12 +152,12 @@ public struct FaultEngine: Sendable {
       value = profile.milliseconds(&entries[index].random, elapsed: elapsed, age: event.age)
     case .limits(let limits, _) where !limits.isEmpty:
       value = UInt64(limits[Int((entries[index].fired - 1) % UInt64(limits.count))])
-    case .resets(let codes, _) where !codes.isEmpty:
+    case .resets(let codes) where !codes.isEmpty, .ending(_, let codes) where !codes.isEmpty:
       value = UInt64(codes[Int(entries[index].random.next() % UInt64(codes.count))])
     case .shape(let shape) where shape.contains(.outOfOrder):
       value = entries[index].random.next() % 50
     default: value = 0
     }
-    return FaultDecision(rule: index, id: rule.id, action: rule.action, value: value)
+    return FaultDecision(rule: index, fault: rule.fault, action: rule.action, value: value)
   }
 }

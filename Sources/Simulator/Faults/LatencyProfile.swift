@@ -38,6 +38,16 @@ public enum LatencyProfile: Sendable, Equatable {
   }
 }
 
+extension SeededGenerator {
+  /// About normally distributed with mean 0 and deviation 1: the sum of twelve even ones less six.
+  /// Its tails end at ±6.
+  fileprivate mutating func deviation() -> Double {
+    var sum = -6.0
+    for _ in 0..<12 { sum += share() }
+    return sum
+  }
+}
+
 /// The two functions of the C library that a profile needs, for moderate numbers.
 enum Exponential {
   /// e to the power of `x`, for −40 to 40; exact to about twelve digits.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import EventLoop
+import Faults
 import GatewayModel
 import Glibc
 import HTTPServer

@@ -33,6 +33,17 @@ struct AnswerPlan: Sendable, Equatable {
   /// The push takes effect: it is delivered or stored. True for an acceptable one whatever becomes of
   /// its answer; who puts a refusal in its place must say false.
   var isProcessed = false
+  /// A fault has replaced the verdict.
+  var isReplaced = false
+  var form = FaultForm()
+
+  /// Puts a fault's answer in place of the verdict: of several the first counts. The push then takes no effect.
+  mutating func replace(by verdict: Verdict) {
+    guard !isReplaced else { return }
+    self.verdict = verdict
+    isReplaced = true
+    isProcessed = isProcessed && verdict == .accepted
+  }
 }
 
 /// A plan as the number that a request carries while it waits, without memory of its own.

@@ -82,11 +82,13 @@ struct Answers: ~Copyable {
   }
 
   /// As `refuse`, for a request whose body is not complete.
-  mutating func refuseEarly(_ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason) {
+  mutating func refuseEarly(
+    _ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason,
+    on connection: GatewayConnection
+  ) {
     begin(request, Self.status(reason.rule.status), isChannel: false, isDated: dated != .none)
     nameContent()
-    HTTP2ServerConnection.respondEarly(
-      request, headers, body: bodies[Int(reason.rawValue)])
+    connection.http.faulty?.respondEarly(request, headers, body: bodies[Int(reason.rawValue)])
   }
 
   /// Whatever was asked for. Its bytes stay with the connection until the stream has closed.

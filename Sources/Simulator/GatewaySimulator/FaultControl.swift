@@ -137,13 +137,11 @@ final class FaultControl: Sendable {
   }
 
   private func context(_ fault: FaultTLS) throws -> TLSContext? {
-    switch fault {
-    case .expired(let files):
-      try .server(identity: files.map(Self.read) ?? issue(validity: .expired))
-    case .wrongHost(let files):
-      try .server(identity: files.map(Self.read) ?? issue(names: ["elsewhere.invalid"]))
-    case .unknownAuthority(let files):
-      try .server(identity: files.map(Self.read) ?? Self.stranger())
+    switch fault.kind {
+    case .expired: try .server(identity: read(fault) ?? issue(validity: .expired))
+    case .wrongHost: try .server(identity: read(fault) ?? issue(names: ["elsewhere.invalid"]))
+    case .unknownAuthority:
+      try .server(identity: read(fault) ?? issue(by: CertificateAuthority(name: "unknown")))
     case .tls11: try .server(identity: own(), fault: .speaksOnlyTLS11)
     case .http1: try .server(identity: own(), fault: .selectsHTTP1)
     case .slow: nil
@@ -153,31 +151,28 @@ final class FaultControl: Sendable {
   }
 
   private func own() throws -> TLSIdentity {
-    guard let identity else {
-      throw FaultScriptError("the gateway has no certificate")
-    }
+    guard let identity else { throw FaultScriptError("the gateway has no certificate") }
     return identity
   }
 
-  private static func read(_ files: FaultFiles) throws -> TLSIdentity {
-    try TLSIdentity.load(certificate: files.certificate, key: files.key)
+  private func read(_ fault: FaultTLS) throws -> TLSIdentity? {
+    guard let certificate = fault.certificate, let key = fault.key else { return nil }
+    return try TLSIdentity.load(certificate: certificate, key: key)
   }
 
+  /// A certificate of this authority, or of the one whose root `GET /faults` shows.
   private func issue(
-    names: [String] = ["localhost", "127.0.0.1", "::1"], validity: Validity = .years(1)
+    names: [String] = ["localhost", "127.0.0.1", "::1"], validity: Validity = .years(1),
+    by stranger: CertificateAuthority? = nil
   ) throws -> TLSIdentity {
-    let authority = try authority.withLock { known in
-      if known == nil { known = try CertificateAuthority(name: "Martlet simulator fault root") }
-      return known
-    }
-    guard let authority else { throw FaultScriptError("no authority") }
-    let issued = try authority.issueServer(names: names, validity: validity)
-    return TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM)
-  }
-
-  /// A good certificate of an authority that no client trusts.
-  private static func stranger() throws -> TLSIdentity {
-    let issued = try CertificateAuthority(name: "unknown").issueServer()
+    let issuer =
+      try stranger
+      ?? authority.withLock { known in
+        let authority = try known ?? CertificateAuthority(name: "Martlet simulator fault root")
+        known = authority
+        return authority
+      }
+    let issued = try issuer.issueServer(names: names, validity: validity)
     return TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM)
   }
 }

@@ -36,8 +36,8 @@ enum FaultRoutes {
     }
     let rules: [JSONValue] = faults.counts.map { count in
       [
-        "id": .string(count.rule.id.name), "name": .string(count.rule.name),
-        "title": .string(count.rule.id.title), "at": .string("\(count.rule.stage)"),
+        "id": .string(count.rule.fault.name), "name": .string(count.rule.name),
+        "title": .string(count.rule.fault.title), "at": .string("\(count.rule.stage)"),
         "seed": .integer(Int64(truncatingIfNeeded: count.seed)),
         "seen": .integer(Int64(count.seen)), "fired": .integer(Int64(count.fired)),
       ]

@@ -83,7 +83,7 @@ extension SimulatorLoop {
     let model = ConnectionModel(
       hasCertificate: connection.access.certificate != nil, known.rules, now: wallNow)
     connection.model = model
-    connection.http.endsAboveLimit = known.rules.streamAboveLimit == .goAway
+    connection.http.faulty?.endsAboveLimit = known.rules.streamAboveLimit == .goAway
     var settings = connection.settings
     if settings.maxConcurrentStreams == nil {
       settings.maxConcurrentStreams = connection.permitted(model.limit)

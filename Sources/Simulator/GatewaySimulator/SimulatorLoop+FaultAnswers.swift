@@ -70,42 +70,28 @@ extension SimulatorLoop {
     }
   }
 
-  /// Changes what a request will be answered. Of several answers the first rule's counts.
+  /// Changes what a request will be answered.
   func change(
-    _ plan: inout AnswerPlan, _ form: inout FaultForm, _ isAnswered: inout Bool,
-    _ decision: FaultDecision, _ request: UnsafeMutablePointer<ServerRequest>,
-    _ connection: GatewayConnection
+    _ plan: inout AnswerPlan, _ decision: FaultDecision,
+    _ request: UnsafeMutablePointer<ServerRequest>, _ connection: GatewayConnection
   ) {
     switch decision.action {
-    case .answer(let answer):
-      if !isAnswered {
-        plan.verdict = verdict(answer, request, connection)
-        if plan.verdict != .accepted { plan.isProcessed = false }
-      }
-      isAnswered = true
-    case .silence(.answers):
-      if !isAnswered { (plan.verdict, plan.isProcessed) = (.silence, false) }
-      isAnswered = true
-    case .resets(_, .instead):
-      if !isAnswered {
-        plan.verdict = .reset(UInt32(truncatingIfNeeded: decision.value))
-        plan.isProcessed = false
-      }
-      isAnswered = true
-    case .resets(_, let moment):
-      form.add(moment, code: UInt32(truncatingIfNeeded: decision.value))
+    case .answer(let answer): plan.replace(by: verdict(answer, request, connection))
+    case .silence(.answers): plan.replace(by: .silence)
+    case .resets: plan.replace(by: .reset(UInt32(truncatingIfNeeded: decision.value)))
+    case .ending(let ending, _):
+      plan.form.ending = ending
+      plan.form.code = UInt32(truncatingIfNeeded: decision.value)
     case .delay: plan.delay += decision.value
     case .shape(let shape):
-      form.add(shape)
+      for form in shape { plan.form.add(form) }
       plan.delay += decision.value
-    case .dropAnswer(let loss): form.add(loss)
     default:
       apply(decision, connection)
       // The request that made the connection break is not processed, either.
       if connection.http.isClosed || isDisowned(request, connection) {
-        plan.verdict = .reset(HTTP2ErrorCode.refusedStream)
-        plan.isProcessed = false
-        isAnswered = true
+        plan.isReplaced = false
+        plan.replace(by: .reset(HTTP2ErrorCode.refusedStream))
       }
     }
   }
@@ -120,12 +106,7 @@ extension SimulatorLoop {
     if isPlain, case .reason(let name, more: "") = answer.body, let reason = Reason(name),
       reason.rule.status == answer.status
     {
-      switch answer.timestamp {
-      case .none: return .refused(Refusal(reason))
-      case .relative(let offset):
-        return .refused(Refusal(reason, timestamp: wallNow + offset))
-      case .absolute(let time): return .refused(Refusal(reason, timestamp: time))
-      }
+      return .refused(Refusal(reason, timestamp: answer.timestamp.time(now: wallNow)))
     }
     let body = answer.bytes(now: wallNow)
     guard !answer.isForeign else {
@@ -154,12 +135,9 @@ extension SimulatorLoop {
   ) -> Bool {
     let form = FaultForm(request.pointee.form)
     switch form.ending {
-    case .regular:
-      if !form.shape.isEmpty { HTTP2ServerConnection.shape(request, form.shape) }
-      return true
-    case .resetAfter:
-      if !form.shape.isEmpty { HTTP2ServerConnection.shape(request, form.shape) }
-      sequel.reset = (request.pointee.streamID, form.code)
+    case .regular, .afterAnswer:
+      if !form.shape.isEmpty { connection.http.faulty?.shape(request, form.shape) }
+      if form.ending == .afterAnswer { sequel.reset = (request.pointee.streamID, form.code) }
       return true
     case .silence:
       shared.counters.add(.silent)
@@ -171,14 +149,14 @@ extension SimulatorLoop {
       shared.counters.add(.reset)
       connection.http.abort()
       HTTP2ServerConnection.drop(request, code: HTTP2ErrorCode.cancel, pool: pool)
-    case .status:
+    case .afterStatus:
       shared.counters.add(.reset)
       var headers = HeaderList()
       let status = status(request.pointee.verdict)
       headers.append(":status", connection.hold("\(status)".utf8), .never)
       headers.append(
         "apns-id", connection.hold(Answers.identifier(in: request).utf8), .never)
-      HTTP2ServerConnection.respondPartly(request, headers, code: form.code, pool: pool)
+      connection.http.faulty?.respondPartly(request, headers, code: form.code)
     }
     forgetCustomAnswer(request.pointee.verdict)
     sequel = AnswerSequel()
@@ -196,7 +174,7 @@ extension SimulatorLoop {
       shared.counters.add(.rejected)
       shared.reasons.add(.payloadTooLarge)
       identify(request, PushFields(request.pointee), connection.role, .push)
-      answers.refuseEarly(request, .payloadTooLarge)
+      answers.refuseEarly(request, .payloadTooLarge, on: connection)
       touch(connection)
     }
   }

@@ -19,6 +19,8 @@ struct ConnectionPlan {
   var isReset = false
   /// The faults applied to it; nil if nothing.
   var faults: ConnectionFaults?
+  /// The decisions of the rules, for when it exists.
+  var decisions: [FaultDecision] = []
 
   init(id: UInt64, tls: TLSContext, settings: SessionSettings) {
     self.id = id
@@ -50,14 +52,14 @@ extension SimulatorLoop {
     let event = FaultEvent(
       .connection, time: shared.faults.time(now), environment: listener.role.environment,
       address: listener.host, connection: plan.id)
-    for decision in shared.faults.decide(event) { change(&plan, decision) }
+    plan.decisions = shared.faults.decide(event)
+    for decision in plan.decisions { change(&plan, decision) }
   }
 
   /// The connection of a plan with faults exists.
   func connectionOpened(_ connection: GatewayConnection, _ plan: ConnectionPlan) {
     connection.faults = plan.faults
-    connection.faults?.opening = []
-    for decision in plan.faults?.opening ?? [] { open(connection, decision) }
+    for decision in plan.decisions { open(connection, decision) }
   }
 
   /// TLS is up; the first SETTINGS are queued and go out with the next flush.
@@ -74,26 +76,18 @@ extension SimulatorLoop {
     if connection.faults != nil {
       connection.faults?.heard = now
       if isDisowned(request, connection) {
-        plan.verdict = .reset(HTTP2ErrorCode.refusedStream)
-        plan.isProcessed = false
-        return
+        return plan.replace(by: .reset(HTTP2ErrorCode.refusedStream))
       }
     }
-    if let limit = connection.http.earlyAnswerLimit, request.pointee.bodyTotal > limit {
+    if let limit = connection.http.faulty?.earlyAnswerLimit, request.pointee.bodyTotal > limit {
       // All of it came at once: the answer is the same, and no longer early.
-      plan.verdict = .refused(Refusal(.payloadTooLarge))
-      plan.isProcessed = false
-      return
+      return plan.replace(by: .refused(Refusal(.payloadTooLarge)))
     }
     guard shared.faults.concerns(.request) else { return }
     var event = event(.request, connection)
     event.request = describe(request, push, plan.verdict)
-    var form = FaultForm()
-    var isAnswered = false
-    for decision in shared.faults.decide(event) {
-      change(&plan, &form, &isAnswered, decision, request, connection)
-    }
-    request.pointee.form = form.encoded
+    for decision in shared.faults.decide(event) { change(&plan, decision, request, connection) }
+    request.pointee.form = plan.form.encoded
   }
 
   /// The answer is due; false when it is not to be written (the request was dealt with here).
@@ -118,7 +112,7 @@ extension SimulatorLoop {
     let sequel = sequel
     self.sequel = AnswerSequel()
     if let reset = sequel.reset {
-      connection.http.sendRawReset(reset.stream, code: reset.code)
+      connection.http.faulty?.sendRawReset(reset.stream, code: reset.code)
     }
     guard let event = sequel.event else { return }
     for decision in shared.faults.decide(event) {

@@ -32,18 +32,11 @@ extension SimulatorLoop {
     case .limits(_, let hold):
       plan.faults?.limit = UInt32(truncatingIfNeeded: decision.value)
       plan.faults?.limitEnds = hold.map { now + $0 }
-    case .window(let window):
-      if let size = window.size { plan.settings.initialWindowSize = size }
-      plan.faults?.opening.append(decision)
-    case .headers(let tableSize, let listSize):
-      if let tableSize { plan.settings.headerTableSize = tableSize }
-      if let listSize { plan.settings.maxHeaderListSize = listSize }
-    case .earlyAnswer(let window):
-      plan.settings.initialWindowSize = window
-      plan.faults?.opening.append(decision)
-    case .tls(let fault):
-      if let context = shared.faults.context(of: fault) { plan.tls = context }
-      plan.faults?.opening.append(decision)
+    case .settings(let change):
+      plan.settings.initialWindowSize = change.initialWindowSize ?? plan.settings.initialWindowSize
+      plan.settings.headerTableSize = change.headerTableSize ?? plan.settings.headerTableSize
+      plan.settings.maxHeaderListSize = change.maxHeaderListSize ?? plan.settings.maxHeaderListSize
+    case .tls(let fault): plan.tls = shared.faults.context(of: fault) ?? plan.tls
     default: break
     }
   }
@@ -51,12 +44,12 @@ extension SimulatorLoop {
   /// As soon as the connection exists.
   func open(_ connection: GatewayConnection, _ decision: FaultDecision) {
     switch decision.action {
-    case .earlyAnswer(let window): connection.http.earlyAnswerLimit = Int(window)
-    case .window(let window):
-      if let hold = window.hold { holdWindows(connection, hold) }
-    case .tls(.slow(let delay)):
+    case .settings(let change):
+      if let limit = change.earlyAnswerLimit { connection.http.faulty?.earlyAnswerLimit = limit }
+      if let hold = change.windowHold { holdWindows(connection, hold) }
+    case .tls(let fault) where fault.kind == .slow:
       connection.http.isReadingPaused = true
-      connection.faults?.readingResumes = now + delay
+      connection.faults?.readingResumes = now + fault.delay
     default: break
     }
   }
@@ -75,15 +68,15 @@ extension SimulatorLoop {
       connection.faults?.limit = limit
       connection.faults?.limitEnds = hold.map { now + $0 }
       tellLimit(connection)
-    case .window(let window):
-      if let size = window.size {
-        connection.http.update(SettingsChange(initialWindowSize: size))
+    case .settings(let change):
+      if let listSize = change.maxHeaderListSize {
+        connection.settings.maxHeaderListSize = listSize
       }
-      if let hold = window.hold { holdWindows(connection, hold) }
-    case .headers(let tableSize, let listSize):
-      if let listSize { connection.settings.maxHeaderListSize = listSize }
       connection.http.update(
-        SettingsChange(headerTableSize: tableSize, maxHeaderListSize: listSize))
+        SettingsChange(
+          headerTableSize: change.headerTableSize, initialWindowSize: change.initialWindowSize,
+          maxHeaderListSize: change.maxHeaderListSize))
+      if let hold = change.windowHold { holdWindows(connection, hold) }
     default: break
     }
   }
@@ -97,9 +90,9 @@ extension SimulatorLoop {
     switch silence {
     case .answers: break
     case .reading: connection.http.isReadingPaused = true
-    case .pings: connection.http.mute(.pingAnswers)
+    case .pings: connection.http.faulty?.mute(.pingAnswers)
     case .settings:
-      connection.http.mute(.everything, discardingQueued: true)
+      connection.http.faulty?.mute(.everything, discardingQueued: true)
       connection.http.staysOpen = true
     case .everything: connection.http.goSilent()
     }
@@ -110,7 +103,7 @@ extension SimulatorLoop {
   }
 
   private func holdWindows(_ connection: GatewayConnection, _ time: UInt64) {
-    connection.http.holdWindowUpdates(true)
+    connection.http.faulty?.holdWindowUpdates(true)
     connection.faults?.windowsEnd = now + time
   }
 
@@ -125,7 +118,8 @@ extension SimulatorLoop {
         case .exactly(let id): id
         }
       lowest = min(lowest, last)
-      connection.http.sendRawGoAway(lastStreamID: last, code: frame.code, debug: frame.debug)
+      connection.http.faulty?.sendRawGoAway(
+        lastStreamID: last, code: frame.code, debug: frame.debug)
     }
     connection.faults?.lastStreamID = Int32(bitPattern: lowest)
     switch goAway.aftermath {
@@ -133,8 +127,8 @@ extension SimulatorLoop {
     case .close:
       connection.http.flush()
       connection.http.close()
-    case .silent:
-      connection.http.mute(.everything)
+    case .silence:
+      connection.http.faulty?.mute(.everything)
       connection.http.staysOpen = true
       connection.faults?.isSilent = true
       connection.faults?.closesAt = now + Self.silenceLimit
@@ -152,7 +146,7 @@ extension SimulatorLoop {
     }
     if let end = faults.windowsEnd, now >= end {
       connection.faults?.windowsEnd = nil
-      connection.http.holdWindowUpdates(false)
+      connection.http.faulty?.holdWindowUpdates(false)
       touch(connection)
     }
     if let end = faults.readingResumes, now >= end {

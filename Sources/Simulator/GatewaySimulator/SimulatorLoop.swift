@@ -141,7 +141,7 @@ final class SimulatorLoop {
     validators = Self.validators(known, shared.world.sharedChecks, standing)
     guard known.rules != before else { return }
     for case let connection? in connections {
-      connection.http.endsAboveLimit = known.rules.streamAboveLimit == .goAway
+      connection.http.faulty?.endsAboveLimit = known.rules.streamAboveLimit == .goAway
       guard let limit = connection.model?.changed(known.rules) else { continue }
       connection.http.updateSettings(maxConcurrentStreams: connection.permitted(limit))
       touch(connection)

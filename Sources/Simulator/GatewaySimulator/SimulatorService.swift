@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 public import EventLoop
+import Faults
 import GatewayModel
 import Glibc
 import HTTPServer
@@ -31,7 +32,11 @@ public enum SimulatorService: Service {
       let simulator = try Simulator(settings, context)
       try simulator.announce(to: settings.addressFile)
       context.reportReady()
-      context.signals.waitForStop()
+      if settings.devFolder == nil {
+        context.signals.waitForStop()
+      } else {
+        InputEnd.wait(STDIN_FILENO, or: context.signals)
+      }
       simulator.wait()
     } catch let failure as ServiceFailure {
       throw failure
@@ -52,11 +57,14 @@ public final class Simulator {
   /// The port of the admin API.
   public let adminPort: UInt16
   private let adminHost: String
+  private let devFolder: DevFolder?
   private let admin: HTTPServer
   private var threads: [GatewayThread] = []
 
   /// Opens the ports and starts the loops. They stop when `context.signals` says so.
   public init(_ settings: SimulatorSettings, _ context: ServiceContext) throws {
+    devFolder = settings.devFolder
+    try devFolder?.complete()
     let trust = try settings.clientRoots.map {
       ClientTrust(
         roots: try File.read($0), admitsBroken: settings.rules.badCertificate != .alert)
@@ -164,16 +172,23 @@ public final class Simulator {
     return address
   }
 
-  /// Prints the addresses as one line of JSON, and writes it to `path`.
+  /// The addresses, and with `--dev` what a client needs beside them.
+  var line: JSONObject {
+    var line = JSONObject()
+    line.append("listening", .string("\(address)"))
+    line.append("sandbox", .string("\(sandboxAddress)"))
+    line.append("management", .string("\(managementAddress)"))
+    line.append("sandbox_management", .string("\(sandboxManagementAddress)"))
+    line.append("admin", .string("\(adminHost):\(adminPort)"))
+    devFolder?.describe(&line)
+    return line
+  }
+
+  /// Prints that as one line of JSON, and writes it to `path`.
   func announce(to path: String?) throws {
-    let line: JSONValue = [
-      "listening": .string("\(address)"), "sandbox": .string("\(sandboxAddress)"),
-      "management": .string("\(managementAddress)"),
-      "sandbox_management": .string("\(sandboxManagementAddress)"),
-      "admin": .string("\(adminHost):\(adminPort)"),
-    ]
-    if let path { try File.write(path, line.text + [10]) }
-    StandardOutput.line(String(decoding: line.text, as: UTF8.self))
+    let text = JSONValue.object(line).text
+    if let path { try File.write(path, text + [10]) }
+    StandardOutput.line(String(decoding: text, as: UTF8.self))
   }
 
   /// Waits for the loops to end.

@@ -7,6 +7,13 @@ public import Settings
 /// The simulator's settings after validation.
 public struct SimulatorSettings: DeclaredSettings, Sendable {
   @Declared(
+    .path(
+      "dev", use: .folder, placeholder: "FOLDER",
+      "For test suites: makes what is missing in this folder (root, certificates, a signing key), takes free ports,"
+        + " prints all of it as one JSON line, and exits when standard input closes.")) private
+    var devPath: String?
+
+  @Declared(
     .endpoint(
       "listen", default: "127.0.0.1:2197",
       "Address and port for pushes (TLS, HTTP/2); port 0 takes a free one."))
@@ -57,13 +64,14 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   @Declared(
     .path(
       "certificate", placeholder: "FILE",
-      "PEM file of the server's certificate and its chain (martlet keys generate writes one)."))
-  public var certificate: String
+      "PEM file of the server's certificate and its chain (martlet keys generate writes one). Needed without --dev."
+    )) private var certificatePath: String?
 
   @Declared(
     .path(
       "certificate-key", placeholder: "FILE",
-      "PEM file of the certificate's private key.")) public var certificateKey: String
+      "PEM file of the certificate's private key. Needed without --dev.")) private
+    var certificateKeyPath: String?
 
   @Declared(
     .path(
@@ -131,6 +139,9 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
 
   @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
 
+  var devFolder: DevFolder?
+  public var certificate = ""
+  public var certificateKey = ""
   public var environment = Environment.production
   /// Constant answers, nothing checked or recorded.
   public var isFast = false
@@ -167,6 +178,7 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
     guard alsoListen.count <= Self.mostAddresses else {
       throw values.error("listen-also", "takes at most \(Self.mostAddresses) addresses")
     }
+    try readFiles(values)
     listenSandbox = further(listenSandbox, "listen-sandbox", values)
     listenManagement = further(listenManagement, "listen-management", values)
     listenManagementSandbox = further(
@@ -179,6 +191,28 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
       throw values.error("latency", "is neither a time nor lognormal:P50,P99")
     }
     self.latency = latency
+  }
+
+  /// The files of the gateway itself: those of `--dev` unless others are given.
+  private mutating func readFiles(_ values: SettingValues) throws(SettingErrors) {
+    devFolder = devPath.map { DevFolder(path: $0) }
+    if let devFolder {
+      clientRoots = clientRoots ?? devFolder.root
+      keys = keys ?? devFolder.gatewayKeys
+      if !values.isGiven("listen") { listen = Endpoint(host: listen.host, port: 0) }
+      if !values.isGiven("admin") { admin = Endpoint(host: admin.host, port: 0) }
+    }
+    guard let certificate = certificatePath ?? devFolder?.certificate else {
+      throw values.error(
+        "certificate",
+        "is required; give --certificate FILE or MARTLET_CERTIFICATE, or --dev FOLDER")
+    }
+    guard let key = certificateKeyPath ?? devFolder?.certificateKey else {
+      throw values.error(
+        "certificate-key",
+        "is required; give --certificate-key FILE or MARTLET_CERTIFICATE_KEY, or --dev FOLDER")
+    }
+    (self.certificate, certificateKey) = (certificate, key)
   }
 
   private static func rules(_ values: SettingValues) throws(SettingErrors) -> GatewayRules {
@@ -199,7 +233,9 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   private func further(
     _ endpoint: Endpoint, _ name: String, _ values: SettingValues
   ) -> Endpoint {
-    guard values.isGiven("listen"), !values.isGiven(name) else { return endpoint }
+    guard values.isGiven("listen") || devFolder != nil, !values.isGiven(name) else {
+      return endpoint
+    }
     return Endpoint(host: listen.host, port: 0)
   }
 

@@ -52,14 +52,13 @@ struct StandingFaults {
       let facts = key.facts
       var (team, good, related) = (facts.teamID, facts.environment, facts.relatedKeyID)
       var isRevoked = facts.isRevoked
-      for credential in credentials {
-        switch credential {
-        case .revoked(facts.keyID): isRevoked = true
-        case .otherEnvironment(facts.keyID):
-          good = environment == .production ? .sandbox : .production
-        case .unrelated(let id) where id == facts.keyID || id == related: related = nil
-        case .otherTeam(facts.keyID): team = "OTHERTEAM0"
-        default: break
+      for case .key(let id, let change) in credentials {
+        switch change {
+        case .unrelated: if id == facts.keyID || id == related { related = nil }
+        case _ where id != facts.keyID: break
+        case .revoked: isRevoked = true
+        case .otherEnvironment: good = environment == .production ? .sandbox : .production
+        case .otherTeam: team = "OTHERTEAM0"
         }
       }
       return GatewayKey(

@@ -17,7 +17,7 @@ public final class HTTP2ServerConnection {
   private let closing: ClosingSockets?
   let session: any ServerSession
   /// The session if it can do what a server must not do: not in the fast profile.
-  let faulty: HTTP2ServerSession?
+  public let faulty: HTTP2ServerSession?
   private var channel: SecureChannel
   public private(set) var isConnected = false
   public private(set) var isClosed = false

@@ -55,7 +55,7 @@ extension HTTP2ServerSession {
   }
 
   /// Sends GOAWAY as it stands, whatever this side thinks of its last stream id. Requests go on.
-  public func sendRawGoAway(lastStreamID: UInt32, code: UInt32, debug: [UInt8]) {
+  public func sendRawGoAway(lastStreamID: UInt32, code: UInt32 = 0, debug: [UInt8]) {
     let payload = ServerFaults.bigEndian(lastStreamID) + ServerFaults.bigEndian(code) + debug
     sendRaw(ServerFaults.frame(type: NGHTTP2_GOAWAY, payload))
   }
@@ -82,67 +82,13 @@ extension HTTP2ServerSession {
   }
 }
 
-/// The same for a whole connection; without effect in the fast profile.
 extension HTTP2ServerConnection {
-  public func mute(_ frames: MutedFrames, discardingQueued: Bool = false) {
-    faulty?.mute(frames, discardingQueued: discardingQueued)
-  }
-
-  public func holdWindowUpdates(_ isHeld: Bool) { faulty?.holdWindowUpdates(isHeld) }
-
   public func update(_ change: SettingsChange) { session.update(change) }
-
-  public func sendRawGoAway(lastStreamID: UInt32, code: UInt32 = 0, debug: [UInt8]) {
-    faulty?.sendRawGoAway(lastStreamID: lastStreamID, code: code, debug: debug)
-  }
-
-  public func sendRawReset(_ stream: Int32, code: UInt32) {
-    faulty?.sendRawReset(stream, code: code)
-  }
-
-  /// A stream above the limit ends the connection, instead of being reset alone.
-  public var endsAboveLimit: Bool {
-    get { faulty?.endsAboveLimit ?? false }
-    set { faulty?.endsAboveLimit = newValue }
-  }
-
-  /// Requests with a larger body than this many bytes are announced before their end
-  /// (`ServerRequestPool.drainEarly`); nil, the default, announces none.
-  public var earlyAnswerLimit: Int? {
-    get { faulty?.earlyAnswerLimit }
-    set { faulty?.earlyAnswerLimit = newValue }
-  }
 
   /// Neither reads nor writes any more, and leaves the socket open: as if the network had lost it.
   public func goSilent() {
     faulty?.mute(.everything)
     isReadingPaused = true
     staysOpen = true
-  }
-
-  /// Gives the answer to a request an unusual form; call it before `respond`.
-  public static func shape(_ request: UnsafeMutablePointer<ServerRequest>, _ shape: AnswerShape) {
-    request.pointee.connection?.takeUnretainedValue().faulty?.shape(request, shape)
-  }
-
-  /// Sends the header fields of an answer and resets the stream; as `respond` otherwise.
-  public static func respondPartly(
-    _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList, code: UInt32,
-    pool: ServerRequestPool
-  ) {
-    guard let connection = request.pointee.connection else { return pool.recycle(request) }
-    connection._withUnsafeGuaranteedRef {
-      $0.faulty?.respondPartly(request, headers, code: code)
-    }
-  }
-
-  /// Answers a request that `drainEarly` gave, before its end.
-  public static func respondEarly(
-    _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
-    body: UnsafeRawBufferPointer
-  ) {
-    request.pointee.connection?._withUnsafeGuaranteedRef {
-      $0.faulty?.respondEarly(request, headers, body: body)
-    }
   }
 }

@@ -100,6 +100,7 @@ public final class HTTP2ServerSession: ServerSession {
     var change = change
     change.maxConcurrentStreams = change.maxConcurrentStreams.map(StreamLimit.hidden)
     let entries = change.entries
+    guard !entries.isEmpty else { return }
     nghttp2_submit_settings(session, noFlags, entries, entries.count)
   }
 

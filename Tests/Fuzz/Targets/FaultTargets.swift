@@ -16,7 +16,7 @@ extension FuzzTarget {
       guard let value = try? parser.parse(bytes) else { return nil }
       do throws(FaultScriptError) {
         let script = try FaultScript(value)
-        for rule in script.rules where !rule.id.stages.contains(rule.stage) {
+        for rule in script.rules where !rule.fault.stages.contains(rule.stage) {
           return "a rule at a moment that its fault does not have"
         }
         guard let again = try? parser.parse(value.text), try FaultScript(again) == script else {
@@ -40,7 +40,7 @@ extension FuzzTarget {
       let list = told["rules"]?.array
     else { return "a report that is no JSON" }
     let isWhole = list.elementsEqual(rules) {
-      $0["id"]?.string == $1.id.name && $0["name"]?.string == $1.name
+      $0["id"]?.string == $1.fault.name && $0["name"]?.string == $1.name
         && $0["at"]?.string == "\($1.stage)"
     }
     return isWhole ? nil : "the report tells of other rules"

@@ -90,7 +90,7 @@ import Testing
     try rig.connect()
     rig.isClientTurning = false
     // Nobody has opened this stream.
-    rig.server?.sendRawReset(77, code: 0)
+    rig.server?.faulty?.sendRawReset(77, code: 0)
     rig.server?.flush()
     rig.server?.close()
     rig.client.socketReady(readable: true, writable: false, hangup: false)

@@ -24,9 +24,9 @@ import Testing
     var script = ScriptedGateway.Script()
     script.connected = { peer in
       guard once.first else { return }
-      peer.http.mute([], discardingQueued: true)
+      peer.http.faulty?.mute([], discardingQueued: true)
       peer.http.staysOpen = true
-      peer.http.sendRawGoAway(lastStreamID: 0, debug: Farewell.shutdown)
+      peer.http.faulty?.sendRawGoAway(lastStreamID: 0, debug: Farewell.shutdown)
       guard closes else { return }
       peer.http.flush()
       peer.http.close()

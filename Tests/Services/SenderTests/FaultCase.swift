@@ -56,7 +56,7 @@ struct FaultCase: Sendable {
 
   private static func token(_ number: Int) -> String { SenderRig.token(number) }
 
-  static func of(_ fault: FaultID) -> FaultCase {
+  static func of(_ fault: Fault) -> FaultCase {
     switch fault {
     case .anyAnswer, .goneTimestamp, .unexpectedAnswer, .reasonSpelling, .tooManyRequests,
       .serviceUnavailable:
@@ -71,7 +71,7 @@ struct FaultCase: Sendable {
 
   // MARK: Answers
 
-  private static func answers(_ fault: FaultID) -> FaultCase {
+  private static func answers(_ fault: Fault) -> FaultCase {
     switch fault {
     case .anyAnswer:
       FaultCase(
@@ -141,7 +141,7 @@ struct FaultCase: Sendable {
 
   // MARK: Streams
 
-  private static func streams(_ fault: FaultID) -> FaultCase {
+  private static func streams(_ fault: Fault) -> FaultCase {
     switch fault {
     case .streamLimitLow:
       FaultCase(
@@ -206,7 +206,7 @@ struct FaultCase: Sendable {
 
   // MARK: Credentials
 
-  private static func credentials(_ fault: FaultID) -> FaultCase {
+  private static func credentials(_ fault: Fault) -> FaultCase {
     let rules =
       switch fault {
       case .goAwayCredential: #"[{"id":"goaway_credential"}]"#
@@ -226,7 +226,7 @@ struct FaultCase: Sendable {
 
   // MARK: Connections
 
-  private static func connections(_ fault: FaultID) -> FaultCase {
+  private static func connections(_ fault: Fault) -> FaultCase {
     switch fault {
     case .goAwayShutdown:
       FaultCase(

@@ -15,8 +15,8 @@ import Testing
 
 /// Faults of the gateway as a sender meets them.
 @Suite struct FaultReactionTests {
-  @Test(arguments: FaultID.allCases)
-  func `each fault: every notification ends in a receipt, and as it should`(_ fault: FaultID) throws
+  @Test(arguments: Fault.all)
+  func `each fault: every notification ends in a receipt, and as it should`(_ fault: Fault) throws
   {
     let plan = FaultCase.of(fault)
     let rig = try SenderRig(simulator: plan.simulator)

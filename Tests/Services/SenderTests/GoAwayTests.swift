@@ -23,19 +23,19 @@ enum Farewell: CaseIterable, Sendable {
     switch self {
     case .shutdownWithOpenSocket:
       http.staysOpen = true
-      http.sendRawGoAway(lastStreamID: last, debug: Self.shutdown)
+      http.faulty?.sendRawGoAway(lastStreamID: last, debug: Self.shutdown)
     case .twoFrames:
-      http.sendRawGoAway(lastStreamID: last, debug: Self.shutdown)
-      http.sendRawGoAway(lastStreamID: last, debug: Self.shutdown)
+      http.faulty?.sendRawGoAway(lastStreamID: last, debug: Self.shutdown)
+      http.faulty?.sendRawGoAway(lastStreamID: last, debug: Self.shutdown)
     case .twoSteps:
-      http.sendRawGoAway(lastStreamID: UInt32(Int32.max), debug: [])
-      http.sendRawGoAway(lastStreamID: last, debug: Self.shutdown)
+      http.faulty?.sendRawGoAway(lastStreamID: UInt32(Int32.max), debug: [])
+      http.faulty?.sendRawGoAway(lastStreamID: last, debug: Self.shutdown)
     case .text:
       let words = "Maximum active streams violated for this endpoint."
-      http.sendRawGoAway(lastStreamID: last, debug: Array(words.utf8))
-    case .nothing: http.sendRawGoAway(lastStreamID: last, debug: [])
-    case .noUTF8: http.sendRawGoAway(lastStreamID: last, debug: [0xFF, 0xC3, 0x28, 0x00])
-    case .lastStreamZero: http.sendRawGoAway(lastStreamID: 0, debug: Self.shutdown)
+      http.faulty?.sendRawGoAway(lastStreamID: last, debug: Array(words.utf8))
+    case .nothing: http.faulty?.sendRawGoAway(lastStreamID: last, debug: [])
+    case .noUTF8: http.faulty?.sendRawGoAway(lastStreamID: last, debug: [0xFF, 0xC3, 0x28, 0x00])
+    case .lastStreamZero: http.faulty?.sendRawGoAway(lastStreamID: 0, debug: Self.shutdown)
     }
   }
 }

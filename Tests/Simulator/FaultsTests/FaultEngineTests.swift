@@ -41,7 +41,7 @@ import Testing
 
   @Test func `a rule without conditions fires each time at its stage only`() {
     var engine = engine(FaultRule(.anyAnswer, refuse))
-    #expect(engine.decide(request()).map(\.id) == [.anyAnswer])
+    #expect(engine.decide(request()).map(\.fault) == [.anyAnswer])
     #expect(engine.decide(request(stage: .answer)).isEmpty)
     #expect(engine.decide(FaultEvent(.connection, time: 0)).isEmpty)
     #expect(engine.concerns(.request))
@@ -178,7 +178,7 @@ import Testing
     var both = engine(half, FaultRule(.addedLatency, .delay(.logNormal(median: 10, p99: 100))))
     for time in 0..<1_000 {
       let event = request(UInt64(time))
-      #expect(alone.decide(event) == both.decide(event).filter { $0.id == .anyAnswer })
+      #expect(alone.decide(event) == both.decide(event).filter { $0.fault == .anyAnswer })
     }
   }
 
@@ -244,7 +244,7 @@ import Testing
   }
 
   @Test func `reset codes are chosen among the given ones`() {
-    var engine = engine(FaultRule(.streamReset, .resets([2, 7, 8], .instead)))
+    var engine = engine(FaultRule(.streamReset, .resets([2, 7, 8])))
     let codes = Set((0..<100).map { _ in engine.decide(request())[0].value })
     #expect(codes == [2, 7, 8])
   }
@@ -254,11 +254,11 @@ import Testing
       FaultRule(.wrongClock, when: matcher { $0.untilTime = 100 }, .clock(-60_000)),
       FaultRule(.deadAddress, when: matcher { $0.address = "127.0.0.2" }, .refuse))
     let now = engine.standing(FaultEvent(.standing, time: 10))
-    #expect(now.map(\.id) == [.wrongClock, .deadAddress])
+    #expect(now.map(\.fault) == [.wrongClock, .deadAddress])
     #expect(engine.matcher(of: now[0]).address == nil)
     #expect(engine.matcher(of: now[1]).address == "127.0.0.2")
     _ = engine.standing(FaultEvent(.standing, time: 20))
-    #expect(engine.standing(FaultEvent(.standing, time: 100)).map(\.id) == [.deadAddress])
+    #expect(engine.standing(FaultEvent(.standing, time: 100)).map(\.fault) == [.deadAddress])
     #expect(engine.counts.map(\.fired) == [1, 1])
   }
 
@@ -302,16 +302,16 @@ import Testing
   }
 
   private static let wild: [FaultRule] = {
-    func rule(_ id: FaultID, _ action: FaultAction, _ change: (inout FaultMatcher) -> Void)
+    func rule(_ fault: Fault, _ action: FaultAction, _ change: (inout FaultMatcher) -> Void)
       -> FaultRule
     {
       var matcher = FaultMatcher()
       change(&matcher)
-      return FaultRule(id, when: matcher, action)
+      return FaultRule(fault, when: matcher, action)
     }
     return [
       rule(.anyAnswer, .answer(FaultAnswer(status: 500, body: .none))) { $0.probability = 0.1 },
-      rule(.streamReset, .resets([2, 7], .instead)) { $0.probability = 0.2 },
+      rule(.streamReset, .resets([2, 7])) { $0.probability = 0.2 },
       rule(.addedLatency, .delay(.logNormal(median: 20, p99: 200))) { $0.every = 3 },
       rule(.addedLatency, .delay(.bimodal(fast: 1, slow: 900, share: 0.2))) {
         $0.untilTime = 9_000

@@ -51,18 +51,19 @@ import Testing
       [0, 500, 1_000, 2_000, 9_000].map { delays(profile, age: $0)[0] } == [400, 300, 200, 0, 0])
   }
 
-  @Test func `every ID has a name a title and stages`() {
-    #expect(FaultID.allCases.count == 28)
-    #expect(FaultID.anyAnswer.number == "F01")
-    #expect(FaultID.streamIDsExhausted.number == "F28")
-    for id in FaultID.allCases {
-      #expect(FaultID(id.name) == id)
-      #expect(!id.title.isEmpty)
-      #expect(!id.stages.isEmpty)
+  @Test func `every fault has a name a title and stages`() {
+    #expect(Fault.all.count == 28)
+    #expect(Fault.anyAnswer.number == "F01")
+    #expect(Fault.streamIDsExhausted.number == "F28")
+    for fault in Fault.all {
+      #expect(Fault(fault.name) == fault)
+      #expect(!fault.title.isEmpty)
+      #expect(!fault.stages.isEmpty)
     }
-    #expect(FaultID("F29") == nil)
-    #expect(FaultID("f01") == nil)
-    for stage in FaultStage.allCases { #expect(FaultStage(stage.description) == stage) }
+    #expect(Set(Fault.all.map(\.name)).count == 28)
+    #expect(Fault("F29") == nil)
+    #expect(Fault("f01") == nil)
+    for stage in FaultStage.allCases { #expect(FaultStage("\(stage)") == stage) }
   }
 
   @Test func `an answer's body is written with its timestamp`() {

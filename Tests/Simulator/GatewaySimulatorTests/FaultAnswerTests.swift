@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
+import Faults
 import GatewaySimulator
 import HTTP2
 import JSON

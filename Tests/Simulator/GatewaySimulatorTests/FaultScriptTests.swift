@@ -13,25 +13,26 @@ import Testing
 
   @Test func `every fault can be named without more`() throws {
     // Three of them say nothing without one more word.
-    let more: [FaultID: String] = [
-      .anyAnswer: ",\"status\":500", .deadAddress: ",\"when\":{\"address\":\"127.0.0.2\"}",
-      .wrongClock: ",\"skew\":\"-30m\"", .providerTokenRefused: ",\"renewal\":\"wedge\"",
-      .headerLimits: ",\"table_size\":0",
+    let more = [
+      "any_answer": ",\"status\":500",
+      "dead_address": ",\"when\":{\"address\":\"127.0.0.2\"}",
+      "wrong_clock": ",\"skew\":\"-30m\"", "provider_token_refused": ",\"renewal\":\"wedge\"",
+      "header_limits": ",\"table_size\":0",
     ]
-    for id in FaultID.allCases {
-      let script = try read("[{\"id\":\"\(id)\"\(more[id] ?? "")}]")
+    for fault in Fault.all {
+      let script = try read("[{\"id\":\"\(fault)\"\(more[fault.name] ?? "")}]")
       #expect(script.rules.count == 1)
-      #expect(script.rules[0].id == id)
-      #expect(script.rules[0].name == id.name)
-      #expect(id.stages.contains(script.rules[0].stage))
+      #expect(script.rules[0].fault == fault)
+      #expect(script.rules[0].name == fault.name)
+      #expect(fault.stages.contains(script.rules[0].stage))
     }
   }
 
   @Test func `a fault is named or numbered, and reports use the name`() throws {
     let script = try read("[{\"id\":\"goaway_shutdown\"},{\"id\":\"F09\"}]")
-    #expect(script.rules.map(\.id) == [.goAwayShutdown, .goAwayShutdown])
+    #expect(script.rules.map(\.fault) == [.goAwayShutdown, .goAwayShutdown])
     #expect(script.rules.map(\.name) == ["goaway_shutdown", "goaway_shutdown"])
-    #expect(FaultID.allCases.map { FaultID($0.number) } == FaultID.allCases)
+    #expect(Fault.all.map { Fault($0.number) } == Fault.all)
   }
 
   @Test func `a script has a seed names and conditions`() throws {
@@ -269,26 +270,21 @@ import Testing
     #expect(try run(seed: 6) != first)
   }
 
-  @Test func `the examples of the page are good and cover every fault`() throws {
-    let lines = try ReadyMadeScripts.page().split(separator: "\n").filter {
-      $0.hasPrefix("{\"id\": ")
+  @Test func `every example is a rule of its fault`() throws {
+    for fault in Fault.all {
+      #expect(try read("[\(FaultsPage.example(fault))]").rules.map(\.fault) == [fault])
     }
-    let examples = try lines.flatMap { line in
-      // One example shows a rule in two lines.
-      line.hasSuffix("}") ? try read("[\(line)]").rules : []
-    }
-    #expect(Set(examples.map(\.id)) == Set(FaultID.allCases))
   }
 
   @Test func `the ready made scripts are good`() throws {
     let names = try ReadyMadeScripts.names()
     #expect(names.count >= 6)
-    var seen: Set<FaultID> = []
+    var seen: Set<String> = []
     for name in names {
       let script = try FaultScript(GatewayFiles.json(name))
       #expect(!script.rules.isEmpty, "\(name)")
-      if name.hasSuffix("everything.json") { seen = Set(script.rules.map(\.id)) }
+      if name.hasSuffix("everything.json") { seen = Set(script.rules.map(\.fault.name)) }
     }
-    #expect(seen == Set(FaultID.allCases))
+    #expect(seen == Set(Fault.all.map(\.name)))
   }
 }

@@ -8,11 +8,6 @@ enum ReadyMadeScripts {
   private static let repository =
     "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
 
-  /// The page that describes them.
-  static func page() throws -> String {
-    String(decoding: try File.read("\(repository)/docs/faults.md"), as: UTF8.self)
-  }
-
   /// Their paths.
   static func names() throws -> [String] {
     let folder = "\(repository)/deploy/faults"

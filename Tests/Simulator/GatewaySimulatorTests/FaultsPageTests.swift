@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import Faults
+import Glibc
+import Testing
+
+/// The part of the page about faults that is made from their declarations: the table and the examples.
+enum FaultsPage {
+  static let path =
+    "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/") + "/docs/faults.md"
+
+  static func example(_ fault: Fault) -> String { "{\"id\": \"\(fault)\", \(fault.example)}" }
+
+  private static func row(_ fault: Fault) -> String {
+    let stages = fault.stages.map { "\($0)" }.joined(separator: ", ")
+    return "| `\(fault)` | \(fault.number) | \(fault.title) | \(stages) | \(fault.fields) |"
+  }
+
+  /// The page with the lines that are like a row or like an example made again.
+  static func made(from page: String) -> String {
+    var lines = page.split(separator: "\n", omittingEmptySubsequences: false).map { String($0) }
+    replace(&lines, with: Fault.all.map(row)) { $0.hasPrefix("| `") && $0.contains(" | F") }
+    replace(&lines, with: Fault.all.map(example)) {
+      $0.hasPrefix("{\"id\": ") && $0.hasSuffix("}")
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  private static func replace(
+    _ lines: inout [String], with others: [String], where isOld: (String) -> Bool
+  ) {
+    guard let place = lines.firstIndex(where: isOld) else { return }
+    lines.removeAll(where: isOld)
+    lines.insert(contentsOf: others, at: place)
+  }
+}
+
+@Suite struct FaultsPageTests {
+  @Test func `the page of faults is what their declarations say`() throws {
+    let page = String(decoding: try File.read(FaultsPage.path), as: UTF8.self)
+    let made = FaultsPage.made(from: page)
+    #expect(Fault.all.allSatisfy { made.contains(FaultsPage.example($0)) })
+    if getenv("MARTLET_WRITE_DOCS") != nil, let file = fopen(FaultsPage.path, "w") {
+      fputs(made, file)
+      fclose(file)
+    } else {
+      #expect(page == made, "out of date: scripts/docs writes it")
+    }
+  }
+}
