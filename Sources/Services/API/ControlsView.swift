@@ -89,8 +89,8 @@ final class ControlsView {
     }
     guard paces[subject] != nil || paces.count < Paces.subjectsAtMost + Lanes.most else { return }
     var author = ControlRecord.Author(of: value)
-    author.by = author.by.map { String($0.prefix(PaceArguments.longestReason)) }
-    author.reason = author.reason.map { String($0.prefix(PaceArguments.longestReason)) }
+    author.by = author.by.map { String($0.prefix(PacesAPI.longestReason)) }
+    author.reason = author.reason.map { String($0.prefix(PacesAPI.longestReason)) }
     paces[subject] = Pace(rate: rate, author: author)
   }
 }

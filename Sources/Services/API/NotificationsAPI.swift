@@ -9,7 +9,8 @@ import Records
 import ServiceKit
 
 /// `POST /v1/notifications`: bodies of requests come in, requests go to Kafka, and when it has them the verdicts go out.
-final class NotificationsAPI: APIPart {
+final class NotificationsAPI {
+  static let path = "/v1/notifications"
   /// The most bytes of one request: what a broker takes in a record, less room for an id.
   static let longestItem = 900_000
 
@@ -21,14 +22,21 @@ final class NotificationsAPI: APIPart {
   /// Whether no body is under way.
   var isEmpty: Bool { submissions.isEmpty }
 
-  func begin(
-    _ exchange: StreamExchange, _ key: APIKey, _ body: Admission.Body
-  ) throws(Admission.Failure) {
+  func began(_ exchange: StreamExchange) -> HTTPResponse? {
+    api.refusal { () throws(Problem) in try begin(exchange) }
+  }
+
+  private func begin(_ exchange: StreamExchange) throws(Problem) {
+    guard exchange.method == "POST" else { throw .method(exchange.method, allowed: ["POST"]) }
+    let key = try api.key(exchange)
+    let body = try Admission.body(
+      type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"),
+      idempotencyKey: exchange.header("Idempotency-Key"))
     try api.demandTurn(key)
     try api.demandProducer()
     let limit = key.maxBody ?? api.settings.maxBody
     if body.form == .document, let length = exchange.announcedLength, length > limit {
-      throw .init(.tooLarge(limit))
+      throw .tooLarge(limit)
     }
     try api.demandRoom(key)
     let submission = Submission(
@@ -117,7 +125,9 @@ final class NotificationsAPI: APIPart {
     submission.deadline = .max
     let response = submission.response()
     api.keys.figures.count(submission.acknowledged, of: submission.key.key)
-    api.note(submission.exchange, submission.key.key, requests: submission.acknowledged)
+    api.note(
+      submission.exchange, from: submission.exchange.client, submission.key.key,
+      requests: submission.acknowledged)
     submission.body.buffer = ByteBuffer(capacity: 16)
     submission.exchange.held = response.heldBytes
     submission.exchange.stored = submission.verdicts.storedBytes
@@ -243,10 +253,11 @@ final class NotificationsAPI: APIPart {
   private func produce(_ submission: Submission, _ tag: UInt) -> ProduceResult {
     let (items, producer) = (api.items, api.producer)
     guard items.isForSchedule else {
-      return producer.produce(api.topic, key: items.recordKey, value: items.recordValue, tag: tag)
+      return producer.produce(
+        api.topics.requests, key: items.recordKey, value: items.recordValue, tag: tag)
     }
     return producer.produce(
-      api.topic, key: items.recordKey, value: items.recordValue,
+      api.topics.requests, key: items.recordKey, value: items.recordValue,
       headers: [KafkaHeader("\(ScheduledRequest.byHeader)", submission.key.key.actor)], tag: tag)
   }
 

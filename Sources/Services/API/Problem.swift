@@ -3,7 +3,7 @@ import HTTPServer
 import JSON
 
 /// Why a request is refused, as RFC 9457 describes it.
-struct Problem: Sendable, Equatable {
+struct Problem: Error, Equatable {
   let status: Int
   let title: String
   let detail: String
