@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 import Bytes
-import EventLoop
 import HTTPServer
 import Kafka
 import ServiceKit
@@ -23,7 +22,7 @@ final class APIFrame {
   private static let mostGone = 256
   /// Mark the tags of records among those of notifications.
   private static let mark: UInt = 1 << 63
-  private static let bulkMark: UInt = 1 << 62
+  private static let batchMark: UInt = 1 << 62
   /// The tag of a record whose answer is nobody's.
   static let noTag = mark
 
@@ -43,7 +42,9 @@ final class APIFrame {
     let path = APIRoute.segments(exchange.path)
     let found = routes.compactMap { route in route.values(in: path).map { (route, $0) } }
     return api.refusal(found.first?.0.refusal) { () throws(Problem) in
-      guard !found.isEmpty else { throw .unknownPath }
+      guard !found.isEmpty else {
+        throw .notFound("there is no such resource; docs/api.md lists those that there are")
+      }
       guard let (route, values) = found.first(where: { $0.0.method == exchange.method }) else {
         throw .method(exchange.method, allowed: found.map(\.0.method))
       }
@@ -67,7 +68,7 @@ final class APIFrame {
     let request = APIRequest(api, exchange, route, values, key)
     _ = try route.handler(request)
     try demand(route.needs, key)
-    if request.isBulk {
+    if request.isBatch {
       let limit = request.longestBody
       if let length = exchange.announcedLength, length > limit { throw .tooLarge(limit) }
     } else {
@@ -90,7 +91,7 @@ final class APIFrame {
       }
     }
     if needs.contains(.kafka) { try api.demandProducer() }
-    if !needs.isDisjoint(with: [.database, .bulk]) { try api.demandRoom(key) }
+    if !needs.isDisjoint(with: [.database, .batch]) { try api.demandRoom(key) }
   }
 
   func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
@@ -106,7 +107,7 @@ final class APIFrame {
     request.number = last
     open[last] = request
     request.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
-    guard request.isBulk else { return read(request) }
+    guard request.isBatch else { return read(request) }
     unread.append(request)
     api.hasBacklog = true
   }
@@ -139,7 +140,7 @@ final class APIFrame {
       guard api.now >= request.deadline, open[request.number] != nil else { continue }
       end(
         request,
-        because: request.isBulk ? .unacknowledged : .unavailable("there was no answer in time"))
+        because: request.isBatch ? .unacknowledged : .unavailable("there was no answer in time"))
     }
   }
 
@@ -218,19 +219,19 @@ final class APIFrame {
 
   /// Hands the records to Kafka for which there is room.
   private func produce(_ request: APIRequest) {
-    if request.isBulk { stopIfChanged(request) }
-    let tag = Self.mark | (request.isBulk ? Self.bulkMark : 0) | UInt(request.number)
-    while request.next < request.records.count, !request.isBulk || mayProduce {
+    if request.isBatch { stopIfChanged(request) }
+    let tag = Self.mark | (request.isBatch ? Self.batchMark : 0) | UInt(request.number)
+    while request.next < request.records.count, !request.isBatch || mayProduce {
       let record = request.records[request.next]
       switch api.producer.produce(
         record.topic, key: record.key, value: record.value, headers: record.headers, tag: tag)
       {
       case .queued: request.outstanding += 1
-      case .full where request.isBulk: return
+      case .full where request.isBatch: return
       case .full: return end(request, because: .unavailable("Kafka does not take records now"))
       case .refused(let error):
         api.context.log.error("Kafka refuses a request", ["error": "\(error)"])
-        guard request.isBulk else {
+        guard request.isBatch else {
           return end(request, because: .unavailable("Kafka does not take records now"))
         }
         api.counters.add(.unacknowledged)
@@ -257,13 +258,13 @@ final class APIFrame {
   /// - Returns: false if it is not one of a small resource.
   func delivered(_ tag: UInt, isAcknowledged: Bool) -> Bool {
     guard tag & Self.mark != 0 else { return false }
-    let isBulk = tag & Self.bulkMark != 0
-    if isBulk { api.counters.add(isAcknowledged ? .acknowledged : .unacknowledged) }
-    guard let request = open[UInt64(tag & ~Self.mark & ~Self.bulkMark)] else { return true }
-    if isBulk, isAcknowledged { api.keys.figures.count(1, of: request.key) }
+    let isBatch = tag & Self.batchMark != 0
+    if isBatch { api.counters.add(isAcknowledged ? .acknowledged : .unacknowledged) }
+    guard let request = open[UInt64(tag & ~Self.mark & ~Self.batchMark)] else { return true }
+    if isBatch, isAcknowledged { api.keys.figures.count(1, of: request.key) }
     request.outstanding -= 1
     request.hasFailed = request.hasFailed || !isAcknowledged
-    if request.hasFailed, !isBulk {
+    if request.hasFailed, !isBatch {
       end(request, because: .unavailable("Kafka did not acknowledge it"))
     } else {
       settle(request)

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 import Bytes
-import Compatibility
 import Contract
 import EventLoop
 import HTTP1
 import HTTPServer
-import JSON
 import Kafka
 import ServiceKit
 import Settings
-import TLS
 
 /// The one thread of the HTTP API: bodies come in, requests go to Kafka, and when it has them, answers go out.
 ///

@@ -68,10 +68,10 @@ final class APIRequest {
       api, exchange, route, values, key
     )
     client = exchange.client
-    longestBody = route.needs.contains(.bulk) ? key.maxBody ?? api.settings.maxBody : route.body
+    longestBody = route.needs.contains(.batch) ? key.maxBody ?? api.settings.maxBody : route.body
   }
 
-  var isBulk: Bool { route.needs.contains(.bulk) }
+  var isBatch: Bool { route.needs.contains(.batch) }
 
   func argument(_ name: String) -> String? { exchange.argument(name) }
 
@@ -99,7 +99,9 @@ final class APIRequest {
   }
 
   func demandRead(of app: String) throws(Problem) {
-    guard key.mayRead(app) else { throw .unreadable(app: app) }
+    guard key.mayRead(app) else {
+      throw .forbidden("this key may not read what is known of \(app)", field: "app")
+    }
   }
 
   /// Takes a part of the body. What is too long, or more than this process has room for, is refused at its end.

@@ -19,7 +19,7 @@ struct APIRoute: Sendable {
     static let kafka = Needs(rawValue: 2)
     /// Its body may be as long as the key's limit, and be many records. It is looked at in a turn of its own, its records
     /// wait for room, and all of them are awaited.
-    static let bulk = Needs(rawValue: 4)
+    static let batch = Needs(rawValue: 4)
   }
 
   /// A right that the key's entry has to give.
@@ -27,9 +27,14 @@ struct APIRoute: Sendable {
     case paces, campaigns
 
     func demand(_ key: APIKey) throws(Problem) {
-      switch self {
-      case .paces: guard key.paces else { throw .noPaces }
-      case .campaigns: guard key.campaigns else { throw .noCampaigns }
+      let (has, name) =
+        switch self {
+        case .paces: (key.paces, "paces")
+        case .campaigns: (key.campaigns, "campaigns")
+        }
+      guard has else {
+        throw .forbidden(
+          "this key may not see or change \(name): its entry needs \"\(name)\": true")
       }
     }
   }

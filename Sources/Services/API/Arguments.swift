@@ -3,7 +3,6 @@ import APNS
 import Bytes
 import Contract
 import JSON
-import Records
 
 /// Reads what requests of several resources name: in the path, in the query, in a body.
 enum Arguments {
@@ -59,12 +58,5 @@ enum Arguments {
       throw .field(unknown.key, "is not a member of \(name)")
     }
     return object
-  }
-}
-
-extension Problem {
-  /// A part of a request is malformed.
-  static func field(_ name: String, _ detail: String) -> Problem {
-    .malformed("\(name): \(detail)", field: name)
   }
 }

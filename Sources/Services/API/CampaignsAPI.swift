@@ -28,7 +28,7 @@ enum CampaignsAPI {
   static let routes: [APIRoute] = {
     var start = APIRoute(
       "POST", "/v1/campaigns", changes, right: .campaigns, body: longestBody, Self.start)
-    start.tooLarge = Problem.campaignTooLarge
+    start.tooLarge = { .tooLarge("a campaign has at most \($0) bytes") }
     return [
       APIRoute("GET", "/v1/campaigns", .database, right: .campaigns, list), start,
       APIRoute("GET", "/v1/campaigns/{name}", .database, right: .campaigns, read),
@@ -85,7 +85,7 @@ enum CampaignsAPI {
     try demandControls(request)
     return ask(target.prefix) { (known, request) throws(Problem) in
       guard let standing = standing(try target.one(of: known, request.key), request) else {
-        throw .noCampaign(target.name)
+        throw target.unknown
       }
       return .answer(.ok(.object(standing)))
     }
@@ -274,13 +274,17 @@ enum CampaignsAPI {
       return "\(key)"
     }
 
+    var unknown: Problem {
+      .notFound("no campaign \(name) is known; one that was started appears a moment later")
+    }
+
     /// The one campaign that is meant, of those of which the key may know.
     func one(of known: [StoredCampaign], _ key: APIKey) throws(Problem) -> StoredCampaign {
       let meant = known.map(\.campaign.key).filter {
         $0.isOne(name, of: app, environment) && key.maySend(for: $0.app)
       }
       guard let campaign = known.first(where: { $0.campaign.key == meant.first }) else {
-        throw .noCampaign(name)
+        throw unknown
       }
       guard meant.count == 1 else {
         throw .field(

@@ -61,9 +61,13 @@ final class ControlsView {
       return nil
     } catch {
       guard case .tooManyOfApp = error, let app = subject.app else {
-        return .tooManyPaces(Paces.subjectsAtMost, groups: Paces.groupsAtMost)
+        return .conflict(
+          "\(Paces.subjectsAtMost) apps, groups and devices have a pace, or \(Paces.groupsAtMost) groups; clear one that is not needed"
+        )
       }
-      return .tooManyPaces(of: app, Paces.groupsOfAppAtMost)
+      return .conflict(
+        "\(Paces.groupsOfAppAtMost) groups of \(app) have a pace, which is its quota; clear one that is not needed"
+      )
     }
   }
 

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Access
 import Bytes
 import Contract
 import DeviceTokens
 import EventLoop
-import Gateways
 import HTTPServer
 import JSON
 import Records
-import ServiceKit
 import Store
 
 /// `/v1/devices` and `/v1/invalid-tokens`: registrations, removals, and questions about device tokens.
@@ -146,9 +143,8 @@ enum DevicesAPI {
 
   private static func answer(_ identity: DeviceKey, _ state: DeviceState) -> HTTPResponse {
     guard !state.isEmpty else {
-      return Problem(
-        status: 404, title: "Not found",
-        detail: "nothing is known of this token for \(identity.app), \(identity.environment)"
+      return Problem.notFound(
+        "nothing is known of this token for \(identity.app), \(identity.environment)"
       ).response
     }
     return .ok(.object(object(identity, state)))

@@ -10,7 +10,7 @@ import ServiceKit
 /// gorush's `POST /api/push`: its notifications become requests of Martlet, and are answered when Kafka has them.
 enum GorushAPI {
   static let routes: [APIRoute] = {
-    var push = APIRoute("POST", "/api/push", [.kafka, .bulk], Self.push)
+    var push = APIRoute("POST", "/api/push", [.kafka, .batch], Self.push)
     push.key = { (api, exchange) throws(Problem) in try key(api, exchange) }
     push.refusal = refusal
     return [push]
@@ -38,7 +38,7 @@ enum GorushAPI {
       type: exchange.header("Content-Type") ?? "",
       encoding: exchange.header("Content-Encoding"))
     guard exchange.header("Origin") == nil, exchange.header("Sec-Fetch-Site") ?? "none" == "none"
-    else { throw .webPage }
+    else { throw .forbidden("a web page may not send here; send an API key") }
   }
 
   private static func push(_ request: APIRequest) throws(Problem) -> APIAction {
@@ -47,7 +47,9 @@ enum GorushAPI {
       type: nil, encoding: encoding, idempotencyKey: request.exchange.header("Idempotency-Key"))
     guard !form.isPacked else { throw .encoding(encoding ?? "") }
     guard request.isComplete else { return .read }
-    guard request.body.withSpan({ JSONWeight.isBearable($0) }) else { throw .tooManyValues }
+    guard request.body.withSpan({ JSONWeight.isBearable($0) }) else {
+      throw .tooLarge("the body has too many small values for its length; split it")
+    }
     let reading = GorushReading(request, form.idempotencyKey)
     do throws(CompatibilityError) { try reading.read() } catch { throw .malformed("\(error)") }
     let answer = GorushAnswer.accepted(count: reading.count, logs: reading.allLogs)

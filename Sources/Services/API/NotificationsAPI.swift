@@ -209,7 +209,7 @@ final class NotificationsAPI {
         guard mayGoOn(submission) else { return false }
         submission.body.passItem()
         guard item.count <= Self.longestItem else {
-          giveUp(submission, .itemTooLarge(Self.longestItem))
+          giveUp(submission, .itemTooLarge)
           return true
         }
         spend(TurnBudget.perRequest + item.count, on: submission)
@@ -232,9 +232,17 @@ final class NotificationsAPI {
   /// Bounds what is answered to a body, and bodies that are none of requests.
   private func bound(_ submission: Submission) {
     if submission.bill.isMostlyRefused {
-      giveUp(submission, .mostlyRefused)
+      giveUp(
+        submission,
+        .tooLarge(
+          "more than 1000 of its requests are refused or empty, and most of them; nothing after this was read"
+        ))
     } else if submission.verdicts.count > api.settings.maxVerdicts {
-      giveUp(submission, .tooManyVerdicts(api.settings.maxVerdicts))
+      giveUp(
+        submission,
+        .tooLarge(
+          "the verdicts on one body have more than \(api.settings.maxVerdicts) bytes; send the rest in another one"
+        ))
     }
   }
 
@@ -243,7 +251,7 @@ final class NotificationsAPI {
     if submission.body.shape != .lines, submission.bill.bytes > submission.maxBody {
       giveUp(submission, .tooLarge(submission.maxBody))
     } else if submission.body.buffer.count > Self.longestItem {
-      giveUp(submission, .itemTooLarge(Self.longestItem))
+      giveUp(submission, .itemTooLarge)
     } else if submission.body.buffer.count > Inflater.piece, api.isOutOfMemory(submission.key.key) {
       giveUp(submission, .outOfMemory)
     }
@@ -313,4 +321,9 @@ final class NotificationsAPI {
     submission.ending = problem
     submission.dropBody()
   }
+}
+
+extension Problem {
+  fileprivate static let itemTooLarge = tooLarge(
+    "one request has more than \(NotificationsAPI.longestItem) bytes; nothing after it was read")
 }

@@ -113,9 +113,8 @@ enum OutcomesAPI {
       ).response
     }
     let span = DurationText.text(milliseconds: keeping.retention)
-    return Problem(
-      status: 404, title: "Not found",
-      detail: "no outcome of it is known; outcomes are kept for \(span) each, and since"
+    return Problem.notFound(
+      "no outcome of it is known; outcomes are kept for \(span) each, and since"
         + " \(Timestamp.text(milliseconds: keeping.since))\(hint)"
     ).response
   }

@@ -47,7 +47,9 @@ enum PacesAPI {
     let subject = try subject(kind, request)
     try demandKnown(request)
     guard request.isComplete else { return .read }
-    guard let entry = request.api.controls.paces[subject] else { throw .noPace(of: "\(subject)") }
+    guard let entry = request.api.controls.paces[subject] else {
+      throw .notFound("\(subject) has no pace")
+    }
     return .answer(.ok(.object(object(subject, entry))))
   }
 
@@ -145,7 +147,8 @@ enum PacesAPI {
       throw .field("name", "\(error)")
     }
     guard isOf(subject, key) else {
-      throw subject.app.map { .forbidden(app: $0) } ?? .notOfAllApps
+      throw subject.app.map { .forbidden(app: $0) }
+        ?? .forbidden("lanes are of all apps: this key may not send for all")
     }
     try demandTopic(request)
     return subject

@@ -8,8 +8,6 @@ import Identity
 import JSON
 import Kafka
 import Records
-import Schedule
-import ServiceKit
 import Store
 
 /// `/v1/users`: the devices of a user, and their end.
