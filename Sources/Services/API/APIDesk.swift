@@ -161,11 +161,11 @@ final class APIDesk {
   }
 
   /// The line of the log that says who has sent something. At level debug: there may be thousands per second.
-  func note(_ exchange: StreamExchange, from client: String, _ key: APIKey, requests: Int) {
+  func note(_ exchange: StreamExchange, _ key: APIKey, requests: Int) {
     context.log.debug(
       "HTTP request accepted",
       [
-        "key": key.name.text, "client": client, "method": exchange.method,
+        "key": key.name.text, "client": exchange.client, "method": exchange.method,
         "path": exchange.path, "requests": "\(requests)",
       ])
   }

@@ -275,7 +275,7 @@ final class APIFrame {
   /// Goes on when Kafka has answered for all records.
   private func settle(_ request: APIRequest) {
     guard request.next == request.records.count, request.outstanding == 0 else { return }
-    api.note(request.exchange, from: request.client, request.key, requests: request.next)
+    api.note(request.exchange, request.key, requests: request.next)
     guard !request.hasFailed else { return end(request, because: .unacknowledged) }
     request.isAcknowledged = true
     guard let then = request.then.take() else { return end(request, .accepted) }

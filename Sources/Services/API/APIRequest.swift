@@ -31,8 +31,6 @@ struct APIRecord {
 final class APIRequest {
   let api: APIDesk
   let exchange: StreamExchange
-  /// The client's address; the exchange knows it only as long as the client is there.
-  let client: String
   let route: APIRoute
   /// What the path has for the names in the route's.
   let values: [String]
@@ -67,7 +65,6 @@ final class APIRequest {
     (self.api, self.exchange, self.route, self.values, self.key) = (
       api, exchange, route, values, key
     )
-    client = exchange.client
     longestBody = route.needs.contains(.batch) ? key.maxBody ?? api.settings.maxBody : route.body
   }
 

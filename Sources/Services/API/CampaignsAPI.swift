@@ -225,7 +225,7 @@ enum CampaignsAPI {
         "a campaign was changed over HTTP",
         [
           "campaign": "\(key)", "change": change, "key": request.key.name.text,
-          "client": request.client,
+          "client": request.exchange.client,
         ])
       return try then(request)
     }

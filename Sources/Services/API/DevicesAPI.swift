@@ -49,7 +49,7 @@ enum DevicesAPI {
       APIRecord(topic: request.api.topics.devices, key: record.key, value: record.value)
     ]) { request in
       request.api.keys.figures.countChange(
-        isRemoval: isRemoval, of: request.key, from: request.client)
+        isRemoval: isRemoval, of: request.key, from: request.exchange.client)
       return .answer(.accepted)
     }
   }

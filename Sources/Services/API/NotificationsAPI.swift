@@ -125,9 +125,7 @@ final class NotificationsAPI {
     submission.deadline = .max
     let response = submission.response()
     api.keys.figures.count(submission.acknowledged, of: submission.key.key)
-    api.note(
-      submission.exchange, from: submission.exchange.client, submission.key.key,
-      requests: submission.acknowledged)
+    api.note(submission.exchange, submission.key.key, requests: submission.acknowledged)
     submission.body.buffer = ByteBuffer(capacity: 16)
     submission.exchange.held = response.heldBytes
     submission.exchange.stored = submission.verdicts.storedBytes

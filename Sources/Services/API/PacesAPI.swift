@@ -36,6 +36,7 @@ enum PacesAPI {
 
   private static func list(_ request: APIRequest) throws(Problem) -> APIAction {
     try demandKnown(request)
+    guard request.isComplete else { return .read }
     let paces = request.api.controls.paces.filter { isOf($0.key, request.key) }
       .sorted { $0.key.description < $1.key.description }
     return .answer(.ok(["paces": .array(paces.map { .object(object($0.key, $0.value)) })]))
@@ -83,7 +84,7 @@ enum PacesAPI {
         "a pace was changed over HTTP",
         [
           "of": "\(subject)", "rate": rate, "key": request.key.name.text,
-          "client": request.client,
+          "client": request.exchange.client,
         ])
       return .answer(.accepted)
     }

@@ -89,7 +89,7 @@ enum UsersAPI {
     return .produce(records) { request in
       for _ in devices {
         request.api.keys.figures.countChange(
-          isRemoval: true, of: request.key, from: request.client)
+          isRemoval: true, of: request.key, from: request.exchange.client)
       }
       return .answer(response)
     }
