@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Access
+import Contract
 import EventLoop
 import HTTPServer
 import Identity
 import JSON
 import Kafka
+import Records
 import ServiceKit
 
 /// What all requests to the API share: the keys with their rates, the producer, and how much of a turn is left.
@@ -14,9 +15,12 @@ final class APIDesk {
   let context: ServiceContext
   let counters = Counters<APICounter>()
   let producer: KafkaProducer
-  /// Where notification requests go.
-  let topic: KafkaTopic
+  let topics: Topics
+  let controls: ControlsView
   let items: ItemReader
+  /// For requests of campaigns: `items` keeps its last one.
+  let requests: RequestReader
+  let stored: StoredInHand
   let parser = JSONParser()
   var keys: KeyRing
   var budget = TurnBudget()
@@ -28,16 +32,32 @@ final class APIDesk {
   var now = MonotonicClock.milliseconds()
   var server: StreamServer!
 
+  /// Where records go.
+  struct Topics {
+    /// Notification requests.
+    let requests: KafkaTopic
+    let devices: KafkaTopic
+    let schedule: KafkaTopic
+    let controls: KafkaTopic
+  }
+
   init(
     _ settings: APISettings, _ context: ServiceContext, _ keys: KeyRing, _ producer: KafkaProducer,
-    topic: String
+    _ names: TopicNames, _ controls: ControlsView
   ) throws(KafkaError) {
     self.settings = settings
     self.context = context
     self.keys = keys
     self.producer = producer
-    self.topic = try producer.topic(known: topic)
+    self.controls = controls
+    topics = Topics(
+      requests: try producer.topic(known: names.requests),
+      devices: try producer.topic(known: names.devices),
+      schedule: try producer.topic(known: names.schedule),
+      controls: try producer.topic(known: names.controls))
     items = ItemReader(settings)
+    requests = RequestReader(settings)
+    stored = StoredInHand(names.schedule, context)
   }
 
   func beginTurn(now: UInt64) {
@@ -49,41 +69,47 @@ final class APIDesk {
 
   // MARK: Rights and room
 
-  func key(_ exchange: StreamExchange) -> Result<APIKey, Admission.Failure> {
-    Admission.bearer(exchange.header("Authorization")).flatMap { text in
-      guard let key = keys.find(text) else {
-        return .failure(.init(.unauthorized("this API key is not known")))
-      }
-      return valid(key)
+  func key(_ exchange: StreamExchange) throws(Problem) -> APIKey {
+    guard let key = keys.find(try Admission.bearer(exchange.header("Authorization"))) else {
+      throw .unauthorized("this API key is not known")
     }
+    return try valid(key)
   }
 
   /// The key, unless it has expired.
-  func valid(_ key: APIKey) -> Result<APIKey, Admission.Failure> {
+  func valid(_ key: APIKey) throws(Problem) -> APIKey {
     guard !key.isExpired(now: WallClock.milliseconds()) else {
-      return .failure(.init(.unauthorized("this API key has expired")))
+      throw .unauthorized("this API key has expired")
     }
-    return .success(key)
+    return key
+  }
+
+  /// The key of an open request with the rights that it has now.
+  func current(_ key: APIKey) throws(Problem) -> APIKey {
+    guard let key = keys.current(key) else {
+      throw .unauthorized("this API key is not valid any more")
+    }
+    return key
   }
 
   /// The key's rate allows a request, and this process goes on.
-  func demandTurn(_ key: APIKey) throws(Admission.Failure) {
+  func demandTurn(_ key: APIKey) throws(Problem) {
     let wait = keys.wait(key, now: now)
-    if wait > 0 { throw .init(.tooMany(seconds: Int(wait / 1_000) + 1)) }
-    if context.signals.isStopping { throw .init(.unavailable("this process is stopping")) }
+    if wait > 0 { throw .tooMany(seconds: Int(wait / 1_000) + 1) }
+    if context.signals.isStopping { throw .unavailable("this process is stopping") }
   }
 
   /// Kafka takes records.
-  func demandProducer() throws(Admission.Failure) {
+  func demandProducer() throws(Problem) {
     if producer.trouble != nil || producer.isFull {
-      throw .init(.unavailable("Kafka does not take requests now"))
+      throw .unavailable("Kafka does not take requests now")
     }
   }
 
   /// This process holds less of bodies and answers than it may, in memory and in files.
-  func demandRoom(_ key: APIKey) throws(Admission.Failure) {
-    if isOutOfMemory(key) { throw .init(.outOfMemory) }
-    if isOutOfStorage(key) { throw .init(.outOfStorage) }
+  func demandRoom(_ key: APIKey) throws(Problem) {
+    if isOutOfMemory(key) { throw .outOfMemory }
+    if isOutOfStorage(key) { throw .outOfStorage }
   }
 
   /// A key may hold half of what all may: one that fills it leaves room for others.
@@ -109,6 +135,23 @@ final class APIDesk {
     exchange.attachment = nil
     exchange.held = response.heldBytes
     exchange.answer(response)
+  }
+
+  /// Admits a request.
+  ///
+  /// - Parameter words: the answer that says why not; nil: the problem's own.
+  /// - Returns: the answer to one that is refused.
+  func refusal(
+    _ words: ((Problem) -> HTTPResponse)? = nil, _ admit: () throws(Problem) -> Void
+  ) -> HTTPResponse? {
+    do throws(Problem) {
+      try admit()
+      return nil
+    } catch {
+      let response = words?(error) ?? error.response
+      count(response)
+      return response
+    }
   }
 
   func count(_ response: HTTPResponse) {

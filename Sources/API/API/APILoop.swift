@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 import Bytes
-import Compatibility
 import Contract
 import EventLoop
 import HTTP1
 import HTTPServer
-import JSON
 import Kafka
 import ServiceKit
 import Settings
-import TLS
 
 /// The one thread of the HTTP API: bodies come in, requests go to Kafka, and when it has them, answers go out.
 ///
@@ -22,13 +19,10 @@ final class APILoop: StreamHandler {
 
   private let api: APIDesk
   private let notifications: NotificationsAPI
-  private let devices: DevicesAPI
-  private let controls: ControlsView
-  private let paces: PacesAPI
-  private let campaigns: CampaignsAPI
+  /// The small resources.
+  private let frame: APIFrame
   /// Asks the database; nil without one.
   private let queries: QueryWorker?
-  private let gorush: GorushAPI
   private let loop: ServiceLoop
   private var watch: ProducerWatch
   private var identity: IdentityWatch?
@@ -46,17 +40,14 @@ final class APILoop: StreamHandler {
       loop = try ServiceLoop("loop", context)
       let wakeup = loop.wakeup
       api = try APIDesk(
-        settings, context, keys, KafkaProducer(kafka, wakeup: wakeup), topic: names.requests)
-      notifications = NotificationsAPI(api)
+        settings, context, keys, KafkaProducer(kafka, wakeup: wakeup), names,
+        ControlsView(names, cluster, wakeup: wakeup))
       queries = try settings.database.map {
         try QueryWorker(
           $0, schedule: settings.scheduleDatabase ?? $0, names.schedule, context, wakeup: wakeup)
       }
-      devices = try DevicesAPI(api, names, queries)
-      controls = try ControlsView(names, cluster, wakeup: wakeup)
-      paces = try PacesAPI(api, names, controls)
-      campaigns = try CampaignsAPI(api, names, controls, queries)
-      gorush = GorushAPI(api)
+      notifications = NotificationsAPI(api)
+      frame = APIFrame(api, queries)
     } catch {
       throw ServiceFailure("cannot start on Kafka: \(error)")
     }
@@ -101,14 +92,14 @@ final class APILoop: StreamHandler {
         api.server.stopListening()
         stopsAt = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
       }
-      let isDone = parts.allSatisfy(\.isEmpty) && !api.server.hasUnsent
+      let isDone = notifications.isEmpty && frame.isEmpty && !api.server.hasUnsent
       if isDone || api.context.signals.isFastShutdown || api.now >= stopsAt ?? 0 { break }
     }
     // What was answered last still has to leave, and what was changed last is told.
     api.server.turn()
     tellChanges()
     api.server = nil
-    controls.close()
+    api.controls.close()
     _ = api.producer.flush(timeoutMilliseconds: 1_000)
     api.producer.close()
   }
@@ -116,10 +107,11 @@ final class APILoop: StreamHandler {
   private func turn(now: UInt64) {
     api.beginTurn(now: now)
     drainDeliveries()
-    controls.turn()
+    api.controls.turn()
     drainAnswers()
     lookAtFiles()
-    for part in parts { part.turn() }
+    notifications.turn()
+    frame.turn()
     api.server.turn()
     api.producer.sendPromptly()
     watch.turn(api.producer, now: api.now)
@@ -135,7 +127,7 @@ final class APILoop: StreamHandler {
     let isAsked = api.context.signals.consumeReload()
     api.keys.look(now: api.now, isAsked: isAsked)
     let removed = api.keys.takeRemoved()
-    if !removed.isEmpty { api.keys.putBack(campaigns.end(removed)) }
+    if !removed.isEmpty { api.keys.putBack(CampaignsAPI.end(removed, api)) }
     guard isAsked || api.now >= lookAt else { return }
     lookAt = api.now + 1_000
     identity?.look(isAsked: isAsked, now: api.now, api.server, api.keys.reloads, api.context.log)
@@ -160,95 +152,38 @@ final class APILoop: StreamHandler {
   private func drainDeliveries() {
     for delivery in api.producer.drainDeliveries() {
       let isAcknowledged = delivery.errorCode == 0
-      if let number = DeviceExchanges.number(ofTag: delivery.tag) {
-        devices.delivered(number, isAcknowledged: isAcknowledged)
-      } else if let number = OpenExchanges<PaceExchange>.number(ofTag: delivery.tag) {
-        paces.delivered(number, isAcknowledged: isAcknowledged)
-      } else if let number = OpenExchanges<CampaignExchange>.number(ofTag: delivery.tag) {
-        campaigns.delivered(number, isAcknowledged: isAcknowledged)
-      } else if let number = GorushExchanges.number(ofTag: delivery.tag) {
-        gorush.delivered(number, isAcknowledged: isAcknowledged)
-      } else {
-        notifications.delivered(VerdictTag(tag: delivery.tag), isAcknowledged: isAcknowledged)
-      }
+      guard !frame.delivered(delivery.tag, isAcknowledged: isAcknowledged) else { continue }
+      notifications.delivered(VerdictTag(tag: delivery.tag), isAcknowledged: isAcknowledged)
     }
   }
 
   private func drainAnswers() {
     for answer in queries?.drainAnswers() ?? [] {
-      api.counters.add(answer.content == nil ? .queriesFailed : .queriesAnswered)
-      switch answer.asker {
-      case .devices: devices.answered(answer.number, answer.content)
-      case .campaigns: campaigns.answered(answer.number, answer.content)
-      }
+      api.counters.add(answer.next == nil ? .queriesFailed : .queriesAnswered)
+      frame.answered(answer)
     }
   }
 
   // MARK: StreamHandler
 
-  private var parts: [any APIPart] { [notifications, devices, paces, campaigns, gorush] }
-
-  /// The part that an exchange belongs to; nil for one that is answered.
-  private func part(of exchange: StreamExchange) -> (any APIPart)? {
-    switch exchange.attachment {
-    case is Submission: notifications
-    case is DeviceExchange: devices
-    case is PaceExchange: paces
-    case is CampaignExchange: campaigns
-    case is GorushExchange: gorush
-    default: nil
-    }
-  }
-
   func began(_ exchange: StreamExchange) -> HTTPResponse? {
-    let resource = APIResource(path: exchange.path, gorush: api.settings.gorush)
-    switch admit(exchange, resource) {
-    case .success: return nil
-    case .failure(let failure):
-      api.counters.add(failure.problem.status == 503 ? .httpUnavailable : .httpRefused)
-      return resource == .gorush
-        ? GorushExchange.refusal(failure.problem) : failure.problem.response
-    }
-  }
-
-  private func admit(
-    _ exchange: StreamExchange, _ resource: APIResource?
-  ) -> Result<Void, Admission.Failure> {
-    guard let resource else { return .failure(.init(.unknownPath)) }
-    guard resource.methods.contains(exchange.method) else {
-      return .failure(.init(.method(exchange.method, allowed: resource.methods)))
-    }
-    if resource == .gorush {
-      return gorush.key(exchange).flatMap { key in
-        Result { () throws(Admission.Failure) in try gorush.begin(exchange, key) }
-      }
-    }
-    return api.key(exchange).flatMap { key in
-      switch resource {
-      case .notifications: break
-      case .paces, .pace:
-        return Result { () throws(Admission.Failure) in try paces.begin(exchange, resource, key) }
-      case .campaigns, .campaign, .campaignChange:
-        return Result { () throws(Admission.Failure) in
-          try campaigns.begin(exchange, resource, key)
-        }
-      default:
-        return Result { () throws(Admission.Failure) in try devices.begin(exchange, resource, key) }
-      }
-      return Admission.body(
-        type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"),
-        idempotencyKey: exchange.header("Idempotency-Key")
-      ).flatMap { body in
-        Result { () throws(Admission.Failure) in try notifications.begin(exchange, key, body) }
-      }
-    }
+    exchange.path == NotificationsAPI.path ? notifications.began(exchange) : frame.began(exchange)
   }
 
   func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
-    part(of: exchange)?.received(bytes, exchange) ?? bytes.count
+    exchange.attachment is Submission
+      ? notifications.received(bytes, exchange) : frame.received(bytes, exchange)
   }
 
-  func ended(_ exchange: StreamExchange) { part(of: exchange)?.ended(exchange) }
+  // Each looks at its own.
 
-  func gone(_ exchange: StreamExchange) { part(of: exchange)?.gone(exchange) }
+  func ended(_ exchange: StreamExchange) {
+    notifications.ended(exchange)
+    frame.ended(exchange)
+  }
+
+  func gone(_ exchange: StreamExchange) {
+    notifications.gone(exchange)
+    frame.gone(exchange)
+  }
 }

@@ -15,41 +15,38 @@ enum Admission {
   }
 
   /// The key in `Authorization: Bearer KEY`.
-  static func bearer(_ header: String?) -> Result<String, Failure> {
+  static func bearer(_ header: String?) throws(Problem) -> String {
     guard let header else {
-      return .failure(
-        Failure(.unauthorized("no API key: send the header Authorization: Bearer KEY")))
+      throw .unauthorized("no API key: send the header Authorization: Bearer KEY")
     }
     let parts = header.split(separator: " ", maxSplits: 1)
     guard parts.count == 2, parts[0].lowercased() == "bearer" else {
-      return .failure(Failure(.unauthorized("Authorization is not of the form Bearer KEY")))
+      throw .unauthorized("Authorization is not of the form Bearer KEY")
     }
-    return .success(parts[1].trimmingBlanks)
+    return parts[1].trimmingBlanks
   }
 
   static func body(
     type: String?, encoding: String?, idempotencyKey: String?
-  ) -> Result<Body, Failure> {
+  ) throws(Problem) -> Body {
     let media = (type ?? "application/json").split(separator: ";").first?.lowercased()
       .trimmingBlanks
     let form: ItemSplitter.Form
     switch media {
     case "application/json": form = .document
     case "application/x-ndjson", "application/jsonl", "application/ndjson": form = .lines
-    default: return .failure(Failure(.mediaType(media ?? "")))
+    default: throw .mediaType(media ?? "")
     }
     let isPacked: Bool
     switch encoding?.lowercased() {
     case nil, "", "identity": isPacked = false
     case "gzip", "x-gzip": isPacked = true
-    default: return .failure(Failure(.encoding(encoding ?? "")))
+    default: throw .encoding(encoding ?? "")
     }
     if let idempotencyKey, !isIdempotencyKey(idempotencyKey) {
-      return .failure(
-        Failure(
-          .malformed("Idempotency-Key is not 1 to \(longestIdempotencyKey) ASCII characters")))
+      throw .malformed("Idempotency-Key is not 1 to \(longestIdempotencyKey) ASCII characters")
     }
-    return .success(Body(form: form, isPacked: isPacked, idempotencyKey: idempotencyKey))
+    return Body(form: form, isPacked: isPacked, idempotencyKey: idempotencyKey)
   }
 
   /// Other bytes than ASCII have no agreed meaning in a header: keys that differ could become the same id.
@@ -59,16 +56,10 @@ enum Admission {
   }
 
   /// Demands a body of JSON as it is, without an encoding.
-  static func plainJSON(type: String?, encoding: String?) throws(Failure) {
-    let body = try body(type: type, encoding: encoding, idempotencyKey: nil).get()
-    guard body.form == .document else { throw Failure(.mediaType(type ?? "")) }
-    guard !body.isPacked else { throw Failure(.encoding(encoding ?? "")) }
-  }
-
-  struct Failure: Error, Equatable {
-    let problem: Problem
-
-    init(_ problem: Problem) { self.problem = problem }
+  static func plainJSON(type: String?, encoding: String?) throws(Problem) {
+    let body = try body(type: type, encoding: encoding, idempotencyKey: nil)
+    guard body.form == .document else { throw .mediaType(type ?? "") }
+    guard !body.isPacked else { throw .encoding(encoding ?? "") }
   }
 }
 

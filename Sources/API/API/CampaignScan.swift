@@ -4,6 +4,8 @@ import Identity
 import JSON
 import Records
 import Schedule
+import ServiceKit
+import Store
 
 /// A campaign as the schedule's database has it, without its request.
 struct StoredCampaign: Sendable {
@@ -89,5 +91,39 @@ extension CampaignPage {
   fileprivate func includes(_ campaign: CampaignRecord) -> Bool {
     if isOpenOnly, campaign.progress.state.isOver { return false }
     return apps?.contains(campaign.audience.app.exact) ?? true
+  }
+}
+
+extension Databases {
+  /// Looks through a page, some campaigns a turn.
+  func scan(
+    _ page: CampaignPage, _ scan: CampaignScan = CampaignScan(),
+    then: @escaping @Sendable (CampaignScan, Databases) throws(StoreError) -> Query.Found
+  ) throws(StoreError) -> Query.Found {
+    var scan = scan
+    let entries = try schedule().campaigns(
+      after: scan.last ?? page.after, limit: CampaignScan.step, apps: page.apps)
+    for entry in entries {
+      let size = entry.value.utf8.count
+      guard scan.take(read(entry), key: entry.key.text, size: size, page) else {
+        return try then(scan, self)
+      }
+    }
+    guard entries.count == CampaignScan.step else { return try then(scan, self) }
+    return .unfinished { [scan] (databases) throws(StoreError) in
+      try databases.scan(page, scan, then: then)
+    }
+  }
+
+  func campaigns(withPrefix prefix: String) throws(StoreError) -> [StoredCampaign] {
+    try schedule().campaigns(withPrefix: prefix).compactMap { read($0) }
+  }
+
+  private func read(_ entry: ScheduledEntry) -> StoredCampaign? {
+    inHand.work(on: entry.row.identity, key: entry.key.text) {
+      CampaignRecord(stored: entry.value).map {
+        StoredCampaign($0, key: entry.key.text, identity: entry.row.identity)
+      }
+    }
   }
 }

@@ -60,9 +60,13 @@ final class ControlsView {
       return nil
     } catch {
       guard case .tooManyOfApp = error, let app = subject.app else {
-        return .tooManyPaces(PaceRoom.subjectsAtMost, groups: PaceRoom.groupsAtMost)
+        return .conflict(
+          "\(PaceRoom.subjectsAtMost) apps, groups and devices have a pace, or \(PaceRoom.groupsAtMost) groups; clear one that is not needed"
+        )
       }
-      return .tooManyPaces(of: app, PaceRoom.groupsOfAppAtMost)
+      return .conflict(
+        "\(PaceRoom.groupsOfAppAtMost) groups of \(app) have a pace, which is its quota; clear one that is not needed"
+      )
     }
   }
 
@@ -86,12 +90,10 @@ final class ControlsView {
       paces[subject] = nil
       return
     }
-    guard paces[subject] != nil || paces.count < PaceRoom.subjectsAtMost + Lanes.most else {
-      return
-    }
+    guard paces[subject] != nil || paces.count < PaceRoom.subjectsAtMost + Lanes.most else { return }
     var author = ControlRecord.Author(of: value)
-    author.by = author.by.map { String($0.prefix(PaceArguments.longestReason)) }
-    author.reason = author.reason.map { String($0.prefix(PaceArguments.longestReason)) }
+    author.by = author.by.map { String($0.prefix(PacesAPI.longestReason)) }
+    author.reason = author.reason.map { String($0.prefix(PacesAPI.longestReason)) }
     paces[subject] = Pace(rate: rate, author: author)
   }
 }

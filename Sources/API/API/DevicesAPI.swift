@@ -1,276 +1,215 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Access
 import Bytes
 import Contract
+import DeviceTokens
 import EventLoop
 import HTTPServer
 import JSON
-import Kafka
 import Records
-import ServiceKit
 import Store
 
-/// Registrations, removals, cancellations, and questions about device tokens and outcomes.
-final class DevicesAPI: APIPart {
-  /// The most bytes of a registration.
-  private static let longestBody = 4_096
+/// `/v1/devices` and `/v1/invalid-tokens`: registrations, removals, and questions about device tokens.
+enum DevicesAPI {
+  static let routes = [
+    APIRoute("GET", "/v1/devices/{token}", .database, ask),
+    APIRoute("PUT", "/v1/devices/{token}", .kafka, body: 4_096, register),
+    APIRoute("DELETE", "/v1/devices/{token}", .kafka, remove),
+    APIRoute("GET", "/v1/invalid-tokens", .database, listInvalid),
+  ]
 
-  private let api: APIDesk
-  private let topic: KafkaTopic
-  private let schedule: KafkaTopic
-  /// Asks the database; nil without one.
-  private let queries: QueryWorker?
-  private var open = DeviceExchanges()
-
-  init(_ api: APIDesk, _ names: TopicNames, _ queries: QueryWorker?) throws(KafkaError) {
-    self.api = api
-    topic = try api.producer.topic(known: names.devices)
-    schedule = try api.producer.topic(known: names.schedule)
-    self.queries = queries
+  private static func ask(_ request: APIRequest) throws(Problem) -> APIAction {
+    let identity = try device(request)
+    try request.demandRead(of: identity.app)
+    return .ask(
+      Query(.devices, answerBytes: 16 << 10) { (databases) throws(StoreError) in
+        .answer(answer(identity, try databases.tokens().state(identity)))
+      })
   }
 
-  /// Whether nothing waits.
-  var isEmpty: Bool { open.isEmpty }
+  private static func register(_ request: APIRequest) throws(Problem) -> APIAction {
+    let token = try Arguments.token(request.values[0])
+    guard request.isComplete else { return .read }
+    let record = try registration(token, request, now: WallClock.milliseconds())
+    try request.demandSend(for: record.device.app)
+    return produce(record, request, isRemoval: false)
+  }
 
-  func begin(
-    _ exchange: StreamExchange, _ resource: APIResource, _ key: APIKey
-  ) throws(Admission.Failure) {
-    try api.demandTurn(key)
-    if let name = exchange.repeatedArgument {
-      throw .init(.malformed("\(name) is given twice", field: name))
+  private static func remove(_ request: APIRequest) throws(Problem) -> APIAction {
+    let removed = try device(request)
+    try request.demandSend(for: removed.app)
+    let record = DeviceRecord(device: removed, event: .removed(at: WallClock.milliseconds()))
+    return produce(record, request, isRemoval: true)
+  }
+
+  private static func produce(
+    _ record: DeviceRecord, _ request: APIRequest, isRemoval: Bool
+  ) -> APIAction {
+    .produce([
+      APIRecord(topic: request.api.topics.devices, key: record.key, value: record.value)
+    ]) { request in
+      request.api.keys.figures.countChange(
+        isRemoval: isRemoval, of: request.key, from: request.exchange.client)
+      return .answer(.accepted)
     }
-    let kind = try deviceKind(exchange, resource, key)
-    switch kind {
-    case .ask:
-      guard let queries else {
-        throw .init(.unavailable("this process has no database; start it with --database"))
+  }
+
+  private static func listInvalid(_ request: APIRequest) throws(Problem) -> APIAction {
+    let page = try page(request)
+    try request.demandRead(of: page.app)
+    return .ask(
+      Query(.devices, answerBytes: page.limit << 10) { (databases) throws(StoreError) in
+        .answer(answer(try databases.tokens().invalidTokens(page), page))
+      })
+  }
+
+  // MARK: Arguments
+
+  /// The device that the path and the query name.
+  private static func device(_ request: APIRequest) throws(Problem) -> DeviceKey {
+    try Arguments.device(
+      request.values[0], app: request.argument("app"), environment: request.argument("environment"))
+  }
+
+  /// The registration in a body.
+  ///
+  /// - Parameter now: milliseconds since the epoch, for one without a time.
+  private static func registration(
+    _ token: String, _ request: APIRequest, now: Int64
+  ) throws(Problem) -> DeviceRecord {
+    let object = try Arguments.object(
+      request, ["app", "environment", "registered_at"] + DeviceDetails.none.members.map(\.name),
+      of: "a registration")
+    func text(_ name: String) throws(Problem) -> String? {
+      guard let value = object[name], !value.isNull else { return nil }
+      guard let text = value.string else { throw .field(name, "is not a string") }
+      return text
+    }
+    func detail(_ name: String) throws(Problem) -> String? {
+      let text: String?
+      do throws(DetailError) {
+        text = try object.detail(name)
+      } catch {
+        throw .field(name, error.problem)
       }
-      guard !queries.isFull, open.questions(of: key) < QueryWorker.share else {
-        throw .init(.unavailable("too many questions wait for the database"))
+      guard let text else { return nil }
+      guard (1...DeviceDetails.longest).contains(text.utf8.count) else {
+        throw .field(name, "has not 1 to \(DeviceDetails.longest) bytes")
       }
-      try api.demandRoom(key)
-    case .register, .remove, .cancel: try api.demandProducer()
+      return text
     }
-    api.keys.take(key, 1, now: api.now)
-    exchange.owner = key.name
-    exchange.attachment = DeviceExchange(exchange, kind, key)
-  }
-
-  private func deviceKind(
-    _ exchange: StreamExchange, _ resource: APIResource, _ key: APIKey
-  ) throws(Admission.Failure) -> DeviceExchange.Kind {
-    switch (resource, exchange.method) {
-    case (.device(let token), "PUT"):
-      try Admission.plainJSON(
-        type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"))
-      return .register(token: try DeviceArguments.token(token))
-    case (.device(let token), let method):
-      let device = try DeviceArguments.device(
-        token, app: exchange.argument("app"), environment: exchange.argument("environment"))
-      if method == "DELETE" {
-        guard key.maySend(for: device.app) else { throw .init(.forbidden(app: device.app)) }
-        return .remove(device)
-      }
-      try demandRead(device.app, key)
-      return .ask(.device(device))
-    case (.user(let user), let method):
-      let user = try DeviceArguments.user(user, app: exchange.argument("app"))
-      if let app = user.app, method == "GET" { try demandRead(app, key) }
-      if let app = user.app, method == "DELETE", !key.maySend(for: app) {
-        throw .init(.forbidden(app: app))
-      }
-      return .ask(method == "GET" ? .user(user, key) : .forget(user, key))
-    case (.notification(let id), "DELETE"):
-      let request = try DeviceArguments.scheduled(
-        id, app: exchange.argument("app"), environment: exchange.argument("environment"))
-      guard key.maySend(for: request.app) else { throw .init(.forbidden(app: request.app)) }
-      return .cancel(request)
-    case (.notification(let id), _):
-      let notification = try DeviceArguments.notification(id, app: exchange.argument("app"))
-      if let app = notification.app { try demandRead(app, key) }
-      return .ask(.outcomes(notification, key))
-    default:
-      let page = try DeviceArguments.page { exchange.argument($0) }
-      try demandRead(page.app, key)
-      return .ask(.invalidTokens(page))
+    let device = try Arguments.device(
+      token, app: text("app"), environment: text("environment"))
+    let details = try DeviceDetails(named: detail)
+    if let type = details.pushType, request.api.settings.pushTypes.find(type.utf8.span) == nil {
+      throw .field("type", "is not a push type")
     }
-  }
-
-  private func demandRead(_ app: String, _ key: APIKey) throws(Admission.Failure) {
-    guard key.mayRead(app) else { throw .init(.unreadable(app: app)) }
-  }
-
-  /// A part of a registration's body. What is too long is refused at its end.
-  func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
-    guard let device = exchange.attachment as? DeviceExchange else { return bytes.count }
-    api.counters.add(.bytes, bytes.count)
-    let room = Self.longestBody + 1 - device.body.count
-    device.body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, room))))
-    return bytes.count
-  }
-
-  func ended(_ exchange: StreamExchange) {
-    guard let device = exchange.attachment as? DeviceExchange else { return }
-    do throws(Admission.Failure) {
-      device.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
-      // Its body may have taken a while.
-      guard let key = api.keys.current(device.key) else {
-        throw .init(.unauthorized("this API key is not valid any more"))
-      }
-      switch device.kind {
-      case .ask(let question):
-        let question = try permitted(question, key)
-        open.insert(device)
-        // Its answer counts while it is made, too.
-        exchange.held = question.answerBytes
-        queries?.ask(device.number, question, from: .devices, of: key)
-      case .register(let token):
-        guard device.body.count <= Self.longestBody else {
-          throw .init(.tooLarge(Self.longestBody))
-        }
-        let record = try DeviceArguments.registration(
-          token, device.body.bytes, now: WallClock.milliseconds(), api.settings.pushTypes,
-          api.parser)
-        guard key.maySend(for: record.device.app) else {
-          throw .init(.forbidden(app: record.device.app))
-        }
-        try produce(topic, key: record.key, record.value, device)
-      case .remove(let removed):
-        guard key.maySend(for: removed.app) else { throw .init(.forbidden(app: removed.app)) }
-        let record = DeviceRecord(device: removed, event: .removed(at: WallClock.milliseconds()))
-        try produce(topic, key: record.key, record.value, device)
-      case .cancel(let request):
-        guard key.maySend(for: request.app) else { throw .init(.forbidden(app: request.app)) }
-        let record = ScheduleCancellation(at: WallClock.milliseconds(), by: key.actor)
-        try produce(schedule, key: request.bytes, record.value, device)
-      }
-    } catch {
-      answer(device, error.problem.response)
+    guard let given = object["registered_at"], !given.isNull else {
+      return DeviceRecord(device: device, event: .registered(at: now), details: details)
     }
-  }
-
-  /// The question with the rights that its key has now.
-  private func permitted(
-    _ question: QueryWorker.Question, _ key: APIKey
-  ) throws(Admission.Failure) -> QueryWorker.Question {
-    switch question {
-    case .device(let identity): try demandRead(identity.app, key)
-    case .invalidTokens(let page): try demandRead(page.app, key)
-    case .outcomes(let notification, _):
-      if let app = notification.app { try demandRead(app, key) }
-      return .outcomes(notification, key)
-    case .user(let user, _): return .user(user, key)
-    case .forget(let user, _): return .forget(user, key)
-    case .named, .campaigns, .start: break
+    guard let time = given.int(earliest...OutsideTime.last) else {
+      throw .field("registered_at", "is not a time in milliseconds since 1970")
     }
-    return question
+    // A device's clock may be ahead. What it registers later counts as later all the same.
+    return DeviceRecord(device: device, event: .registered(at: min(time, now)), details: details)
   }
 
-  private func produce(
-    _ topic: KafkaTopic, key: [UInt8], _ value: [UInt8], _ device: DeviceExchange
-  ) throws(Admission.Failure) {
-    try produce([Record(topic: topic, key: key, value: value)], device)
+  /// A smaller number of milliseconds is a time since 2001 in seconds.
+  private static let earliest: Int64 = 100_000_000_000
+
+  private static func page(_ request: APIRequest) throws(Problem) -> InvalidTokenPage {
+    InvalidTokenPage(
+      app: try Arguments.app(request.argument("app")), environment: try request.environment(),
+      after: try place(since: request.argument("since"), cursor: request.argument("cursor")),
+      limit: try request.limit(10_000, usual: 1_000))
   }
 
-  private struct Record {
-    let topic: KafkaTopic
-    let key: [UInt8]
-    let value: [UInt8]?
-    var headers: [KafkaHeader] = []
+  private static func place(
+    since: String?, cursor: String?
+  ) throws(Problem) -> InvalidTokenPage.Cursor {
+    let begin = since.map { Int64($0) ?? -1 } ?? 0
+    guard begin >= 0 else { throw .field("since", "is not a time in milliseconds since 1970") }
+    // No token is empty: what was recorded at this very time comes behind it.
+    guard let cursor else { return .init(recordedAt: begin, token: "", environment: "") }
+    // It is behind the time that the first page began at.
+    let parts = cursor.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3, let time = Int64(parts[0]),
+      parts[2].utf8.allSatisfy({ HexDigit.value($0) < 16 }), Environment(String(parts[1])) != nil
+    else { throw .field("cursor", "is not one of an earlier answer") }
+    return .init(recordedAt: time, token: String(parts[2]), environment: String(parts[1]))
   }
 
-  /// - Parameter records: at least one.
-  private func produce(
-    _ records: [Record], _ device: DeviceExchange
-  ) throws(Admission.Failure) {
-    open.insert(device)
-    device.unacknowledged = records.count
-    for record in records {
-      let result = api.producer.produce(
-        record.topic, key: record.key, value: record.value, headers: record.headers,
-        tag: DeviceExchanges.tag(device.number))
-      if case .queued = result { continue }
-      _ = open.take(device.number)
-      throw .init(.unavailable("Kafka does not take records now"))
+  // MARK: Answers
+
+  private static func answer(_ identity: DeviceKey, _ state: DeviceState) -> HTTPResponse {
+    guard !state.isEmpty else {
+      return Problem.notFound(
+        "nothing is known of this token for \(identity.app), \(identity.environment)"
+      ).response
     }
+    return .ok(.object(object(identity, state)))
   }
 
-  /// Forgets the devices of a user: their records on the topic are deleted, and what waits for them does not wait longer.
-  private func forget(
-    _ found: [DeviceKey], _ erasure: ScheduleErasure, _ device: DeviceExchange
-  ) {
-    let devices = found.prefix(DeviceAnswers.userLimit)
-    device.success = DeviceAnswers.forgotten(
-      devices.count, scheduled: erasure.changes.count,
-      hasMore: found.count > DeviceAnswers.userLimit || erasure.hasMore)
-    // First of all what would still be sent to them.
-    let records =
-      erasure.changes.map { record($0, by: device.key) }
-      + devices.map { Record(topic: topic, key: $0.bytes, value: nil) }
-    guard !records.isEmpty else { return answer(device, device.success) }
-    device.forgotten = devices.count
-    do throws(Admission.Failure) {
-      try produce(records, device)
-    } catch {
-      answer(device, error.problem.response)
+  /// What is known of a device.
+  static func object(_ identity: DeviceKey, _ state: DeviceState) -> JSONObject {
+    var object = JSONObject()
+    object.append("token", .string(identity.token))
+    object.append("app", .string(identity.app))
+    object.append("environment", .string(identity.environment.description))
+    object.append("state", .string((state.word ?? .removed).rawValue))
+    switch state.presence {
+    case .registered(let time): object.append("registered_at", .integer(time))
+    case .removed(let time): object.append("removed_at", .integer(time))
+    case nil: break
     }
-  }
-
-  private func record(_ change: ScheduleErasure.Change, by key: APIKey) -> Record {
-    switch change.kind {
-    case .cancel:
-      let cancellation = ScheduleCancellation(at: WallClock.milliseconds(), by: key.actor)
-      return Record(topic: schedule, key: change.key.bytes, value: cancellation.value)
-    case .replace(let value):
-      return Record(topic: schedule, key: change.key.bytes, value: value)
-    case .end(let identity):
-      return Record(
-        topic: schedule, key: change.key.bytes, value: nil,
-        headers: [KafkaHeader(ScheduleRecord.endsHeader, "\(identity)")])
+    if state.isInvalid, let mark = state.mark {
+      object.append("invalid_since", .integer(mark.since))
+      object.append("reason", .string(mark.reason))
+      object.append("recorded_at", .integer(mark.recordedAt))
     }
+    object.append(state.details)
+    object.append("history", .array(state.history.changes.map(entry)))
+    return object
   }
 
-  /// Kafka's answer to a change.
-  func delivered(_ number: UInt64, isAcknowledged: Bool) {
-    guard let device = open.answered(number, isAcknowledged: isAcknowledged) else { return }
-    guard isAcknowledged else {
-      return answer(device, Problem.unavailable("Kafka did not acknowledge it").response)
+  private static func entry(
+    _ change: DeviceHistory.Change, _ time: Int64, _ reason: String
+  ) -> JSONValue {
+    var entry = JSONObject()
+    entry.append("state", .string(change.rawValue))
+    entry.append("at", .integer(time))
+    if change == .invalid { entry.append("reason", .string(reason)) }
+    return .object(entry)
+  }
+
+  private static func answer(_ tokens: [ListedToken], _ page: InvalidTokenPage) -> HTTPResponse {
+    let list = tokens.map { token -> JSONValue in
+      var entry = JSONObject()
+      entry.append("token", .string(token.device.token))
+      entry.append("environment", .string(token.device.environment.description))
+      entry.append("invalid_since", .integer(token.since))
+      entry.append("reason", .string(token.reason))
+      entry.append("recorded_at", .integer(token.recordedAt))
+      entry.append(token.details)
+      return .object(entry)
     }
-    api.note(device.exchange, device.key, requests: 1)
-    let isRemoval = device.kind.isRemoval
-    for _ in 0..<(isRemoval == nil ? device.forgotten : 1) {
-      api.keys.figures.countChange(
-        isRemoval: isRemoval ?? true, of: device.key, from: device.exchange.client)
-    }
-    answer(device, device.success)
+    var object = JSONObject()
+    object.append("invalid_tokens", .array(list))
+    object.append("has_more", .bool(tokens.count == page.limit))
+    let place = tokens.last.map(InvalidTokenPage.Cursor.init) ?? page.after
+    if !place.token.isEmpty { object.append("cursor", .string(place.text)) }
+    return .ok(.object(object))
+  }
+}
+
+extension InvalidTokenPage.Cursor {
+  /// The place of a listed token on the pages.
+  fileprivate init(_ token: ListedToken) {
+    self.init(
+      recordedAt: token.recordedAt, token: token.device.token,
+      environment: token.device.environment.description)
   }
 
-  /// The database's answer to a question; nil for none.
-  func answered(_ number: UInt64, _ content: QueryWorker.Answer.Content?) {
-    guard let device = open.take(number) else { return }
-    switch content {
-    case .response(let response): answer(device, response)
-    case .erasure(let devices, let schedule): forget(devices, schedule, device)
-    case .campaigns, .start, nil:
-      answer(device, Problem.unavailable("the database does not answer").response)
-    }
-  }
-
-  func turn() {
-    for device in open.drainLate(now: api.now) {
-      answer(device, Problem.unavailable("there was no answer in time").response)
-    }
-  }
-
-  private func answer(_ device: DeviceExchange, _ response: HTTPResponse) {
-    api.answer(device.exchange, device, response)
-  }
-
-  func gone(_ exchange: StreamExchange) {
-    guard let device = exchange.attachment as? DeviceExchange else { return }
-    exchange.attachment = nil
-    api.counters.add(.httpAborted)
-    _ = open.take(device.number)
-  }
+  /// As answers have it and requests repeat it.
+  fileprivate var text: String { "\(recordedAt).\(environment).\(token)" }
 }

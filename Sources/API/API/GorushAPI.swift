@@ -5,243 +5,160 @@ import Compatibility
 import HTTPServer
 import Identity
 import JSON
-import Kafka
 import ServiceKit
 
 /// gorush's `POST /api/push`: its notifications become requests of Martlet, and are answered when Kafka has them.
-final class GorushAPI: APIPart {
-  private let api: APIDesk
-  private let translator: GorushTranslator
-  private var open = GorushExchanges()
-
-  init(_ api: APIDesk) {
-    self.api = api
-    translator = GorushTranslator(
-      app: api.settings.gorushApp, environment: api.settings.gorushEnvironment,
-      types: api.settings.pushTypes)
-  }
-
-  /// Whether nothing waits.
-  var isEmpty: Bool { open.isEmpty }
+enum GorushAPI {
+  static let routes: [APIRoute] = {
+    var push = APIRoute("POST", "/api/push", [.kafka, .batch], Self.push)
+    push.key = { (api, exchange) throws(Problem) in try key(api, exchange) }
+    push.refusal = refusal
+    return [push]
+  }()
 
   /// The key of a request; without `Authorization`, which gorush does not know, the one that a setting names.
-  func key(_ exchange: StreamExchange) -> Result<APIKey, Admission.Failure> {
+  private static func key(
+    _ api: APIDesk, _ exchange: StreamExchange
+  ) throws(Problem) -> APIKey {
     guard exchange.header("Authorization") == nil, let name = api.settings.gorushKey else {
-      return api.key(exchange)
+      return try api.key(exchange)
     }
     guard let key = api.keys.table.keys.first(where: { $0.name == name.exact }) else {
-      return .failure(.init(.unauthorized("there is no API key with the name \(name)")))
+      throw .unauthorized("there is no API key with the name \(name)")
     }
-    return api.valid(key)
-  }
-
-  func begin(_ exchange: StreamExchange, _ key: APIKey) throws(Admission.Failure) {
-    // Its clients name media types as they like, but a web page can send any type except that of JSON.
-    if exchange.header("Authorization") == nil { try demandNoPage(exchange) }
-    let body = try Admission.body(
-      type: nil, encoding: exchange.header("Content-Encoding"),
-      idempotencyKey: exchange.header("Idempotency-Key")
-    ).get()
-    guard !body.isPacked else {
-      throw .init(.encoding(exchange.header("Content-Encoding") ?? ""))
-    }
-    try api.demandTurn(key)
-    try api.demandProducer()
-    try api.demandRoom(key)
-    let limit = key.maxBody ?? api.settings.maxBody
-    if let length = exchange.announcedLength, length > limit { throw .init(.tooLarge(limit)) }
-    exchange.owner = key.name
-    exchange.attachment = GorushExchange(
-      exchange, KeyInUse(key, api.keys), idempotencyKey: body.idempotencyKey, maxBody: limit)
+    let valid = try api.valid(key)
+    try demandNoPage(exchange)
+    return valid
   }
 
   /// A request without a key of its own comes from no web page: it says that it has JSON, which no page may send to
-  /// another site unasked, and names no page as its origin.
-  private func demandNoPage(_ exchange: StreamExchange) throws(Admission.Failure) {
+  /// another site unasked, and names no page as its origin. Others name media types as they like.
+  private static func demandNoPage(_ exchange: StreamExchange) throws(Problem) {
     try Admission.plainJSON(
       type: exchange.header("Content-Type") ?? "",
       encoding: exchange.header("Content-Encoding"))
     guard exchange.header("Origin") == nil, exchange.header("Sec-Fetch-Site") ?? "none" == "none"
-    else { throw .init(.webPage) }
+    else { throw .forbidden("a web page may not send here; send an API key") }
   }
 
-  func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
-    guard let push = exchange.attachment as? GorushExchange else { return bytes.count }
-    api.counters.add(.bytes, bytes.count)
-    push.append(bytes)
-    if push.body.reservedBytes > Inflater.piece, api.isOutOfMemory(push.key.key) {
-      push.isOutOfMemory = true
-      push.body = ByteBuffer(capacity: 16)
+  private static func push(_ request: APIRequest) throws(Problem) -> APIAction {
+    let encoding = request.exchange.header("Content-Encoding")
+    let form = try Admission.body(
+      type: nil, encoding: encoding, idempotencyKey: request.exchange.header("Idempotency-Key"))
+    guard !form.isPacked else { throw .encoding(encoding ?? "") }
+    guard request.isComplete else { return .read }
+    guard request.body.withSpan({ JSONWeight.isBearable($0) }) else {
+      throw .tooLarge("the body has too many small values for its length; split it")
     }
-    push.account()
-    return bytes.count
+    let reading = GorushReading(request, form.idempotencyKey)
+    do throws(CompatibilityError) { try reading.read() } catch { throw .malformed("\(error)") }
+    let answer = GorushAnswer.accepted(count: reading.count, logs: reading.allLogs)
+    let response = HTTPResponse.ok(answer)
+    request.exchange.held =
+      response.heldBytes
+      + reading.records.reduce(0) { $0 + $1.key.count + ($1.value?.count ?? 0) }
+    return .produce(reading.records) { _ in .answer(response) }
   }
 
-  func ended(_ exchange: StreamExchange) {
-    guard let push = exchange.attachment as? GorushExchange else { return }
-    push.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
-    open.insert(push)
-    api.hasBacklog = true
+  /// A problem as gorush words it.
+  private static func refusal(_ problem: Problem) -> HTTPResponse {
+    var response = problem.response
+    response.contentType = "application/json"
+    response.body = .bytes(GorushAnswer.refused(problem.status, problem.detail).text)
+    return response
+  }
+}
+
+/// Makes the records of a body.
+private final class GorushReading {
+  private let request: APIRequest
+  private let idempotencyKey: String?
+  private(set) var records: [APIRecord] = []
+  /// Tokens of notifications for iOS, and entries of those that get nothing.
+  private(set) var count = 0
+  private var logs: [JSONValue] = []
+  private var logged = 0
+  private var unlogged = 0
+  /// The most bytes of entries in an answer: an entry repeats its notification's message.
+  private static let longestLog = 1 << 20
+
+  init(_ request: APIRequest, _ idempotencyKey: String?) {
+    (self.request, self.idempotencyKey) = (request, idempotencyKey)
   }
 
-  /// Looks at one body: the next one in the next turn, so that many do not hold up others.
-  private func readOne() {
-    var waiting = open.unread
-    guard !waiting.isEmpty else { return }
-    let push = waiting.removeFirst()
-    api.hasBacklog = api.hasBacklog || !waiting.isEmpty
-    push.isRead = true
-    guard let problem = problem(of: push) else { return advance(push) }
-    open.remove(push)
-    answer(push, GorushExchange.refusal(problem))
-  }
-
-  private func problem(of push: GorushExchange) -> Problem? {
-    if push.isTooLong { return .tooLarge(push.maxBody) }
-    if push.isOutOfMemory { return .outOfMemory }
-    guard push.key.renew(api.keys) else {
-      return .unauthorized("this API key is not valid any more")
-    }
-    let isBearable = push.body.withSpan { JSONWeight.isBearable($0) }
-    guard isBearable else { return .tooManyValues }
-    do throws(CompatibilityError) {
-      try read(push)
-      push.account()
-      return nil
-    } catch {
-      return .malformed("\(error)")
-    }
-  }
-
-  /// Makes the records of a body.
-  private func read(_ push: GorushExchange) throws(CompatibilityError) {
+  func read() throws(CompatibilityError) {
+    let (api, bytes) = (request.api, request.body.count)
     // A parser keeps the memory of its longest text.
-    let parser = push.body.count > Inflater.piece ? JSONParser() : api.parser
-    guard let body = try? parser.parse(push.body.bytes) else {
+    let parser = bytes > Inflater.piece ? JSONParser() : api.parser
+    guard let body = try? parser.parse(request.body.bytes) else {
       throw CompatibilityError("", "Missing notifications field.")
     }
-    let bytes = push.body.count
-    push.body = ByteBuffer(capacity: 16)
-    let limit = api.settings.gorushLimit
-    for notification in try GorushNotification.all(in: body, limit: limit) {
+    request.body = ByteBuffer(capacity: 16)
+    let settings = api.settings
+    let translator = GorushTranslator(
+      app: settings.gorushApp, environment: settings.gorushEnvironment, types: settings.pushTypes)
+    for notification in try GorushNotification.all(in: body, limit: settings.gorushLimit) {
       guard notification.platform == .ios else {
-        log(notification, "this platform is not supported", push)
+        refuse(notification, "this platform is not supported")
         continue
       }
-      push.count += notification.tokens.count
+      count += notification.tokens.count
       do throws(CompatibilityError) {
-        for request in try translator.requests(notification) {
-          accept(request, of: notification, push)
-        }
+        for request in try translator.requests(notification) { accept(request, of: notification) }
       } catch {
-        log(notification, "\(error)", push)
+        refuse(notification, "\(error)")
       }
     }
     var bill = BodyBill()
-    bill.requests = max(push.records.count, 1)
+    bill.requests = max(records.count, 1)
     bill.bytes = bytes
-    api.keys.take(push.key.key, bill.due(), now: api.now)
+    api.keys.take(request.key, bill.due(), now: api.now)
   }
 
-  /// Checks a request and keeps its record.
-  private func accept(
-    _ request: JSONValue, of notification: GorushNotification, _ push: GorushExchange
-  ) {
-    let tokens = request["tokens"]?.array?.compactMap(\.string) ?? []
-    let number = push.records.count + 1
-    let refusal: ItemReader.Refusal? = request.text.withUnsafeBytes { bytes in
-      let outcome = api.items.read(
-        bytes, key: push.key.key, idempotencyKey: push.idempotencyKey, number: number, isOnly: false
-      )
+  /// Checks a request of Martlet and keeps its record.
+  private func accept(_ text: JSONValue, of notification: GorushNotification) {
+    let items = request.api.items
+    let tokens = text["tokens"]?.array?.compactMap(\.string) ?? []
+    let refusal: ItemReader.Refusal? = text.text.withUnsafeBytes { bytes in
+      let outcome = items.read(
+        bytes, key: request.key, idempotencyKey: idempotencyKey, number: records.count + 1,
+        isOnly: false)
       if case .failure(let refusal) = outcome { return refusal }
-      push.records.append(
-        .init(key: Array(api.items.recordKey), value: Array(api.items.recordValue)))
+      records.append(
+        APIRecord(
+          topic: request.api.topics.requests, key: Array(items.recordKey),
+          value: Array(items.recordValue)))
       return nil
     }
     if let refusal {
-      api.counters.add(.refused)
-      for token in tokens { push.log(notification, token: token, error: refusal.problem.detail) }
+      request.api.counters.add(.refused)
+      for token in tokens { log(notification, token, refusal.problem.detail) }
+    } else {
+      for problem in items.tokenProblems { log(notification, tokens[problem.index], problem.text) }
+    }
+  }
+
+  private func refuse(_ notification: GorushNotification, _ error: String) {
+    request.api.counters.add(.refused)
+    for token in notification.tokens.isEmpty ? [""] : notification.tokens {
+      log(notification, token, error)
+    }
+  }
+
+  /// Adds an entry for a notification that gets nothing, as long as the answer has room.
+  private func log(_ notification: GorushNotification, _ token: String, _ error: String) {
+    guard logged < Self.longestLog else {
+      unlogged += 1
       return
     }
-    for problem in api.items.tokenProblems {
-      push.log(notification, token: tokens[problem.index], error: problem.text)
-    }
+    logged += token.utf8.count + error.utf8.count + notification.message.utf8.count + 64
+    logs.append(GorushAnswer.log(notification, token: token, error: error))
   }
 
-  private func log(
-    _ notification: GorushNotification, _ error: String, _ push: GorushExchange
-  ) {
-    api.counters.add(.refused)
-    for token in notification.tokens.isEmpty ? [""] : notification.tokens {
-      push.log(notification, token: token, error: error)
-    }
-  }
-
-  /// Hands to Kafka what there is room for.
-  private func advance(_ push: GorushExchange) {
-    let apps = push.key.key.apps
-    // Which records are of which app is not known any more.
-    if !push.key.renew(api.keys) || push.key.key.apps != apps { push.stop() }
-    while push.next < push.records.count,
-      api.producer.outstandingBytes < api.settings.maxInFlightBytes, !api.producer.isFull
-    {
-      guard produce(push.records[push.next], push) else { break }
-      push.next += 1
-    }
-    if push.isDone { finish(push) }
-  }
-
-  /// False when there is no room.
-  private func produce(_ record: GorushExchange.Record, _ push: GorushExchange) -> Bool {
-    let result = api.producer.produce(
-      api.topic, key: record.key, value: record.value, tag: GorushExchanges.tag(push))
-    switch result {
-    case .queued: push.outstanding += 1
-    case .full: return false
-    case .refused(let error):
-      api.context.log.error("Kafka refuses a request", ["error": "\(error)"])
-      api.counters.add(.unacknowledged)
-      push.hasFailed = true
-    }
-    return true
-  }
-
-  /// Kafka's answer to a record.
-  func delivered(_ number: UInt64, isAcknowledged: Bool) {
-    api.counters.add(isAcknowledged ? .acknowledged : .unacknowledged)
-    if isAcknowledged, let push = open[number] { api.keys.figures.count(1, of: push.key.key) }
-    guard let push = open[number] else { return }
-    push.outstanding -= 1
-    push.hasFailed = push.hasFailed || !isAcknowledged
-    if push.isDone { finish(push) }
-  }
-
-  /// Goes on with those that had no room, and gives up those whose time is up.
-  func turn() {
-    readOne()
-    for push in open.all {
-      if push.isRead { advance(push) }
-      guard api.now >= push.deadline, open[push.number] != nil else { continue }
-      push.hasFailed = true
-      finish(push)
-    }
-  }
-
-  private func finish(_ push: GorushExchange) {
-    open.remove(push)
-    api.note(push.exchange, push.key.key, requests: push.next - push.outstanding)
-    answer(push, push.response())
-  }
-
-  private func answer(_ push: GorushExchange, _ response: HTTPResponse) {
-    api.answer(push.exchange, push, response)
-  }
-
-  /// The client has gone: what Kafka was given stays, nothing more follows.
-  func gone(_ exchange: StreamExchange) {
-    guard let push = exchange.attachment as? GorushExchange else { return }
-    exchange.attachment = nil
-    api.counters.add(.httpAborted)
-    open.remove(push)
+  var allLogs: [JSONValue] {
+    guard unlogged > 0 else { return logs }
+    return logs + [
+      ["type": "failed-push", "error": .string("\(unlogged) further entries are left out")]
+    ]
   }
 }

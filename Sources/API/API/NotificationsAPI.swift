@@ -9,7 +9,8 @@ import Records
 import ServiceKit
 
 /// `POST /v1/notifications`: bodies of requests come in, requests go to Kafka, and when it has them the verdicts go out.
-final class NotificationsAPI: APIPart {
+final class NotificationsAPI {
+  static let path = "/v1/notifications"
   /// The most bytes of one request: what a broker takes in a record, less room for an id.
   static let longestItem = 900_000
 
@@ -21,14 +22,21 @@ final class NotificationsAPI: APIPart {
   /// Whether no body is under way.
   var isEmpty: Bool { submissions.isEmpty }
 
-  func begin(
-    _ exchange: StreamExchange, _ key: APIKey, _ body: Admission.Body
-  ) throws(Admission.Failure) {
+  func began(_ exchange: StreamExchange) -> HTTPResponse? {
+    api.refusal { () throws(Problem) in try begin(exchange) }
+  }
+
+  private func begin(_ exchange: StreamExchange) throws(Problem) {
+    guard exchange.method == "POST" else { throw .method(exchange.method, allowed: ["POST"]) }
+    let key = try api.key(exchange)
+    let body = try Admission.body(
+      type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"),
+      idempotencyKey: exchange.header("Idempotency-Key"))
     try api.demandTurn(key)
     try api.demandProducer()
     let limit = key.maxBody ?? api.settings.maxBody
     if body.form == .document, let length = exchange.announcedLength, length > limit {
-      throw .init(.tooLarge(limit))
+      throw .tooLarge(limit)
     }
     try api.demandRoom(key)
     let submission = Submission(
@@ -199,7 +207,7 @@ final class NotificationsAPI: APIPart {
         guard mayGoOn(submission) else { return false }
         submission.body.passItem()
         guard item.count <= Self.longestItem else {
-          giveUp(submission, .itemTooLarge(Self.longestItem))
+          giveUp(submission, .itemTooLarge)
           return true
         }
         spend(TurnBudget.perRequest + item.count, on: submission)
@@ -222,9 +230,17 @@ final class NotificationsAPI: APIPart {
   /// Bounds what is answered to a body, and bodies that are none of requests.
   private func bound(_ submission: Submission) {
     if submission.bill.isMostlyRefused {
-      giveUp(submission, .mostlyRefused)
+      giveUp(
+        submission,
+        .tooLarge(
+          "more than 1000 of its requests are refused or empty, and most of them; nothing after this was read"
+        ))
     } else if submission.verdicts.count > api.settings.maxVerdicts {
-      giveUp(submission, .tooManyVerdicts(api.settings.maxVerdicts))
+      giveUp(
+        submission,
+        .tooLarge(
+          "the verdicts on one body have more than \(api.settings.maxVerdicts) bytes; send the rest in another one"
+        ))
     }
   }
 
@@ -233,7 +249,7 @@ final class NotificationsAPI: APIPart {
     if submission.body.shape != .lines, submission.bill.bytes > submission.maxBody {
       giveUp(submission, .tooLarge(submission.maxBody))
     } else if submission.body.buffer.count > Self.longestItem {
-      giveUp(submission, .itemTooLarge(Self.longestItem))
+      giveUp(submission, .itemTooLarge)
     } else if submission.body.buffer.count > Inflater.piece, api.isOutOfMemory(submission.key.key) {
       giveUp(submission, .outOfMemory)
     }
@@ -243,10 +259,11 @@ final class NotificationsAPI: APIPart {
   private func produce(_ submission: Submission, _ tag: UInt) -> ProduceResult {
     let (items, producer) = (api.items, api.producer)
     guard items.isForSchedule else {
-      return producer.produce(api.topic, key: items.recordKey, value: items.recordValue, tag: tag)
+      return producer.produce(
+        api.topics.requests, key: items.recordKey, value: items.recordValue, tag: tag)
     }
     return producer.produce(
-      api.topic, key: items.recordKey, value: items.recordValue,
+      api.topics.requests, key: items.recordKey, value: items.recordValue,
       headers: [KafkaHeader("\(ScheduledRequest.byHeader)", submission.key.key.actor)], tag: tag)
   }
 
@@ -302,4 +319,9 @@ final class NotificationsAPI: APIPart {
     submission.ending = problem
     submission.dropBody()
   }
+}
+
+extension Problem {
+  fileprivate static let itemTooLarge = tooLarge(
+    "one request has more than \(NotificationsAPI.longestItem) bytes; nothing after it was read")
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Access
-import Bytes
 import Contract
 import EventLoop
 import HTTPServer
@@ -13,183 +12,170 @@ import ServiceKit
 
 /// `/v1/paces`: the paces of apps, lanes, groups and devices. A change is a record on `push.controls`, as `martlet pace`
 /// writes it; questions are answered from the same topic.
-final class PacesAPI: APIPart {
-  /// The most bytes of a body.
-  private static let longestBody = 1_024
-  /// Changes that may wait for Kafka at once.
-  private static let openAtMost = 256
+enum PacesAPI {
+  static let routes =
+    [APIRoute("GET", "/v1/paces", right: .paces, list)]
+    + PaceSubject.Kind.allCases.flatMap { kind in
+      // A group may have a slash.
+      let path = "/v1/paces/\(kind.rawValue)/{name...}"
+      return [
+        APIRoute("GET", path, right: .paces) { (request) throws(Problem) in try read(kind, request)
+        },
+        APIRoute("PUT", path, .kafka, right: .paces, body: 1_024) { (request) throws(Problem) in
+          try set(kind, request)
+        },
+        APIRoute("DELETE", path, .kafka, right: .paces) { (request) throws(Problem) in
+          try clear(kind, request)
+        },
+      ]
+    }
 
-  private let api: APIDesk
-  private let topic: KafkaTopic
-  private let controls: ControlsView
-  private var open = OpenExchanges<PaceExchange>()
+  /// Bytes of a reason.
+  static let longestReason = 256
 
-  init(
-    _ api: APIDesk, _ names: TopicNames, _ controls: ControlsView
-  ) throws(KafkaError) {
-    self.api = api
-    self.controls = controls
-    topic = try api.producer.topic(known: names.controls)
+  private static func list(_ request: APIRequest) throws(Problem) -> APIAction {
+    try demandKnown(request)
+    guard request.isComplete else { return .read }
+    let paces = request.api.controls.paces.filter { isOf($0.key, request.key) }
+      .sorted { $0.key.description < $1.key.description }
+    return .answer(.ok(["paces": .array(paces.map { .object(object($0.key, $0.value)) })]))
   }
 
-  /// Whether nothing waits.
-  var isEmpty: Bool { open.isEmpty }
+  private static func read(
+    _ kind: PaceSubject.Kind, _ request: APIRequest
+  ) throws(Problem) -> APIAction {
+    let subject = try subject(kind, request)
+    try demandKnown(request)
+    guard request.isComplete else { return .read }
+    guard let entry = request.api.controls.paces[subject] else {
+      throw .notFound("\(subject) has no pace")
+    }
+    return .answer(.ok(.object(object(subject, entry))))
+  }
 
-  func turn() {
-    for exchange in open.drainLate(now: api.now) {
-      answer(exchange, Problem.unavailable("there was no answer in time").response)
+  private static func set(
+    _ kind: PaceSubject.Kind, _ request: APIRequest
+  ) throws(Problem) -> APIAction {
+    let subject = try subject(kind, request)
+    guard request.isComplete else { return .read }
+    let (rate, reason) = try change(request, of: subject)
+    if let problem = request.api.controls.obstacle(to: subject) { throw problem }
+    let author = ControlRecord.Author(
+      at: WallClock.milliseconds(), by: request.key.actor, reason: reason)
+    return produce(subject, ControlRecord.value(rate, by: author), "\(rate)", request)
+  }
+
+  private static func clear(
+    _ kind: PaceSubject.Kind, _ request: APIRequest
+  ) throws(Problem) -> APIAction {
+    produce(try subject(kind, request), nil, "none", request)
+  }
+
+  private static func produce(
+    _ subject: PaceSubject, _ value: [UInt8]?, _ rate: String, _ request: APIRequest
+  ) -> APIAction {
+    // A tombstone has no value that could say who made it.
+    let record = APIRecord(
+      topic: request.api.topics.controls, key: Array(subject.key.utf8), value: value,
+      headers: value == nil ? [KafkaHeader("by", request.key.actor)] : [])
+    return .produce([record]) { request in
+      request.api.context.log.info(
+        "a pace was changed over HTTP",
+        [
+          "of": "\(subject)", "rate": rate, "key": request.key.name.text,
+          "client": request.exchange.client,
+        ])
+      return .answer(.accepted)
     }
   }
 
-  // MARK: Requests
-
-  func begin(
-    _ exchange: StreamExchange, _ resource: APIResource, _ key: APIKey
-  ) throws(Admission.Failure) {
-    try api.demandTurn(key)
-    if let name = exchange.repeatedArgument {
-      throw .init(.malformed("\(name) is given twice", field: name))
-    }
-    let kind = try kind(exchange, resource, key)
-    try demand(kind, key)
-    guard controls.exists else {
-      throw .init(
-        .unavailable("this cluster has no topic of paces; martlet topics create creates it"))
-    }
-    if kind.isChange {
-      try api.demandProducer()
-      guard open.count < Self.openAtMost else { throw .init(.unavailable("too many changes wait")) }
-    } else if !controls.isCaughtUp {
-      throw .init(.unavailable("which paces are set is not known yet"))
-    }
-    api.keys.take(key, 1, now: api.now)
-    exchange.owner = key.name
-    exchange.attachment = PaceExchange(exchange, kind, key)
-  }
-
-  private func kind(
-    _ exchange: StreamExchange, _ resource: APIResource, _ key: APIKey
-  ) throws(Admission.Failure) -> PaceExchange.Kind {
-    guard case .pace(let kind, let name) = resource else { return .list }
-    let subject = try PaceArguments.subject(kind, name, key, api.settings.lanes) {
-      exchange.argument($0)
-    }
-    switch exchange.method {
-    case "PUT":
-      try Admission.plainJSON(
-        type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"))
-      return .set(subject)
-    case "DELETE": return .clear(subject)
-    default: return .read(subject)
+  private static func demandTopic(_ request: APIRequest) throws(Problem) {
+    guard request.api.controls.exists else {
+      throw .unavailable("this cluster has no topic of paces; martlet topics create creates it")
     }
   }
 
-  /// The key may see and change this pace.
-  private func demand(_ kind: PaceExchange.Kind, _ key: APIKey) throws(Admission.Failure) {
-    guard key.paces else { throw .init(.noPaces) }
-    guard let subject = kind.subject, !isOf(subject, key) else { return }
-    throw .init(subject.app.map { .forbidden(app: $0) } ?? .notOfAllApps)
+  private static func demandKnown(_ request: APIRequest) throws(Problem) {
+    try demandTopic(request)
+    guard request.api.controls.isCaughtUp else {
+      throw .unavailable("which paces are set is not known yet")
+    }
   }
 
-  private func isOf(_ subject: PaceSubject, _ key: APIKey) -> Bool {
+  private static func isOf(_ subject: PaceSubject, _ key: APIKey) -> Bool {
     // No app has the name of all.
     key.maySend(for: subject.app ?? "*")
   }
 
-  /// A part of a body. What is too long is refused at its end.
-  func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
-    guard let pace = exchange.attachment as? PaceExchange else { return bytes.count }
-    api.counters.add(.bytes, bytes.count)
-    let room = Self.longestBody + 1 - pace.body.count
-    pace.body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(max(0, room))))
-    return bytes.count
-  }
+  // MARK: Arguments
 
-  func ended(_ exchange: StreamExchange) {
-    guard let pace = exchange.attachment as? PaceExchange else { return }
-    do throws(Admission.Failure) {
-      // Its body may have taken a while.
-      guard let key = api.keys.current(pace.key) else {
-        throw .init(.unauthorized("this API key is not valid any more"))
+  /// The subject that the path and the query name, if the key may see and change its pace. A group is of the key's app, if
+  /// it has one and the query names none.
+  private static func subject(
+    _ kind: PaceSubject.Kind, _ request: APIRequest
+  ) throws(Problem) -> PaceSubject {
+    let (name, key) = (request.values[0], request.key)
+    let environment = try request.environment()
+    guard environment == nil || kind.isOfApp else {
+      throw .field("environment", "a \(kind.rawValue) has none")
+    }
+    var type = PushType.background
+    if let text = request.argument("push_type") {
+      guard kind == .device else { throw .field("push_type", "only a device's pace has one") }
+      guard let known = PushType(text.utf8.span) else {
+        throw .field("push_type", "\(text) is not a push type")
       }
-      try demand(pace.kind, key)
-      switch pace.kind {
-      case .list: answer(pace, Self.list(controls.paces.filter { isOf($0.key, key) }))
-      case .read(let subject):
-        guard let entry = controls.paces[subject] else { throw .init(.noPace(of: "\(subject)")) }
-        answer(pace, Self.ok(.object(Self.object(subject, entry))))
-      case .set(let subject): try set(subject, pace, key)
-      case .clear(let subject): try produce(subject, nil, pace, key)
+      type = known
+    }
+    var app = request.argument("app")
+    guard app == nil || kind == .group else {
+      throw .field("app", "only a group has one beside it")
+    }
+    if kind == .group, app == nil {
+      guard key.apps.count == 1, let only = key.apps.first, only != "*" else {
+        throw .field("app", "is required: a group is of an app")
       }
+      app = only.text
+    }
+    guard kind != .lane || request.api.settings.lanes.find(name) != nil else {
+      throw .field("name", "\(name) is none of --lanes")
+    }
+    let subject: PaceSubject
+    do throws(PaceSubject.Problem) {
+      subject = try PaceSubject(kind, name, of: app, environment ?? .production, type)
     } catch {
-      answer(pace, error.problem.response)
+      throw .field("name", "\(error)")
     }
-  }
-
-  private func set(
-    _ subject: PaceSubject, _ pace: PaceExchange, _ key: APIKey
-  ) throws(Admission.Failure) {
-    guard pace.body.count <= Self.longestBody else { throw .init(.tooLarge(Self.longestBody)) }
-    let (rate, reason) = try PaceArguments.change(pace.body.bytes, of: subject, api.parser)
-    if let problem = controls.obstacle(to: subject) { throw .init(problem) }
-    pace.rate = "\(rate)"
-    let author = ControlRecord.Author(
-      at: WallClock.milliseconds(), by: key.actor, reason: reason)
-    try produce(subject, ControlRecord.value(rate, by: author), pace, key)
-  }
-
-  private func produce(
-    _ subject: PaceSubject, _ value: [UInt8]?, _ pace: PaceExchange, _ key: APIKey
-  ) throws(Admission.Failure) {
-    pace.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
-    // A tombstone has no value that could say who made it.
-    let tag = OpenExchanges<PaceExchange>.tag(open.insert(pace))
-    let result = api.producer.produce(
-      topic, key: Array(subject.key.utf8), value: value,
-      headers: value == nil ? [KafkaHeader("by", key.actor)] : [], tag: tag)
-    if case .queued = result { return }
-    open.remove(pace)
-    throw .init(.unavailable("Kafka does not take records now"))
-  }
-
-  /// Kafka's answer to a change.
-  func delivered(_ number: UInt64, isAcknowledged: Bool) {
-    guard let pace = open.take(number) else { return }
-    guard isAcknowledged else {
-      return answer(pace, Problem.unavailable("Kafka did not acknowledge it").response)
+    guard isOf(subject, key) else {
+      throw subject.app.map { .forbidden(app: $0) }
+        ?? .forbidden("lanes are of all apps: this key may not send for all")
     }
-    api.note(pace.exchange, pace.key, requests: 1)
-    api.context.log.info(
-      "a pace was changed over HTTP",
-      [
-        "of": pace.kind.subject.map { "\($0)" } ?? "", "rate": pace.rate, "key": pace.key.name.text,
-        "client": pace.exchange.client,
-      ])
-    answer(
-      pace,
-      HTTPResponse(
-        status: 202, contentType: "application/json", body: .bytes(Array(#"{"status":202}"#.utf8))))
+    try demandTopic(request)
+    return subject
   }
 
-  private func answer(_ pace: PaceExchange, _ response: HTTPResponse) {
-    api.answer(pace.exchange, pace, response)
-  }
-
-  func gone(_ exchange: StreamExchange) {
-    guard exchange.attachment is PaceExchange else { return }
-    exchange.attachment = nil
-    api.counters.add(.httpAborted)
-    // What was handed to Kafka is told all the same.
+  /// The rate and the reason in a body.
+  private static func change(
+    _ request: APIRequest, of subject: PaceSubject
+  ) throws(Problem) -> (rate: PaceRate, reason: String?) {
+    let object = try Arguments.object(request, ["rate", "reason"], of: "a pace")
+    guard let rate = object["rate"]?.string.flatMap({ PaceRate($0) }) else {
+      throw .field(
+        "rate", "is no rate: a number from 1 to \(PaceRate.most), and /s, /m, /h or /d")
+    }
+    do throws(PaceSubject.Problem) { try subject.check(rate) } catch {
+      throw .field("rate", "\(error)")
+    }
+    guard let given = object["reason"], !given.isNull else { return (rate, nil) }
+    guard let reason = given.string, RequestRules.isText(reason.utf8.span, most: longestReason)
+    else {
+      throw .field(
+        "reason", "is no text of 1 to \(longestReason) bytes without control characters")
+    }
+    return (rate, reason)
   }
 
   // MARK: Answers
-
-  private static func list(_ paces: [PaceSubject: ControlsView.Pace]) -> HTTPResponse {
-    let list = paces.sorted { $0.key.description < $1.key.description }
-    var answer = JSONObject()
-    answer.append("paces", .array(list.map { .object(object($0.key, $0.value)) }))
-    return ok(.object(answer))
-  }
 
   private static func object(_ subject: PaceSubject, _ entry: ControlsView.Pace) -> JSONObject {
     var object = JSONObject()
@@ -211,9 +197,5 @@ final class PacesAPI: APIPart {
     if let by = entry.author.by { object.append("by", .string(by)) }
     if let reason = entry.author.reason { object.append("reason", .string(reason)) }
     return object
-  }
-
-  private static func ok(_ value: JSONValue) -> HTTPResponse {
-    HTTPResponse(status: 200, contentType: "application/json", body: .bytes(value.text))
   }
 }

@@ -1,80 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Access
 import Bytes
 import DeviceTokens
 import EventLoop
 import HTTPServer
 import Identity
-import Records
 import Schedule
 import ServiceKit
 import Store
 import Waiting
 
+/// A question to the database.
+struct Query: Sendable {
+  /// Reads something, on the database's thread.
+  typealias Read = @Sendable (Databases) throws(StoreError) -> Found
+
+  enum Found: Sendable {
+    /// The step that follows, on the loop's thread, with what was found.
+    case next(APIRoute.Handler)
+    /// There is more to read, when others have had their turn.
+    case unfinished(Read)
+
+    static func answer(_ response: HTTPResponse) -> Found { .next { _ in .answer(response) } }
+  }
+
+  /// Without what the answer would be wrong.
+  struct Basis: OptionSet {
+    let rawValue: UInt8
+
+    /// All devices of the topics.
+    static let devices = Basis(rawValue: 1)
+    /// The whole schedule.
+    static let schedule = Basis(rawValue: 2)
+  }
+
+  let basis: Basis
+  /// Bytes of its answer, at most, or about.
+  let answerBytes: Int
+  let read: Read
+
+  init(_ basis: Basis, answerBytes: Int, _ read: @escaping Read) {
+    (self.basis, self.answerBytes, self.read) = (basis, answerBytes, read)
+  }
+}
+
 /// Asks the database on a thread of its own: one that does not answer holds up nothing but questions. Keys take turns, so
 /// many large questions of one delay another's by one step of each.
 final class QueryWorker {
-  enum Question: Sendable {
-    case device(DeviceKey)
-    case invalidTokens(InvalidTokenPage)
-    /// The outcomes of a request or a notification, as far as the key may read them; where there is none, what the
-    /// schedule has of the request.
-    case outcomes(DeviceArguments.Notification, APIKey)
-    /// What is known of a user's devices, as far as the key may read them.
-    case user(DeviceArguments.User, APIKey)
-    /// The devices of a user that the key may send to; they are to be forgotten.
-    case forget(DeviceArguments.User, APIKey)
-    /// The campaigns whose keys begin so.
-    case named(prefix: String)
-    case campaigns(CampaignPage)
-    /// The first of them, and how many of an app's are not over: one is to be started.
-    case start(prefix: String, app: String)
-
-    /// Whether the answer is wrong where devices are missing from the database.
-    var isAboutDevices: Bool {
-      switch self {
-      case .device, .invalidTokens, .user, .forget: true
-      case .outcomes, .named, .campaigns, .start: false
-      }
-    }
-
-    /// Whether the answer is wrong where the schedule is not complete.
-    var isAboutCampaigns: Bool {
-      switch self {
-      case .named, .campaigns, .start: true
-      case .device, .invalidTokens, .user, .forget, .outcomes: false
-      }
-    }
-
-    /// Bytes of its answer, at most, or about.
-    var answerBytes: Int {
-      switch self {
-      case .device, .named, .start: 16 << 10
-      case .invalidTokens(let page): page.limit << 10
-      case .outcomes, .user, .campaigns: 1 << 20
-      case .forget: 256 << 10
-      }
-    }
-  }
-
-  /// The part that asks: each has numbers of its own.
-  enum Asker { case devices, campaigns }
-
   struct Answer: Sendable {
-    enum Content: Sendable {
-      case response(HTTPResponse)
-      /// The devices that are to be forgotten, and what of the schedule is to change with them.
-      case erasure([DeviceKey], ScheduleErasure)
-      /// Those that were found, without their requests; with `more` there are others behind the last one.
-      case campaigns([StoredCampaign], more: Bool)
-      case start(known: StoredCampaign?, open: Int)
-    }
-
-    let asker: Asker
+    /// The request's.
     let number: UInt64
     /// nil: the database did not answer.
-    let content: Content?
+    let next: APIRoute.Handler?
   }
 
   private enum Message: Sendable {
@@ -82,13 +59,12 @@ final class QueryWorker {
     case stop
   }
 
-  /// A question on its way, and what of its answer is known: one about many campaigns takes several turns.
+  /// A question on its way; one about many campaigns takes several turns.
   private struct Job: Sendable {
-    let asker: Asker
     let number: UInt64
     let key: ExactText
-    let question: Question
-    var found = CampaignScan()
+    let basis: Query.Basis
+    var read: Query.Read
   }
 
   /// The most questions that wait; further ones are refused.
@@ -113,8 +89,8 @@ final class QueryWorker {
     let poller = try Poller(capacity: 1)
     try poller.add(messages.wakeup.fd, token: 0, .readable)
     let thread = try LoopThread(name: "queries") {
-      Session(location, schedule, StoredInHand(topic, context), context.log)
-        .run(poller, messages, answers)
+      let databases = Databases(location, schedule, StoredInHand(topic, context))
+      Session(databases, context.log).run(poller, messages, answers)
     }
     thread.detach()
   }
@@ -123,10 +99,10 @@ final class QueryWorker {
 
   var isFull: Bool { waiting >= Self.limit }
 
-  func ask(_ number: UInt64, _ question: Question, from asker: Asker, of key: APIKey) {
+  func ask(_ number: UInt64, _ query: Query, of key: APIKey) {
     waiting += 1
     messages.post(
-      .question(Job(asker: asker, number: number, key: key.name, question: question)))
+      .question(Job(number: number, key: key.name, basis: query.basis, read: query.read)))
   }
 
   func drainAnswers() -> [Answer] {
@@ -137,20 +113,11 @@ final class QueryWorker {
 
   /// The state that the thread owns.
   private final class Session {
-    private let location: String
-    private let scheduleLocation: String
-    private let inHand: StoredInHand
+    private let databases: Databases
     private let log: Logger
-    private var queries: TokenQueries?
-    private var schedule: ScheduleQueries?
     private var hasFailed = false
 
-    init(_ location: String, _ schedule: String, _ inHand: StoredInHand, _ log: Logger) {
-      self.location = location
-      scheduleLocation = schedule
-      self.inHand = inHand
-      self.log = log
-    }
+    init(_ databases: Databases, _ log: Logger) { (self.databases, self.log) = (databases, log) }
 
     func run(_ poller: Poller, _ messages: Mailbox<Message>, _ answers: Mailbox<Answer>) {
       var ready: [ReadyEvent] = []
@@ -163,26 +130,26 @@ final class QueryWorker {
           jobs.add(job, of: job.key)
         }
         guard var job = jobs.next()?.item else { continue }
-        if let content = step(&job) {
-          answers.post(Answer(asker: job.asker, number: job.number, content: content))
-        } else if hasFailed {
-          answers.post(Answer(asker: job.asker, number: job.number, content: nil))
-        } else {
+        switch step(job) {
+        case .unfinished(let rest):
+          job.read = rest
           jobs.giveBack(job, of: job.key)
+        case .next(let next): answers.post(Answer(number: job.number, next: next))
+        case nil: answers.post(Answer(number: job.number, next: nil))
         }
       }
     }
 
-    /// - Returns: nil if it is not done, or the database does not answer (`hasFailed`).
-    private func step(_ job: inout Job) -> Answer.Content? {
+    /// - Returns: nil if the database does not answer.
+    private func step(_ job: Job) -> Query.Found? {
       do throws(StoreError) {
-        let content = try askTwice(&job)
+        let found = try askTwice(job)
         if hasFailed { log.info("the database answers again") }
         hasFailed = false
-        return content
+        return found
       } catch {
         // It is opened again for the next question.
-        (queries, schedule) = (nil, nil)
+        databases.close()
         if !hasFailed { log.error("the database does not answer", ["error": "\(error)"]) }
         hasFailed = true
         return nil
@@ -191,152 +158,62 @@ final class QueryWorker {
 
     /// A connection may have been cut while nobody asked, by a restart or an idle limit of the server: what fails on one
     /// that was open is asked again on a new one.
-    private func askTwice(_ job: inout Job) throws(StoreError) -> Answer.Content? {
-      guard queries != nil || schedule != nil, !hasFailed else { return try ask(&job) }
+    private func askTwice(_ job: Job) throws(StoreError) -> Query.Found {
+      guard databases.areOpen, !hasFailed else { return try ask(job) }
       do throws(StoreError) {
-        return try ask(&job)
+        return try ask(job)
       } catch {
-        (queries, schedule) = (nil, nil)
-        return try ask(&job)
+        databases.close()
+        return try ask(job)
       }
     }
 
-    private func ask(_ job: inout Job) throws(StoreError) -> Answer.Content? {
-      if job.question.isAboutCampaigns, let obstacle = try scheduleQueries().obstacle() {
-        return .response(Problem.incomplete(obstacle).response)
+    private func ask(_ job: Job) throws(StoreError) -> Query.Found {
+      let before = job.basis.contains(.devices) ? try databases.tokens().state() : nil
+      if let obstacle = before?.obstacle { return .answer(Problem.incomplete(obstacle).response) }
+      if job.basis.contains(.schedule), let obstacle = try databases.schedule().obstacle() {
+        return .answer(Problem.incomplete(obstacle).response)
       }
-      switch job.question {
-      case .named(let prefix):
-        return .campaigns(try campaigns(withPrefix: prefix), more: false)
-      case .campaigns(let page):
-        guard try scan(&job.found, page) else { return nil }
-        return .campaigns(job.found.campaigns, more: job.found.hasMore)
-      case .start(let prefix, let app):
-        let page = CampaignPage(
-          apps: [app.exact], after: "", limit: CampaignRecord.mostOpen, isOpenOnly: true)
-        guard try scan(&job.found, page) else { return nil }
-        return .start(known: try campaigns(withPrefix: prefix).first, open: job.found.count)
-      default: return try ask(job.question)
-      }
-    }
-
-    /// A question of one step.
-    private func ask(_ question: Question) throws(StoreError) -> Answer.Content {
-      let queries: TokenQueries
-      if let open = self.queries { queries = open } else { queries = try TokenQueries(location) }
-      self.queries = queries
-      guard question.isAboutDevices else { return try answer(question, queries) }
-      let before = try queries.state()
-      if let obstacle = before.obstacle { return .response(Problem.incomplete(obstacle).response) }
-      let content = try answer(question, queries)
-      let after = try queries.state()
+      let found = try job.read(databases)
+      guard let before else { return found }
+      let after = try databases.tokens().state()
       guard before == after else {
-        return .response(
+        return .answer(
           Problem.incomplete(after.obstacle ?? "it was read from the topics anew; ask again")
             .response)
       }
-      return content
+      return found
     }
+  }
+}
 
-    private func answer(
-      _ question: Question, _ queries: TokenQueries
-    ) throws(StoreError) -> Answer.Content {
-      switch question {
-      case .device(let identity):
-        return .response(DeviceAnswers.device(identity, try queries.state(identity)))
-      case .invalidTokens(let page):
-        return .response(DeviceAnswers.tokens(try queries.invalidTokens(page), page))
-      case .outcomes(let notification, let key):
-        let found = try queries.outcomes(
-          of: notification.id, apps: notification.app.map { [$0.exact] } ?? Self.some(key.readable),
-          limit: OutcomeAnswers.limit + 1)
-        guard found.isEmpty else { return .response(OutcomeAnswers.outcomes(found)) }
-        let keys = notification.scheduled(readable: key.readable)
-        let waiting = try scheduled(keys)
-        guard waiting.isEmpty else { return .response(OutcomeAnswers.scheduled(waiting)) }
-        if !keys.isEmpty, let obstacle = try scheduleQueries().obstacle() {
-          return .response(Problem.incomplete(obstacle).response)
-        }
-        return .response(
-          OutcomeAnswers.none(try queries.receiptKeeping(), isScheduleKnown: !keys.isEmpty))
-      case .user(let user, let key):
-        return .response(DeviceAnswers.devices(try devices(of: user, key.readable, queries)))
-      case .forget(let user, let key):
-        let devices = try devices(of: user, key.apps, queries).map(\.device)
-        let schedule = try scheduleQueries()
-        if let obstacle = try schedule.obstacle() {
-          return .response(Problem.incomplete(obstacle).response)
-        }
-        return .erasure(
-          devices,
-          try ScheduleErasure(
-            of: user.name, devices, apps: user.app.map { [$0.exact] } ?? Self.some(key.apps),
-            in: schedule
-          ))
-      case .named, .campaigns, .start: return .campaigns([], more: false)
-      }
-    }
+/// The databases that questions read, opened when one needs them. They belong to one thread.
+final class Databases {
+  private let location: String
+  private let scheduleLocation: String
+  let inHand: StoredInHand
+  private var openTokens: TokenQueries?
+  private var openSchedule: ScheduleQueries?
 
-    private func campaigns(withPrefix prefix: String) throws(StoreError) -> [StoredCampaign] {
-      try scheduleQueries().campaigns(withPrefix: prefix).compactMap { read($0) }
-    }
+  init(_ location: String, _ schedule: String, _ inHand: StoredInHand) {
+    (self.location, scheduleLocation, self.inHand) = (location, schedule, inHand)
+  }
 
-    /// Looks through some campaigns.
-    ///
-    /// - Returns: whether that was all.
-    private func scan(
-      _ found: inout CampaignScan, _ page: CampaignPage
-    ) throws(StoreError) -> Bool {
-      let entries = try scheduleQueries().campaigns(
-        after: found.last ?? page.after, limit: CampaignScan.step, apps: page.apps)
-      for entry in entries {
-        let campaign = read(entry)
-        guard found.take(campaign, key: entry.key.text, size: entry.value.utf8.count, page) else {
-          return true
-        }
-      }
-      return entries.count < CampaignScan.step
-    }
+  var areOpen: Bool { openTokens != nil || openSchedule != nil }
 
-    private func read(_ entry: ScheduledEntry) -> StoredCampaign? {
-      inHand.work(on: entry.row.identity, key: entry.key.text) {
-        CampaignRecord(stored: entry.value).map {
-          StoredCampaign($0, key: entry.key.text, identity: entry.row.identity)
-        }
-      }
-    }
+  func close() { (openTokens, openSchedule) = (nil, nil) }
 
-    private func scheduleQueries() throws(StoreError) -> ScheduleQueries {
-      if let schedule { return schedule }
-      let opened = try ScheduleQueries(scheduleLocation)
-      schedule = opened
-      return opened
-    }
+  func tokens() throws(StoreError) -> TokenQueries {
+    if let openTokens { return openTokens }
+    let opened = try TokenQueries(location)
+    openTokens = opened
+    return opened
+  }
 
-    /// What the schedule has of these keys.
-    private func scheduled(_ keys: [ScheduleKey]) throws(StoreError) -> [ScheduledEntry] {
-      guard !keys.isEmpty else { return [] }
-      let queries = try scheduleQueries()
-      var entries: [ScheduledEntry] = []
-      for key in keys {
-        if let entry = try queries.scheduled(key: key.exact) { entries.append(entry) }
-      }
-      return entries
-    }
-
-    /// The devices of a user that belong to one of the apps, with one more than `DeviceAnswers.userLimit` if there are
-    /// more.
-    private func devices(
-      of user: DeviceArguments.User, _ apps: Set<ExactText>, _ queries: TokenQueries
-    ) throws(StoreError) -> [KnownDevice] {
-      try queries.devices(
-        ofUser: user.name, apps: user.app.map { [$0.exact] } ?? Self.some(apps),
-        limit: DeviceAnswers.userLimit + 1)
-    }
-
-    /// nil for all apps.
-    private static func some(_ apps: Set<ExactText>) -> Set<ExactText>? {
-      apps.contains("*") ? nil : apps
-    }
+  func schedule() throws(StoreError) -> ScheduleQueries {
+    if let openSchedule { return openSchedule }
+    let opened = try ScheduleQueries(scheduleLocation)
+    openSchedule = opened
+    return opened
   }
 }

@@ -3,7 +3,6 @@ import APNS
 import Bytes
 import Contract
 import JSON
-import Gateways
 import Kafka
 import Records
 import ServiceKit

@@ -6,6 +6,8 @@ public import Identity
 public final class StreamExchange {
   let head: RequestHead
   private unowned let connection: ServerConnection
+  /// The client's address: a numeric address. It is known also when the client has gone.
+  public let client: String
   /// The owner's own, until `gone`.
   public var attachment: AnyObject?
   /// The sender of the request, once it is accepted: connections of accepted requests are not ended for newcomers
@@ -25,13 +27,12 @@ public final class StreamExchange {
   init(_ head: RequestHead, _ connection: ServerConnection) {
     self.head = head
     self.connection = connection
+    client = connection.address
   }
 
   public var method: String { head.method }
   /// Without the query, percent-decoded.
   public var path: String { head.target.path }
-  /// The client's address: a numeric address.
-  public var client: String { connection.address }
 
   /// The value of a header field, whatever the case of its name.
   public func header(_ name: String) -> String? { head.field(name) }

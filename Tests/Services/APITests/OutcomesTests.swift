@@ -58,7 +58,7 @@ import Testing
     #expect(try get("a/b%20c").0 == 200)
     // Any number of rows of another app under the same id hides none of its own.
     try store.keep(
-      (0..<OutcomeAnswers.limit + 1).map {
+      (0..<OutcomesAPI.limit + 1).map {
         Self.receipt($0 + 10, app: "a.b", id: "order-2", apnsID: "v\($0)")
       } + [Self.receipt(10_000, app: own, id: "order-2", apnsID: "mine")])
     let mine = try get("order-2")

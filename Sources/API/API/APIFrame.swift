@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+import Access
+import Bytes
+import HTTPServer
+import Kafka
+import ServiceKit
+
+/// The frame of the small resources: it has their open requests, and takes each from its head over its body, the database
+/// and Kafka to its answer. The rights of a key are asked for before every step.
+final class APIFrame {
+  private let api: APIDesk
+  /// Asks the database; nil without one.
+  private let queries: QueryWorker?
+  private let routes: [APIRoute]
+  /// Those whose body is complete, by number.
+  private var open: [UInt64: APIRequest] = [:]
+  private var last: UInt64 = 0
+  /// Long bodies that were not looked at.
+  private var unread: [APIRequest] = []
+
+  /// Requests whose client has gone, that are kept until Kafka has answered; of further ones that is not told.
+  private static let mostGone = 256
+  /// Mark the tags of records among those of notifications.
+  private static let mark: UInt = 1 << 63
+  private static let batchMark: UInt = 1 << 62
+  /// The tag of a record whose answer is nobody's.
+  static let noTag = mark
+
+  init(_ api: APIDesk, _ queries: QueryWorker?) {
+    self.api = api
+    self.queries = queries
+    routes = APIRoute.all + (api.settings.gorush ? GorushAPI.routes : [])
+  }
+
+  /// Whether nothing waits.
+  var isEmpty: Bool { open.isEmpty }
+
+  // MARK: Requests
+
+  /// - Returns: the answer to a request that is refused by its head.
+  func began(_ exchange: StreamExchange) -> HTTPResponse? {
+    let path = APIRoute.segments(exchange.path)
+    let found = routes.compactMap { route in route.values(in: path).map { (route, $0) } }
+    return api.refusal(found.first?.0.refusal) { () throws(Problem) in
+      guard !found.isEmpty else {
+        throw .notFound("there is no such resource; docs/api.md lists those that there are")
+      }
+      guard let (route, values) = found.first(where: { $0.0.method == exchange.method }) else {
+        throw .method(exchange.method, allowed: found.map(\.0.method))
+      }
+      try admit(exchange, route, values)
+    }
+  }
+
+  private func admit(
+    _ exchange: StreamExchange, _ route: APIRoute, _ values: [String]
+  ) throws(Problem) {
+    let key = try route.key(api, exchange)
+    try api.demandTurn(key)
+    if let name = exchange.repeatedArgument {
+      throw .malformed("\(name) is given twice", field: name)
+    }
+    try route.right?.demand(key)
+    if route.body > 0 {
+      try Admission.plainJSON(
+        type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"))
+    }
+    let request = APIRequest(api, exchange, route, values, key)
+    _ = try route.handler(request)
+    try demand(route.needs, key)
+    if request.isBatch {
+      let limit = request.longestBody
+      if let length = exchange.announcedLength, length > limit { throw .tooLarge(limit) }
+    } else {
+      api.keys.take(key, 1, now: api.now)
+    }
+    exchange.owner = key.name
+    exchange.attachment = request
+  }
+
+  private func demand(_ needs: APIRoute.Needs, _ key: APIKey) throws(Problem) {
+    if needs.contains(.database) {
+      guard let queries else {
+        throw .unavailable("this process has no database; start it with --database")
+      }
+      let waiting = open.values.count {
+        $0.key.name == key.name && $0.route.needs.contains(.database)
+      }
+      guard !queries.isFull, waiting < QueryWorker.share else {
+        throw .unavailable("too many questions wait for the database")
+      }
+    }
+    if needs.contains(.kafka) { try api.demandProducer() }
+    if !needs.isDisjoint(with: [.database, .batch]) { try api.demandRoom(key) }
+  }
+
+  func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
+    guard let request = exchange.attachment as? APIRequest else { return bytes.count }
+    api.counters.add(.bytes, bytes.count)
+    request.append(bytes)
+    return bytes.count
+  }
+
+  func ended(_ exchange: StreamExchange) {
+    guard let request = exchange.attachment as? APIRequest else { return }
+    last += 1
+    request.number = last
+    open[last] = request
+    request.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
+    guard request.isBatch else { return read(request) }
+    unread.append(request)
+    api.hasBacklog = true
+  }
+
+  func gone(_ exchange: StreamExchange) {
+    guard let request = exchange.attachment as? APIRequest else { return }
+    exchange.attachment = nil
+    api.counters.add(.httpAborted)
+    request.isGone = true
+    request.records.removeSubrange(request.next...)
+    // What was handed to Kafka is told all the same.
+    if request.outstanding == 0 || open.values.count(where: \.isGone) > Self.mostGone {
+      open[request.number] = nil
+    }
+  }
+
+  /// Goes on with what had to wait, and gives up what has waited for too long.
+  func turn() {
+    if !unread.isEmpty {
+      // One: many do not hold up others.
+      read(unread.removeFirst())
+      api.hasBacklog = api.hasBacklog || !unread.isEmpty
+    }
+    for request in Array(open.values) {
+      if request.next < request.records.count { produce(request) }
+      if api.now >= request.resumesAt, let then = request.then {
+        request.resumesAt = .max
+        step(request, then)
+      }
+      guard api.now >= request.deadline, open[request.number] != nil else { continue }
+      end(
+        request,
+        because: request.isBatch ? .unacknowledged : .unavailable("there was no answer in time"))
+    }
+  }
+
+  // MARK: Steps
+
+  private func read(_ request: APIRequest) {
+    guard open[request.number] != nil else { return }
+    request.isComplete = true
+    step(request) { (request) throws(Problem) in
+      if let problem = request.bodyProblem { throw problem }
+      return try request.route.handler(request)
+    }
+  }
+
+  /// Takes a step with the rights that the key has now: a body, the database or Kafka may have taken a while.
+  private func step(_ request: APIRequest, _ handler: APIRoute.Handler) {
+    do throws(Problem) {
+      if !request.isAcknowledged {
+        request.key = try api.current(request.key)
+        try request.route.right?.demand(request.key)
+      }
+      perform(try handler(request), request)
+    } catch {
+      end(request, because: error)
+    }
+  }
+
+  private func perform(_ action: APIAction, _ request: APIRequest) {
+    switch action {
+    case .read: end(request, because: .malformed("the body is missing"))
+    case .answer(let response): end(request, response)
+    case .ask(let query):
+      guard !request.isGone else {
+        open[request.number] = nil
+        return
+      }
+      extend(request, from: api.now)
+      // Its answer counts while it is made, too.
+      request.exchange.held = request.body.reservedBytes + query.answerBytes
+      queries?.ask(request.number, query, of: request.key)
+    case .produce(let records, let then):
+      (request.records, request.then) = (records, then)
+      request.body = ByteBuffer(capacity: 16)
+      produce(request)
+    case .wait(let time, let then):
+      (request.resumesAt, request.then) = (time, then)
+      extend(request, from: time)
+    }
+  }
+
+  /// Behind Kafka's answer each step has the same time.
+  private func extend(_ request: APIRequest, from time: UInt64) {
+    guard request.isAcknowledged else { return }
+    request.deadline = time + UInt64(api.settings.ackTimeoutMilliseconds)
+  }
+
+  /// The database's answer to a question.
+  func answered(_ answer: QueryWorker.Answer) {
+    guard let request = open[answer.number] else { return }
+    step(request) { (request) throws(Problem) in
+      guard let next = answer.next else { throw .unavailable("the database does not answer") }
+      return try next(request)
+    }
+  }
+
+  private func end(_ request: APIRequest, because problem: Problem) {
+    end(request, request.isAcknowledged ? .accepted : request.route.refusal(problem))
+  }
+
+  private func end(_ request: APIRequest, _ response: HTTPResponse) {
+    open[request.number] = nil
+    api.answer(request.exchange, request, response)
+  }
+
+  // MARK: Kafka
+
+  /// Hands the records to Kafka for which there is room.
+  private func produce(_ request: APIRequest) {
+    if request.isBatch { stopIfChanged(request) }
+    let tag = Self.mark | (request.isBatch ? Self.batchMark : 0) | UInt(request.number)
+    while request.next < request.records.count, !request.isBatch || mayProduce {
+      let record = request.records[request.next]
+      switch api.producer.produce(
+        record.topic, key: record.key, value: record.value, headers: record.headers, tag: tag)
+      {
+      case .queued: request.outstanding += 1
+      case .full where request.isBatch: return
+      case .full: return end(request, because: .unavailable("Kafka does not take records now"))
+      case .refused(let error):
+        api.context.log.error("Kafka refuses a request", ["error": "\(error)"])
+        guard request.isBatch else {
+          return end(request, because: .unavailable("Kafka does not take records now"))
+        }
+        api.counters.add(.unacknowledged)
+        request.hasFailed = true
+      }
+      request.next += 1
+    }
+    settle(request)
+  }
+
+  private var mayProduce: Bool {
+    api.producer.outstandingBytes < api.settings.maxInFlightBytes && !api.producer.isFull
+  }
+
+  /// Which records are of which app is not known any more: with another key nothing more follows.
+  private func stopIfChanged(_ request: APIRequest) {
+    guard (try? api.current(request.key))?.apps != request.key.apps else { return }
+    request.hasFailed = request.hasFailed || request.next < request.records.count
+    request.records.removeSubrange(request.next...)
+  }
+
+  /// Kafka's answer to a record.
+  ///
+  /// - Returns: false if it is not one of a small resource.
+  func delivered(_ tag: UInt, isAcknowledged: Bool) -> Bool {
+    guard tag & Self.mark != 0 else { return false }
+    let isBatch = tag & Self.batchMark != 0
+    if isBatch { api.counters.add(isAcknowledged ? .acknowledged : .unacknowledged) }
+    guard let request = open[UInt64(tag & ~Self.mark & ~Self.batchMark)] else { return true }
+    if isBatch, isAcknowledged { api.keys.figures.count(1, of: request.key) }
+    request.outstanding -= 1
+    request.hasFailed = request.hasFailed || !isAcknowledged
+    if request.hasFailed, !isBatch {
+      end(request, because: .unavailable("Kafka did not acknowledge it"))
+    } else {
+      settle(request)
+    }
+    return true
+  }
+
+  /// Goes on when Kafka has answered for all records.
+  private func settle(_ request: APIRequest) {
+    guard request.next == request.records.count, request.outstanding == 0 else { return }
+    api.note(request.exchange, request.key, requests: request.next)
+    guard !request.hasFailed else { return end(request, because: .unacknowledged) }
+    request.isAcknowledged = true
+    guard let then = request.then.take() else { return end(request, .accepted) }
+    step(request, then)
+  }
+}
+
+extension Problem {
+  fileprivate static let unacknowledged = unavailable(
+    "Kafka did not acknowledge all of it; send it again")
+}

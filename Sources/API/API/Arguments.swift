@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import Contract
+import JSON
+
+/// Reads what requests of several resources name: in the path, in the query, in a body.
+enum Arguments {
+  /// A device token in lower case.
+  static func token(_ text: String) throws(Problem) -> String {
+    do throws(DeviceToken.Problem) {
+      return try DeviceToken.normalized(text)
+    } catch {
+      throw .field("token", "\(error)")
+    }
+  }
+
+  static func app(_ text: String?) throws(Problem) -> String {
+    guard let text else { throw .field("app", "is required") }
+    do throws(RequestError) {
+      try RequestRules.checkName(text.utf8.span, .app)
+    } catch {
+      throw .malformed("\(error)", field: "app")
+    }
+    return text
+  }
+
+  /// nil if there is none.
+  static func environment(_ text: String?) throws(Problem) -> Environment? {
+    guard let text else { return nil }
+    guard let environment = Environment(text) else {
+      throw .field("environment", "must be production or sandbox")
+    }
+    return environment
+  }
+
+  /// A device; in production unless told.
+  static func device(
+    _ token: String, app: String?, environment: String?
+  ) throws(Problem) -> DeviceKey {
+    DeviceKey(
+      token: try Self.token(token), app: try Self.app(app),
+      environment: try Self.environment(environment) ?? .production)
+  }
+
+  /// The object in a body.
+  ///
+  /// - Parameters:
+  ///   - known: the members that it may have.
+  ///   - name: what it is.
+  static func object(
+    _ request: APIRequest, _ known: [String], of name: String
+  ) throws(Problem) -> JSONObject {
+    let bytes = Array(request.body.bytes)
+    guard let object = (try? request.api.parser.parse(bytes))?.object, object.duplicateKey == nil
+    else { throw .malformed("the body is not a JSON object") }
+    if let unknown = object.members.first(where: { !known.contains($0.key) }) {
+      throw .field(unknown.key, "is not a member of \(name)")
+    }
+    return object
+  }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Access
+import Contract
+import EventLoop
+import HTTPServer
+import Identity
+import JSON
+import Records
+import Schedule
+import Settings
+import Store
+import Telemetry
+
+/// `/v1/notifications/{id}`: the outcomes of a request or a notification, and the cancellation of a request that waits for
+/// its time.
+enum OutcomesAPI {
+  static let routes = [
+    // An id may have a slash.
+    APIRoute("GET", "/v1/notifications/{id...}", .database, ask),
+    APIRoute("DELETE", "/v1/notifications/{id...}", .kafka, cancel),
+  ]
+
+  /// The most outcomes in an answer; a request has at most 1,000 tokens.
+  static let limit = 5_000
+  /// The most apps of a key that the schedule is asked about one after the other.
+  private static let mostApps = 100
+
+  /// Answers with the outcomes that the key may read; where there is none, with what the schedule has of the request.
+  private static func ask(_ request: APIRequest) throws(Problem) -> APIAction {
+    let id = request.values[0].exact
+    guard id.text.utf8.count <= 128 else { throw .field("id", "has more than 128 bytes") }
+    let app = try request.app()
+    if let app { try request.demandRead(of: app) }
+    let readable = request.key.readable
+    // The schedule may have it under these, as far as the apps are known by name.
+    let named =
+      app.map { [$0] } ?? readable.filter { $0 != "*" }.sorted().prefix(mostApps).map(\.text)
+    let keys = named.flatMap { app in
+      Environment.allCases.map { ScheduleKey(app: app, environment: $0, id: id) }
+    }
+    return .ask(
+      Query([], answerBytes: 1 << 20) { (databases) throws(StoreError) in
+        let tokens = try databases.tokens()
+        let found = try tokens.outcomes(
+          of: id, apps: app.map { [$0.exact] } ?? readable.limited, limit: limit + 1)
+        guard found.isEmpty else { return .answer(outcomes(found)) }
+        if !keys.isEmpty {
+          let schedule = try databases.schedule()
+          var waiting: [ScheduledEntry] = []
+          for key in keys {
+            if let entry = try schedule.scheduled(key: key.exact) { waiting.append(entry) }
+          }
+          guard waiting.isEmpty else { return .answer(scheduled(waiting)) }
+          if let obstacle = try schedule.obstacle() {
+            return .answer(Problem.incomplete(obstacle).response)
+          }
+        }
+        return .answer(none(try tokens.receiptKeeping(), isScheduleKnown: !keys.isEmpty))
+      })
+  }
+
+  private static func cancel(_ request: APIRequest) throws(Problem) -> APIAction {
+    let id = request.values[0]
+    do throws(RequestError) {
+      try RequestRules.checkText(id.utf8.span, .id, most: RequestRules.maximumID)
+    } catch {
+      throw .malformed("\(error)", field: "id")
+    }
+    let app = try Arguments.app(request.argument("app"))
+    let key = ScheduleKey(
+      app: app, environment: try request.environment() ?? .production, id: id.exact)
+    try request.demandSend(for: app)
+    let record = ScheduleCancellation(at: WallClock.milliseconds(), by: request.key.actor)
+    return .produce([
+      APIRecord(topic: request.api.topics.schedule, key: key.bytes, value: record.value)
+    ])
+  }
+
+  // MARK: Answers
+
+  /// - Parameter found: the outcomes in the order of their times, with one more than `limit` if there are more.
+  private static func outcomes(_ found: [(app: String, receipt: String)]) -> HTTPResponse {
+    let list = found.prefix(limit).map(\.receipt).joined(separator: ",")
+    return .json("{\"outcomes\":[\(list)],\"has_more\":\(found.count > limit)}")
+  }
+
+  /// No outcome is known of a request that the schedule has: it waits, or was cancelled within a day.
+  private static func scheduled(_ entries: [ScheduledEntry]) -> HTTPResponse {
+    let list = entries.map { entry -> JSONValue in
+      let key = ScheduleKey(entry.key)
+      return [
+        "app": .string(key?.app ?? ""),
+        "environment": .string(key?.environment.description ?? ""),
+        "state": .string(entry.row.isCancellation ? "cancelled" : "scheduled"),
+        entry.row.isCancellation ? "cancelled_at" : "send_at":
+          .integer(entry.row.isCancellation ? entry.row.at : entry.row.due),
+      ]
+    }
+    return .ok(["outcomes": .array([]), "has_more": .bool(false), "schedule": .array(list)])
+  }
+
+  /// Nothing is known; says whether it could be.
+  ///
+  /// - Parameter isScheduleKnown: whether the schedule was asked: for that an app has to be named, by the question or by
+  ///   the key.
+  private static func none(_ keeping: ReceiptKeeping?, isScheduleKnown: Bool) -> HTTPResponse {
+    let hint = isScheduleKnown ? "" : "; ?app= finds a request that waits for its time"
+    guard let keeping else {
+      return Problem(
+        status: 404, title: "Receipts are not kept",
+        detail: "the database keeps no outcomes; start martlet-feedback with --keep-receipts\(hint)"
+      ).response
+    }
+    let span = DurationText.text(milliseconds: keeping.retention)
+    return Problem.notFound(
+      "no outcome of it is known; outcomes are kept for \(span) each, and since"
+        + " \(Timestamp.text(milliseconds: keeping.since))\(hint)"
+    ).response
+  }
+}
