@@ -248,7 +248,7 @@ let package = Package(
       "Feedback", "Feedback",
       [
         "APNS", "Contract", "Diagnosis", "EventLoop", "FeedbackDecisions", "Kafka", "JSON",
-        "Records", "Store", "DeviceTokens", "ConsumerGroup", "Waiting", "Gateways",
+        "Records", "Store", "DeviceTokens", "ConsumerGroup", "Waiting",
       ]),
     program("Feedback", "martlet-feedback", ["Feedback", "ServiceKit", "EventLoop"]),
 
@@ -309,7 +309,7 @@ let package = Package(
 
     // Simulator: APNs as a server.
     values("Simulator", "GatewayModel", ["APNS", "Settings"]),
-    values("Simulator", "Faults", ["APNS", "Random"]),
+    values("Simulator", "Faults", ["APNS", "Random", "Settings"]),
     shell(
       "Simulator", "HTTP2Server",
       ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "CNghttp2"], settings: outer),
