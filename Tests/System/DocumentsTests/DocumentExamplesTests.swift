@@ -5,9 +5,10 @@ import Testing
 /// The records that the documents show are valid against docs/schemas.
 @Suite struct DocumentExamplesTests {
   private static let pages = [
-    "README.md", "docs/records.md", "docs/api.md", "docs/producing.md", "docs/walkthrough.md",
-    "docs/migrating.md", "docs/operations.md", "docs/going-live.md", "docs/kafka.md", "docs/faq.md",
-    "docs/campaigns.md", "docs/payloads.md",
+    "README.md", "docs/requests.md", "docs/reference/records.md", "docs/api.md",
+    "docs/producing.md",
+    "docs/migrating.md", "docs/operations.md", "docs/install.md", "docs/kafka.md", "docs/faq.md",
+    "docs/scheduling.md", "docs/payloads.md",
   ]
 
   /// The JSON objects that a page shows: whole lines, joined where one goes on, and in commands.

@@ -16,6 +16,13 @@ enum Documents {
     String(decoding: try File.read(path(relative)), as: UTF8.self)
   }
 
+  /// What stands on a page below a heading of the second level.
+  static func section(_ heading: String, of page: String) throws -> String {
+    let parts = try text(page).split(separator: "\n## \(heading)\n", maxSplits: 1)
+    let rest = try #require(parts.last.flatMap { parts.count == 2 ? $0 : nil }, "\(heading)")
+    return String(rest.split(separator: "\n## ", maxSplits: 1)[0])
+  }
+
   /// Runs a script of this test's Python folder, and returns the JSON object that it printed.
   static func run(
     _ script: String, _ arguments: [String], in folder: TemporaryFolder
