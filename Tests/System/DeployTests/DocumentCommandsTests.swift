@@ -16,7 +16,7 @@ import Testing
     "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/producing.md",
     "docs/install.md", "docs/kafka.md", "docs/runbook.md", "docs/faq.md", "docs/README.md",
     "SECURITY.md", "docs/webhooks.md", "docs/scheduling.md",
-    "docs/operations.md", "docs/requests.md", "docs/reference/records.md", "docs/promises.md",
+    "docs/operations.md", "docs/reference/records.md", "docs/promises.md",
     "docs/dispatch.md",
     "docs/performance.md", "docs/chaos.md", "docs/simulator.md", "docs/faults.md",
     "docs/migrating.md", "docs/api.md", "docs/tokens.md",
