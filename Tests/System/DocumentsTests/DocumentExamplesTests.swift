@@ -13,7 +13,8 @@ import Testing
 
   /// The JSON objects that a page shows: whole lines, joined where one goes on, and in commands.
   private static func objects(_ page: String) -> [JSONValue] {
-    let text = page.replacing("'$TOKEN'", with: "00fc")
+    // Hex, and base64: a device token, and a channel.
+    let text = page.replacing(#/'\$(TOKEN|CHANNEL)'/#, with: "00fc")
       .replacing(#/'\$\w+'|'\$\([^)]*\)'/#, with: "1")
     var found: [JSONValue] = []
     var rest = text[...]
