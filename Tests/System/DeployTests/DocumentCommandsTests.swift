@@ -93,14 +93,10 @@ import Testing
       .filter { $0.offset % 2 == 1 }.map(\.element)
   }
 
-  /// A command of Kafka's own tools; KafkaPageTests compares these with the table of rights.
-  private static func isForeign(_ line: Substring) -> Bool { line.hasPrefix("kafka-acls.sh ") }
-
   @Test(arguments: documents)
   func `every setting that a document names exists`(document: String) throws {
-    let page = try text(document).split(separator: "\n").filter { !Self.isForeign($0) }
     // `--` inside a word is Markdown or a file name.
-    let found = page.joined(separator: "\n").matches(
+    let found = try text(document).matches(
       of: #/(?:^|[\s`(\[=])--(no-)?([a-z][a-z0-9-]+)/#)
     for flag in found.map({ String($0.2) }) {
       #expect(Self.names.contains(flag) || Self.foreign.contains(flag), "\(document): --\(flag)")
