@@ -19,8 +19,8 @@ enum Documents {
   /// What stands on a page below a heading of the second level.
   static func section(_ heading: String, of page: String) throws -> String {
     let parts = try text(page).split(separator: "\n## \(heading)\n", maxSplits: 1)
-    let rest = try #require(parts.last.flatMap { parts.count == 2 ? $0 : nil }, "\(heading)")
-    return String(rest.split(separator: "\n## ", maxSplits: 1)[0])
+    try #require(parts.count == 2, "\(heading)")
+    return String(parts[1].split(separator: "\n## ", maxSplits: 1)[0])
   }
 
   /// Runs a script of this test's Python folder, and returns the JSON object that it printed.
