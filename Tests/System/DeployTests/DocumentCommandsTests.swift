@@ -60,7 +60,7 @@ import Testing
     "group",
     "broker-id", "describe", "entity-type", "all-topics", "topic", "reset-offsets", "to-datetime",
     "to-current", "export", "execute", "under-min-isr-partitions",
-    "schema", "clean", "if-exists", "dbname",
+    "schema", "clean", "if-exists", "dbname", "inserts",
   ]
 
   @Test(arguments: documents)
