@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fills the figures of benchmarks/results/ into docs/performance.md, docs/sizing.md and README.md.
+"""Fills the figures of benchmarks/results/ into docs/cost.md and README.md.
 
 The templates have these places between double braces:
 
@@ -25,9 +25,7 @@ BEGIN, END = "<!-- figures: benchmarks/run pages -->", "<!-- end of the figures 
 
 def texts(root, folder, figures):
     """The pages with their text as it has to be."""
-    template = (root / "benchmarks" / "performance.template").read_text()
-    yield root / "docs" / "performance.md", filled(template, figures)
-    yield root / "docs" / "sizing.md", filled((root / "benchmarks" / "sizing.template").read_text(), figures)
+    yield root / "docs" / "cost.md", filled((root / "benchmarks" / "cost.template").read_text(), figures)
     readme = root / "README.md"
     text = readme.read_text()
     before, found, rest = text.partition(BEGIN)

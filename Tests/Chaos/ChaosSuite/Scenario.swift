@@ -116,7 +116,7 @@ struct Scenario: Sendable {
   /// Makes the faults. The load runs; what follows (settling, clean stop, audit) is the same for all.
   let steps: @Sendable (ChaosRig) throws -> Void
 
-  /// The scenario as a row of the table in docs/chaos.md.
+  /// The scenario as a row of the table in docs/guarantees.md.
   var documentation: String {
     func seconds(_ value: Double) -> String { value == 0 ? "0" : "\(value)" }
     let form = isShort ? " (short form, too)" : ""

@@ -274,10 +274,10 @@ import Testing
 
   @Test func `docs has every scenario with its bounds and reasons, as the suite has them`() throws {
     let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    let document = String(decoding: try File.read("\(root)/docs/chaos.md"), as: UTF8.self)
+    let document = String(decoding: try File.read("\(root)/docs/guarantees.md"), as: UTF8.self)
     for scenario in Scenario.all {
       let hasRow = document.contains(scenario.documentation)
-      #expect(hasRow, "docs/chaos.md lacks: \(scenario.documentation)")
+      #expect(hasRow, "docs/guarantees.md lacks: \(scenario.documentation)")
     }
   }
 

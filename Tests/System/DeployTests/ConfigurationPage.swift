@@ -12,7 +12,7 @@ import Settings
 import Signer
 import WebhookDelivery
 
-/// `docs/configuration.md`, made from the settings that the programs declare.
+/// `docs/reference/configuration.md`, made from the settings that the programs declare.
 enum ConfigurationPage {
   static let programs: [(name: String, table: SettingTable)] = [
     (IngestService.name, CommonSettings.table(of: IngestService.self)),
@@ -68,10 +68,10 @@ enum ConfigurationPage {
     (`MARTLET_DRAIN_TIMEOUT`), a properties file (`--config FILE` or `MARTLET_CONFIG`), or the default, in this order. An
     unknown flag or name in a file is refused; an unknown `MARTLET_` variable is ignored with a warning, so that one
     environment can serve all programs. Any librdkafka property can be set: `--kafka.security.protocol SASL_SSL`,
-    `--kafka.consumer.<property>`, `--kafka.producer.<property>`. [simulator.md](simulator.md) describes the simulator's
+    `--kafka.consumer.<property>`, `--kafka.producer.<property>`. [simulator.md](../simulator.md) describes the simulator's
     behaviours. The simulator and the `martlet` commands also take `--log-level`, `--log-format` and `--stop-timeout`,
     and commands that connect to Kafka take `--kafka` and `--topic-prefix`. `--check` also tries the keys, certificates,
-    Kafka and gateways that the settings name ([operations.md](operations.md#is-the-deployment-right)).
+    Kafka and gateways that the settings name ([operations.md](../operations.md#is-the-deployment-right)).
 
     `MARTLET_WRITE_DOCS=1 swift test --filter ConfigurationPageTests` generates this page from the programs' settings;
     `scripts/test` fails if it is out of date.

@@ -14,10 +14,9 @@ import Testing
     #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
   private static let documents = [
     "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/producing.md", "docs/going-live.md",
-    "docs/install.md", "docs/kafka.md", "docs/runbook.md", "docs/faq.md", "docs/README.md",
-    "SECURITY.md", "docs/webhooks.md", "docs/scheduling.md",
-    "docs/operations.md", "docs/records.md", "docs/promises.md", "docs/dispatch.md",
-    "docs/performance.md", "docs/chaos.md", "docs/simulator.md", "docs/faults.md",
+    "docs/install.md", "docs/kafka.md", "docs/runbook.md", "docs/README.md", "SECURITY.md",
+    "docs/webhooks.md", "docs/scheduling.md", "docs/operations.md", "docs/records.md",
+    "docs/guarantees.md", "docs/dispatch.md", "docs/cost.md", "docs/simulator.md",
     "docs/migrating.md", "docs/walkthrough.md", "docs/api.md",
   ]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// `docs/logs.md`, made from the sources.
+/// `docs/reference/logs.md`, made from the sources.
 enum LogEventsPage {
   private static let programs: [(room: String, title: String)] = [
     ("ServiceKit", "Every program"), ("Kafka", "Every program that uses Kafka"),

@@ -12,7 +12,7 @@ import Signer
 import Telemetry
 import WebhookDelivery
 
-/// `docs/metrics.md`, made from the tables of metrics.
+/// `docs/reference/metrics.md`, made from the tables of metrics.
 enum MetricsPage {
   static let tables: [(title: String, metrics: [Metric])] = [
     ("Every program", ProgramMetrics.all),
@@ -48,7 +48,7 @@ enum MetricsPage {
 
   private static func row(_ metric: Metric, _ uses: MetricUses) -> String {
     let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
-    let alerts = uses.alerts(metric).map { "[\($0)](runbook.md#\($0.lowercased()))" }
+    let alerts = uses.alerts(metric).map { "[\($0)](../runbook.md#\($0.lowercased()))" }
     let event = metric.event.map { "`\($0)`" } ?? ""
     return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.bound ?? "1")"
       + " | \(metric.help) | \(uses.panels(metric).joined(separator: ", "))"

@@ -2,7 +2,7 @@
 import APNS
 import Contract
 
-/// docs/reasons.md: every reason of APNs and the sender's reaction to it, from the decision table.
+/// docs/reference/reasons.md: every reason of APNs and the sender's reaction to it, from the decision table.
 enum ReasonsPage {
   static var text: String {
     head
@@ -15,7 +15,7 @@ enum ReasonsPage {
     # What APNs answers, and the sender's reactions
 
     A reason is the `reason` in the body of an answer, or in a GOAWAY. An answer whose reason is not in this table counts by
-    its status; one that is not of APNs counts for nothing. [dispatch.md](dispatch.md#retries) has the retry topics, the
+    its status; one that is not of APNs counts for nothing. [dispatch.md](../dispatch.md#retries) has the retry topics, the
     circuit breakers and what an outage is.
 
     `scripts/docs` generates this page from the decision table (`Sources/Core/APNS/ReasonRule.swift`).

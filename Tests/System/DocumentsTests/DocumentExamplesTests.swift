@@ -6,7 +6,7 @@ import Testing
 @Suite struct DocumentExamplesTests {
   private static let pages = [
     "README.md", "docs/records.md", "docs/api.md", "docs/producing.md", "docs/walkthrough.md",
-    "docs/migrating.md", "docs/operations.md", "docs/going-live.md", "docs/kafka.md", "docs/faq.md",
+    "docs/migrating.md", "docs/operations.md", "docs/going-live.md", "docs/kafka.md",
     "docs/campaigns.md", "docs/payloads.md",
   ]
 
