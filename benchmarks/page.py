@@ -109,7 +109,7 @@ def rows(lines, fields):
     if not lines:
         return NONE
     titles = [TITLES.get(field, re.sub(r"\.(?!\d)", " ", field.replace("_", " "))) for field in fields]
-    table = [f"Under load ({load(lines[0])}):", ""] if results.was_busy(lines[0]) else []
+    table = [f"Under other load ({load(lines[0])}):", ""] if results.was_busy(lines[0]) else []
     table += ["| | " + " | ".join(titles) + " |", "| --- |" + " --- |" * len(fields)]
     for line in lines:
         cells = [shown(value({"": [line]}, "", line["name"], field)) for field in fields]
@@ -130,19 +130,18 @@ def shown(found):
 
 
 def files(figures):
-    table = ["| file | command | day | commit | other load | Kafka |", "| --- | --- | --- | --- | --- | --- |"]
+    table = ["| file | command | day | commit | other load |", "| --- | --- | --- | --- | --- |"]
     for name, lines in figures.items():
         line = lines[0]
-        table.append(
-            f"| [{name}](../benchmarks/results/{name}.jsonl) | `{line['command']}` | {line['at'][:10]} |"
-            f" {line['commit']} | {load(line)} | {line['kafka']} |")
+        command = line["command"].removeprefix("benchmarks/run ")
+        table.append(f"| {name} | `{command}` | {line['at'][:10]} | {line['commit']} | {load(line)} |")
     return "\n".join(table)
 
 
 def load(line):
     """What else the machine did meanwhile."""
     if "others_percent" in line:
-        return f"{line['others_percent']} % of the cores"
+        return f"{line['others_percent']} %"
     return f"load average {line['load_average']}"
 
 
