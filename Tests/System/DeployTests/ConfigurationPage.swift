@@ -98,8 +98,8 @@ enum ConfigurationPage {
     (`--config FILE` or `MARTLET_CONFIG`), or the default, in this order. An unknown flag or name in a file is refused; an
     unknown `MARTLET_` variable is ignored with a warning, so that one environment can serve all programs. Any librdkafka
     property can be set: `--kafka.security.protocol SASL_SSL`, `--kafka.consumer.<property>`,
-    `--kafka.producer.<property>`. [simulator.md](../simulator.md) describes the simulator's behaviours. The simulator and
-    the `martlet` commands also take `--log-level`, `--log-format` and `--stop-timeout`, and commands that connect to Kafka
+    `--kafka.producer.<property>`. `apns-simulator --behaviours` prints the simulator's switches. The simulator and the
+    `martlet` commands also take `--log-level`, `--log-format` and `--stop-timeout`, and commands that connect to Kafka
     take `--kafka` and `--topic-prefix`.
 
     `scripts/docs` writes this page from the programs' settings.
