@@ -9,7 +9,7 @@ The templates have these places between double braces:
     times | FILE | ROW | FIELD | COUNT | FORMAT    the figure, that many times
     rows | FILE | FIELD, FIELD …     a table of all rows
     command | FILE                   what was run, with "under load" if the machine was busy
-    files                            every file with its command, date, commit and machine
+    files                            every file with its command
 """
 import re
 import textwrap
@@ -130,11 +130,9 @@ def shown(found):
 
 
 def files(figures):
-    table = ["| file | command | day | commit | other load |", "| --- | --- | --- | --- | --- |"]
-    for name, lines in figures.items():
-        line = lines[0]
-        command = line["command"].removeprefix("benchmarks/run ")
-        table.append(f"| {name} | `{command}` | {line['at'][:10]} | {line['commit']} | {load(line)} |")
+    table = ["| file | `benchmarks/run` |", "| --- | --- |"]
+    table += [
+        f"| {name} | {command(lines).replace('benchmarks/run ', '')} |" for name, lines in figures.items()]
     return "\n".join(table)
 
 

@@ -82,8 +82,8 @@ enum ConfigurationPage {
       + "| command | settings |\n| --- | --- |\n"
       + (MartletCommand.commands + LabCommand.commands).map { command in
         let settings = CommonSettings.table(of: command).settings.filter { !isShared($0) }.map {
-          let value = $0.isRequired ? " (required)" : $0.defaultText.map { " \($0)" } ?? ""
-          return "`--\($0.name)\($0.kind == .boolean ? "" : value)`"
+          let value = $0.kind == .boolean ? "" : $0.defaultText.map { " \($0)" } ?? ""
+          return "`--\($0.name)\(value)`" + ($0.isRequired ? " (required)" : "")
         }
         return "| \(command.name) | \(settings.joined(separator: " ")) |\n"
       }.joined()

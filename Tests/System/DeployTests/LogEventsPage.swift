@@ -23,13 +23,12 @@ enum LogEventsPage {
       .joined()
   }
 
-  /// The events of a program, the gravest first.
+  /// The errors and warnings of a program.
   private static func list(_ title: String, _ events: [LogEvents.Event]) -> String {
-    guard !events.isEmpty else { return "" }
-    let levels = ["error", "warning", "info", "debug"].map { level in
+    let lines = ["error", "warning"].map { level in
       events.filter { $0.level == level }.map { "\(level): \(line($0))\n" }.joined()
-    }
-    return "\n## \(title)\n\n```\n\(levels.joined())```\n"
+    }.joined()
+    return lines.isEmpty ? "" : "\n## \(title)\n\n```\n\(lines)```\n"
   }
 
   private static func line(_ event: LogEvents.Event) -> String {
@@ -42,7 +41,7 @@ enum LogEventsPage {
     Every program writes one line per event to standard error: time, level, program, message, then fields as `name=value`
     (`--log-format json` writes objects). The message is constant, so that you can search for it; the fields hold what
     varies. `…` marks the few parts that are only known at run time. Alert on [metrics](metrics.md), which name the event
-    that goes with each.
+    that goes with each. This page has the errors and warnings; events of the levels `info` and `debug` need no reaction.
 
     No line holds a provider token, a signing key, a password, a payload or a whole device token, at any level.
 

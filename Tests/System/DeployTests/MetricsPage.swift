@@ -51,7 +51,7 @@ enum MetricsPage {
     let notes = [
       metric.kind == .histogram ? " A histogram." : "",
       alerts.isEmpty ? "" : " Alert: \(alerts.joined(separator: ", ")).",
-      metric.event.map { " Log: `\($0)`." } ?? "",
+      metric.event.map { " Log: `\($0.prefix { !",;:".contains($0) })`." } ?? "",
     ]
     return "| `\(metric.name)` | \(labels)\(bound) | \(metric.help)\(notes.joined()) |\n"
   }
@@ -87,8 +87,8 @@ enum MetricsPage {
     (`martlet_sender_credential_refusals_total`).
 
     Names that end in `_total` are counters, those that say so histograms, all others gauges. In brackets: the most series
-    of a metric with labels. *Alert*: its rules in `deploy/prometheus` ([runbook.md](../runbook.md)); *Log*: the event with
-    the details ([logs.md](logs.md)). The dashboard is `deploy/grafana/martlet.json`.
+    of a metric with labels. *Alert*: its rules in `deploy/prometheus` ([runbook.md](../runbook.md)); *Log*: how the
+    event with the details begins ([logs.md](logs.md)). The dashboard is `deploy/grafana/martlet.json`.
 
     `scripts/docs` writes this page from the tables in the programs.
 
