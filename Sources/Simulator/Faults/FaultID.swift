@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The faults that the gateway simulator can inject; `docs/faults.md` describes them.
+/// The faults that the gateway simulator can inject; `docs/simulator.md` describes them.
 ///
 /// The raw value is the number in the specification: 9 for `F09`.
 public enum FaultID: UInt8, Sendable, CaseIterable, CustomStringConvertible {
@@ -60,7 +60,7 @@ public enum FaultID: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     self = found
   }
 
-  /// The title, in a few words; also the line of the table in `docs/faults.md`.
+  /// The title, in a few words; also the line of the table in `docs/simulator.md`.
   public var title: String { Self.titles[Int(rawValue) - 1] }
 
   private static let titles = [

@@ -10,7 +10,7 @@ enum ReadyMadeScripts {
 
   /// The page that describes them.
   static func page() throws -> String {
-    String(decoding: try File.read("\(repository)/docs/faults.md"), as: UTF8.self)
+    String(decoding: try File.read("\(repository)/docs/simulator.md"), as: UTF8.self)
   }
 
   /// Their paths.

@@ -13,13 +13,11 @@ import Testing
   private static let root =
     #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
   private static let documents = [
-    "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/producing.md",
-    "docs/install.md", "docs/kafka.md", "docs/runbook.md", "docs/faq.md", "docs/README.md",
-    "SECURITY.md", "docs/webhooks.md", "docs/scheduling.md",
-    "docs/operations.md", "docs/reference/records.md", "docs/promises.md",
-    "docs/dispatch.md",
-    "docs/performance.md", "docs/chaos.md", "docs/simulator.md", "docs/faults.md",
-    "docs/migrating.md", "docs/api.md", "docs/tokens.md",
+    "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md", "docs/README.md",
+    "docs/producing.md", "docs/install.md", "docs/kafka.md", "docs/runbook.md", "docs/webhooks.md",
+    "docs/scheduling.md", "docs/operations.md", "docs/reference/records.md", "docs/guarantees.md",
+    "docs/dispatch.md", "docs/cost.md", "docs/simulator.md", "docs/migrating.md", "docs/api.md",
+    "docs/tokens.md",
   ]
 
   private func text(_ path: String) throws -> String {
