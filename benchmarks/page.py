@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fills the figures of benchmarks/results/ into docs/performance.md, docs/sizing.md and README.md.
+"""Fills the figures of benchmarks/results/ into docs/cost.md and README.md.
 
 The templates have these places between double braces:
 
@@ -9,7 +9,7 @@ The templates have these places between double braces:
     times | FILE | ROW | FIELD | COUNT | FORMAT    the figure, that many times
     rows | FILE | FIELD, FIELD …     a table of all rows
     command | FILE                   what was run, with "under load" if the machine was busy
-    files                            every file with its command, date, commit and machine
+    files                            every file with its command
 """
 import re
 import textwrap
@@ -25,9 +25,7 @@ BEGIN, END = "<!-- figures: benchmarks/run pages -->", "<!-- end of the figures 
 
 def texts(root, folder, figures):
     """The pages with their text as it has to be."""
-    template = (root / "benchmarks" / "performance.template").read_text()
-    yield root / "docs" / "performance.md", filled(template, figures)
-    yield root / "docs" / "sizing.md", filled((root / "benchmarks" / "sizing.template").read_text(), figures)
+    yield root / "docs" / "cost.md", filled((root / "benchmarks" / "cost.template").read_text(), figures)
     readme = root / "README.md"
     text = readme.read_text()
     before, found, rest = text.partition(BEGIN)
@@ -111,7 +109,7 @@ def rows(lines, fields):
     if not lines:
         return NONE
     titles = [TITLES.get(field, re.sub(r"\.(?!\d)", " ", field.replace("_", " "))) for field in fields]
-    table = [f"Under load ({load(lines[0])}):", ""] if results.was_busy(lines[0]) else []
+    table = [f"Under other load ({load(lines[0])}):", ""] if results.was_busy(lines[0]) else []
     table += ["| | " + " | ".join(titles) + " |", "| --- |" + " --- |" * len(fields)]
     for line in lines:
         cells = [shown(value({"": [line]}, "", line["name"], field)) for field in fields]
@@ -132,19 +130,16 @@ def shown(found):
 
 
 def files(figures):
-    table = ["| file | command | day | commit | other load | Kafka |", "| --- | --- | --- | --- | --- | --- |"]
-    for name, lines in figures.items():
-        line = lines[0]
-        table.append(
-            f"| [{name}](../benchmarks/results/{name}.jsonl) | `{line['command']}` | {line['at'][:10]} |"
-            f" {line['commit']} | {load(line)} | {line['kafka']} |")
+    table = ["| file | `benchmarks/run` |", "| --- | --- |"]
+    table += [
+        f"| {name} | {command(lines).replace('benchmarks/run ', '')} |" for name, lines in figures.items()]
     return "\n".join(table)
 
 
 def load(line):
     """What else the machine did meanwhile."""
     if "others_percent" in line:
-        return f"{line['others_percent']} % of the cores"
+        return f"{line['others_percent']} %"
     return f"load average {line['load_average']}"
 
 

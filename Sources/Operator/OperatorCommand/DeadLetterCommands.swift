@@ -170,7 +170,7 @@ public enum DeadLettersReplayCommand: Service {
     "Produces dead letters again: those of ingest to the requests, those of the sender to their lane"
     + " with zero attempts. They stay on the topic and keep their apns-ids: a second replay of a dead"
     + " letter ends as deduplicated while its partition's apns-id window contains the first (by default"
-    + " the last 20,000 notifications of the partition, docs/promises.md); after that it is sent again."
+    + " the last 20,000 notifications of the partition, docs/guarantees.md); after that it is sent again."
   public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,

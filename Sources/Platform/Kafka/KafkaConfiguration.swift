@@ -209,7 +209,7 @@ public struct KafkaConfiguration: Sendable {
     // Eager: cooperative assignment loses partitions in 2.0.2 (librdkafka #4059).
     ("partition.assignment.strategy", "roundrobin"),
     // What the partitions of a dead host wait. Longer than a killed copy needs to be back under its instance
-    // id, and than KRaft needs to give up a dead broker (9 s); docs/promises.md, "What a rebalance costs".
+    // id, and than KRaft needs to give up a dead broker (9 s); docs/operations.md, "Rebalances".
     ("session.timeout.ms", "15000"),
     // A member learns with its next heartbeat that the group rebalances; until the last has, the first wait.
     ("heartbeat.interval.ms", "300"),

@@ -46,14 +46,6 @@ public struct HelpText: Sendable {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// The settings as rows of a Markdown table: name, default, meaning.
-  public var markdownRows: [String] {
-    table.settings.map { setting in
-      let value = setting.defaultText.map { "`\($0)`" } ?? (setting.isRequired ? "required" : "–")
-      return "| `--\(setting.name)` | \(value) | \(setting.documentation) |"
-    }
-  }
-
   private var usage: String {
     let operands = table.operands.map { rule in
       rule.count.lowerBound == 0 ? " [\(rule.placeholder)]" : " \(rule.placeholder)"

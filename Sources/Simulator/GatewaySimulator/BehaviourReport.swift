@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import GatewayModel
 
-/// The table of behaviours as text: for `--behaviours`, the admin port and the page about the simulator.
+/// The table of behaviours as text: for `--behaviours` and the admin port.
 public enum BehaviourReport {
   /// Markdown: one row a behaviour.
   public static var text: String {

@@ -121,7 +121,8 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   @Declared(
     .path(
       "faults", placeholder: "FILE",
-      "JSON script of faults (docs/faults.md); POST /faults adds more.")) public var faults: String?
+      "JSON script of faults (docs/simulator.md); POST /faults adds more.")) public
+    var faults: String?
 
   @Declared(
     .integer(

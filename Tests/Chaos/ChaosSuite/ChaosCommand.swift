@@ -41,9 +41,7 @@ public enum ChaosCommand: Service {
   }
 
   private static func list() {
-    for scenario in Scenario.all {
-      StandardOutput.line(scenario.documentation)
-    }
+    for scenario in Scenario.all { StandardOutput.line(scenario.listing) }
   }
 
   /// Runs what was asked for; returns the names of those that failed.

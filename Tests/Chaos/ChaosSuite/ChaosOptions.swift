@@ -57,7 +57,7 @@ public struct ChaosOptions: DeclaredSettings, Sendable {
 
   @Declared(.boolean("keep", "Keep logs and database of runs that passed, too.")) var keeps: Bool
 
-  @Declared(.boolean("list", "Only list the scenarios, as docs/chaos.md has them."))
+  @Declared(.boolean("list", "Only list the scenarios, with their bounds and the reasons."))
   var onlyLists: Bool
 
   /// Empty for all (of the short form).

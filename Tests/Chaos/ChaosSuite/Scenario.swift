@@ -116,13 +116,18 @@ struct Scenario: Sendable {
   /// Makes the faults. The load runs; what follows (settling, clean stop, audit) is the same for all.
   let steps: @Sendable (ChaosRig) throws -> Void
 
-  /// The scenario as a row of the table in docs/chaos.md.
+  /// The beginning of its row in docs/guarantees.md: name, fault, and its bounds in seconds on the embedded broker and on
+  /// a real one.
   var documentation: String {
     func seconds(_ value: Double) -> String { value == 0 ? "0" : "\(value)" }
-    let form = isShort ? " (short form, too)" : ""
-    return "| `\(name)` | \(summary)\(form) | \(seconds(bound.embeddedSeconds)) |"
-      + " \(bound.embeddedReason) | \(seconds(bound.realSeconds)) | \(bound.realReason) |"
+    let form = isShort ? " (short)" : ""
+    let (embedded, real) = (seconds(bound.embeddedSeconds), seconds(bound.realSeconds))
+    let both = embedded == real ? real : "\(embedded) / \(real)"
+    return "| `\(name)` | \(summary)\(form) | \(both) |"
   }
+
+  /// For `--list`: the same with the reasons for both bounds.
+  var listing: String { "\(documentation) \(bound.embeddedReason) | \(bound.realReason) |" }
 
   var usesShim: Bool { if case .shim = need { true } else { takesShim } }
 

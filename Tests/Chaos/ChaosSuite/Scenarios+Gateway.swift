@@ -43,7 +43,7 @@ extension Scenario {
     },
   ]
 
-  /// Rules of the simulator (docs/faults.md), grouped by effect: every class that a gateway in service may show.
+  /// Rules of the simulator (docs/simulator.md), grouped by effect: every class that a gateway in service may show.
   /// Left out: `goaway_credential`, `wrong_clock` and `provider_token_refused` (their pushes wait for longer than a
   /// run lasts), `early_answer` (a valid push answered 413) and `dead_address` (it needs several addresses); the
   /// tests of the sender cover those.

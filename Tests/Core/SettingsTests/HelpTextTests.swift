@@ -37,11 +37,6 @@ import Testing
     }
   }
 
-  @Test func `the Markdown table has one row a setting`() {
-    #expect(help.markdownRows.count == sampleTable.settings.count)
-    #expect(help.markdownRows[1] == "| `--loops` | `1` | Threads. |")
-  }
-
   @Test func `operands stand in the usage line`() {
     let table = SettingTable([], operands: .init("FILE", 1...1, "NDJSON."))
     let help = HelpText(program: "martlet import", summary: "Imports.", table: table)

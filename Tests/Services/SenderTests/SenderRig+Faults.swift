@@ -3,7 +3,7 @@ import GatewaySimulator
 import HTTPClient
 
 extension SenderRig {
-  /// Adds fault rules (`docs/faults.md`) to the simulator.
+  /// Adds fault rules (`docs/simulator.md`) to the simulator.
   func addFaults(_ rules: String) throws {
     let answer = try HTTPClient().post("\(admin)/faults", Array(rules.utf8))
     if answer.status != 200 { throw RefusedFaults(text: answer.text) }

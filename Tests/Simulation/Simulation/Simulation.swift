@@ -10,7 +10,7 @@ import Random
 /// consumer groups, the topics between them, and a gateway that keeps APNs' rules and misbehaves within them.
 /// Everything follows from the seed.
 ///
-/// What holds after every step, and in the end, is said in `docs/chaos.md`.
+/// What holds after every step, and in the end, is said in `docs/guarantees.md`.
 public struct Simulation {
   private static let credentials = [["app.a", "app.b"], ["app.c"], ["*"]]
   /// The credential that serves any app, and that of an app if it is still there.

@@ -2,7 +2,7 @@
 import Simulation
 import Testing
 
-/// The decisions that ship, in virtual time: what must hold is said in `docs/chaos.md`.
+/// The decisions that ship, in virtual time: what must hold is said in `docs/guarantees.md`.
 @Suite struct SimulationTests {
   @Test(arguments: 1...8 as ClosedRange<UInt64>)
   func `every notification has its outcome, and no rule is broken on the way`(_ seed: UInt64) {

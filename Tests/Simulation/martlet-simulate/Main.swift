@@ -17,7 +17,7 @@ struct Main {
   }
 
   private static let help = """
-    usage: scripts/simulate [options]    docs/chaos.md describes what is simulated
+    usage: scripts/simulate [options]    docs/guarantees.md describes what is simulated
       --steps N       steps of each seed (100000)
       --seeds N       seeds to run (10), the first one at random
       --seed N        this seed alone

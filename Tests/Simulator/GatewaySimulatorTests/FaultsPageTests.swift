@@ -7,19 +7,21 @@ import Testing
 /// The part of the page about faults that is made from their declarations: the table and the examples.
 enum FaultsPage {
   static let path =
-    "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/") + "/docs/faults.md"
+    "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/") + "/docs/simulator.md"
 
   static func example(_ fault: Fault) -> String { "{\"id\": \"\(fault)\", \(fault.example)}" }
 
   private static func row(_ fault: Fault) -> String {
     let stages = fault.stages.map { "\($0)" }.joined(separator: ", ")
-    return "| `\(fault)` | \(fault.number) | \(fault.title) | \(stages) | \(fault.fields) |"
+    return "| `\(fault)` | \(fault.title) | \(stages) | \(fault.fields) |"
   }
 
   /// The page with the lines that are like a row or like an example made again.
   static func made(from page: String) -> String {
     var lines = page.split(separator: "\n", omittingEmptySubsequences: false).map { String($0) }
-    replace(&lines, with: Fault.all.map(row)) { $0.hasPrefix("| `") && $0.contains(" | F") }
+    replace(&lines, with: Fault.all.map(row)) { line in
+      Fault.all.contains { line.hasPrefix("| `\($0)` |") }
+    }
     replace(&lines, with: Fault.all.map(example)) {
       $0.hasPrefix("{\"id\": ") && $0.hasSuffix("}")
     }

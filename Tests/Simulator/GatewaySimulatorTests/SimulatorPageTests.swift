@@ -14,10 +14,6 @@ import Testing
     page = String(decoding: try File.read("\(root)/docs/simulator.md"), as: UTF8.self)
   }
 
-  @Test func `the page ends with the table of behaviours as the program prints it`() {
-    #expect(page.contains(BehaviourReport.text))
-  }
-
   @Test func `the page says what is asked of each push type`() {
     #expect(page.contains(PushTypeReport.text))
   }

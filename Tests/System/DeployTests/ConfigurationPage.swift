@@ -12,7 +12,7 @@ import Settings
 import Signer
 import WebhookDelivery
 
-/// `docs/configuration.md`, made from the settings that the programs declare.
+/// `docs/reference/configuration.md`, made from the settings that the programs declare.
 enum ConfigurationPage {
   static let programs: [(name: String, table: SettingTable)] = [
     (IngestService.name, CommonSettings.table(of: IngestService.self)),
@@ -25,23 +25,35 @@ enum ConfigurationPage {
   ]
 
   static var text: String {
-    head + section("All services", shared)
-      + programs.map { program in
-        section("`\(program.name)`", program.table.settings.filter { !isShared($0) })
-      }.joined()
-      + section("`\(SimulatorService.name)`", simulator)
-      + (MartletCommand.commands + LabCommand.commands).map { command in
+    let simulator = (name: SimulatorService.name, table: SettingTable(Self.simulator))
+    let own = (programs + [simulator]).map { name, table in
+      (name: name, settings: table.settings.filter { !isShared($0) })
+    }
+    let users = Dictionary(
+      grouping: own.flatMap { program in
+        program.settings.map { (row: row($0), name: program.name) }
+      }, by: \.row
+    ).mapValues { $0.map(\.name) }
+    let several = own.flatMap(\.settings).map { row($0) }.filter { users[$0]!.count > 1 }
+    var listed: Set<String> = []
+    return head + section("All services", shared.map { row($0) })
+      + section(
+        "Several programs",
+        several.filter { listed.insert($0).inserted }.map {
+          "\($0.dropLast())Of \(users[$0]!.map { "`\($0)`" }.joined(separator: ", ")). |"
+        })
+      + own.map { program in
         section(
-          "`martlet \(command.name)`",
-          CommonSettings.table(of: command).settings.filter { !isShared($0) })
+          "`\(program.name)`", program.settings.map { row($0) }.filter { users[$0]!.count == 1 })
       }.joined()
+      + commands
   }
 
   /// The simulator's settings without those that switch a behaviour.
   private static var simulator: [Setting] {
     let behaviours = Set(SimulatorSettings.behaviours.map(\.name))
     return CommonSettings.table(of: SimulatorService.self).settings.filter {
-      !isShared($0) && !behaviours.contains($0.name)
+      !behaviours.contains($0.name)
     }
   }
 
@@ -53,28 +65,44 @@ enum ConfigurationPage {
     }
   }
 
-  private static func section(_ title: String, _ settings: [Setting]) -> String {
-    guard !settings.isEmpty else { return "" }
-    let rows = HelpText(program: "", summary: "", table: SettingTable(settings)).markdownRows
+  private static func section(_ title: String, _ rows: [String]) -> String {
+    guard !rows.isEmpty else { return "" }
     return "\n## \(title)\n\n| setting | default | meaning |\n| --- | --- | --- |\n"
       + rows.map { "\($0)\n" }.joined()
+  }
+
+  private static func row(_ setting: Setting) -> String {
+    let value = setting.defaultText.map { "`\($0)`" } ?? (setting.isRequired ? "required" : "–")
+    return "| `--\(setting.name)` | \(value) | \(setting.documentation) |"
+  }
+
+  /// A row a command, with its settings and their defaults; `--help` has their meanings.
+  private static var commands: String {
+    "\n## Commands\n\n`martlet COMMAND --help` says what each setting means.\n\n"
+      + "| command | settings |\n| --- | --- |\n"
+      + (MartletCommand.commands + LabCommand.commands).map { command in
+        let settings = CommonSettings.table(of: command).settings.filter { !isShared($0) }.map {
+          let value = $0.kind == .boolean ? "" : $0.defaultText.map { " \($0)" } ?? ""
+          return "`--\($0.name)\(value)`" + ($0.isRequired ? " (required)" : "")
+        }
+        return "| \(command.name) | \(settings.joined(separator: " ")) |\n"
+      }.joined()
   }
 
   private static let head = """
     # Configuration
 
-    Every program prints its settings with `--help` and checks them with `--check-config`, which also checks the files
-    and folders that they name. A value comes from a flag (`--drain-timeout 10s`), an environment variable
-    (`MARTLET_DRAIN_TIMEOUT`), a properties file (`--config FILE` or `MARTLET_CONFIG`), or the default, in this order. An
-    unknown flag or name in a file is refused; an unknown `MARTLET_` variable is ignored with a warning, so that one
-    environment can serve all programs. Any librdkafka property can be set: `--kafka.security.protocol SASL_SSL`,
-    `--kafka.consumer.<property>`, `--kafka.producer.<property>`. [simulator.md](simulator.md) describes the simulator's
-    behaviours. The simulator and the `martlet` commands also take `--log-level`, `--log-format` and `--stop-timeout`,
-    and commands that connect to Kafka take `--kafka` and `--topic-prefix`. `--check` also tries the keys, certificates,
-    Kafka and gateways that the settings name ([operations.md](operations.md#is-the-deployment-right)).
+    Every program prints its settings with `--help`. `--check-config` checks them and the files that they name; `--check`
+    also tries the keys, certificates, Kafka and gateways ([operations.md](../operations.md#is-the-deployment-right)). A
+    value comes from a flag (`--drain-timeout 10s`), an environment variable (`MARTLET_DRAIN_TIMEOUT`), a properties file
+    (`--config FILE` or `MARTLET_CONFIG`), or the default, in this order. An unknown flag or name in a file is refused; an
+    unknown `MARTLET_` variable is ignored with a warning, so that one environment can serve all programs. Any librdkafka
+    property can be set: `--kafka.security.protocol SASL_SSL`, `--kafka.consumer.<property>`,
+    `--kafka.producer.<property>`. `apns-simulator --behaviours` prints the simulator's switches. The simulator and the
+    `martlet` commands also take `--log-level`, `--log-format` and `--stop-timeout`, and commands that connect to Kafka
+    take `--kafka` and `--topic-prefix`.
 
-    `MARTLET_WRITE_DOCS=1 swift test --filter ConfigurationPageTests` generates this page from the programs' settings;
-    `scripts/test` fails if it is out of date.
+    `scripts/docs` writes this page from the programs' settings.
 
     """
 }

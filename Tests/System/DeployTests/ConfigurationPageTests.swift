@@ -7,7 +7,7 @@ import Testing
 @Suite struct ConfigurationPageTests {
   private let path =
     #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    + "/docs/configuration.md"
+    + "/docs/reference/configuration.md"
 
   @Test func `the page in docs is what the programs declare`() throws {
     let text = ConfigurationPage.text

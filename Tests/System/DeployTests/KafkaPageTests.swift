@@ -4,11 +4,11 @@ import Contract
 import Diagnosis
 import Testing
 
-/// docs/kafka.md and the table that the doctor uses say the same.
+/// docs/kafka.md, deploy/rights.sh and the table that the doctor uses say the same.
 @Suite struct KafkaPageTests {
-  private func page() throws -> [Substring] {
+  private func lines(_ path: String) throws -> [Substring] {
     let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    let text = String(decoding: try File.read("\(root)/docs/kafka.md"), as: UTF8.self)
+    let text = String(decoding: try File.read("\(root)/\(path)"), as: UTF8.self)
     return text.split(separator: "\n", omittingEmptySubsequences: false)
   }
 
@@ -17,7 +17,8 @@ import Testing
   ]
 
   @Test func `the commands grant the rights of the table, and nothing else`() throws {
-    let written = try page().filter { $0.hasPrefix("kafka-acls.sh") }.map(String.init)
+    let written = try lines("deploy/rights.sh").filter { $0.hasPrefix("kafka-acls.sh") }
+      .map(String.init)
     let wanted = Self.programs.flatMap {
       KafkaRights(of: $0, TopicNames()).commands(user: "User:\($0.rawValue)")
     }
@@ -27,7 +28,8 @@ import Testing
   @Test(arguments: programs)
   func `the table of users lists what each program reads and writes`(program: KafkaUser) throws {
     let rights = KafkaRights(of: program, TopicNames())
-    let row = try #require(try page().first { $0.hasPrefix("| `\(program.rawValue)`") })
+    let row = try #require(
+      try lines("docs/kafka.md").first { $0.hasPrefix("| `\(program.rawValue)`") })
     let cells = row.split(separator: "|").map { cell in
       Set(
         cell.split(separator: "`", omittingEmptySubsequences: false).enumerated().compactMap {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// `docs/logs.md`, made from the sources.
+/// `docs/reference/logs.md`, made from the sources.
 enum LogEventsPage {
   private static let programs: [(room: String, title: String)] = [
     ("ServiceKit", "Every program"), ("Kafka", "Every program that uses Kafka"),
@@ -19,30 +19,33 @@ enum LogEventsPage {
 
   static func text(_ events: LogEvents) -> String {
     head
-      + programs.map { room, title in
-        let own = events.events.filter { $0.room == room }
-        return own.isEmpty
-          ? "" : "\n## \(title)\n\n| level | message |\n| --- | --- |\n" + own.map(row).joined()
-      }.joined()
+      + programs.map { room, title in list(title, events.events.filter { $0.room == room }) }
+      .joined()
   }
 
-  private static func row(_ event: LogEvents.Event) -> String {
-    let message = event.message == "…" ? "(the text of an error)" : event.message
-    return "| \(event.level) | \(message.replacing("|", with: "\\|")) |\n"
+  /// The errors and warnings of a program.
+  private static func list(_ title: String, _ events: [LogEvents.Event]) -> String {
+    let lines = ["error", "warning"].map { level in
+      events.filter { $0.level == level }.map { "\(level): \(line($0))\n" }.joined()
+    }.joined()
+    return lines.isEmpty ? "" : "\n## \(title)\n\n```\n\(lines)```\n"
+  }
+
+  private static func line(_ event: LogEvents.Event) -> String {
+    event.message == "…" ? "(the text of an error)" : event.message
   }
 
   private static let head = """
     # Log events
 
     Every program writes one line per event to standard error: time, level, program, message, then fields as `name=value`
-    (`--log-format json` writes objects). The message is constant, so that you can search for it and alert on it; the
-    fields hold what varies. In the tables, `…` marks the few parts that are only known at run time.
+    (`--log-format json` writes objects). The message is constant, so that you can search for it; the fields hold what
+    varies. `…` marks the few parts that are only known at run time. Alert on [metrics](metrics.md), which name the event
+    that goes with each. This page has the errors and warnings; events of the levels `info` and `debug` need no reaction.
 
     No line holds a provider token, a signing key, a password, a payload or a whole device token, at any level.
-    [metrics.md](metrics.md) names the event that goes with each metric.
 
-    This page is made from the sources by `MARTLET_WRITE_DOCS=1 swift test --filter LogEventsPageTests`;
-    `scripts/test` fails when it is out of date.
+    `scripts/docs` writes this page from the sources.
 
     """
 }

@@ -10,7 +10,7 @@ import Testing
   init() throws { events = try LogEvents(root: DeployedFiles.root) }
 
   @Test func `the page in docs is what the sources log`() throws {
-    let path = "\(DeployedFiles.root)/docs/logs.md"
+    let path = "\(DeployedFiles.root)/docs/reference/logs.md"
     let text = LogEventsPage.text(events)
     if getenv("MARTLET_WRITE_DOCS") != nil { try File.write(path, Array(text.utf8), mode: 0o644) }
     #expect(

@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import JSON
 import Telemetry
 
-/// Which panels of the dashboard show a metric, and which alerts ask for it.
+/// Which alerts ask for a metric.
 struct MetricUses {
-  private let panels: [(title: String, queries: String)]
   private let rules: [(alert: String, text: String)]
 
   init() throws {
-    let dashboard = try JSONDocument(try DeployedFiles.text("grafana/martlet.json")).root
-    panels = (dashboard["panels"]?.array ?? []).map { panel in
-      let queries = (panel["targets"]?.array ?? []).compactMap { $0["expr"]?.string }
-      return (panel["title"]?.string ?? "", queries.joined(separator: " "))
-    }
     let text = try DeployedFiles.text("prometheus/rules.yaml")
     let starts = text.matches(of: #/- alert: ([A-Za-z]+)/#)
     rules = starts.indices.map { index in
       let end = index + 1 < starts.count ? starts[index + 1].range.lowerBound : text.endIndex
       return (String(starts[index].1), String(text[starts[index].range.upperBound..<end]))
     }
-  }
-
-  func panels(_ metric: Metric) -> [String] {
-    panels.filter { Self.names($0.queries, metric) }.map(\.title)
   }
 
   func alerts(_ metric: Metric) -> [String] {

@@ -12,7 +12,7 @@ import Signer
 import Telemetry
 import WebhookDelivery
 
-/// `docs/metrics.md`, made from the tables of metrics.
+/// `docs/reference/metrics.md`, made from the tables of metrics.
 enum MetricsPage {
   static let tables: [(title: String, metrics: [Metric])] = [
     ("Every program", ProgramMetrics.all),
@@ -40,62 +40,57 @@ enum MetricsPage {
   }
 
   private static func section(_ title: String, _ metrics: [Metric], _ uses: MetricUses) -> String {
-    "\n## \(title)\n\n"
-      + "| metric | type | labels | series at most | meaning | panel | alert | log event |\n"
-      + "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+    "\n## \(title)\n\n| metric | labels | meaning |\n| --- | --- | --- |\n"
       + metrics.map { row($0, uses) }.joined()
   }
 
   private static func row(_ metric: Metric, _ uses: MetricUses) -> String {
     let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
-    let alerts = uses.alerts(metric).map { "[\($0)](runbook.md#\($0.lowercased()))" }
-    let event = metric.event.map { "`\($0)`" } ?? ""
-    return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.bound ?? "1")"
-      + " | \(metric.help) | \(uses.panels(metric).joined(separator: ", "))"
-      + " | \(alerts.joined(separator: ", ")) | \(event) |\n"
+    let bound = metric.bound.map { " (\($0))" } ?? ""
+    let alerts = uses.alerts(metric)
+    let notes = [
+      metric.kind == .histogram ? " A histogram." : "",
+      alerts.isEmpty ? "" : " Alert: \(alerts.joined(separator: ", ")).",
+      metric.event.map { " Log: `\($0.prefix { !",;:".contains($0) })`." } ?? "",
+    ]
+    return "| `\(metric.name)` | \(labels)\(bound) | \(metric.help)\(notes.joined()) |\n"
   }
 
   private static let head = """
     # Status pages and metrics
 
-    Every process serves HTTP on `--http` (by default `127.0.0.1` and a free port; the log line `status pages` names it,
-    `martlet up` writes all of them to `addresses.json` under `metrics`). `--http off` serves none. The pages hold no
-    secret, no payload and no device token, but they show the state of the system: do not expose the port. One thread of
-    its own serves what the loops have recorded; slow or silent clients delay no one.
+    Every process serves HTTP on `--http` (by default `127.0.0.1` and a free port, which the log line `status pages` names;
+    `martlet up` writes all of them to `addresses.json`); `--http off` serves none. The pages hold no secret, no payload and
+    no device token, but they show the state of the system: do not expose the port.
 
     | page | meaning |
     | --- | --- |
-    | `/metrics` | Prometheus' text format 0.0.4: the metrics below. |
-    | `/healthz` | 200 while every thread turns; 503, with the threads as JSON, when one has not for 30 s: restart the process. |
-    | `/readyz` | 200 while the process is ready; 503 with the reasons as JSON, such as `has no partitions`, `no provider token for credential …`, `Kafka is unreachable`, `is stopping`. |
-    | `/version` | Program and release as JSON. |
-    | `/debug/state` | For people: why it is not ready, when each thread last turned, and of a sender every connection with its stream credit, every destination with its circuit breaker, and the oldest incomplete record of each partition with its age, attempts and last reason; at most 500 entries per list. |
+    | `/metrics` | Prometheus' text format 0.0.4: the metrics below |
+    | `/healthz` | 200 while every thread turns; 503, with the threads as JSON, when one has not for 30 s: restart the process |
+    | `/readyz` | 200 while the process is ready; 503 with the reasons as JSON, such as `has no partitions`, `no provider token for credential …`, `Kafka is unreachable`, `is stopping` |
+    | `/version` | program and release as JSON |
+    | `/debug/state` | for people: why it is not ready, when each thread last turned, and of a sender every connection with its stream credit, every destination with its circuit breaker, and the oldest incomplete record of each partition with its age, attempts and last reason; at most 500 entries per list |
 
-    A process that systemd starts (`Type=notify`) reports that it runs, how it stands (`STATUS=`, shown by `systemctl
-    status`), that it is stopping, and, as long as every thread turns, that it is alive (`WatchdogSec`).
+    To systemd (`Type=notify`) a process reports that it runs, how it stands (`systemctl status`), that it is stopping, and,
+    as long as every thread turns, that it is alive (`WatchdogSec`).
 
     Ages are timestamps: `time() - martlet_sender_provider_token_issued_timestamp_seconds`. A sender updates gauges once per
     second, or every ten seconds if no client has read them for a minute. `martlet_sender_backlog_seconds` is the age of the
-    oldest notification that a sender has taken and not finished; notifications that it has not taken yet are younger
-    (`martlet_kafka_group_lag_records` counts them), or in a partition from which it takes nothing
-    (`martlet_sender_partitions_paused`).
+    oldest notification that a sender has taken and not finished; those that it has not taken are younger
+    (`martlet_kafka_group_lag_records`), or in a partition from which it takes nothing (`martlet_sender_partitions_paused`).
 
-    **The number of series is bounded**, as the tables say. Labels never hold a device or an id. Apps and credentials
-    have series of their own up to a number; all others share `other`. The apps of `martlet canary` are its settings. A
-    sender has about 2,400 series at most, 2,000 of them by app, credential and certificate; a signer 230, `martlet canary`
-    98 per canary, and every other process fewer than 120.
+    **The number of series is bounded.** Labels never hold a device or an id; apps and credentials have series of their own
+    up to a number, all others share `other`. A sender has about 2,400 series at most, 2,000 of them by app, credential and
+    certificate; a signer 230, `martlet canary` 98 per canary, every other process fewer than 120.
 
-    Client certificates expire, and a metric has the time. Apple's `.p8` keys do not: a key is valid until it is revoked,
-    and then APNs refuses it (`martlet_sender_credential_refusals_total`, MartletCredentialRefused). API keys do not
-    expire either.
+    Client certificates expire, and a metric has the time. Apple's `.p8` keys do not: a revoked one is refused by APNs
+    (`martlet_sender_credential_refusals_total`).
 
-    Recording costs a few additions per notification; `benchmarks/guard` counts its instructions.
+    Names that end in `_total` are counters, those that say so histograms, all others gauges. In brackets: the most series
+    of a metric with labels. *Alert*: its rules in `deploy/prometheus` ([runbook.md](../runbook.md)); *Log*: how the
+    event with the details begins ([logs.md](logs.md)). The dashboard is `deploy/grafana/martlet.json`.
 
-    The last columns of each table name the panel of the dashboard (`deploy/grafana/martlet.json`) that shows the metric,
-    the alert that uses it, and the log event ([logs.md](logs.md)) that has the details.
-
-    This page is made from the tables in the programs by `MARTLET_WRITE_DOCS=1 swift test --filter MetricsPageTests`;
-    `scripts/test` fails when it is out of date.
+    `scripts/docs` writes this page from the tables in the programs.
 
     """
 }

@@ -7,7 +7,8 @@ import Testing
 /// The table of metrics, and the page that is made from it. Who scrapes relies on every name.
 @Suite struct MetricsPageTests {
   private let path =
-    #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" } + "/docs/metrics.md"
+    #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+    + "/docs/reference/metrics.md"
   private let metrics = MetricsPage.tables.flatMap(\.metrics)
 
   @Test func `the page in docs is what the programs declare`() throws {

@@ -2,7 +2,7 @@
 import APNS
 import Contract
 
-/// docs/reasons.md: every reason of APNs and the sender's reaction to it, from the decision table.
+/// `docs/reference/reasons.md`: every reason of APNs and the sender's reaction to it, from the decision table.
 enum ReasonsPage {
   static var text: String {
     head
@@ -15,10 +15,9 @@ enum ReasonsPage {
     # What APNs answers, and the sender's reactions
 
     A reason is the `reason` in the body of an answer, or in a GOAWAY. An answer whose reason is not in this table counts by
-    its status; one that is not of APNs counts for nothing. [dispatch.md](dispatch.md#retries) has the retry topics, the
-    circuit breakers and what an outage is.
-
-    `scripts/docs` generates this page from the decision table (`Sources/Contract/APNS/ReasonRule.swift`).
+    its status; one that is not of APNs counts for nothing. A push whose id is free may be sent again with it
+    ([dispatch.md](../dispatch.md#retries): retry topics, circuit breakers, outages). `scripts/docs` writes this page from
+    `Sources/Contract/APNS/ReasonRule.swift`.
 
     | reason | status | where | reaction |
     | --- | --- | --- | --- |
@@ -29,7 +28,7 @@ enum ReasonsPage {
 extension ReasonRule {
   /// The sender's reaction, in words.
   fileprivate var reaction: String {
-    [verdict.words, isFreed ? "its id may be sent again" : nil, connection.words, credential.words]
+    [verdict.words, isFreed ? "its id is free" : nil, connection.words, credential.words]
       .compactMap { $0 }.joined(separator: "; ")
   }
 
@@ -42,7 +41,7 @@ extension ReasonRule {
   fileprivate var places: String {
     var places: [String] = []
     if origin.contains(.device) { places.append("device") }
-    if origin.contains(.broadcast) { places.append("broadcast, channels") }
+    if origin.contains(.broadcast) { places.append("broadcast") }
     if origin.contains(.goAway) { places.append("GOAWAY") }
     return places.joined(separator: ", ")
   }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ReasonsPageTests {
   @Test func `the page of reasons is what the decision table says`() throws {
-    let path = "\(DeployedFiles.root)/docs/reasons.md"
+    let path = "\(DeployedFiles.root)/docs/reference/reasons.md"
     if getenv("MARTLET_WRITE_DOCS") != nil, let file = fopen(path, "w") {
       fputs(ReasonsPage.text, file)
       fclose(file)

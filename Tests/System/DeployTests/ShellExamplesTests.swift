@@ -6,9 +6,8 @@ import Testing
 /// they are used, programs are found, and no port is that of another pipeline.
 @Suite struct ShellExamplesTests {
   private static let pages = [
-    "README.md", "docs/api.md", "docs/backup.md", "docs/campaigns.md", "docs/migrating.md",
-    "docs/operations.md", "docs/privacy.md", "docs/producing.md", "docs/scheduling.md",
-    "docs/simulator.md", "docs/tokens.md", "docs/walkthrough.md",
+    "README.md", "docs/api.md", "docs/migrating.md", "docs/operations.md", "docs/producing.md",
+    "docs/scheduling.md", "docs/simulator.md", "docs/tokens.md",
   ]
   /// A file of `martlet up` that sets the names below, and the path of the programs.
   private static let shellFile = "martlet-up/env"

@@ -9,7 +9,7 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-/// The commands of docs/backup.md, on databases of both kinds, while the writer is at work and after it has stopped.
+/// The commands of docs/operations.md about backups, on databases of both kinds, while the writer works and afterwards.
 @Suite struct BackupTests {
   private let folder = TemporaryFolder()
 
@@ -44,7 +44,7 @@ import Testing
   private static let blocks = ["backup-sqlite", "mv tokens-backup.db", "pg_dump", "tokens export"]
 
   private func block(_ text: String) throws -> String {
-    let page = try Documents.text("docs/backup.md")
+    let page = try Documents.section("Backup and restore", of: "docs/operations.md")
     let blocks = page.matches(of: #/```sh\n((?s).*?)\n```/#).map { String($0.1) }
     try #require(blocks.count == Self.blocks.count, "a block of the page that no test runs")
     return try #require(blocks.first { $0.contains(text) }, "\(text)")

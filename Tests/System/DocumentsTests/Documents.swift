@@ -16,6 +16,13 @@ enum Documents {
     String(decoding: try File.read(path(relative)), as: UTF8.self)
   }
 
+  /// What stands on a page below a heading of the second level.
+  static func section(_ heading: String, of page: String) throws -> String {
+    let parts = try text(page).split(separator: "\n## \(heading)\n", maxSplits: 1)
+    try #require(parts.count == 2, "\(heading)")
+    return String(parts[1].split(separator: "\n## ", maxSplits: 1)[0])
+  }
+
   /// Runs a script of this test's Python folder, and returns the JSON object that it printed.
   static func run(
     _ script: String, _ arguments: [String], in folder: TemporaryFolder

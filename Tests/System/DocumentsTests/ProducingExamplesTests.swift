@@ -37,10 +37,8 @@ import Testing
     let addresses = try JSONDocument(try File.read(folder.file("martlet-up/addresses.json"))).root
     try run("bash -eu", example("sh", with: "kcat-1", addresses), in: folder)
     try run("bash -eu", example("sh", with: "kcat-2", addresses), in: folder)
-    try run("bash -eu", example("sh", with: "curl-1", addresses), in: folder)
     try run(Documents.tool("python"), example("python", with: "python-1", addresses), in: folder)
-    try run("node", example("javascript", with: "node-1", addresses), in: folder)
-    let wanted: Set = ["kcat-1", "kcat-2", "curl-1", "python-1", "node-1", "node-2"]
+    let wanted: Set = ["kcat-1", "kcat-2", "python-1"]
     let kafka = try #require(addresses["kafka"]?.string)
     var delivered: Set<String> = []
     _ = try eventually(withinMilliseconds: 40_000, pauseMilliseconds: 300) {

@@ -81,7 +81,7 @@ import Testing
   }
 
   @Test func `the page of records has the table of keyed fields`() throws {
-    let lines = try Documents.text("docs/records.md").split(separator: "\n")
+    let lines = try Documents.text("docs/reference/records.md").split(separator: "\n")
       .drop { !$0.hasPrefix("| key | from the request ") }
     for row in CarriedField.table {
       let line = try #require(lines.first { $0.hasPrefix("| `\(row.key)` | ") }, "\(row.key)")

@@ -6,7 +6,7 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-/// docs/walkthrough.md as a new user types it, against `martlet up`.
+/// The walkthrough of docs/producing.md as a new user types it, against `martlet up`.
 @Suite(.serialized) struct WalkthroughTests {
   /// A command of the page, and the JSON that it shows as its answer.
   private struct Step {
@@ -42,7 +42,7 @@ import Testing
     let up = try BuiltProgram.start(
       "martlet", ["up", "--dir", folder.file("martlet-up")], in: folder)
     try #require(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
-    let steps = try steps(try Documents.text("docs/walkthrough.md"))
+    let steps = try steps(try Documents.section("Walkthrough", of: "docs/producing.md"))
     try #require(steps.count > 10)
     let file = folder.file("walk.sh")
     try File.write(file, Array(script(steps, in: folder.path).utf8))

@@ -7,7 +7,7 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-/// What cannot go on stays in Kafka: memory is bounded whichever part is silent, slow or away (docs/promises.md).
+/// What cannot go on stays in Kafka: memory is bounded whichever part is silent, slow or away (docs/guarantees.md).
 @Suite(.serialized) struct BackPressureTests {
   /// The most that a process may ever have resident, in MiB.
   private static let mebibytes = [

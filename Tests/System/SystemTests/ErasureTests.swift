@@ -11,7 +11,7 @@ import Telemetry
 import TestSupport
 import Testing
 
-/// What docs/privacy.md promises of a person who is erased: every file and every compacted topic is read afterwards.
+/// What docs/tokens.md promises of a person who is erased: every file and every compacted topic is read afterwards.
 @Suite struct ErasureTests {
   private static let name = "ann-example-of-nowhere"
   private static let tag = "tag-of-ann-alone"

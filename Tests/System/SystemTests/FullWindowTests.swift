@@ -8,7 +8,7 @@ import Testing
 
 /// Every window of apns-ids is full, and its partition moves again and again: what a sender holds stays bounded.
 @Suite(.serialized) struct FullWindowTests {
-  /// The most that a sender may ever have resident (docs/promises.md), in MiB.
+  /// The most that a sender may ever have resident (docs/guarantees.md), in MiB.
   private static let mebibytes = 96
   /// Of each of the two lanes.
   private static let partitions = 6

@@ -169,7 +169,7 @@ final class PipelineRig {
     try #require(answer.status == 200, "\(answer.text)")
   }
 
-  /// Adds rules to the simulator's faults, as in docs/faults.md.
+  /// Adds rules to the simulator's faults, as in docs/simulator.md.
   func addGatewayFaults(_ rules: String) throws {
     let answer = try HTTPClient().post("http://\(gatewayAdmin)/faults", Array(rules.utf8))
     try #require(answer.status < 300, "\(answer.text)")

@@ -35,7 +35,7 @@ import Testing
     let acceptances = try hosts.acceptances()
     #expect(acceptances.count == hosts.produced - RollingHosts.unregistered.count)
     // As few are sent twice as by restarts: on the embedded broker, which takes no commit during a rebalance, those of two
-    // seconds each (`rolling-restart` in docs/chaos.md). Each host was rolled twice.
+    // seconds each (`rolling-restart` in docs/guarantees.md). Each host was rolled twice.
     let repeated = acceptances.values.count { $0 > 1 }
     #expect(repeated <= 4 * 2 * RollingHosts.rate, "\(repeated) of \(hosts.produced)")
     // Some pushes went over a retry topic, which both versions read and wrote.

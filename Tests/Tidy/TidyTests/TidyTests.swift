@@ -207,7 +207,7 @@ import Testing
   }
 
   @Test func `every metric that a program declares is in its list of all, and so on the page`() {
-    let page = repository.text("docs/metrics.md")
+    let page = repository.text("docs/reference/metrics.md")
     var count = 0
     for path in repository.paths where path.hasPrefix("Sources/") && path.hasSuffix(".swift") {
       for metric in repository.text(path).matches(of: #/static let \w+ = Metric\(\s*"([a-z_]+)"/#) {

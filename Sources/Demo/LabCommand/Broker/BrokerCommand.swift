@@ -37,7 +37,7 @@ public enum BrokerCommand: Service {
       .endpoint(
         "control",
         "Address and port (0 takes a free one) of an HTTP interface that injects faults, for tests"
-          + " (docs/chaos.md). Off by default; keep it on a loopback address.")) var control:
+          + " (docs/guarantees.md). Off by default; keep it on a loopback address.")) var control:
       Endpoint?
 
     var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }

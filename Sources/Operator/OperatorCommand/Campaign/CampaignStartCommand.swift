@@ -30,7 +30,7 @@ public enum CampaignStartCommand: Service {
   public static let name = "campaign start"
   public static let summary =
     "Starts a campaign: a request to every device of an audience, which martlet-scheduler looks up. FILE is a JSON object"
-    + " with the campaign's name, its request and its audience; docs/campaigns.md describes it. A name is used once:"
+    + " with the campaign's name, its request and its audience; docs/scheduling.md describes it. A name is used once:"
     + " another campaign of the app with it is not started until 30 days after the end of the first. --tokens names a file of device"
     + " tokens, one a line, as its audience. With --database the command waits"
     + " until martlet-scheduler has the campaign, and fails if the app has a campaign of the name. Another app's of the same name is another campaign."

@@ -5,7 +5,7 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-/// docs/performance.md and the README's figures are what benchmarks/results has.
+/// docs/cost.md and the README's figures are what benchmarks/results has.
 @Suite struct PerformancePageTests {
   private static let root =
     #filePath.split(separator: "/").dropLast(5).reduce("") { "\($0)/\($1)" }
@@ -37,7 +37,7 @@ import Testing
     try File.write(folder.file("results/\(name)"), Array(changed.utf8), mode: 0o644)
     let result = try pages("--check", "--results", folder.file("results"), in: folder)
     #expect(result.status == 1)
-    #expect(result.output.contains("docs/performance.md is not what"), "\(result.output)")
+    #expect(result.output.contains("docs/cost.md is not what"), "\(result.output)")
   }
 
   @Test func `every measurement of the suite has a command that benchmarks/run knows`() throws {

@@ -160,7 +160,7 @@ import Testing
         .map { (what: rule.name, expression: $0) }
     }
     let declared = String(
-      decoding: try File.read("\(Self.root)/docs/metrics.md"), as: UTF8.self)
+      decoding: try File.read("\(Self.root)/docs/reference/metrics.md"), as: UTF8.self)
     for name in Self.absent { #expect(declared.contains("| `\(name)` |"), "\(name)") }
     let deadline = MonotonicClock.milliseconds() + 45_000
     try send(to: try #require(addresses["kafka"]?.string)) {
