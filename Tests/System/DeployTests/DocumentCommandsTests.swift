@@ -56,7 +56,8 @@ import Testing
     "cap-drop", "build", "from-file", "bootstrap-server", "command-config", "operation", "cluster",
     "minutes", "mutations", "seeds", "steps", "last", "at-once", "fail-with-body", "production",
     "group",
-    "broker-id", "describe", "entity-type", "all-topics", "topic", "reset-offsets", "to-datetime",
+    "list", "peer", "broker-id", "describe", "entity-type", "all-topics", "topic", "reset-offsets",
+    "to-datetime",
     "to-current", "export", "execute", "under-min-isr-partitions",
     "schema", "clean", "if-exists", "dbname", "inserts",
   ]
