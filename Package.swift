@@ -388,7 +388,7 @@ let package = Package(
     tests("Core", "Telemetry", ["Telemetry"]),
     tests(
       "Core", "TokenFiles",
-      ["Contract", "Random", "TokenFiles", "SystemTestSupport", "TestSupport"]),
+      ["Random", "TokenFiles", "SystemTestSupport", "TestSupport"]),
     tests("Core", "HTTP1", ["Identity", "HTTP1", "Random"]),
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random", "Waiting"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),

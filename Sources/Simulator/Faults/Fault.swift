@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A fault that the gateway simulator can inject. Its declaration has all that is particular to it: its name, its
-/// moments, its line of `docs/faults.md`, and the reader of its fields, which says what it does.
+/// moments, its line of `docs/simulator.md`, and the reader of its fields, which says what it does.
 public struct Fault: Sendable, Equatable, CustomStringConvertible {
   /// The name in scripts and reports: `goaway_shutdown`.
   public let name: String

@@ -3,7 +3,7 @@ import APNS
 import Settings
 
 /// A fault script: the rules in their order, and the seed if it names one. The format is described in
-/// `docs/faults.md`.
+/// `docs/simulator.md`.
 public struct FaultScript: Sendable, Equatable {
   public var seed: UInt64?
   public var rules: [FaultRule]

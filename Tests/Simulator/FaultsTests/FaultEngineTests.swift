@@ -4,7 +4,7 @@ import Faults
 import Random
 import Testing
 
-/// When rules fire, and that a run can be replayed.
+/// When rules fire, by their `FaultMemory`, and that a run can be replayed.
 @Suite struct FaultEngineTests {
   private let refuse = FaultAction.answer(FaultAnswer(status: 503, body: .none))
 

@@ -5,7 +5,7 @@ import GatewaySimulator
 import JSON
 import Testing
 
-/// How scripts are read, and that runs can be replayed.
+/// How scripts and the `FaultFields` of their rules are read, and that runs can be replayed.
 @Suite struct FaultScriptTests {
   private func read(_ text: String) throws -> FaultScript {
     try FaultScript(JSONDocument(text).root)
