@@ -90,7 +90,7 @@ final class PauseFeed {
         "a control record cannot be read: it sets no pace",
         [
           "what": subject.key, "value": error.value,
-          "remedy": "martlet pace set writes such records",
+          "remedy": "martlet pace writes such records",
         ])
     }
     do throws(Paces.Problem) {
@@ -109,11 +109,11 @@ final class PauseFeed {
     switch problem {
     case .unknownLane: "the lane is none of --lanes"
     case .tooMany:
-      "\(Paces.subjectsAtMost) apps, groups and devices have one, or \(Paces.groupsAtMost) groups; martlet pace clear removes one"
+      "\(Paces.subjectsAtMost) apps, groups and devices have one, or \(Paces.groupsAtMost) groups; martlet pace KIND NAME none removes one"
     case .tooManyOfApp:
-      "\(Paces.groupsOfAppAtMost) groups of this app have one; martlet pace clear removes one"
+      "\(Paces.groupsOfAppAtMost) groups of this app have one; martlet pace KIND NAME none removes one"
     case .notForDevices:
-      "a device's is a few pushes in a minute, an hour or a day, as martlet pace set writes it"
+      "a device's is a few pushes in a minute, an hour or a day, as martlet pace writes it"
     }
   }
 

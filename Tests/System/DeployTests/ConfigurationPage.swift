@@ -25,17 +25,31 @@ enum ConfigurationPage {
   ]
 
   static var text: String {
-    head + section("All services", shared)
-      + programs.map { program in
-        section("`\(program.name)`", program.table.settings.filter { !isShared($0) })
-      }.joined()
-      + section("`\(SimulatorService.name)`", simulator)
-      + (MartletCommand.commands + LabCommand.commands).map { command in
-        section(
-          "`martlet \(command.name)`",
-          CommonSettings.table(of: command).settings.filter { !isShared($0) })
+    let rows = owners.filter { $0.value.count > 1 }.keys.sorted().map { row in
+      "\(row) \((owners[row] ?? []).map { "`\($0)`" }.joined(separator: ", ")) |"
+    }
+    return head + section("All services", shared.map(\.row))
+      + "\n## Several programs\n\n| setting | default | meaning | of |\n| --- | --- | --- | --- |\n"
+      + rows.map { "\($0)\n" }.joined()
+      + sections.map { name, rows in
+        section("`\(name)`", rows.filter { owners[$0]?.count == 1 })
       }.joined()
   }
+
+  /// The rows of every program and command.
+  private static let sections: [(name: String, rows: [String])] =
+    programs.map { ($0.name, $0.table.settings.filter { !isShared($0) }.map(\.row)) }
+    + [(SimulatorService.name, simulator.map(\.row))]
+    + (MartletCommand.commands + LabCommand.commands).map { command in
+      (
+        "martlet \(command.name)",
+        CommonSettings.table(of: command).settings.filter { !isShared($0) }.map(\.row)
+      )
+    }
+
+  /// The programs and commands that have a row, in the page's order.
+  private static let owners = Dictionary(
+    sections.flatMap { name, rows in rows.map { ($0, [name]) } }, uniquingKeysWith: +)
 
   /// The simulator's settings without those that switch a behaviour.
   private static var simulator: [Setting] {
@@ -53,9 +67,8 @@ enum ConfigurationPage {
     }
   }
 
-  private static func section(_ title: String, _ settings: [Setting]) -> String {
-    guard !settings.isEmpty else { return "" }
-    let rows = HelpText(program: "", summary: "", table: SettingTable(settings)).markdownRows
+  private static func section(_ title: String, _ rows: [String]) -> String {
+    guard !rows.isEmpty else { return "" }
     return "\n## \(title)\n\n| setting | default | meaning |\n| --- | --- | --- |\n"
       + rows.map { "\($0)\n" }.joined()
   }
@@ -70,11 +83,19 @@ enum ConfigurationPage {
     environment can serve all programs. Any librdkafka property can be set: `--kafka.security.protocol SASL_SSL`,
     `--kafka.consumer.<property>`, `--kafka.producer.<property>`. [simulator.md](simulator.md) describes the simulator's
     behaviours. The simulator and the `martlet` commands also take `--log-level`, `--log-format` and `--stop-timeout`,
-    and commands that connect to Kafka take `--kafka` and `--topic-prefix`. `--check` also tries the keys, certificates,
+    and commands that connect to Kafka take `--kafka` and `--topic-prefix`. What several programs have in common stands
+    once, in the second table. `--check` also tries the keys, certificates,
     Kafka and gateways that the settings name ([operations.md](operations.md#is-the-deployment-right)).
 
     `MARTLET_WRITE_DOCS=1 swift test --filter ConfigurationPageTests` generates this page from the programs' settings;
     `scripts/test` fails if it is out of date.
 
     """
+}
+
+extension Setting {
+  /// Its row in a table of the page.
+  fileprivate var row: String {
+    HelpText(program: "", summary: "", table: SettingTable([self])).markdownRows[0]
+  }
 }
