@@ -9,7 +9,7 @@ public enum MartletCommand {
 
   public static var commands: [any Service.Type] {
     [
-      ImportCommand.self, InspectCommand.self, TopicsCreateCommand.self,
+      SendCommand.self, ImportCommand.self, InspectCommand.self, TopicsCreateCommand.self,
       TopicsCheckCommand.self,
       KeysAPICommand.self,
       ChannelsCreateCommand.self, ChannelsListCommand.self, ChannelsDeleteCommand.self,
@@ -39,6 +39,7 @@ public enum MartletCommand {
       .init(
         "Send",
         [
+          ("send", "one push, and what became of it"),
           ("import", "produce the requests of a file, one a line"),
           ("campaign start", "a request to every device of an audience"),
           ("campaign list", "campaigns and how far they are, or one as JSON"),
@@ -85,6 +86,7 @@ public enum MartletCommand {
     ],
     examples: [
       "martlet up",
+      "martlet send --app com.example.app --token 00fc13ad… --alert Hello",
       "martlet trace order-8812 --kafka kafka-1:9093",
       "martlet status --json",
     ],
