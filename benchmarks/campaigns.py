@@ -124,8 +124,8 @@ def fill(devices, count, share):
 
 
 def shown(rig, scheduler):
-    """What `martlet campaign show` says; nothing while it is not known."""
-    command = [BUILD / "martlet", "campaign", "show", "benchmark", "--database", rig.folder / "schedule.db"]
+    """What `martlet campaign list NAME` says; nothing while it is not known."""
+    command = [BUILD / "martlet", "campaign", "list", "benchmark", "--database", rig.folder / "schedule.db"]
     answer = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     return json.loads(answer.stdout) if answer.returncode == 0 else {}
 

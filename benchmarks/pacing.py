@@ -55,7 +55,7 @@ class Arrivals:
 
 
 def pace(options):
-    """`martlet pace set lane bulk RATE/s` with a backlog: the rate over any 10 s, with 1, 2, … senders and after a kill."""
+    """`martlet pace lane bulk RATE/s` with a backlog: the rate over any 10 s, with 1, 2, … senders and after a kill."""
     rate = options.rate or 137
     counts = numbers(options.senders)
     with Rig(options) as rig:
@@ -63,7 +63,7 @@ def pace(options):
         # A simulator that checks each request takes as much CPU as a sender.
         rig.simulator("--record-limit", "0", *(("--profile", "fast") if rate > FULL_CHECKS else ()))
         rig.signer()
-        call([BUILD / "martlet", "pace", "set", "lane", "bulk", f"{rate}/s", *rig.topics()])
+        call([BUILD / "martlet", "pace", "lane", "bulk", f"{rate}/s", *rig.topics()])
         # More than is sent: an embedded broker takes the rest as it has room.
         rig.start_load("bulk", rate * (len(counts) + 1) * 60)
         arrivals = Arrivals(rig.admin)

@@ -263,7 +263,7 @@ struct BadTokenAlarm {
       "likely_cause": BadTokenWave.likelyCause(
         reason: summary.reason, environment: origin.environment.description,
         foreign: summary.foreign),
-      "remedy": "martlet tokens waves shows what is held; martlet tokens release or reject decides",
+      "remedy": "martlet tokens waves shows what is held, and decides with --release or --reject",
     ]
   }
 }

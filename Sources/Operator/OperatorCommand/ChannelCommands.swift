@@ -37,58 +37,46 @@ public enum ChannelsCreateCommand: Service {
   }
 }
 
-/// `martlet channels read`: what a channel is.
-public enum ChannelsReadCommand: Service {
+/// `martlet channels list`: the channels of an app, or one of them.
+public enum ChannelsListCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
-    @Declared(ChannelSettings.channel) var channel: String
+    @Declared(
+      .text(
+        "channel", placeholder: "ID",
+        "Only this channel, by its id in base64, with its storage policy and push type."))
+    fileprivate var channel: String?
     var common = ChannelSettings()
 
     public init() {}
   }
 
-  public static let name = "channels read"
-  public static let summary = "Prints the storage policy and push type of a broadcast channel."
+  public static let name = "channels list"
+  public static let summary =
+    "Prints the ids of an app's broadcast channels, one per line; with --channel what that one is."
   public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.common = try ChannelSettings(values)
-    try ChannelSettings.checkChannel(values)
+    if let channel = settings.channel { try ChannelSettings.check(channel: channel, values) }
     return settings
   }
 
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    try ChannelSession(settings.common, context).read(settings.channel)
-  }
-}
-
-/// `martlet channels list`: the channels of an app.
-public enum ChannelsListCommand: Service {
-  public static let name = "channels list"
-  public static let summary = "Prints the ids of an app's broadcast channels, one per line."
-  public static let reportsCounters = false
-  public static let table = SettingTable(
-    declaredBy: ChannelSettings.self, kafkaProperties: true)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> ChannelSettings {
-    try ChannelSettings(values)
-  }
-
-  public static func run(
-    _ settings: ChannelSettings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
-    try ChannelSession(settings, context).list()
+    let session = ChannelSession(settings.common, context)
+    if let channel = settings.channel { try session.read(channel) } else { try session.list() }
   }
 }
 
 /// `martlet channels delete`: deletes a channel permanently.
 public enum ChannelsDeleteCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
-    @Declared(ChannelSettings.channel) var channel: String
-    @Declared(.boolean("yes", "Delete without asking.")) var isConfirmed: Bool
+    @Declared(.text("channel", placeholder: "ID", "The channel's id, in base64."))
+    fileprivate var channel: String
+    @Declared(CommandSettings.isConfirmed) fileprivate var isConfirmed: Bool
     var common = ChannelSettings()
 
     public init() {}
@@ -104,7 +92,7 @@ public enum ChannelsDeleteCommand: Service {
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.common = try ChannelSettings(values)
-    try ChannelSettings.checkChannel(values)
+    try ChannelSettings.check(channel: settings.channel, values)
     return settings
   }
 

@@ -15,14 +15,8 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
       "app", placeholder: "BUNDLE-ID",
       "Bundle id of the channels' app, without a push type's suffix.")) var app: String
 
-  @Declared(
-    .choice(
-      "environment", of: ["production", "sandbox"], default: "production",
-      "Environment of the channels; the other one does not know them.")) private
-    var environmentName: String
-
-  @Declared(.boolean("json", "Print the answer as one JSON object, also a refusal.")) var isJSON:
-    Bool
+  @Declared(CommandSettings.oneEnvironment) private var environmentName: String
+  @Declared(CommandSettings.isJSON) var isJSON: Bool
 
   @Declared(
     .endpoint(
@@ -121,16 +115,10 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
     }
   }
 
-  /// The channel that a command is about.
-  static let channel = SettingKey<String>.text(
-    "channel", placeholder: "ID", "The channel's id, in base64.")
-
   /// Throws for an id that no channel can have.
-  static func checkChannel(_ values: SettingValues) throws(SettingErrors) {
-    do throws(ChannelID.Problem) {
-      try ChannelID.validate(values[channel].utf8.span)
-    } catch {
-      throw values.error(channel.name, "\(error)")
+  static func check(channel: String, _ values: SettingValues) throws(SettingErrors) {
+    do throws(ChannelID.Problem) { try ChannelID.validate(channel.utf8.span) } catch {
+      throw values.error("channel", "\(error)")
     }
   }
 }

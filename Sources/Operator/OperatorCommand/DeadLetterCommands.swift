@@ -7,16 +7,17 @@ import Kafka
 public import ServiceKit
 public import Settings
 
-/// `martlet dead-letters list`: what ended, and why.
+/// `martlet dead-letters list`: what ended, and why; with a position or an id, all about one.
 public enum DeadLettersListCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
     var filter = DeadLetterFilter()
-    @Declared(.boolean("json", "Print one JSON object per line instead of a table."))
-    var isJSON: Bool
-    @Declared(.boolean("reveal", "Show device tokens in full.")) var revealsTokens: Bool
+    @Declared(CommandSettings.isJSON) var isJSON: Bool
+    @Declared(CommandSettings.revealsTokens) var revealsTokens: Bool
+    /// The position or id of those that are shown whole; nil for a list.
+    var wanted: String?
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
@@ -25,22 +26,32 @@ public enum DeadLettersListCommand: Service {
 
   public static let name = "dead-letters list"
   public static let summary =
-    "Lists dead letters, one per line: position, time, reason and app. Reads to the current end of the"
-    + " topic."
+    "Lists dead letters, one per line: position, time, reason and app. With a position or an id it shows those whole, with"
+    + " their payloads. Reads to the current end of the topic. Device tokens are shortened unless --reveal is given."
   public static let reportsCounters = false
-  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  public static let table = SettingTable(
+    declaredBy: Settings.self, kafkaProperties: true,
+    operands: .init(
+      "PARTITION/OFFSET|ID", 0...1,
+      "A dead letter, as the list prints it; or an apns-id or request id, which shows every dead letter that has it."
+    ))
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
     settings.filter = try DeadLetterFilter(values, settings.names)
+    settings.wanted = values.operands.first
     return settings
   }
 
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    try list(settings, context) { StandardOutput.line($0) }
+    if let wanted = settings.wanted {
+      try show(wanted, settings, context) { StandardOutput.line($0) }
+    } else {
+      try list(settings, context) { StandardOutput.line($0) }
+    }
   }
 
   /// - Parameter print: takes a line; false when the reader has gone.
@@ -70,58 +81,21 @@ public enum DeadLettersListCommand: Service {
       throw context.signals.interrupted("the dead letters were not read to their end")
     }
   }
-}
-
-/// `martlet dead-letters show`: all about one.
-public enum DeadLettersShowCommand: Service {
-  public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
-    var wanted = ""
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
-    @Declared(.boolean("json", "Print one JSON object.")) var isJSON: Bool
-    @Declared(.boolean("reveal", "Show device tokens in full.")) var revealsTokens: Bool
-
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
-
-    public init() {}
-  }
-
-  public static let name = "dead-letters show"
-  public static let summary =
-    "Shows one dead letter with its payload. Its device token is shortened unless --reveal is given."
-  public static let reportsCounters = false
-  public static let table = SettingTable(
-    declaredBy: Settings.self, kafkaProperties: true,
-    operands: .init(
-      "PARTITION/OFFSET", 1...1,
-      "The dead letter, as list prints it; or an apns-id or request id, which shows every dead letter that"
-        + " has it."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
-    settings.wanted = values.operands[0]
-    return settings
-  }
-
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
-    try show(settings, context) { StandardOutput.line($0) }
-  }
 
   static func show(
-    _ settings: Settings, _ context: ServiceContext, print: (String) -> Bool
+    _ wanted: String, _ settings: Settings, _ context: ServiceContext, print: (String) -> Bool
   ) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
-    let scan = try DeadLetterScan(cluster, settings.names, DeadLetterFilter(), context)
+    var filter = settings.filter
+    // It would count letters that are not meant.
+    filter.limit = 0
+    let scan = try DeadLetterScan(cluster, settings.names, filter, context)
     let text = DeadLetterText(revealsTokens: settings.revealsTokens, parser: scan.parser)
     var found = 0
     try scan.visit { letter in
-      let isPlace = letter.place == settings.wanted
-      guard isPlace || letter.has(id: settings.wanted.exact) else { return true }
+      let isPlace = letter.place == wanted
+      guard isPlace || letter.has(id: wanted.exact) else { return true }
       if found > 0 && !settings.isJSON { _ = print("") }
       found += 1
       let lines = settings.isJSON ? [text.wholeJSON(letter)] : text.whole(letter)
@@ -132,7 +106,8 @@ public enum DeadLettersShowCommand: Service {
       throw context.signals.interrupted("the dead letters were not read to their end")
     }
     guard found > 0 else {
-      throw ServiceFailure("there is no dead letter \(settings.wanted)")
+      throw ServiceFailure(
+        "there is no dead letter \(wanted)\(filter.isOpen ? "" : ", or a filter excludes it")")
     }
   }
 }
@@ -146,16 +121,10 @@ public enum DeadLettersReplayCommand: Service {
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
     fileprivate var lanes = Lanes.standard
     var filter = DeadLetterFilter()
-    @Declared(.boolean("dry-run", "Only report what would be replayed.")) var isDryRun: Bool
-    @Declared(
-      .boolean(
-        "yes",
-        "Do not ask for confirmation before replaying more than \(fewLetters) dead letters, or without a filter."
-      )
-    ) var isConfirmed: Bool
-    @Declared(.boolean("json", "Print the summary as one JSON object.")) var isJSON: Bool
-    @Declared(.boolean("progress", default: true, "Show progress on standard error."))
-    var showsProgress: Bool
+    @Declared(CommandSettings.isDryRun) var isDryRun: Bool
+    @Declared(CommandSettings.isConfirmed) var isConfirmed: Bool
+    @Declared(CommandSettings.isJSON) var isJSON: Bool
+    @Declared(CommandSettings.progress) var showsProgress: Bool
 
     var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
 
@@ -170,7 +139,8 @@ public enum DeadLettersReplayCommand: Service {
     "Produces dead letters again: those of ingest to the requests, those of the sender to their lane"
     + " with zero attempts. They stay on the topic and keep their apns-ids: a second replay of a dead"
     + " letter ends as deduplicated while its partition's apns-id window contains the first (by default"
-    + " the last 20,000 notifications of the partition, docs/guarantees.md); after that it is sent again."
+    + " the last 20,000 notifications of the partition, docs/guarantees.md); after that it is sent again. It asks before"
+    + " it replays more than \(fewLetters), or without a filter."
   public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
@@ -182,7 +152,8 @@ public enum DeadLettersReplayCommand: Service {
     var settings = Settings.reading(values)
     settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
     settings.lanes = try Lanes(values)
-    settings.filter = try DeadLetterFilter(values, settings.names)
+    settings.filter = try DeadLetterFilter(
+      values, settings.names, places: values.operands)
     return settings
   }
 

@@ -56,15 +56,17 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
 
   public init() {}
 
+  /// - Parameter places: `PARTITION/OFFSET` of each letter that is meant.
   init(
-    _ values: SettingValues, _ names: TopicNames, now: Int64 = WallClock.milliseconds()
+    _ values: SettingValues, _ names: TopicNames, places words: [String] = [],
+    now: Int64 = WallClock.milliseconds()
   ) throws(SettingErrors) {
     self = Self.reading(values)
     since = try Self.moment("since", sinceText, values, now)
     until = try Self.moment("until", untilText, values, now)
     topic = topicName.map { TopicLookup.find($0, in: names) ?? $0 }
     var problems: [SettingError] = []
-    for operand in values.operands {
+    for operand in words {
       if let place = Self.place(operand, names) {
         places.insert(place)
       } else {

@@ -23,10 +23,8 @@ public enum ImportCommand: Service {
     )
     var isStrict: Bool
 
-    @Declared(.boolean("json", "Print the summary as one JSON object.")) var isJSON: Bool
-
-    @Declared(.boolean("progress", default: true, "Show progress on standard error."))
-    var showsProgress: Bool
+    @Declared(CommandSettings.isJSON) var isJSON: Bool
+    @Declared(CommandSettings.progress) var showsProgress: Bool
 
     @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
     var pushTypes = PushTypes.builtIn

@@ -27,9 +27,14 @@ public enum InspectCommand: Service {
     @Declared(.integer("limit", default: 0, "Stop after this many lines; 0 means no limit."))
     var limit: Int
 
-    @Declared(.boolean("raw", "Show device tokens in full and values undecoded.")) var isRaw: Bool
+    @Declared(
+      .boolean(
+        "raw",
+        "Show records as they are, with place, key and headers, and device tokens in full; with --json only the latter."
+      ))
+    var isRaw: Bool
 
-    @Declared(.boolean("json", "Print one JSON object per line, for programs.")) var isJSON: Bool
+    @Declared(CommandSettings.isJSON) var isJSON: Bool
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
     var fromEnd: Bool { from == "end" }
@@ -40,8 +45,8 @@ public enum InspectCommand: Service {
 
   public static let name = "inspect"
   public static let summary =
-    "Prints the records of a topic, decoded, one per line. Device tokens are shortened; provider tokens"
-    + " are never shown."
+    "Prints the records of a topic as a table: time, outcome, reason, app, device and id of each, as far as it names them;"
+    + " with --json all of it, an object in each line. Device tokens are shortened; provider tokens are never shown."
   public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
@@ -75,6 +80,7 @@ public enum InspectCommand: Service {
       throw ServiceFailure("\(error)")
     }
     defer { tail.close() }
+    if !settings.isJSON, !settings.isRaw { StandardOutput.line(RecordRow.head) }
     let shown = show(tail, settings, context) { StandardOutput.write($0) }
     if tail.missed > 0 {
       StandardError.line("\(tail.missed) records were removed before they could be read")

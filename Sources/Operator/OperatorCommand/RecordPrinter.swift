@@ -26,26 +26,17 @@ extension ShownRecord {
   }
 }
 
-/// Turns records of any topic into lines for a person, or into JSON for a program.
+/// Turns records of any topic into rows of a table for a person, or into JSON for a program, or shows them as they are.
 ///
 /// Whatever the topic, the finished line goes through `Redaction`: a secret in a place where nobody
 /// expected it is hidden too. Keeps its buffers; belongs to one thread.
 final class RecordPrinter {
-  /// Keyed fields have their names in the line.
-  private static let fieldNames = EnvelopeField.allCases.prefix(EnvelopeField.fixedCount).map {
-    Array(" \($0)=".utf8)
-  }
-
   private let names: TopicNames
   private let topic: String
   private let isRaw: Bool
   private let isJSON: Bool
   private let parser = JSONParser()
   private var line = ByteBuffer(capacity: 8 << 10)
-  /// The second of `secondText`, since the epoch.
-  private var second: Int64 = -1
-  /// A time up to its seconds: records of one second mostly come together.
-  private var secondText: [UInt8] = []
 
   init(_ names: TopicNames, topic: String, isRaw: Bool, isJSON: Bool = false) {
     self.names = names
@@ -76,9 +67,12 @@ final class RecordPrinter {
     line.removeAll()
     if isJSON {
       line.append(TerminalText.json(object(record, value)))
-    } else {
+    } else if isRaw {
       appendPlace(record)
       appendValue(value)
+    } else {
+      let row = RecordRow(record, value, parser, hidesToken: topic == names.providerTokens)
+      line.append(row.text)
     }
     Redaction.append(line.bytes, to: &output, deviceTokens: !isRaw, forTerminal: true)
     output.append(UInt8(ascii: "\n"))
@@ -106,17 +100,7 @@ final class RecordPrinter {
   }
 
   private func appendTime(_ milliseconds: Int64) {
-    guard milliseconds >= 0 else { return line.append("-") }
-    if milliseconds / 1_000 != second || secondText.isEmpty {
-      second = milliseconds / 1_000
-      // Without the point, the milliseconds and the Z.
-      secondText = Array(Timestamp.text(milliseconds: milliseconds).utf8.dropLast(5))
-    }
-    let rest = milliseconds % 1_000
-    line.append(secondText)
-    line.append(rest < 10 ? ".00" : rest < 100 ? ".0" : "." as StaticString)
-    line.append(decimal: rest)
-    line.append(UInt8(ascii: "Z"))
+    line.append(milliseconds < 0 ? "-" : Timestamp.text(milliseconds: milliseconds))
   }
 
   /// Keys begin with a device token on most topics, also with one too short to be known by its form.
@@ -131,40 +115,10 @@ final class RecordPrinter {
   private func appendValue(_ value: UnsafeRawBufferPointer) {
     if value.baseAddress == nil {
       line.append("(tombstone)")
-    } else if Envelope.begins(value) {
-      appendEnvelope(value)
     } else if topic == names.providerTokens {
       line.append(secretJSON(value))
-    } else if isRaw {
-      line.append(value)
-    } else if TokenFields.isPlain(value) {
-      TokenFields.append(value, to: &line)
-    } else if let parsed = try? parser.parse(value) {
-      Self.hidden(parsed, isRaw: isRaw).write(into: &line)
     } else {
       line.append(value)
-    }
-  }
-
-  /// The envelope as `field=value`, then the body.
-  private func appendEnvelope(_ value: UnsafeRawBufferPointer) {
-    let end = value.firstIndex(of: UInt8(ascii: "\n")) ?? value.count
-    line.truncate(to: line.count - 1)
-    var (start, index) = (3, 1)
-    while start <= end {
-      let stop = value[start..<end].firstIndex(of: UInt8(ascii: "\t")) ?? end
-      if stop > start {
-        line.append(index < Self.fieldNames.count ? Self.fieldNames[index] : [UInt8(ascii: " ")])
-        line.append(UnsafeRawBufferPointer(rebasing: value[start..<stop]))
-      }
-      start = stop + 1
-      index += 1
-    }
-    line.append(UInt8(ascii: " "))
-    if end < value.count {
-      line.append(UnsafeRawBufferPointer(rebasing: value[(end + 1)...]))
-    } else {
-      line.append("(no body)")
     }
   }
 

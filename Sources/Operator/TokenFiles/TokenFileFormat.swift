@@ -4,7 +4,7 @@
 public enum TokenFileFormat: String, CaseIterable, Sendable {
   /// One token in each line.
   case plain
-  /// One JSON object in each line, as `martlet tokens export` writes it.
+  /// One JSON object in each line, as `martlet tokens list --json` writes it.
   case ndjson
 
   /// Members of other services' objects, in lower case.

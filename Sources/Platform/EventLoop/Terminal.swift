@@ -17,4 +17,19 @@ public enum Terminal {
 
   /// The width of help on a terminal of so many columns: 40 to 100.
   public static func readable(_ columns: Int) -> Int { min(max(columns, 40), 100) }
+
+  /// Rows and columns of the terminal that standard output goes to; nil where it goes elsewhere.
+  public static var size: (rows: Int, columns: Int)? {
+    guard isatty(STDOUT_FILENO) == 1 else { return nil }
+    var size = winsize()
+    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_row > 0, size.ws_col > 0
+    else { return (24, 80) }
+    return (Int(size.ws_row), Int(size.ws_col))
+  }
+
+  /// True if text may be bold and in colours there: NO_COLOR (no-color.org) and dumb terminals have it plain.
+  public static var showsColours: Bool {
+    let value = { (name: String) in getenv(name).map { String(cString: $0) } ?? "" }
+    return isatty(STDOUT_FILENO) == 1 && value("NO_COLOR").isEmpty && value("TERM") != "dumb"
+  }
 }

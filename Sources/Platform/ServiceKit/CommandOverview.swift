@@ -15,9 +15,17 @@ public struct CommandOverview: Sendable {
   public let groups: [Group]
   /// Whole command lines.
   public let examples: [String]
+  /// Commands that are no more, and what is typed in their place.
+  let moved: [String: String]
 
-  public init(_ groups: [Group], examples: [String]) {
-    (self.groups, self.examples) = (groups, examples)
+  public init(_ groups: [Group], examples: [String], moved: [String: String] = [:]) {
+    (self.groups, self.examples, self.moved) = (groups, examples, moved)
+  }
+
+  /// The command that the arguments begin with if it is no more, and its successor.
+  func moved(_ arguments: [String]) -> (name: String, successor: String)? {
+    let name = arguments.prefix(2).joined(separator: " ")
+    return moved[name].map { (name, $0) }
   }
 
   /// The lines of the help between its head and its end.

@@ -36,6 +36,11 @@ public func runCommands(
     StandardError.line("\(program): \(sibling.run(program: program, arguments))", level: .error)
     exit(ServiceRunner.failed)
   }
+  if let (name, successor) = overview?.moved(arguments) {
+    StandardError.line(
+      "\(program): \(program) \(name) is now \(program) \(successor)", level: .error)
+    exit(ServiceRunner.misconfigured)
+  }
   let words = commands.map { $0.name.split(separator: " ").map(String.init) }
   let matches = commands.indices.filter { arguments.starts(with: words[$0]) }
   if let index = matches.max(by: { words[$0].count < words[$1].count }) {

@@ -255,7 +255,7 @@ final class CampaignDesk {
     let (record, progress) = (run.record, run.machine.progress)
     if record.pace != nil, !progress.hasSetPace, !run.machine.maySetPace {
       return "it waits: \(PaceRoom.groupsOfAppAtMost) groups of \(record.key.app) have a pace, or"
-        + " \(PaceRoom.groupsAtMost) in all; martlet pace clear removes one"
+        + " \(PaceRoom.groupsAtMost) in all; martlet pace KIND NAME none removes one"
     }
     guard let total = progress.total, let pace = run.machine.pace, pace > 0 else { return nil }
     return record.expiryNote(devices: total, perMillisecond: pace)

@@ -91,7 +91,7 @@ final class PauseFeed {
         "a control record cannot be read: it sets no pace",
         [
           "what": subject.key, "value": error.value,
-          "remedy": "martlet pace set writes such records",
+          "remedy": "martlet pace writes such records",
         ])
     }
     do throws(PaceProblem) {
@@ -110,11 +110,11 @@ final class PauseFeed {
     switch problem {
     case .unknownLane: "the lane is none of --lanes"
     case .tooMany:
-      "\(PaceRoom.subjectsAtMost) apps, groups and devices have one, or \(PaceRoom.groupsAtMost) groups; martlet pace clear removes one"
+      "\(PaceRoom.subjectsAtMost) apps, groups and devices have one, or \(PaceRoom.groupsAtMost) groups; martlet pace KIND NAME none removes one"
     case .tooManyOfApp:
-      "\(PaceRoom.groupsOfAppAtMost) groups of this app have one; martlet pace clear removes one"
+      "\(PaceRoom.groupsOfAppAtMost) groups of this app have one; martlet pace KIND NAME none removes one"
     case .notForDevices:
-      "a device's is a few pushes in a minute, an hour or a day, as martlet pace set writes it"
+      "a device's is a few pushes in a minute, an hour or a day, as martlet pace writes it"
     }
   }
 

@@ -299,9 +299,9 @@ private final class ChannelFixture {
 
   @Test func `what cannot be a channel or an app is refused before anything is sent`() throws {
     func settings(_ flags: [String]) throws {
-      let table = ChannelsReadCommand.table
+      let table = ChannelsDeleteCommand.table
       let values = try table.read(CommandLineFlags(flags, for: table), environment: [:], file: nil)
-      _ = try ChannelsReadCommand.settings(values)
+      _ = try ChannelsDeleteCommand.settings(values)
     }
     try settings(["--app", "a.b", "--channel", "YQ=="])
     #expect(throws: SettingErrors.self) { try settings(["--app", "a b", "--channel", "YQ=="]) }
@@ -318,7 +318,7 @@ private final class ChannelFixture {
       let flags = try CommandLineFlags(
         ["--app", "a.b", "--environment", environment], for: table)
       let values = try table.read(flags, environment: [:], file: nil)
-      #expect(try ChannelsListCommand.settings(values).gateway.description == gateway)
+      #expect(try ChannelsListCommand.settings(values).common.gateway.description == gateway)
     }
   }
 }

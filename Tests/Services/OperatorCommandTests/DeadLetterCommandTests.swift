@@ -74,11 +74,11 @@ private final class DeadLetterFixture {
   }
 
   func show(_ wanted: String, _ flags: [String] = []) throws -> [String] {
-    let context = try context(DeadLettersShowCommand.self, [wanted] + flags)
-    var settings = try DeadLettersShowCommand.settings(context.values)
+    let context = try context(DeadLettersListCommand.self, [wanted] + flags)
+    var settings = try DeadLettersListCommand.settings(context.values)
     settings.kafka = kafka.configuration
     var lines: [String] = []
-    try DeadLettersShowCommand.show(settings, context) {
+    try DeadLettersListCommand.show(wanted, settings, context) {
       lines.append($0)
       return true
     }

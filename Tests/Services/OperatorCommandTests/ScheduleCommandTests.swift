@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Contract
 import Kafka
 import Records
@@ -10,7 +11,7 @@ import Testing
 
 @testable import OperatorCommand
 
-/// `martlet schedule cancel`; what `list` and `show` read is tested with the store.
+/// `martlet schedule cancel`; what `list` reads is tested with the store.
 @Suite struct ScheduleCommandTests {
   @Test func `cancel writes who has cancelled what`() throws {
     let fixture = try KafkaFixture(topics: [("schedule", 1)])
@@ -44,9 +45,9 @@ import Testing
   }
 
   @Test func `a request is named by its app`() throws {
-    let table = CommonSettings.table(of: ScheduleShowCommand.self)
-    func settings(_ flags: [String]) throws -> ScheduleShowCommand.Settings {
-      try ScheduleShowCommand.settings(
+    let table = CommonSettings.table(of: ScheduleListCommand.self)
+    func settings(_ flags: [String]) throws -> ScheduleListCommand.Settings {
+      try ScheduleListCommand.settings(
         table.read(
           CommandLineFlags(["x", "--database", "x.db"] + flags, for: table), environment: [:],
           file: nil))
@@ -54,6 +55,8 @@ import Testing
     #expect(throws: SettingErrors.self) { try settings([]) }
     #expect(throws: SettingErrors.self) { try settings(["--app", "a b"]) }
     #expect(
-      try settings(["--app", "a.b", "--environment", "sandbox"]).key.description == "a.b:sandbox:x")
+      try settings(["--app", "a.b", "--environment", "sandbox"]).key?.description
+        == "a.b:sandbox:x")
+    #expect(try settings(["--app", "a.b"]).key?.environment == .production)
   }
 }

@@ -54,7 +54,7 @@ import Testing
     let lines = StatusText.lines(status)
     #expect(lines.contains("outcomes     delivered 125/s"))
     #expect(lines.contains("in flight    14, of which 4 wait"))
-    #expect(lines.contains { $0.hasPrefix("sender-1  ready          25 %") })
+    #expect(lines.contains { $0.hasPrefix("sender-1  ready      25 %   50 MiB") })
   }
 
   @Test func `what ingest has not finished is shown, with the age of the oldest`() throws {
@@ -106,6 +106,26 @@ import Testing
     #expect(json["processes"]?.array?.map { $0["state"]?.string } == ["not_ready", "unreachable"])
     #expect(json["delivery_seconds"]?.isNull == true)
     #expect(json["warnings"]?.array?.count == 9)
+  }
+
+  @Test func `a status fits its terminal, and has colours only where they are wanted`() throws {
+    let unread = (0..<30).map { topic in
+      #"martlet_kafka_group_lag_records{group="g",topic="push.topic.\#(topic)"} 1234"#
+    }
+    let now =
+      try (1...6).map { try reading("sender-\($0)", sender(100, cpu: 1, slow: 600)) }
+      + [try reading("ingest", unread.joined(separator: "\n"))]
+    let status = PipelineStatus(now, before: [], seconds: 1, wall: 1_000)
+    let plain = StatusScreen(rows: 24, columns: 80, isColoured: false).text(status)
+    let lines = plain.split(separator: "\n", omittingEmptySubsequences: false)
+    #expect(lines.count <= 24 && lines.allSatisfy { $0.count <= 80 }, "\(plain)")
+    #expect(plain.hasPrefix("state        degraded\n! the oldest unfinished notification"))
+    #expect(!plain.contains("\u{1B}"))
+    let coloured = StatusScreen(rows: 24, columns: 80, isColoured: true).text(status)
+    #expect(coloured.hasPrefix("\u{1B}[1;33mstate        degraded\u{1B}[0m\n\u{1B}[33m! the"))
+    let small = StatusScreen(rows: 10, columns: 80, isColoured: false).text(status)
+    #expect(small.split(separator: "\n", omittingEmptySubsequences: false).count == 10)
+    #expect(small.hasSuffix(" more lines; martlet status | less\n"))
   }
 
   private func headline(_ text: String, _ others: [ProcessReading] = []) throws -> Headline {

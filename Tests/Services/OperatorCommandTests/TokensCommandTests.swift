@@ -182,7 +182,8 @@ import Testing
     let commands: [() throws -> Void] = [
       { try run(TokensListCommand.self, []) }, { try run(TokensListCommand.self, ["--count"]) },
       { try run(TokensListCommand.self, ["--user", "ann"]) },
-      { try run(TokensShowCommand.self, [token]) }, { try run(TokensExportCommand.self, []) },
+      { try run(TokensShowCommand.self, [token]) },
+      { try run(TokensListCommand.self, ["--json"]) },
       { try run(TokensReviveCommand.self, [token, "--kafka", "127.0.0.1:1", "--yes"]) },
     ]
     try store.startOver(at: 1)

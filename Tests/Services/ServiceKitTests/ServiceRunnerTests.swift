@@ -219,6 +219,13 @@ private enum WriteService: Service {
     #expect(list.answer(["letters", "--help"], width: 80).output.contains("Commands:"))
   }
 
+  @Test func `a command that is no more has a successor`() {
+    let overview = CommandOverview(
+      [], examples: [], moved: ["letters open": "letters read --whole"])
+    #expect(overview.moved(["letters", "open", "3"])?.successor == "letters read --whole")
+    #expect(overview.moved(["letters", "read"]) == nil && overview.moved([]) == nil)
+  }
+
   @Test func `help COMMAND is COMMAND --help`() {
     #expect(CommandList.asked(["help", "letters", "read"]) == ["letters", "read", "--help"])
     #expect(CommandList.asked(["help"]) == ["help"])

@@ -106,3 +106,10 @@ enum ConfigurationPage {
 
     """
 }
+
+extension Setting {
+  /// Its row in a table of the page.
+  fileprivate var row: String {
+    HelpText(program: "", summary: "", table: SettingTable([self])).markdownRows[0]
+  }
+}

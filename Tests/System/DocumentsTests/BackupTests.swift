@@ -41,7 +41,7 @@ import Testing
   }
 
   /// A text in each block of commands of the page; the tests below run every line of each.
-  private static let blocks = ["backup-sqlite", "mv tokens-backup.db", "pg_dump", "tokens export"]
+  private static let blocks = ["backup-sqlite", "mv tokens-backup.db", "pg_dump", "tokens list"]
 
   private func block(_ text: String) throws -> String {
     let page = try Documents.section("Backup and restore", of: "docs/operations.md")
@@ -162,7 +162,7 @@ import Testing
     let file = folder.file("broker.address")
     let broker = try BuiltProgram.start("martlet", ["broker", "--address-file", file], in: folder)
     let kafka = try #require(broker.announcement(in: file), "it printed: \(broker.output)")
-    try run("tokens export", kafka: kafka)
+    try run("tokens list", kafka: kafka)
     let feedback = try BuiltProgram.start(
       "martlet-feedback", ["--kafka", kafka, "--database", folder.file("other.db")], in: folder)
     try #require(feedback.prints("assigned", withinMilliseconds: 60_000), "\(feedback.output)")
@@ -173,7 +173,7 @@ import Testing
       again =
         try BuiltProgram.run(
           ChildProcess.sibling("martlet"),
-          ["tokens", "export", "--database", folder.file("other.db")], in: folder
+          ["tokens", "list", "--json", "--database", folder.file("other.db")], in: folder
         ).output
       return untimed(again) == untimed(exported)
     }

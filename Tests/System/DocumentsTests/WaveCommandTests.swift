@@ -45,20 +45,23 @@ import Testing
     #expect(
       try verdicts(location) == ["com.example.one undecided", "com.example.two undecided"])
     let words = try martlet(
-      "release", "--database", location, "--app", "com.example.one", "--yes")
+      "waves", "--release", "--database", location, "--app", "com.example.one", "--yes")
     #expect(words.status == 0 && words.output.contains("released 1 wave of com.example.one"))
     #expect(words.output.contains("deed=\"tokens release\""), "\(words.output)")
     // Production is what is meant unless another environment is named.
-    let none = try martlet("reject", "--database", location, "--app", "com.example.two", "--yes")
+    let none = try martlet(
+      "waves", "--reject", "--database", location, "--app", "com.example.two", "--yes")
     #expect(none.status == 1 && none.output.contains("no undecided wave"), "\(none.output)")
     let rejected = try martlet(
-      "reject", "--database", location, "--app", "com.example.two", "--environment", "sandbox",
-      "--yes")
+      "waves", "--reject", "--database", location, "--app", "com.example.two", "--environment",
+      "sandbox", "--yes")
     #expect(rejected.status == 0, "\(rejected.output)")
     #expect(try verdicts(location) == ["com.example.one released", "com.example.two rejected"])
     let again = try martlet(
-      "release", "--database", location, "--app", "com.example.one", "--yes")
+      "waves", "--release", "--database", location, "--app", "com.example.one", "--yes")
     #expect(again.status == 1, "\(again.output)")
+    let unnamed = try martlet("waves", "--release", "--database", location, "--yes")
+    #expect(unnamed.status == 2 && unnamed.output.contains("app: is required"))
   }
 
   @Test func `a mistyped path makes no database, and nobody is asked without a terminal`() throws {
@@ -68,7 +71,8 @@ import Testing
     #expect(access(missing, F_OK) != 0)
     let database = folder.file("tokens.db")
     try fill(database)
-    let unasked = try martlet("release", "--database", database, "--app", "com.example.one")
+    let unasked = try martlet(
+      "waves", "--release", "--database", database, "--app", "com.example.one")
     #expect(unasked.status != 0, "\(unasked.output)")
     #expect(try verdicts(database).allSatisfy { $0.hasSuffix("undecided") })
   }

@@ -30,7 +30,7 @@ import Testing
 
   @Test func `bash completes commands, settings and values`() throws {
     #expect(try bash("dead") == ["dead-letters"])
-    #expect(try bash("dead-letters", "") == ["list", "show", "replay", "--help", "--version"])
+    #expect(try bash("dead-letters", "") == ["list", "replay", "--help", "--version"])
     #expect(try bash("up", "--kafka-p") == ["--kafka-port"])
     #expect(try bash("channels", "list", "--environment", "") == ["production", "sandbox"])
     #expect(try bash("up", "--dir", "") == [])

@@ -32,7 +32,7 @@ import Testing
     try rig.startSimulator()
     try rig.start("martlet-signer")
     #expect(try martlet(rig, ["pace"]) == "no pace is set\n")
-    let set = try martlet(rig, ["pace", "set", "lane", "bulk", "137/s", "--reason", "slow start"])
+    let set = try martlet(rig, ["pace", "lane", "bulk", "137/s", "--reason", "slow start"])
     #expect(set.hasSuffix("pace of lane:bulk: 137/s\n") && set.contains("pace set"), "\(set)")
     let listed = try martlet(rig, ["pace"])
     #expect(
@@ -45,7 +45,8 @@ import Testing
     try #require(rig.isUp("two"))
     #expect(try keepsPace(rig))
     #expect(try rig.committed(rig.names.notifications(.bulk), by: .sender) < 8_900)
-    _ = try martlet(rig, ["pace", "clear", "lane", "bulk"])
+    #expect(try martlet(rig, ["pace", "lane", "bulk"]) == "pace of lane:bulk: 137/s\n")
+    _ = try martlet(rig, ["pace", "lane", "bulk", "none"])
     #expect(
       eventually(withinMilliseconds: 30_000) { (try? self.arrivals(rig).count) ?? 0 >= 9_000 })
     #expect(try martlet(rig, ["pace"]) == "no pace is set\n")
@@ -69,7 +70,7 @@ import Testing
     try rig.startServices()
     for name in PipelineRig.services { try #require(rig.isUp(name)) }
     _ = try martlet(
-      rig, ["pace", "set", "group", "spring sale", "20/s", "--app", "com.example.app"])
+      rig, ["pace", "group", "spring sale", "20/s", "--app", "com.example.app"])
     #expect(
       rig["martlet-sender"].prints(
         "of=\"group:com.example.app:production:spring sale\"", withinMilliseconds: 20_000))

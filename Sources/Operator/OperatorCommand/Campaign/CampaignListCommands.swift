@@ -10,75 +10,69 @@ public import Settings
 import Store
 import Telemetry
 
-/// `martlet campaign list`: the campaigns, and how far they are.
+/// `martlet campaign list`: the campaigns, and how far they are; `martlet campaign list NAME`: one of them.
 public enum CampaignListCommand: Service {
-  public struct Settings: DeclaredSettings, Sendable {
-    @Declared(ScheduleSettings.database) var database: String
-
-    public init() {}
+  public struct Settings: Sendable {
+    let database: String
+    let app: String?
+    let environment: String?
+    /// nil: all.
+    let name: CampaignName?
   }
 
   public static let name = "campaign list"
   public static let summary =
     "Lists the campaigns of which martlet-scheduler knows, the newest first: state, devices addressed of those in the"
-    + " audience, how fast it is, how long it will take, and outcomes."
+    + " audience, how fast it is, how long it will take, and outcomes. With a NAME it shows that campaign as JSON: its"
+    + " audience, how far and how fast it is, and its pushes by outcome."
   public static let reportsCounters = false
-  public static let table = SettingTable(declaredBy: Settings.self)
+  public static let table = SettingTable(
+    [
+      CommandSettings.schedule.setting, CampaignName.app.setting, CampaignName.environment.setting,
+    ], operands: .init("NAME", 0...1, "The name of one campaign."))
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings.reading(values)
+    let (app, environment) = (values[CampaignName.app], values[CampaignName.environment])
+    var name: CampaignName?
+    if let word = values.operands.first {
+      name = try CampaignName(word, app: app, environment: environment)
+    }
+    return Settings(
+      database: values[CommandSettings.schedule], app: app, environment: environment, name: name)
   }
 
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let now = WallClock.milliseconds()
-    let lines = try CampaignReading.all(settings.database, context) { line($0, now) }
+    if let name = settings.name { return try show(name, settings, context, now) }
+    let lines = try CampaignReading.all(settings.database, context) { campaign in
+      let key = campaign.key
+      let isWanted =
+        (settings.app ?? key.app) == key.app
+        && (settings.environment ?? "\(key.environment)") == "\(key.environment)"
+      return isWanted ? line(campaign, now) : nil
+    }
     for line in lines.isEmpty ? ["no campaign"] : lines {
       guard StandardOutput.line(line) else { return }
     }
+  }
+
+  private static func show(
+    _ name: CampaignName, _ settings: Settings, _ context: ServiceContext, _ now: Int64
+  ) throws(ServiceFailure) {
+    let found = try CampaignReading.all(settings.database, context) { campaign in
+      name.isOne(campaign.key)
+        ? (campaign.key, JSONValue.object(campaign.standing(now: now, isPaused: nil)).text) : nil
+    }
+    let text = try name.one(of: found)
+    StandardOutput.line(TerminalText.json(String(decoding: text, as: UTF8.self)))
   }
 
   private static func line(_ campaign: CampaignRecord, _ now: Int64) -> String {
     let isWaiting = campaign.progress.state == .scheduled
     return CampaignStatus(campaign, now: now).line(
       start: isWaiting ? campaign.startText : nil)
-  }
-}
-
-/// `martlet campaign show NAME`: one campaign.
-public enum CampaignShowCommand: Service {
-  public struct Settings: Sendable {
-    let database: String
-    let name: CampaignName
-  }
-
-  public static let name = "campaign show"
-  public static let summary =
-    "Shows one campaign as JSON: its audience, how far and how fast it is, and its pushes by outcome."
-  public static let reportsCounters = false
-  public static let table = SettingTable(
-    [
-      ScheduleSettings.database.setting, CampaignName.app.setting, CampaignName.environment.setting,
-    ],
-    operands: .init("NAME", 1...1, "The campaign's name."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(
-      database: values[ScheduleSettings.database],
-      name: try CampaignName(values.operands[0], values))
-  }
-
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
-    let now = WallClock.milliseconds()
-    let found = try CampaignReading.all(settings.database, context) { campaign in
-      settings.name.isOne(campaign.key)
-        ? (campaign.key, JSONValue.object(campaign.standing(now: now, isPaused: nil)).text) : nil
-    }
-    let text = try settings.name.one(of: found)
-    StandardOutput.line(TerminalText.json(String(decoding: text, as: UTF8.self)))
   }
 }
 

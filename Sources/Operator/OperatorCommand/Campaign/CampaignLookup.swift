@@ -16,22 +16,21 @@ import Store
 struct CampaignName: Sendable {
   static let app = SettingKey<String?>.text(
     "app", placeholder: "APP",
-    "The campaign's app: needed only where several have a campaign of the name.")
+    "Only campaigns of this app: needed only where several have a campaign of the name.")
   static let environment = SettingKey<String?>.choice(
     "environment", of: Environment.allCases.map(\.description),
-    "The campaign's environment: needed only where both have a campaign of the name.")
+    "Only campaigns of this environment: needed only where both have a campaign of the name.")
 
   let name: String
   let app: String?
   let environment: Environment?
 
-  init(_ name: String, _ values: SettingValues) throws(SettingErrors) {
+  init(_ name: String, app: String?, environment: String?) throws(SettingErrors) {
     guard CampaignKey.isName(name) else {
       throw SettingErrors(nil, "\"\(name)\" cannot be the name of a campaign")
     }
-    self.name = name
-    app = values[Self.app]
-    environment = values[Self.environment].flatMap { Environment($0) }
+    (self.name, self.app) = (name, app)
+    self.environment = environment.flatMap { Environment($0) }
   }
 
   /// True if this may be the campaign that is meant.

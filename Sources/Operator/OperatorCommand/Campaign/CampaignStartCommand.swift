@@ -35,20 +35,15 @@ public enum CampaignStartCommand: Service {
     + " tokens, one a line, as its audience. With --database the command waits"
     + " until martlet-scheduler has the campaign, and fails if the app has a campaign of the name. Another app's of the same name is another campaign."
   public static let reportsCounters = false
-  private static let database = SettingKey<String?>.path(
-    "database", use: .database,
-    "The database of martlet-scheduler: a SQLite file, or a postgresql:// URL. It is only read.")
   private static let tokens = SettingKey<String?>.path(
     "tokens", placeholder: "FILE",
     "A file of device tokens, one a line, in place of an audience. Each line is checked first; then they are written to"
       + " push.audiences, and the campaign starts.")
-  private static let progress = SettingKey<Bool>.boolean(
-    "progress", default: true, "Show progress on standard error.")
   public static let table = SettingTable(
     [
       CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting,
-      CommonSettings.audienceTopics.setting, database.setting,
-      tokens.setting, progress.setting,
+      CommonSettings.audienceTopics.setting, CommandSettings.scheduleIfAny.setting,
+      tokens.setting, CommandSettings.progress.setting,
     ],
     kafkaProperties: true,
     operands: .init("FILE", 1...1, "The campaign; - reads it from standard input."))
@@ -75,7 +70,8 @@ public enum CampaignStartCommand: Service {
       tokenTopic: values[tokens].map { _ in names.audiences })
     return Settings(
       kafka: try KafkaConfiguration(values, clientID: "martlet-campaign"), names: names,
-      database: values[database], tokens: values[tokens], showsProgress: values[progress],
+      database: values[CommandSettings.scheduleIfAny], tokens: values[tokens],
+      showsProgress: values[CommandSettings.progress],
       campaign: campaign, warnings: warnings)
   }
 
@@ -115,7 +111,8 @@ public enum CampaignStartCommand: Service {
     if campaign.plan.local != nil { tellZones() }
     if let database = settings.database { try awaitScheduler(database, campaign, context) }
     StandardOutput.line(
-      "campaign \(campaign.name) starts; martlet campaign show tells how far it is")
+      "campaign \(campaign.name) starts; martlet campaign list \(campaign.name) tells how far it is"
+    )
   }
 
   /// Says which edition of the time zone database is read here, as the scheduler's own log does of its host.

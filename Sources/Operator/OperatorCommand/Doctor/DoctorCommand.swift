@@ -23,7 +23,7 @@ public enum DoctorCommand: Service {
     )
     var credentials: String?
 
-    @Declared(.boolean("json", "Print one JSON object per finding, for programs.")) var isJSON: Bool
+    @Declared(CommandSettings.isJSON) var isJSON: Bool
 
     /// Flags for every program that has them.
     var passed: [String] = []

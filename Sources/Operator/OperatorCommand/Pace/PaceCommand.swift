@@ -1,35 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import CommandKit
 import Contract
+import JSON
 import Kafka
 import Records
 public import ServiceKit
 public import Settings
 import Telemetry
 
-/// `martlet pace`: lists the paces that are set.
+/// `martlet pace`: lists the paces that are set; `martlet pace KIND NAME RATE`: no more pushes of an app, a lane or a group, or
+/// to a device, than so many in a unit of time.
 public enum PaceCommand: Service {
-  public struct Settings: Sendable {
-    let topic: ControlTopic
+  public struct Settings: DeclaredSettings, Sendable {
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    @Declared(CommandSettings.oneEnvironment) var environment: String
+
+    @Declared(
+      .text(
+        "app", placeholder: "APP",
+        "The app of a group: needed unless one group of the name has a pace, of one app.")
+    ) var app: String?
+
+    @Declared(
+      .choice(
+        "push-type", of: PushType.allCases.map(\.description), default: "background",
+        "The push type of a device's pace.")) var pushType: String
+
+    @Declared(CommandSettings.reason) fileprivate var reason: String?
+    fileprivate var wish = Wish.list
+    fileprivate var topic: ControlTopic?
+
+    public init() {}
+  }
+
+  fileprivate enum Wish: Sendable {
+    case list
+    case show(PaceTarget)
+    case set(PaceTarget, PaceRate)
+    case clear(PaceTarget)
   }
 
   public static let name = "pace"
-  public static let summary = "Lists the paces that martlet pace set has set."
+  public static let summary =
+    "Sets the pace of an app, a lane or a group of requests, or of each device of an app: all senders together send no"
+    + " more of it. What is too much waits in Kafka, and its expirations still apply. With none in place of RATE it removes"
+    + " the pace: pushes that were moved to a retry topic follow after its delay, at most 15 minutes. Without RATE it shows"
+    + " the pace, and without anything all paces."
   public static let reportsCounters = false
   public static let table = SettingTable(
-    [CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting], kafkaProperties: true)
+    declaredBy: Settings.self, kafkaProperties: true,
+    operands: .init(
+      "KIND NAME RATE|none", 0...3,
+      "KIND is app, lane, group or device (each of an app, for one push type); NAME the app's bundle id, the lane's name, or"
+        + " the group of the app's requests (--app); RATE is a count and a unit of time, such as 200/s, 1000/m, 500/h or"
+        + " 10000/d; for a device 1 to 8 in a minute, an hour or a day."))
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(topic: try PaceTarget.topic(values, prefix: values[CommonSettings.topicPrefix]))
+    var settings = Settings.reading(values)
+    settings.topic = try ControlTopic(values, clientID: "martlet-pace")
+    guard !values.operands.isEmpty else { return settings }
+    let target = try PaceTarget(values.operands.prefix(2), settings)
+    settings.wish = .show(target)
+    guard values.operands.count == 3 else { return settings }
+    let word = values.operands[2]
+    settings.wish = .clear(target)
+    guard word != "none" else { return settings }
+    guard let rate = PaceRate(word) else {
+      throw SettingErrors(
+        nil,
+        "\"\(word)\" is no rate: a number from 1 to \(PaceRate.most), and /s, /m, /h or /d, or none; martlet pause stops"
+          + " something entirely")
+    }
+    try target.check(rate)
+    settings.wish = .set(target, rate)
+    return settings
   }
 
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let cluster = try settings.topic.cluster(context)
+    guard let topic = settings.topic else { return }
+    let cluster = try topic.cluster(context)
     defer { cluster.admin.close() }
-    let lines = try settings.topic.list(cluster, context, line)
-    for line in lines.isEmpty ? ["no pace is set"] : lines { StandardOutput.line(line) }
+    switch settings.wish {
+    case .list:
+      let lines = try topic.list(cluster, context, line)
+      for line in lines.isEmpty ? ["no pace is set"] : lines { StandardOutput.line(line) }
+    case .show(let target):
+      let paces = try topic.paces(cluster, context)
+      let subject = try target.subject(among: paces)
+      StandardOutput.line("pace of \(subject): \(paces[subject].map { "\($0)" } ?? "none")")
+    case .set(let target, let rate):
+      let paces = try topic.paces(cluster, context)
+      let subject = try target.subject(among: paces)
+      try PaceRoom.demand(subject, paces)
+      try topic.write(
+        subject.key, .init(key: "pace", value: .string("\(rate)")), reason: settings.reason, cluster
+      )
+      Audit.note("pace set", "\(subject) \(rate)", context)
+      // What the topic has now is what senders keep: somebody else may have written after us.
+      let kept = try topic.paces(cluster, context)[subject]
+      StandardOutput.line("pace of \(subject): \(kept.map { "\($0)" } ?? "none")")
+    case .clear(let target): try clear(target, topic, cluster, context)
+    }
+  }
+
+  private static func clear(
+    _ target: PaceTarget, _ topic: ControlTopic, _ cluster: KafkaCluster, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let subject = try target.subject(among: topic.paces(cluster, context))
+    try topic.demand(subject.key, cluster, context, what: "\(subject) has no pace") {
+      PaceSubject(key: $0).map { "\($0)" }
+    }
+    try topic.write(subject.key, nil, cluster)
+    Audit.note("pace clear", "\(subject)", context)
+    let kept = try topic.paces(cluster, context)[subject]
+    StandardOutput.line(
+      kept.map { "pace of \(subject): \($0), set by somebody else meanwhile" }
+        ?? "no pace of \(subject)")
   }
 
   /// `group:com.example.app:production:spring-sale  200/s  since 2026-11-22T17:00:00.000Z by ann`; nil for a record that sets no pace.
@@ -38,5 +128,25 @@ public enum PaceCommand: Service {
     let rate = (try? ControlRecord.pace(value)).flatMap { $0.map { "\($0)" } }
     return
       "\(TerminalText.plain("\(subject)"))  \(rate ?? "unreadable")\(ControlTopic.author(value))"
+  }
+}
+
+extension PaceRoom {
+  /// Fails unless a subject may have a pace beside these, as senders keep it.
+  fileprivate static func demand(
+    _ subject: PaceSubject, _ paces: [PaceSubject: PaceRate]
+  ) throws(ServiceFailure) {
+    guard paces[subject] == nil else { return }
+    do throws(PaceProblem) {
+      try PaceRoom(paces.keys).check(subject)
+    } catch {
+      let full =
+        if case .tooManyOfApp = error {
+          "\(PaceRoom.groupsOfAppAtMost) groups of \(subject.app ?? "") have a pace, which is its quota"
+        } else {
+          "\(PaceRoom.subjectsAtMost) apps, groups and devices have a pace, or \(PaceRoom.groupsAtMost) groups"
+        }
+      throw ServiceFailure("\(full): clear one first")
+    }
   }
 }

@@ -2,62 +2,33 @@
 import APNS
 import Contract
 import Identity
-import Kafka
 import ServiceKit
 import Settings
 
-/// The subject of `martlet pace set` and `martlet pace clear`, and the topic: the common settings of the commands.
+/// What `martlet pace` is about.
 struct PaceTarget: Sendable {
-  /// `app`, `lane`, `group` or `device`, and its name.
-  static let operands = "KIND NAME"
-  static let operandHelp =
-    "KIND is app, lane, group or device (each of an app, for one push type); NAME the app's bundle id, the lane's name, or"
-    + " the group of the app's requests (--app)"
-
-  let topic: ControlTopic
   private let kind: PaceSubject.Kind
   private let name: String
   private let app: String?
   private let environment: Environment
   private let pushType: PushType
 
-  /// The settings that the commands have.
-  struct Settings: DeclaredSettings, Sendable {
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) var topicPrefix: String
-
-    @Declared(
-      .choice(
-        "environment", of: Environment.allCases.map(\.description), default: "production",
-        "The app's environment.")) var environment: String
-
-    @Declared(
-      .text(
-        "app", placeholder: "APP",
-        "The app of a group: needed unless one group of the name has a pace, of one app.")
-    ) var app: String?
-
-    @Declared(
-      .choice(
-        "push-type", of: PushType.allCases.map(\.description), default: "background",
-        "The push type of a device's pace.")) var pushType: String
-  }
-
-  /// - Parameter values: with at least two operands.
-  init(_ values: SettingValues) throws(SettingErrors) {
-    let settings = Settings.reading(values)
-    topic = try Self.topic(values, prefix: settings.topicPrefix)
-    guard let kind = PaceSubject.Kind(rawValue: values.operands[0]),
+  /// - Parameter words: `app`, `lane`, `group` or `device`, and its name.
+  init(_ words: ArraySlice<String>, _ settings: PaceCommand.Settings) throws(SettingErrors) {
+    let word = words.first ?? ""
+    guard let kind = PaceSubject.Kind(rawValue: word),
       let environment = Environment(settings.environment),
       let type = PushType(settings.pushType.utf8.span)
     else {
-      throw SettingErrors(
-        nil, "\"\(values.operands[0])\" has no pace: app, lane, group or device has")
+      throw SettingErrors(nil, "\"\(word)\" has no pace: app, lane, group or device has")
+    }
+    guard words.count == 2, let name = words.last else {
+      throw SettingErrors(nil, "name the \(kind.rawValue): martlet pace \(kind.rawValue) NAME")
     }
     guard settings.app == nil || kind == .group else {
       throw SettingErrors("app", "is for a group: \(kind.rawValue) NAME says it all")
     }
-    (self.kind, name, app) = (kind, values.operands[1], settings.app)
+    (self.kind, self.name, app) = (kind, name, settings.app)
     (self.environment, pushType) = (environment, type)
     // Of a group without an app another one's will do: what is wrong with its name is said at once.
     _ = try Self.checked { () throws(PaceSubject.Problem) in
@@ -99,13 +70,5 @@ struct PaceTarget: Sendable {
     } catch {
       throw ServiceFailure("\(error)")
     }
-  }
-
-  static func topic(
-    _ values: SettingValues, prefix: String
-  ) throws(SettingErrors) -> ControlTopic {
-    ControlTopic(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-pace"),
-      names: TopicNames(prefix: prefix))
   }
 }

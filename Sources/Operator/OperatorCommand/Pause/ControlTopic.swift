@@ -7,12 +7,18 @@ import JSON
 import Kafka
 import Records
 import ServiceKit
+import Settings
 import Telemetry
 
 /// `push.controls` as commands read and write it.
 struct ControlTopic: Sendable {
   let kafka: KafkaConfiguration
   let names: TopicNames
+
+  init(_ values: SettingValues, clientID: String) throws(SettingErrors) {
+    kafka = try KafkaConfiguration(values, clientID: clientID)
+    names = TopicNames(prefix: values[CommonSettings.topicPrefix])
+  }
 
   /// The cluster, if it has the topic.
   func cluster(_ context: ServiceContext) throws(ServiceFailure) -> KafkaCluster {

@@ -4,11 +4,12 @@ import Contract
 import JSON
 import Kafka
 import Records
+import Schedule
 public import ServiceKit
 public import Settings
 import Telemetry
 
-/// `martlet pause`: stops the pushes of an app or a lane until they are resumed, or lists what is paused.
+/// `martlet pause`: stops the pushes of an app, a lane or a campaign until they are resumed, or lists what is paused.
 public enum PauseCommand: Service {
   public struct Settings: Sendable {
     let target: PauseTarget
@@ -17,35 +18,48 @@ public enum PauseCommand: Service {
 
   public static let name = "pause"
   public static let summary =
-    "Pauses the pushes of an app, or of a lane: they wait in Kafka until martlet resume, and their expirations still apply."
-    + " Pushes in flight are not affected. Without an app or lane it lists what is paused."
+    "Pauses the pushes of an app, of a lane, or of a campaign, which addresses no further devices: they wait in Kafka until"
+    + " martlet resume, and their expirations still apply. Pushes in flight are not affected. Without any of them it lists"
+    + " what is paused."
   public static let reportsCounters = false
-  private static let reason = SettingKey<String?>.text(
-    "reason", "Why; `martlet pause` without an app or a lane shows it.")
   public static let table = SettingTable(
-    declaredBy: PauseTarget.Settings.self, more: [reason.setting], kafkaProperties: true,
-    operands: .init("APP", 0...1, "The app's bundle id."))
+    PauseTarget.settings + [CommandSettings.reason.setting], kafkaProperties: true,
+    operands: PauseTarget.operands)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(target: try PauseTarget(values), reason: values[reason])
+    Settings(target: try PauseTarget(values), reason: values[CommandSettings.reason])
   }
 
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let topic = settings.target.topic
+    switch settings.target.subject {
+    case nil: try list(topic, context)
+    case .campaign(let campaign): try campaign.ask(.paused, reason: settings.reason, context)
+    case .pushes(let subject): try pause(subject, topic, settings.reason, context)
+    }
+  }
+
+  private static func list(
+    _ topic: ControlTopic, _ context: ServiceContext
+  ) throws(ServiceFailure) {
     let cluster = try topic.cluster(context)
     defer { cluster.admin.close() }
-    guard let subject = settings.target.subject else {
-      let lines = try topic.list(cluster, context) { key, value in
-        ControlRecord.isPaused(value) == true
-          ? TerminalText.plain(key) + ControlTopic.author(value) : nil
-      }
-      for line in lines.isEmpty ? ["nothing is paused"] : lines { StandardOutput.line(line) }
-      return
+    let lines = try topic.list(cluster, context) { key, value in
+      ControlRecord.isPaused(value) == true
+        ? TerminalText.plain(key) + ControlTopic.author(value) : nil
     }
+    for line in lines.isEmpty ? ["nothing is paused"] : lines { StandardOutput.line(line) }
+  }
+
+  private static func pause(
+    _ subject: PauseSubject, _ topic: ControlTopic, _ reason: String?, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let cluster = try topic.cluster(context)
+    defer { cluster.admin.close() }
     try topic.write(
-      subject.key, .init(key: "paused", value: true), reason: settings.reason, cluster)
+      subject.key, .init(key: "paused", value: true), reason: reason, cluster)
     Audit.note("pause", subject.key, context)
     let isPaused = try topic.isPaused(subject, cluster, context)
     guard isPaused else {

@@ -5,46 +5,56 @@ import Kafka
 import ServiceKit
 import Settings
 
-/// The target of `martlet pause` and `martlet resume`, and the cluster: their common settings.
+/// What `martlet pause` and `martlet resume` are about, and the cluster: their common settings.
 struct PauseTarget: Sendable {
-  let topic: ControlTopic
-  /// nil: none was named.
-  let subject: PauseSubject?
-
-  /// The settings that both commands have.
-  struct Settings: DeclaredSettings, Sendable {
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) var topicPrefix: String
-
-    @Declared(
-      .choice(
-        "environment", of: Environment.allCases.map(\.description), default: "production",
-        "The app's environment.")) var environment: String
-
-    @Declared(
-      .text("lane", placeholder: "NAME", "A lane of --lanes, in place of an app: of all apps."))
-    var lane: String?
+  enum Subject: Sendable {
+    case pushes(PauseSubject)
+    case campaign(CampaignTarget)
   }
 
+  let topic: ControlTopic
+  /// nil: none was named.
+  let subject: Subject?
+
+  private static let environment = SettingKey<String?>.choice(
+    "environment", of: Environment.allCases.map(\.description),
+    "The app's environment, production if it is not given; with --campaign it is needed only where both have a campaign of"
+      + " the name.")
+  private static let lane = SettingKey<String?>.text(
+    "lane", placeholder: "NAME", "A lane of --lanes, in place of an app: of all apps.")
+  private static let campaign = SettingKey<String?>.text(
+    "campaign", placeholder: "NAME",
+    "A campaign, of APP where several have one of the name. Says how far it is then.")
+
+  static let settings = [
+    CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting, environment.setting,
+    lane.setting, campaign.setting, CommandSettings.scheduleIfAny.setting,
+  ]
+  static let operands = SettingTable.Operands("APP", 0...1, "The app's bundle id.")
+
   init(_ values: SettingValues) throws(SettingErrors) {
-    let settings = Settings.reading(values)
-    topic = ControlTopic(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-pause"),
-      names: TopicNames(prefix: settings.topicPrefix))
-    let lane = settings.lane
-    guard lane == nil || values.operands.isEmpty else {
+    topic = try ControlTopic(values, clientID: "martlet-pause")
+    let (lane, app) = (values[Self.lane], values.operands.first)
+    guard lane == nil || app == nil else {
       throw SettingErrors("lane", "names a lane, and APP an app: give one of them")
     }
-    if let lane {
+    if let campaign = values[Self.campaign] {
+      guard lane == nil else {
+        throw SettingErrors("campaign", "names a campaign, and --lane a lane: give one of them")
+      }
+      let name = try CampaignName(campaign, app: app, environment: values[Self.environment])
+      subject = .campaign(
+        CampaignTarget(topic: topic, name: name, database: values[CommandSettings.scheduleIfAny]))
+    } else if let lane {
       guard Lanes.any.find(lane) != nil else {
         throw values.error("lane", "\"\(lane)\" cannot be the name of a lane")
       }
-      subject = .lane(lane)
-    } else if let app = values.operands.first {
+      subject = .pushes(.lane(lane))
+    } else if let app {
       guard (try? RequestRules.checkName(app.utf8.span, .app)) != nil,
-        let environment = Environment(settings.environment)
+        let environment = Environment(values[Self.environment] ?? "production")
       else { throw SettingErrors(nil, "\(app) is not a bundle id") }
-      subject = .app(app, environment)
+      subject = .pushes(.app(app, environment))
     } else {
       subject = nil
     }

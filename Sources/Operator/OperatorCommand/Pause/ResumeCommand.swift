@@ -2,10 +2,11 @@
 import CommandKit
 import Contract
 import Kafka
+import Schedule
 public import ServiceKit
 public import Settings
 
-/// `martlet resume`: lets the pushes of a paused app or lane go.
+/// `martlet resume`: lets the pushes of a paused app, lane or campaign go.
 public enum ResumeCommand: Service {
   public struct Settings: Sendable {
     let target: PauseTarget
@@ -13,17 +14,16 @@ public enum ResumeCommand: Service {
 
   public static let name = "resume"
   public static let summary =
-    "Resumes a paused app or lane. Pushes of an app that were moved to a retry topic follow after its delay, at most"
-    + " 15 minutes."
+    "Resumes a paused app, lane or campaign. Pushes of an app or a campaign that were moved to a retry topic follow after its"
+    + " delay, at most 15 minutes."
   public static let reportsCounters = false
   public static let table = SettingTable(
-    declaredBy: PauseTarget.Settings.self, kafkaProperties: true,
-    operands: .init("APP", 0...1, "The app's bundle id."))
+    PauseTarget.settings, kafkaProperties: true, operands: PauseTarget.operands)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     let target = try PauseTarget(values)
     guard target.subject != nil else {
-      throw SettingErrors(nil, "name an app, or a lane with --lane")
+      throw SettingErrors(nil, "name an app, a lane with --lane, or a campaign with --campaign")
     }
     return Settings(target: target)
   }
@@ -31,8 +31,17 @@ public enum ResumeCommand: Service {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    guard let subject = settings.target.subject else { return }
     let topic = settings.target.topic
+    switch settings.target.subject {
+    case nil: return
+    case .campaign(let campaign): try campaign.ask(.resumed, context)
+    case .pushes(let subject): try resume(subject, topic, context)
+    }
+  }
+
+  private static func resume(
+    _ subject: PauseSubject, _ topic: ControlTopic, _ context: ServiceContext
+  ) throws(ServiceFailure) {
     let cluster = try topic.cluster(context)
     defer { cluster.admin.close() }
     try topic.demand(

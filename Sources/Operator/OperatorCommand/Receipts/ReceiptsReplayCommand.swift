@@ -15,14 +15,10 @@ public enum ReceiptsReplayCommand: Service {
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
     fileprivate var lanes = Lanes.standard
     var filter = ReceiptReplayFilter()
-    @Declared(.boolean("dry-run", "Only report what would be sent again.")) var isDryRun: Bool
-    @Declared(
-      .boolean(
-        "yes", "Do not ask for confirmation before sending more than \(few) notifications again."))
-    var isConfirmed: Bool
-    @Declared(.boolean("json", "Print the summary as one JSON object.")) var isJSON: Bool
-    @Declared(.boolean("progress", default: true, "Show progress on standard error."))
-    var showsProgress: Bool
+    @Declared(CommandSettings.isDryRun) var isDryRun: Bool
+    @Declared(CommandSettings.isConfirmed) var isConfirmed: Bool
+    @Declared(CommandSettings.isJSON) var isJSON: Bool
+    @Declared(CommandSettings.progress) var showsProgress: Bool
 
     var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
 
@@ -37,7 +33,7 @@ public enum ReceiptsReplayCommand: Service {
     "Sends notifications again that APNs refused, once the cause is corrected: finds them by their receipts, and"
     + " their records on the lanes, which have them as long as Kafka keeps them. They keep their apns-ids, and are"
     + " requested as of now. What was delivered since is left out, and a second replay of a receipt ends as"
-    + " deduplicated."
+    + " deduplicated. It asks before it sends more than \(few) again."
   public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 

@@ -26,22 +26,22 @@ public enum ScheduleCancelCommand: Service {
     + " on its way. The cancellation also concerns a request with this id that was written before and is not scheduled"
     + " yet; where none waits the command says so, and fails."
   public static let reportsCounters = false
-  private static let database = SettingKey<String?>.path(
-    "database", use: .database,
-    "The database of martlet-scheduler, to look the request up in: a SQLite file, or a postgresql:// URL. It is only read."
-      + " Without it push.schedule is read.")
+  private static let app = SettingKey<String>.text(
+    "app", placeholder: "APP", "The request's app.")
   public static let table = SettingTable(
-    declaredBy: ScheduleTarget.self,
-    more: [
-      CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting, database.setting,
-    ], kafkaProperties: true,
-    operands: ScheduleTarget.operands)
+    [
+      app.setting, CommandSettings.oneEnvironment.setting, CommonSettings.kafka.setting,
+      CommonSettings.topicPrefix.setting, CommandSettings.scheduleIfAny.setting,
+    ], kafkaProperties: true, operands: .init("ID", 1...1, "The request's id."))
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     Settings(
       kafka: try KafkaConfiguration(values, clientID: "martlet-schedule"),
-      names: TopicNames(prefix: values[CommonSettings.topicPrefix]), database: values[database],
-      key: try ScheduleTarget.reading(values).key(values))
+      names: TopicNames(prefix: values[CommonSettings.topicPrefix]),
+      database: values[CommandSettings.scheduleIfAny],
+      key: try ScheduleKey(
+        values.operands[0], app: values[app],
+        environment: values[CommandSettings.oneEnvironment]))
   }
 
   public static func run(

@@ -9,24 +9,17 @@ public import Settings
 import Store
 import Telemetry
 
-/// Settings that the commands about scheduled requests share.
-enum ScheduleSettings {
-  static let database = SettingKey<String>.path(
-    "database", use: .database,
-    "The database of martlet-scheduler: a SQLite file, or a postgresql:// URL. It is only read.")
-}
-
-/// `martlet schedule list`: the requests that wait for their time, the next one first.
+/// `martlet schedule list`: the requests that wait for their time, the next one first; `martlet schedule list ID`: one of
+/// them as it was produced.
 public enum ScheduleListCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
-    @Declared(ScheduleSettings.database) var database: String
-    @Declared(TokenSettings.app) fileprivate var app: String?
-    @Declared(
-      .choice(
-        "environment", of: ["production", "sandbox"], "Only this environment; needs --app."))
-    fileprivate var environment: String?
-    @Declared(.integer("limit", default: 100, "At most this many; 0 means all.")) var limit: Int
+    @Declared(CommandSettings.schedule) var database: String
+    @Declared(CommandSettings.app) fileprivate var app: String?
+    @Declared(CommandSettings.environment) fileprivate var environment: String?
+    @Declared(CommandSettings.limit) var limit: Int
     @Declared(.boolean("count", "Print only how many requests wait.")) var isCount: Bool
+    /// The request that is meant; nil for all.
+    fileprivate(set) var key: ScheduleKey?
 
     /// The beginning of the keys that are wanted.
     var prefix: String {
@@ -39,14 +32,20 @@ public enum ScheduleListCommand: Service {
 
   public static let name = "schedule list"
   public static let summary =
-    "Lists the requests that wait for their send_at, the next one first: when, app, environment and id."
+    "Lists the requests that wait for their send_at, the next one first: when, app, environment and id. With an ID, and"
+    + " --app, it shows that request as it was produced, or says that it was cancelled."
   public static let reportsCounters = false
-  public static let table = SettingTable(declaredBy: Settings.self)
+  public static let table = SettingTable(
+    declaredBy: Settings.self, operands: .init("ID", 0...1, "The id of one request."))
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let settings = Settings.reading(values)
+    var settings = Settings.reading(values)
     guard settings.environment == nil || settings.app != nil else {
       throw SettingErrors("environment", "needs --app")
+    }
+    if let id = values.operands.first {
+      settings.key = try ScheduleKey(
+        id, app: settings.app, environment: settings.environment ?? "production")
     }
     return settings
   }
@@ -54,8 +53,14 @@ public enum ScheduleListCommand: Service {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    do throws(StoreError) {
+    do {
       let reader = try TokenStoreReader(settings.database)
+      if let key = settings.key {
+        let entry = try reader.whileScheduleIsComplete { () throws(StoreError) in
+          try reader.scheduled(key: key.exact)
+        }
+        return try show(entry)
+      }
       if settings.isCount {
         let count = try reader.whileScheduleIsComplete { () throws(StoreError) in
           try reader.scheduledCount()
@@ -63,22 +68,30 @@ public enum ScheduleListCommand: Service {
         StandardOutput.line("\(count)")
         return
       }
-      var count = 0
-      try reader.whileScheduleIsComplete { () throws(StoreError) in
-        try reader.forEachScheduled(withPrefix: settings.prefix) { entry in
-          if settings.limit > 0, count == settings.limit {
-            StandardError.line("… more than \(settings.limit); --limit 0 shows all")
-            return false
-          }
-          count += 1
-          return StandardOutput.line(TerminalText.plain(line(entry)))
-            && !context.signals.isStopping
-        }
-      }
+      try list(reader, settings, context)
+    } catch let failure as ServiceFailure {
+      throw failure
     } catch {
       throw ServiceFailure("\(error)")
     }
     if context.signals.isStopping { throw context.signals.interrupted("not all was listed") }
+  }
+
+  private static func list(
+    _ reader: TokenStoreReader, _ settings: Settings, _ context: ServiceContext
+  ) throws(StoreError) {
+    var count = 0
+    try reader.whileScheduleIsComplete { () throws(StoreError) in
+      try reader.forEachScheduled(withPrefix: settings.prefix) { entry in
+        if settings.limit > 0, count == settings.limit {
+          StandardError.line("… more than \(settings.limit); --limit 0 shows all")
+          return false
+        }
+        count += 1
+        return StandardOutput.line(TerminalText.plain(line(entry)))
+          && !context.signals.isStopping
+      }
+    }
   }
 
   private static func line(_ entry: ScheduledEntry) -> String {
@@ -86,42 +99,9 @@ public enum ScheduleListCommand: Service {
     return Timestamp.text(milliseconds: entry.row.due)
       + "  \(key?.app ?? "")  \(key?.environment.description ?? "")  \(key?.id ?? entry.key)"
   }
-}
 
-/// `martlet schedule show ID`: one scheduled request.
-public enum ScheduleShowCommand: Service {
-  public struct Settings: Sendable {
-    let database: String
-    let key: ScheduleKey
-  }
-
-  public static let name = "schedule show"
-  public static let summary =
-    "Shows one request that waits for its send_at, as it was produced, or says that it was cancelled."
-  public static let reportsCounters = false
-  public static let table = SettingTable(
-    declaredBy: ScheduleTarget.self, more: [ScheduleSettings.database.setting],
-    operands: ScheduleTarget.operands)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings(
-      database: values[ScheduleSettings.database],
-      key: try ScheduleTarget.reading(values).key(values))
-  }
-
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
-    let found: ScheduledEntry?
-    do throws(StoreError) {
-      let reader = try TokenStoreReader(settings.database)
-      found = try reader.whileScheduleIsComplete { () throws(StoreError) in
-        try reader.scheduled(key: settings.key.exact)
-      }
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
-    guard let entry = found else {
+  private static func show(_ entry: ScheduledEntry?) throws(ServiceFailure) {
+    guard let entry else {
       throw ServiceFailure(
         "no request with this id waits: it was sent, cancelled, or never scheduled")
     }
@@ -143,21 +123,13 @@ public enum ScheduleShowCommand: Service {
   }
 }
 
-/// The request that a command names: its id, app and environment.
-struct ScheduleTarget: DeclaredSettings, Sendable {
-  static let operands = SettingTable.Operands("ID", 1...1, "The request's id.")
-
-  @Declared(.text("app", placeholder: "APP", "The request's app.")) var app: String?
-  @Declared(
-    .choice(
-      "environment", of: Environment.allCases.map(\.description), default: "production",
-      "The request's environment.")) var environment: String
-
-  func key(_ values: SettingValues) throws(SettingErrors) -> ScheduleKey {
+extension ScheduleKey {
+  /// The request that a command names.
+  init(_ id: String, app: String?, environment: String) throws(SettingErrors) {
     guard let app else { throw SettingErrors("app", "is required") }
-    guard let key = ScheduleKey("\(app):\(environment):\(values.operands[0])".exact) else {
+    guard let key = ScheduleKey("\(app):\(environment):\(id)".exact) else {
       throw SettingErrors("app", "\(app) is not a bundle id")
     }
-    return key
+    self = key
   }
 }

@@ -17,8 +17,7 @@ public enum StatusCommand: Service {
         "interval", default: "1s", in: 200...3_600_000, "Time over which rates are measured."))
     var intervalMilliseconds: Int64
 
-    @Declared(.boolean("json", "Print one JSON object per reading, for programs."))
-    var isJSON: Bool
+    @Declared(CommandSettings.isJSON) var isJSON: Bool
 
     public init() {}
   }
@@ -77,10 +76,13 @@ public enum StatusCommand: Service {
   /// False when the reader has gone (`| head`).
   private static func show(_ status: PipelineStatus, _ settings: Settings) -> Bool {
     if settings.isJSON { return StandardOutput.line(StatusText.json(status)) }
-    let text = StatusText.lines(status).joined(separator: "\n") + "\n"
-    guard settings.watches else { return StandardOutput.write(text) }
-    // From the top of a cleared screen; elsewhere the readings follow one another.
-    let isTerminal = isatty(STDOUT_FILENO) == 1
-    return StandardOutput.write(isTerminal ? "\u{1B}[H\u{1B}[2J" + text : text + "\n")
+    guard let screen = StatusScreen.ofTerminal() else {
+      // Readings follow one another.
+      let text = StatusText.lines(status).joined(separator: "\n") + "\n"
+      return StandardOutput.write(settings.watches ? text + "\n" : text)
+    }
+    let text = screen.text(status)
+    // From the top of a cleared screen.
+    return StandardOutput.write(settings.watches ? "\u{1B}[H\u{1B}[2J" + text : text)
   }
 }

@@ -9,9 +9,12 @@ struct StatusSource: DeclaredSettings, Sendable {
   @Declared(
     .path(
       "addresses",
-      "The file addresses.json that martlet up writes to its folder; its processes are shown."))
+      "The file addresses.json that martlet up writes to its folder; its processes are shown. Without it, and without a URL,"
+        + " \(usual)."))
   private var addressesFile: String?
   private var urls: [String] = []
+  /// That of `martlet up --dir martlet-up` in the same folder.
+  private static let usual = "martlet-up/addresses.json"
 
   static let operands = SettingTable.Operands(
     "URL", 0...1_000,
@@ -25,11 +28,13 @@ struct StatusSource: DeclaredSettings, Sendable {
       let full = url.contains("://") ? url : "http://" + url
       return full.hasSuffix("/") ? String(full.dropLast()) : full
     }
+    if addressesFile == nil, urls.isEmpty, File.exists(Self.usual) { addressesFile = Self.usual }
     guard addressesFile != nil || !urls.isEmpty else {
       throw values.error(
         "addresses",
-        "no process is named: give this file (martlet up writes addresses.json to its folder), or the"
-          + " URLs of status pages, which processes log at their start and --http sets")
+        "no process is named, and there is no \(Self.usual) here: give this file (martlet up writes addresses.json to its"
+          + " folder), or the URLs of status pages, which processes log at their start and --http sets"
+      )
     }
   }
 

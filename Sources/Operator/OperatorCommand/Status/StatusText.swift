@@ -3,10 +3,10 @@ import Telemetry
 
 /// A status as lines for people.
 enum StatusText {
+  /// What needs a look comes first; rows without a figure are left out.
   static func lines(_ status: PipelineStatus) -> [String] {
-    var lines = [row("state", "\(status.headline)"), ""] + table(status)
-    lines.append("")
-    lines.append(row("requests", requests(status)))
+    var lines = [row("state", "\(status.headline)")] + warnings(status) + [""]
+    lines += table(status) + ["", row("requests", requests(status))]
     if let scheduled = status.scheduled {
       let late = scheduled.late < 1 ? "" : ", late by \(duration(scheduled.late))"
       lines.append(row("scheduled", count(scheduled.count) + late))
@@ -15,36 +15,49 @@ enum StatusText {
     if status.paces > 0 {
       lines.append(row("paces", "\(count(status.paces)) set; martlet pace lists them"))
     }
-    lines.append(row("ingest", list(status.ingested) { count($0) } + " device tokens in total"))
-    lines.append(row("outcomes", list(status.outcomesPerSecond) { rate($0) }))
-    lines.append(row("in total", list(status.outcomes) { count($0) }))
-    lines.append(
-      row("in flight", "\(count(status.inFlight)), of which \(count(status.waiting)) wait"))
-    lines.append(row("backlog", list(status.backlogSeconds) { duration($0) }))
-    lines.append(row("unread", list(status.unread) { count($0) }))
-    lines.append(row("delivery", delivery(status)))
-    lines.append(row("retries", list(status.retriesPerSecond) { rate($0) }))
-    lines.append(row("connections", list(status.connections) { count($0) }))
-    lines.append(row("refusals", list(Array(status.reasons.prefix(5))) { count($0) }))
-    lines.append(row("credentials", credentials(status)))
+    lines += rows([
+      ("ingest", list(status.ingested) { count($0) }.map { "\($0) device tokens in total" }),
+      ("outcomes", list(status.outcomesPerSecond) { rate($0) }),
+      ("in total", list(status.outcomes) { count($0) }),
+      ("in flight", "\(count(status.inFlight)), of which \(count(status.waiting)) wait"),
+      ("backlog", list(status.backlogSeconds) { duration($0) }),
+      ("unread", list(status.unread) { count($0) }),
+      ("delivery", delivery(status)),
+      ("retries", list(status.retriesPerSecond) { rate($0) }),
+      ("connections", list(status.connections) { count($0) }),
+      ("refusals", list(Array(status.reasons.prefix(5))) { count($0) }),
+      ("credentials", credentials(status)),
+    ])
     if !status.canaries.isEmpty {
       let well = status.canaries.count { $0.isWell }
       lines.append(row("canaries", "\(well) of \(status.canaries.count) delivered"))
     }
-    return lines + warnings(status)
+    return lines
   }
+
+  private static func rows(_ rows: [(title: String, text: String?)]) -> [String] {
+    rows.compactMap { title, text in text.map { row(title, $0) } }
+  }
+
+  /// The width of a process in the table, which has two beside each other.
+  private static let processWidth = 39
 
   private static func table(_ status: PipelineStatus) -> [String] {
     let width = max(8, status.processes.map(\.name.count).max() ?? 0)
-    return status.processes.map { process in
+    let processes = status.processes.map { process in
       let core = process.core.map { "\(count($0 * 100)) %" } ?? "-"
-      let figures = "\(padded(core, 6)) of a core  \(count(process.residentBytes / 1_048_576)) MiB"
+      let figures = "\(padded(core, 6)) \(count(process.residentBytes / 1_048_576)) MiB"
       let name = padded(TerminalText.plain(process.name), width)
       switch process.state {
-      case .ready: return "\(name)  ready          \(figures)"
-      case .notReady: return "\(name)  NOT READY      \(figures)"
+      case .ready: return "\(name)  ready      \(figures)"
+      case .notReady: return "\(name)  NOT READY  \(figures)"
       case .unreachable: return "\(name)  UNREACHABLE"
       }
+    }
+    guard processes.allSatisfy({ $0.count < processWidth }) else { return processes }
+    return stride(from: 0, to: processes.count, by: 2).map { index in
+      index + 1 < processes.count
+        ? "\(padded(processes[index], processWidth)) \(processes[index + 1])" : processes[index]
     }
   }
 
@@ -76,26 +89,31 @@ enum StatusText {
     return "none just now; since the processes started \(text(all))"
   }
 
-  private static func credentials(_ status: PipelineStatus) -> String {
+  /// nil: there is none.
+  private static func credentials(_ status: PipelineStatus) -> String? {
     var parts: [String] = []
     if let age = status.oldestToken { parts.append("oldest provider token \(duration(age))") }
     if let left = status.nextCertificate {
       parts.append("first certificate expires in \(duration(left))")
     }
-    return parts.isEmpty ? "-" : parts.joined(separator: ", ")
+    return parts.isEmpty ? nil : parts.joined(separator: ", ")
   }
 
   // MARK: Words
 
+  /// The width of a row's title, with what parts it from the text.
+  static let titleWidth = 13
+
   private static func row(_ title: String, _ text: String) -> String {
-    "\(padded(title, 12)) \(text)"
+    padded(title, titleWidth) + text
   }
 
+  /// nil: nothing is counted.
   private static func list(
     _ counts: [PipelineStatus.Count], _ text: (Double) -> String
-  ) -> String {
+  ) -> String? {
     let parts = counts.map { "\(TerminalText.plain($0.name)) \(text($0.value))" }
-    return parts.isEmpty ? "-" : parts.joined(separator: ", ")
+    return parts.isEmpty ? nil : parts.joined(separator: ", ")
   }
 
   /// The text with blanks behind it, up to a width in characters.

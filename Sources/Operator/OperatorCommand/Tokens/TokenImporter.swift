@@ -61,7 +61,7 @@ final class TokenImporter {
   private func begin(_ line: [UInt8], after empty: Int) throws(ServiceFailure) -> TokenFile {
     guard let format = settings.format ?? TokenFileFormat(firstLine: line) else {
       throw ServiceFailure(
-        "\(settings.file) has neither a token nor an object of martlet tokens export in each line; convert-tokens"
+        "\(settings.file) has neither a token nor an object of martlet tokens list --json in each line; convert-tokens"
           + " (docs/tokens.md) makes such lines from exports of other services")
     }
     var file = TokenFile(format)

@@ -20,7 +20,7 @@ public enum TokensImportCommand: Service {
     @Declared(
       .choice(
         "format", of: ["auto"] + TokenFileFormat.allCases.map(\.rawValue), default: "auto",
-        "The file's form: a token in each line (plain), or the lines of martlet tokens export (ndjson), which"
+        "The file's form: a token in each line (plain), or the lines of martlet tokens list --json (ndjson), which"
           + " convert-tokens makes from exports of other services. auto looks at the first line."))
     fileprivate var formatName: String
 

@@ -12,12 +12,10 @@ public import Settings
 import Store
 import Telemetry
 
-/// `martlet tokens list`: device tokens of the database, one in each line.
+/// `martlet tokens list`: device tokens of the database, one in each line, for people or for `martlet tokens import`.
 public enum TokensListCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
-    @Declared(TokenSettings.database) var database: String
-    @Declared(TokenSettings.app) fileprivate var app: String?
-    @Declared(TokenSettings.environment) fileprivate var environment: String?
+    fileprivate var selection = TokenSelection()
 
     @Declared(
       .choice("state", of: ["registered", "removed", "invalid"], "Only tokens in this state."))
@@ -26,14 +24,24 @@ public enum TokensListCommand: Service {
     @Declared(.text("user", "Only devices of this user, as registrations name it."))
     var user: String?
 
-    @Declared(.integer("limit", default: 100, "At most this many; 0 means all.")) var limit: Int
+    @Declared(
+      .boolean(
+        "json",
+        "Print all that is known of each as one JSON object, which martlet tokens import reads."))
+    var isJSON: Bool
+
+    @Declared(.integer("limit", "At most this many: 100, or with --json all; 0 means all."))
+    private var givenLimit: Int?
 
     @Declared(.boolean("count", "Print only how many tokens of the database are in each state."))
     var isCount: Bool
 
-    var filter: DeviceFilter {
+    /// 0: no limit.
+    fileprivate var limit: Int { givenLimit ?? (isJSON ? 0 : 100) }
+
+    fileprivate var filter: DeviceFilter {
       DeviceFilter(
-        app: app, environment: environment.flatMap { Environment($0) },
+        app: selection.app, environment: selection.environment,
         word: state.flatMap { DeviceState.Word(rawValue: $0) })
     }
 
@@ -43,7 +51,8 @@ public enum TokensListCommand: Service {
   public static let name = "tokens list"
   public static let summary =
     "Lists device tokens of the database with app, environment and state, in the order of the tokens; with --user those of"
-    + " a user, by app and age, with what they are for and how long ago they were registered."
+    + " a user, by app and age, with what they are for and how long ago they were registered. With --json it exports them"
+    + " for martlet tokens import and for other programs. The database may be in use."
   public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self)
 
@@ -54,35 +63,43 @@ public enum TokensListCommand: Service {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    do throws(StoreError) {
-      let reader = try TokenStoreReader(settings.database)
-      if settings.isCount {
-        return show(try reader.whileComplete { () throws(StoreError) in try reader.deviceCounts() })
+    if settings.isCount {
+      return show(
+        try settings.selection.whileComplete { reader throws(StoreError) in
+          try reader.deviceCounts()
+        })
+    }
+    var progress =
+      settings.isJSON && isatty(STDOUT_FILENO) == 0
+      ? ProgressLine("tokens list", unit: "tokens") : nil
+    defer { progress?.end() }
+    var count = 0
+    let show = { (known: KnownDevice) in
+      if settings.limit > 0, count == settings.limit {
+        StandardError.line("… more than \(settings.limit); --limit 0 shows all")
+        return false
       }
-      var count = 0
-      let show = { (known: KnownDevice) in
-        if settings.limit > 0, count == settings.limit {
-          StandardError.line("… more than \(settings.limit); --limit 0 shows all")
-          return false
-        }
-        count += 1
-        let sign =
-          settings.user == nil ? "" : signOfLife(known.state, now: WallClock.milliseconds())
-        return StandardOutput.line(TerminalText.plain(line(known) + sign))
-          && !context.signals.isStopping
+      count += 1
+      if count % 256 == 0 { progress?.update(count: count, fraction: nil) }
+      return StandardOutput.line(line(known, settings)) && !context.signals.isStopping
+    }
+    try settings.selection.whileComplete { reader throws(StoreError) in
+      if let user = settings.user {
+        let found = try reader.devices(ofUser: user.exact)
+        _ = found.first { settings.filter.takes($0) && !show($0) }
+      } else {
+        try reader.forEachDevice(settings.filter, show)
       }
-      try reader.whileComplete { () throws(StoreError) in
-        if let user = settings.user {
-          let found = try reader.devices(ofUser: user.exact)
-          _ = found.first { settings.filter.takes($0) && !show($0) }
-        } else {
-          try reader.forEachDevice(settings.filter, show)
-        }
-      }
-    } catch {
-      throw ServiceFailure("\(error)")
     }
     if context.signals.isStopping { throw context.signals.interrupted("not all was listed") }
+  }
+
+  private static func line(_ known: KnownDevice, _ settings: Settings) -> String {
+    if settings.isJSON {
+      return String(decoding: JSONValue.object(known.exported).text, as: UTF8.self)
+    }
+    let sign = settings.user == nil ? "" : signOfLife(known.state, now: WallClock.milliseconds())
+    return TerminalText.plain(line(known) + sign)
   }
 
   private static func line(_ known: KnownDevice) -> String {
@@ -104,64 +121,5 @@ public enum TokensListCommand: Service {
     for word in DeviceState.Word.allCases {
       StandardOutput.line("\(word.rawValue) \(counts[word])")
     }
-  }
-}
-
-/// `martlet tokens export`: all of it, for `martlet tokens import` and for other programs.
-public enum TokensExportCommand: Service {
-  public struct Settings: DeclaredSettings, Sendable {
-    @Declared(TokenSettings.database) var database: String
-    @Declared(TokenSettings.app) fileprivate var app: String?
-    @Declared(TokenSettings.environment) fileprivate var environment: String?
-
-    @Declared(
-      .choice("state", of: ["registered", "removed", "invalid"], "Only tokens in this state."))
-    fileprivate var state: String?
-
-    @Declared(.boolean("progress", default: true, "Show progress on standard error."))
-    var showsProgress: Bool
-
-    var filter: DeviceFilter {
-      DeviceFilter(
-        app: app, environment: environment.flatMap { Environment($0) },
-        word: state.flatMap { DeviceState.Word(rawValue: $0) })
-    }
-
-    public init() {}
-  }
-
-  public static let name = "tokens export"
-  public static let summary =
-    "Writes the device tokens of the database to standard output, one JSON object in each line, which martlet tokens"
-    + " import reads. The database may be in use."
-  public static let reportsCounters = false
-  public static let table = SettingTable(declaredBy: Settings.self)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings.reading(values)
-  }
-
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
-    var progress =
-      settings.showsProgress && isatty(STDOUT_FILENO) == 0
-      ? ProgressLine("tokens export", unit: "tokens") : nil
-    var count = 0
-    do throws(StoreError) {
-      let reader = try TokenStoreReader(settings.database)
-      try reader.whileComplete { () throws(StoreError) in
-        try reader.forEachDevice(settings.filter) { known in
-          count += 1
-          if count % 256 == 0 { progress?.update(count: count, fraction: nil) }
-          let line = String(decoding: JSONValue.object(known.exported).text, as: UTF8.self)
-          return StandardOutput.line(line) && !context.signals.isStopping
-        }
-      }
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
-    progress?.end()
-    if context.signals.isStopping { throw context.signals.interrupted("not all was exported") }
   }
 }

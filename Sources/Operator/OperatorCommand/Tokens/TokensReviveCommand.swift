@@ -17,10 +17,8 @@ public enum TokensReviveCommand: Service {
     var tokens: [String] = []
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
-    @Declared(TokenSettings.database) var database: String
-    @Declared(TokenSettings.app) var app: String?
-    @Declared(TokenSettings.environment) var environment: String?
-    @Declared(.boolean("yes", "Do not ask.")) var isConfirmed: Bool
+    fileprivate var selection = TokenSelection()
+    @Declared(CommandSettings.isConfirmed) var isConfirmed: Bool
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
@@ -71,22 +69,17 @@ public enum TokensReviveCommand: Service {
   private static func invalidDevices(
     _ settings: Settings
   ) throws(ServiceFailure) -> [KnownDevice] {
-    do throws(StoreError) {
-      let reader = try TokenStoreReader(settings.database)
+    try settings.selection.read { reader throws(StoreError) in
       var invalid: [KnownDevice] = []
       for token in settings.tokens {
         let known = try reader.whileComplete { () throws(StoreError) in
           try reader.devices(token: token)
         }
-        invalid += known.filter { known in
-          known.state.isInvalid && (settings.app ?? known.device.app) == known.device.app
-            && (settings.environment ?? known.device.environment.description)
-              == known.device.environment.description
+        invalid += known.filter {
+          $0.state.isInvalid && settings.selection.takes($0.device.app, $0.device.environment)
         }
       }
       return invalid
-    } catch {
-      throw ServiceFailure("\(error)")
     }
   }
 

@@ -12,12 +12,8 @@ import Telemetry
 public enum TokensShowCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var token = ""
-    @Declared(TokenSettings.database) var database: String
-    @Declared(TokenSettings.app) fileprivate var app: String?
-    @Declared(TokenSettings.environment) fileprivate var environment: String?
-
-    @Declared(.boolean("json", "Print one JSON object for each app and environment."))
-    var isJSON: Bool
+    fileprivate var selection = TokenSelection()
+    @Declared(CommandSettings.isJSON) var isJSON: Bool
 
     public init() {}
   }
@@ -42,20 +38,10 @@ public enum TokensShowCommand: Service {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let devices: [KnownDevice]
-    do throws(StoreError) {
-      let reader = try TokenStoreReader(settings.database)
-      devices = try reader.whileComplete { () throws(StoreError) in
-        try reader.devices(token: settings.token)
-      }
-    } catch {
-      throw ServiceFailure("\(error)")
+    let devices = try settings.selection.whileComplete { reader throws(StoreError) in
+      try reader.devices(token: settings.token)
     }
-    let shown = devices.filter { known in
-      (settings.app ?? known.device.app) == known.device.app
-        && (settings.environment ?? known.device.environment.description)
-          == known.device.environment.description
-    }
+    let shown = devices.filter { settings.selection.takes($0.device.app, $0.device.environment) }
     guard !shown.isEmpty else { throw ServiceFailure("nothing is known of this token") }
     for known in shown {
       guard settings.isJSON else {

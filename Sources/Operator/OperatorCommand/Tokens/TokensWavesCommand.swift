@@ -8,13 +8,27 @@ public import Settings
 import Store
 import Telemetry
 
-/// `martlet tokens waves`: waves of answers that call tokens invalid, and what they hold.
+/// `martlet tokens waves`: waves of answers that call tokens invalid, what they hold, and decisions about them.
 public enum TokensWavesCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
-    @Declared(TokenSettings.database) var database: String
-    @Declared(TokenSettings.app) var app: String?
-    @Declared(TokenSettings.environment) var environment: String?
-    @Declared(.boolean("json", "Print one JSON object in each line.")) var isJSON: Bool
+    fileprivate var selection = TokenSelection()
+    @Declared(
+      .boolean(
+        "release",
+        "The undecided waves of --app are true: martlet-feedback records the tokens that they hold as invalid within a"
+          + " minute, but those that have registered since, and answers that continue the wave count for a day. For"
+          + " campaigns to devices that were not pushed for long, and for imports. Of production without --environment."
+      ))
+    fileprivate var releases: Bool
+    @Declared(
+      .boolean(
+        "reject",
+        "The undecided waves of --app are no evidence: no answer of them ever makes a token invalid, nor those that"
+          + " continue the wave within a day. For wrong gateways, proxies, configurations, and forged records. Of"
+          + " production without --environment."))
+    fileprivate var rejects: Bool
+    @Declared(CommandSettings.isJSON) var isJSON: Bool
+    @Declared(CommandSettings.isConfirmed) fileprivate var isConfirmed: Bool
 
     public init() {}
   }
@@ -22,34 +36,81 @@ public enum TokensWavesCommand: Service {
   public static let name = "tokens waves"
   public static let summary =
     "Lists waves of answers that call an abnormal number of an app's tokens bad or unregistered: how many tokens each"
-    + " holds, how many of its devices have registered since, and what was decided."
+    + " holds, how many of its devices have registered since, and what was decided. With --release or --reject it writes"
+    + " the decision about those of an app to the database; processes with databases of their own need one each."
   public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings.reading(values)
+    let settings = Settings.reading(values)
+    guard !settings.releases || !settings.rejects else {
+      throw values.error("reject", "and --release exclude each other")
+    }
+    guard settings.selection.app != nil || !(settings.releases || settings.rejects) else {
+      throw SettingErrors("app", "is required: whose waves are decided")
+    }
+    return settings
   }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    do throws(StoreError) {
-      let reader = try TokenStoreReader(settings.database)
-      for wave in try reader.waves() where isWanted(wave, settings) {
+    if settings.releases || settings.rejects { return try decide(settings, context) }
+    try settings.selection.read { reader throws(StoreError) in
+      for wave in try reader.waves()
+      where settings.selection.takes(wave.app, wave.environment) {
         let evidence = try reader.evidence(wave)
-        if settings.isJSON {
-          StandardOutput.line(
-            String(decoding: WaveText.json(wave, evidence).text, as: UTF8.self))
-        } else {
-          StandardOutput.line(TerminalText.plain(WaveText.line(wave, evidence)))
+        StandardOutput.line(
+          settings.isJSON
+            ? String(decoding: WaveText.json(wave, evidence).text, as: UTF8.self)
+            : TerminalText.plain(WaveText.line(wave, evidence)))
+      }
+    }
+  }
+
+  // MARK: Decisions
+
+  private static func decide(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let verdict: BadTokenWave.Verdict = settings.releases ? .released : .rejected
+    let (app, environment) = (
+      settings.selection.app ?? "", settings.selection.environment ?? .production
+    )
+    let deed = settings.releases ? "release" : "reject"
+    // Read from a reader: a mistyped path makes no database.
+    let waves = try settings.selection.read { reader throws(StoreError) in
+      try reader.waves().filter {
+        $0.app == app && $0.environment == environment && $0.wave.decision == nil
+      }
+    }
+    guard !waves.isEmpty else {
+      throw ServiceFailure(
+        "no undecided wave of \(app), \(environment); martlet tokens waves lists all")
+    }
+    let held = waves.reduce(0) { $0 + $1.held }
+    let subject =
+      "\(waves.count) wave\(waves.count == 1 ? "" : "s") of \(app), \(environment), with \(held) held tokens"
+    if !settings.isConfirmed { try Confirmation.ask("\(deed) \(subject)") }
+    try write(verdict, waves, settings.selection.database)
+    Audit.note("tokens \(deed)", subject, context)
+    StandardOutput.line("\(verdict.rawValue) \(subject)")
+  }
+
+  private static func write(
+    _ verdict: BadTokenWave.Verdict, _ waves: [HeldWave], _ database: String
+  ) throws(ServiceFailure) {
+    let now = WallClock.milliseconds()
+    do throws(StoreError) {
+      let store = try TokenStore(database, now: now, busyTimeout: 10_000)
+      try store.transaction { () throws(StoreError) in
+        for wave in waves {
+          try store.decide(
+            wave.app, wave.environment, from: wave.wave.from, .init(verdict, at: now),
+            by: Audit.actor)
         }
       }
     } catch {
       throw ServiceFailure("\(error)")
     }
-  }
-
-  private static func isWanted(_ wave: HeldWave, _ settings: Settings) -> Bool {
-    (settings.app ?? wave.app) == wave.app
-      && (settings.environment ?? wave.environment.description) == wave.environment.description
   }
 }
 
@@ -88,117 +149,5 @@ enum WaveText {
       object.append("decided_by", .string(wave.decidedBy))
     }
     return .object(object)
-  }
-}
-
-/// `martlet tokens release`: the answers of an app's waves are true.
-public enum TokensReleaseCommand: Service {
-  public typealias Settings = WaveDecisionSettings
-
-  public static let name = "tokens release"
-  public static let summary =
-    "Believes the undecided waves of an app (martlet tokens waves): martlet-feedback records the tokens that they hold as"
-    + " invalid within a minute, but those that have registered since, and answers that continue the wave count for a day."
-    + " For campaigns to devices that were not pushed for long, and for imports."
-  public static let reportsCounters = false
-  public static let table = SettingTable(declaredBy: Settings.self)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings.reading(values)
-  }
-
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    try WaveDecision.take(.released, settings, context)
-  }
-}
-
-/// `martlet tokens reject`: the answers of an app's waves are no evidence.
-public enum TokensRejectCommand: Service {
-  public typealias Settings = WaveDecisionSettings
-
-  public static let name = "tokens reject"
-  public static let summary =
-    "Rejects the undecided waves of an app (martlet tokens waves): no answer of them ever makes a token invalid, nor"
-    + " those that continue the wave within a day. For wrong gateways, proxies, configurations, and forged records."
-  public static let reportsCounters = false
-  public static let table = SettingTable(declaredBy: Settings.self)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings.reading(values)
-  }
-
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    try WaveDecision.take(.rejected, settings, context)
-  }
-}
-
-/// The settings of both commands that decide.
-public struct WaveDecisionSettings: DeclaredSettings, Sendable {
-  @Declared(
-    .path(
-      "database", use: .database,
-      "The database of device tokens that martlet-feedback keeps: a SQLite file, or a postgresql:// URL. The decision is"
-        + " written to it; processes with databases of their own need one each.")
-  ) var database: String
-  @Declared(.text("app", placeholder: "APP", "The app whose waves are decided.")) var app: String
-  @Declared(
-    .choice(
-      "environment", of: ["production", "sandbox"], default: "production",
-      "The environment of these waves.")) var environment: String
-  @Declared(.boolean("yes", "Do not ask.")) var isConfirmed: Bool
-
-  public init() {}
-}
-
-/// Writes decisions about waves into the database of `martlet-feedback`.
-enum WaveDecision {
-  static func take(
-    _ verdict: BadTokenWave.Verdict, _ settings: WaveDecisionSettings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
-    let environment: Environment = settings.environment == "sandbox" ? .sandbox : .production
-    let deed = verdict == .released ? "release" : "reject"
-    let waves = try undecided(settings, environment)
-    guard !waves.isEmpty else {
-      throw ServiceFailure(
-        "no undecided wave of \(settings.app), \(environment); martlet tokens waves lists all")
-    }
-    let held = waves.reduce(0) { $0 + $1.held }
-    let subject =
-      "\(waves.count) wave\(waves.count == 1 ? "" : "s") of \(settings.app), \(environment), with \(held) held tokens"
-    if !settings.isConfirmed { try Confirmation.ask("\(deed) \(subject)") }
-    try write(verdict, waves, settings.database)
-    Audit.note("tokens \(deed)", subject, context)
-    StandardOutput.line("\(verdict.rawValue) \(subject)")
-  }
-
-  /// Read from a reader: a mistyped path makes no database.
-  private static func undecided(
-    _ settings: WaveDecisionSettings, _ environment: Environment
-  ) throws(ServiceFailure) -> [HeldWave] {
-    do throws(StoreError) {
-      return try TokenStoreReader(settings.database).waves().filter {
-        $0.app == settings.app && $0.environment == environment && $0.wave.decision == nil
-      }
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
-  }
-
-  private static func write(
-    _ verdict: BadTokenWave.Verdict, _ waves: [HeldWave], _ database: String
-  ) throws(ServiceFailure) {
-    let now = WallClock.milliseconds()
-    do throws(StoreError) {
-      let store = try TokenStore(database, now: now, busyTimeout: 10_000)
-      try store.transaction { () throws(StoreError) in
-        for wave in waves {
-          try store.decide(
-            wave.app, wave.environment, from: wave.wave.from, .init(verdict, at: now),
-            by: Audit.actor)
-        }
-      }
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
   }
 }

@@ -33,10 +33,9 @@ public enum TraceCommand: Service {
         "limit", default: 20, "Show at most this many notifications, the newest; 0 means all."))
     var limit: Int
 
-    @Declared(.boolean("json", "Print one JSON object per hop, for programs.")) var isJSON: Bool
+    @Declared(CommandSettings.isJSON) var isJSON: Bool
 
-    @Declared(.boolean("progress", default: true, "Show progress on standard error."))
-    var showsProgress: Bool
+    @Declared(CommandSettings.progress) var showsProgress: Bool
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import CommandKit
+import Contract
+import EventLoop
+import Identity
+import JSON
+import Kafka
+import Records
+import ServiceKit
+import Telemetry
+
+/// Waits for the receipts of one push: of one device, or of all devices of a user.
+struct OutcomeWait {
+  /// Milliseconds.
+  private static let patience = 30_000
+
+  private let push: PushWords
+  private let tail: KafkaTail
+  private let parser = JSONParser()
+  private let start = MonotonicClock.milliseconds()
+
+  /// To be made before the push is produced.
+  init(
+    _ push: PushWords, _ cluster: KafkaCluster, _ names: TopicNames
+  ) throws(ServiceFailure) {
+    self.push = push
+    try cluster.demand(names.receipts, "martlet topics create creates it")
+    do throws(KafkaError) {
+      tail = try KafkaTail(cluster.configuration, topic: names.receipts, from: .end)
+    } catch {
+      throw ServiceFailure("\(error)")
+    }
+  }
+
+  /// Prints the outcomes; fails unless all are `delivered`.
+  func run(_ context: ServiceContext) throws(ServiceFailure) {
+    defer { tail.close() }
+    let limit = TimeLimit(milliseconds: Self.patience)
+    // Of a user the receipt of the request says how many there are.
+    var expected = push.user == nil ? 1 : Int.max
+    var (ended, failures): (Int, [String]) = (0, [])
+    var batch = KafkaBatch(capacity: 500)
+    while ended < expected, limit.left > 0, !context.signals.isStopping {
+      _ = tail.poll(into: &batch, upTo: 1, timeoutMilliseconds: 100)
+      for index in 0..<batch.count {
+        for receipt in receipts(in: batch[index].value) {
+          if receipt.outcome == .addressed {
+            expected = Int(receipt.addressed ?? 0)
+            if expected == 0 { failures.append(line(receipt)) }
+            continue
+          }
+          ended += 1
+          if receipt.outcome == .delivered {
+            StandardOutput.line(line(receipt))
+          } else {
+            failures.append(line(receipt))
+          }
+        }
+      }
+      batch.release()
+    }
+    if context.signals.isStopping { throw context.signals.interrupted("\(push.id) is requested") }
+    guard ended >= expected else {
+      throw ServiceFailure(
+        "no outcome within \(Self.patience / 1_000)s; it may still come: martlet trace \(push.id)")
+    }
+    for line in failures.dropLast() { StandardOutput.line(line) }
+    if let last = failures.last { throw ServiceFailure(last) }
+  }
+
+  private func receipts(in value: UnsafeRawBufferPointer) -> [Receipt] {
+    guard value.holds(Array(push.id.utf8)) else { return [] }
+    var found: [Receipt] = []
+    Receipt.forEachLine(in: value) { line in
+      guard let receipt = try? Receipt(line, parser: parser), receipt.id?.exact == push.id.exact
+      else { return }
+      found.append(receipt)
+    }
+    return found
+  }
+
+  /// `delivered  00fc13ad…  in 41 ms  apns-id 8f2c1c9e-0b5c-5d7e-9a3f-1f2e3d4c5b6a`.
+  private func line(_ receipt: Receipt) -> String {
+    var parts = ["\(receipt.outcome)"]
+    if let reason = receipt.reason { parts[0] += " \(reason)" }
+    if let token = receipt.token { parts.append(Redaction.shortened(token)) }
+    parts.append("in \(MonotonicClock.milliseconds() - start) ms")
+    if let id = receipt.apnsID { parts.append("apns-id \(id)") }
+    if let detail = receipt.detail { parts.append(detail) }
+    return TerminalText.plain(parts.joined(separator: "  "))
+  }
+}

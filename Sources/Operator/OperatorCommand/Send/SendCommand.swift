@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Bytes
+import CommandKit
+import Contract
+import EventLoop
+import JSON
+import Kafka
+import Records
+public import ServiceKit
+public import Settings
+import Telemetry
+
+/// `martlet send`: one push from the command line, and what became of it.
+public enum SendCommand: Service {
+  public struct Settings: DeclaredSettings, Sendable {
+    fileprivate var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-send")
+    fileprivate var push = PushWords()
+    fileprivate var request: [UInt8] = []
+    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
+    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    @Declared(.boolean("wait", default: true, "Wait for the outcome, at most 30s."))
+    fileprivate var waits: Bool
+    @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
+    @Declared(CommonSettings.lanes) private var laneTexts: [String]
+
+    fileprivate var names: TopicNames { TopicNames(prefix: topicPrefix) }
+
+    public init() {}
+  }
+
+  public static let name = "send"
+  public static let summary =
+    "Sends one push: checks the request as martlet-ingest does, produces it, waits for its receipt and prints the outcome in"
+    + " one line. Exit status 1 if it was not delivered. For tests and single messages; martlet import sends many."
+  public static let reportsCounters = false
+  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    var settings = Settings.reading(values)
+    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-send")
+    settings.request = try settings.push.request(values)
+    let reader = RequestReader(types: try PushTypes(values), lanes: try Lanes(values))
+    do throws(RequestError) { try reader.checkWithTokens(settings.request) } catch {
+      throw SettingErrors(nil, "\(error)")
+    }
+    return settings
+  }
+
+  public static func run(
+    _ settings: Settings, _ context: ServiceContext
+  ) throws(ServiceFailure) {
+    let cluster = try KafkaCluster(settings.kafka, context)
+    defer { cluster.admin.close() }
+    let (push, names) = (settings.push, settings.names)
+    try cluster.demand(names.requests, "martlet topics create creates it")
+    let wait = settings.waits ? try OutcomeWait(push, cluster, names) : nil
+    try cluster.write(names.requests, key: Array(push.target.utf8), settings.request)
+    Audit.note("send", "\(push.id) of \(push.app)", context)
+    guard let wait else {
+      StandardOutput.line("requested \(push.id)")
+      return
+    }
+    try wait.run(context)
+  }
+}
+
+extension RequestReader {
+  /// Throws what is wrong with a request, its tokens included.
+  fileprivate func checkWithTokens(_ text: [UInt8]) throws(RequestError) {
+    let result = text.withUnsafeBytes { bytes in
+      Result { () throws(RequestError) in
+        let request = try read(bytes)
+        var digits: [UInt8] = []
+        for index in 0..<request.tokens.count {
+          do throws(DeviceToken.Problem) {
+            try DeviceToken.append(
+              request.tokens[index].bindMemory(to: UInt8.self).span, to: &digits)
+          } catch {
+            throw RequestError(request.tokenField, .token(error))
+          }
+        }
+      }
+    }
+    try result.get()
+  }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import CommandKit
+import Contract
+import JSON
+import Kafka
+import ServiceKit
+import Settings
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import OperatorCommand
+
+/// `martlet send`.
+@Suite struct SendTests {
+  private let token = String(repeating: "0a1b2c3d", count: 8)
+
+  private func values(_ flags: [String]) throws -> SettingValues {
+    let table = CommonSettings.table(of: SendCommand.self)
+    return try table.read(
+      CommandLineFlags(["--app", "a.b"] + flags, for: table), environment: [:], file: nil)
+  }
+
+  private func request(_ flags: [String]) throws -> JSONValue {
+    let values = try values(flags)
+    _ = try SendCommand.settings(values)
+    return try JSONDocument(PushWords.reading(values).request(values)).root
+  }
+
+  private func problem(_ flags: [String]) -> String {
+    do {
+      return "none: \(try request(flags))"
+    } catch { return "\(error)" }
+  }
+
+  @Test func `words become the request that they mean`() throws {
+    let push = try request([
+      "--token", token, "--title", "Order", "--alert", "Ready", "--badge", "0", "--sound",
+      "default", "--lane", "bulk", "--environment", "sandbox",
+    ])
+    #expect(push["app"] == "a.b" && push["token"]?.string == token && push["lane"] == "bulk")
+    #expect(push["environment"] == "sandbox" && push["id"]?.string?.hasPrefix("send:") == true)
+    let aps = push["payload"]?["aps"]
+    #expect(aps?["alert"] == ["title": "Order", "body": "Ready"])
+    #expect(aps?["badge"]?.int == 0 && aps?["sound"] == "default")
+    #expect(
+      try request(["--user", "ann", "--alert", "x"])["payload"] == ["aps": ["alert": "x"]])
+    #expect(
+      try request(["--token", token, "--type", "background"])["payload"]
+        == ["aps": ["content-available": 1]])
+  }
+
+  @Test func `a payload is sent byte for byte`() throws {
+    let folder = TemporaryFolder()
+    try File.write(
+      folder.file("p"), Array(#"{ "aps":{"badge":1.0},"n":12345678901234567890}"#.utf8))
+    let flags = ["--token", token, "--payload", folder.file("p")]
+    let values = try values(flags)
+    let text = String(
+      decoding: try PushWords.reading(values).request(values), as: UTF8.self)
+    #expect(text.hasSuffix(#","payload":{ "aps":{"badge":1.0},"n":12345678901234567890}}"#))
+    #expect(problem(flags + ["--alert", "x"]).contains("payload (flag): is the whole payload"))
+    try File.write(folder.file("p"), Array("[]".utf8))
+    #expect(problem(flags).contains("is not a JSON object"))
+  }
+
+  @Test func `what ingest would refuse is refused before, by its field`() {
+    #expect(problem(["--alert", "x"]).contains("token: "))
+    #expect(problem(["--token", "xyz", "--alert", "x"]).contains("token: "))
+    #expect(problem(["--token", token, "--user", "ann", "--alert", "x"]).contains("user: "))
+    #expect(problem(["--token", token]).contains("alert: or --title"))
+    #expect(problem(["--token", token, "--alert", "x", "--lane", "bulky"]).contains("lane: "))
+    #expect(problem(["--token", token, "--alert", "x", "--type", "voice"]).contains("type: "))
+    #expect(problem(["--token", token, "--alert", "x", "--app", "a b"]).contains("app: "))
+  }
+
+  @Test func `the request is produced with its device's key`() throws {
+    let fixture = try KafkaFixture(topics: [("requests", 1)])
+    let values = try values([
+      "--token", token, "--alert", "x", "--no-wait", "--topic-prefix", fixture.prefix, "--kafka",
+      fixture.configuration.bootstrap,
+    ])
+    try SendCommand.run(SendCommand.settings(values), Self.context(values))
+    let record = try #require(try fixture.read(fixture.name("requests"), count: 1).first)
+    #expect(record.key == token)
+    #expect(try JSONDocument(record.value ?? "").root["payload"] == ["aps": ["alert": "x"]])
+  }
+
+  private static func context(_ values: SettingValues) -> ServiceContext {
+    ServiceContext(name: "send", log: Logger(service: "test", level: .error), values: values)
+  }
+
+  /// The end of a wait for receipts like these, which get the push's id, behind another push's.
+  private func outcome(_ flags: [String], _ outcomes: [String]) throws -> String {
+    let fixture = try KafkaFixture(topics: [("receipts", 1)])
+    let values = try values(flags + ["--alert", "x"])
+    let context = Self.context(values)
+    let push = PushWords.reading(values)
+    let wait = try OutcomeWait(
+      push, KafkaCluster(fixture.configuration, context), TopicNames(prefix: fixture.prefix))
+    let lines = outcomes.map { #"{"id":"\#(push.id)","at":1,\#($0)}"# }
+    let producer = try KafkaProducer(fixture.configuration)
+    defer { producer.close() }
+    _ = try fixture.produce(
+      producer, producer.topic(named: fixture.name("receipts")), key: nil,
+      value: ([#"{"outcome":"rejected","id":"\#(push.id)0","at":1}"#] + lines).joined(
+        separator: "\n"))
+    do {
+      try wait.run(context)
+      return "delivered"
+    } catch { return "\(error)" }
+  }
+
+  @Test func `it ends with the outcome of its own push`() throws {
+    #expect(try outcome(["--token", token], [#""outcome":"delivered""#]) == "delivered")
+    let refused = try outcome(
+      ["--token", token],
+      [#""outcome":"rejected","reason":"BadDeviceToken","token":"\#(token)","detail":"why""#])
+    #expect(refused.hasPrefix("rejected BadDeviceToken  0a1b2c3d…  in "), "\(refused)")
+    #expect(refused.hasSuffix("why"))
+  }
+
+  @Test func `of a user it waits for all devices`() throws {
+    let two = #""outcome":"addressed","addressed":2"#
+    let delivered = #""outcome":"delivered""#
+    #expect(try outcome(["--user", "ann"], [two, delivered, delivered]) == "delivered")
+    let none = #""outcome":"addressed","addressed":0,"reason":"no_device""#
+    #expect(try outcome(["--user", "ann"], [none]).hasPrefix("addressed no_device"))
+    let expired = #""outcome":"expired","reason":"expiration_passed""#
+    #expect(try outcome(["--user", "ann"], [delivered, expired, two]).hasPrefix("expired "))
+  }
+}
