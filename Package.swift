@@ -171,7 +171,10 @@ let package = Package(
     core("DeviceTokens", ["APNS", "Contract", "Identity"]),
     core(
       "Gateways",
-      ["Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS", "Identity"]),
+      [
+        "Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS", "Identity",
+        "Telemetry",
+      ]),
     core("Diagnosis", ["APNS", "Contract"]),
     core("Settings"),
     core("Telemetry"),
@@ -513,7 +516,7 @@ let package = Package(
       "System", "Deploy",
       [
         "API", "Ingest", "Signer", "Sender", "Feedback", "WebhookDelivery", "Scheduler",
-        "GatewaySimulator",
+        "GatewaySimulator", "Gateways",
         "OperatorCommand", "LabCommand", "ServiceKit", "Settings", "Telemetry", "Contract",
         "APNS", "Diagnosis", "Kafka",
         "EventLoop", "JSON", "Bytes", "TestSupport", "SystemTestSupport",

@@ -12,7 +12,7 @@ import ServiceKit
 final class APIDesk {
   let settings: APISettings
   let context: ServiceContext
-  let counters = Counters<APICounter>()
+  let counters = Counters<APIMetrics>()
   let producer: KafkaProducer
   /// Where notification requests go.
   let topic: KafkaTopic
