@@ -222,8 +222,8 @@ let package = Package(
     values(
       "Sender", "Gateways",
       [
-        "Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS",
-        "Credentials", "Waiting",
+        "Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS", "Credentials",
+        "Waiting", "Telemetry",
       ]),
     service(
       "Sender", "Sender",
@@ -532,10 +532,9 @@ let package = Package(
       "System", "Deploy",
       [
         "API", "Ingest", "Signer", "Sender", "Feedback", "WebhookDelivery", "Scheduler",
-        "GatewaySimulator",
-        "OperatorCommand", "LabCommand", "ServiceKit", "Settings", "Telemetry", "Contract",
-        "APNS", "Diagnosis", "Kafka",
-        "EventLoop", "JSON", "Bytes", "TestSupport", "SystemTestSupport",
+        "GatewaySimulator", "OperatorCommand", "LabCommand", "ServiceKit", "Settings", "Telemetry",
+        "Contract", "APNS", "Diagnosis", "Kafka", "EventLoop", "JSON", "Bytes", "TestSupport",
+        "SystemTestSupport", "Gateways",
       ], exclude: ["Python"]),
     tests("Tidy", "Tidy", []),
     fuzz,

@@ -13,7 +13,7 @@ import ServiceKit
 final class APIDesk {
   let settings: APISettings
   let context: ServiceContext
-  let counters = Counters<APICounter>()
+  let counters = Counters<APIMetrics>()
   let producer: KafkaProducer
   let topics: Topics
   let controls: ControlsView

@@ -8,11 +8,11 @@ import Waiting
 /// not help.
 struct DatabaseRetry {
   private let context: ServiceContext
-  private let counters: Counters<FeedbackCounter>
+  private let counters: Counters<FeedbackMetrics>
   private var backoff = Backoff(base: 100, cap: 5_000)
   private var notBefore: UInt64 = 0
 
-  init(_ context: ServiceContext, _ counters: Counters<FeedbackCounter>) {
+  init(_ context: ServiceContext, _ counters: Counters<FeedbackMetrics>) {
     self.context = context
     self.counters = counters
   }

@@ -22,7 +22,7 @@ struct DatabaseUpkeep {
 
   private let store: TokenStore
   private let retention: Int64
-  private let counters: Counters<FeedbackCounter>
+  private let counters: Counters<FeedbackMetrics>
   private var patience: DatabaseRetry
   private var isKeepingNoted: Bool
   private var nextRemoval: UInt64 = 0
@@ -34,7 +34,7 @@ struct DatabaseUpkeep {
 
   init(
     _ store: TokenStore, _ settings: FeedbackSettings, _ context: ServiceContext,
-    _ counters: Counters<FeedbackCounter>
+    _ counters: Counters<FeedbackMetrics>
   ) {
     self.store = store
     retention = settings.keepReceipts

@@ -40,10 +40,10 @@ enum DeviceCensus {
     var samples: [MetricSample] {
       guard let counts = counts.withLock({ $0 }) else { return [] }
       return [
-        MetricSample(FeedbackMetrics.devices, ["valid"], counts.valid),
-        MetricSample(FeedbackMetrics.devices, ["removed"], counts.removed),
-        MetricSample(FeedbackMetrics.devices, ["invalid"], counts.invalid),
-        MetricSample(FeedbackMetrics.devices, ["suspected"], counts.suspected),
+        MetricSample(FeedbackMetrics.deviceRows, ["valid"], counts.valid),
+        MetricSample(FeedbackMetrics.deviceRows, ["removed"], counts.removed),
+        MetricSample(FeedbackMetrics.deviceRows, ["invalid"], counts.invalid),
+        MetricSample(FeedbackMetrics.deviceRows, ["suspected"], counts.suspected),
         MetricSample(FeedbackMetrics.wavesHeld, counts.wavesHeld),
       ]
     }

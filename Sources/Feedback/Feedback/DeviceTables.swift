@@ -47,7 +47,7 @@ final class DeviceTables {
   private let store: TokenStore
   private let invalidator: TokenInvalidator
   private let rule: RestoreRule
-  private let counters: Counters<FeedbackCounter>
+  private let counters: Counters<FeedbackMetrics>
   private let watermarks: WatermarkReader
   private let tables: [Table]
   /// Whether the database's own positions are known.
@@ -72,7 +72,7 @@ final class DeviceTables {
   init(
     _ settings: FeedbackSettings, _ context: ServiceContext, _ names: TopicNames,
     _ store: TokenStore, _ invalidator: TokenInvalidator, _ cluster: ClusterView,
-    _ counters: Counters<FeedbackCounter>, wakeup: Wakeup
+    _ counters: Counters<FeedbackMetrics>, wakeup: Wakeup
   ) throws {
     log = context.log
     status = context.status

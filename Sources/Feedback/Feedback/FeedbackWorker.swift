@@ -28,7 +28,7 @@ final class FeedbackWorker {
   private let names: TopicNames
   private let loop: ServiceLoop
   private var member: GroupMember
-  private let counters = Counters<FeedbackCounter>()
+  private let counters = Counters<FeedbackMetrics>()
   private let output: FeedbackOutput
   private let reader: JobReader
   private let invalidator: TokenInvalidator

@@ -26,7 +26,7 @@ struct TokenInvalidator {
   /// What became of a batch.
   struct Outcome {
     var publications: [Publication] = []
-    var counts: [(counter: FeedbackCounter, count: Int)] = []
+    var counts: [(counter: FeedbackMetrics, count: Int)] = []
     var alarms: [BadTokenAlarm] = []
     /// Waves that the evidence has released.
     var believed: [(wave: HeldWave, evidence: WaveEvidence)] = []
@@ -239,7 +239,7 @@ struct TokenInvalidator {
 
 /// What a batch comes to. Devices are places of its rows.
 struct Tally {
-  private var counts = Array(repeating: 0, count: FeedbackCounter.allCases.count)
+  private var counts = Array(repeating: 0, count: FeedbackMetrics.allCases.count)
   /// Devices that this batch declares invalid.
   var marks: DeviceMarks<Int>
   /// Those of them that a wave holds back.
@@ -253,13 +253,13 @@ struct Tally {
 
   init(clockSkew: Int64) { marks = DeviceMarks(clockSkew: clockSkew) }
 
-  mutating func add(_ counter: FeedbackCounter, _ count: Int = 1) {
+  mutating func add(_ counter: FeedbackMetrics, _ count: Int = 1) {
     counts[counter.rawValue] += count
   }
 
   func outcome(_ rows: DeviceRows) -> TokenInvalidator.Outcome {
     var outcome = TokenInvalidator.Outcome(
-      counts: FeedbackCounter.allCases.map { ($0, counts[$0.rawValue]) })
+      counts: FeedbackMetrics.allCases.map { ($0, counts[$0.rawValue]) })
     outcome.publications.reserveCapacity(marks.marks.count + usable.count)
     for (place, mark) in marks.marks where !held.contains(place) && !usable.contains(place) {
       let device = rows.device(place)

@@ -24,7 +24,7 @@ final class IngestLoop {
 
   let settings: IngestSettings
   let context: ServiceContext
-  let counters = Counters<IngestCounter>()
+  let counters = Counters<IngestMetrics>()
   let warnings = PayloadWarningCounts()
   private let loop: ServiceLoop
   let output: IngestOutput

@@ -35,7 +35,7 @@ final class IngestOutput {
 
   let settings: IngestSettings
   let context: ServiceContext
-  let counters: Counters<IngestCounter>
+  let counters: Counters<IngestMetrics>
   let producer: KafkaProducer
   let topics: Topics
   /// The names of the topics that requests come from, for the names of notifications.
@@ -55,7 +55,7 @@ final class IngestOutput {
   var failure: ServiceFailure?
 
   init(
-    _ settings: IngestSettings, _ context: ServiceContext, _ counters: Counters<IngestCounter>,
+    _ settings: IngestSettings, _ context: ServiceContext, _ counters: Counters<IngestMetrics>,
     _ names: TopicNames, _ producer: KafkaProducer
   ) throws(KafkaError) {
     self.settings = settings
@@ -122,7 +122,7 @@ final class IngestOutput {
   /// - Parameter counter: counts it; another one for a record of the schedule.
   func produce(
     _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
-    as counter: IngestCounter = .notifications
+    as counter: IngestMetrics = .notifications
   ) -> Bool {
     let tag = RecordTag(.ofRequest, slot: machine.slot)
     switch producer.produce(topic, key: key, value: value, tag: tag.number) {

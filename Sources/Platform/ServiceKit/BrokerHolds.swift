@@ -4,12 +4,18 @@ import Kafka
 import Telemetry
 
 /// The counters of brokers that hold a process back.
-enum HoldCounter: Int, CounterKey {
-  /// Milliseconds that brokers have delayed answers because of a quota.
+enum HoldCounter: Int, MetricTable {
   case throttledMilliseconds
 
-  var series: MetricSeries? {
-    MetricSeries(KafkaMetrics.throttled, isMilliseconds: true)
+  var row: MetricRow {
+    switch self {
+    case .throttledMilliseconds:
+      .counter(
+        "martlet_kafka_throttled_seconds_total", isMilliseconds: true,
+        event: "a broker delays this process: a quota is used up",
+        "Time that brokers have delayed answers to this process because a quota of its Kafka user or client id was used up."
+      )
+    }
   }
 }
 

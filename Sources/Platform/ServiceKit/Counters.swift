@@ -2,29 +2,14 @@
 public import Synchronization
 public import Telemetry
 
-/// The names of one kind of loop's counters: an enum whose raw values are 0, 1, 2, …
-///
-/// `case deadLettered` prints as `dead_lettered`.
-public protocol CounterKey: CaseIterable, RawRepresentable, Sendable where RawValue == Int {
-  /// A total unless the enum says otherwise.
-  var kind: CounterKind { get }
-  /// The name on `/metrics`; nil for what stands there in another form.
-  var series: MetricSeries? { get }
-}
-
-extension CounterKey {
-  public var kind: CounterKind { .total }
-}
-
-/// The counters of one loop. Its thread alone writes; any thread may read, at any time, without
-/// stopping it.
-public final class Counters<Key: CounterKey>: Sendable {
+/// The counters of one loop: a cell for each case of a table, which its raw value 0, 1, 2, … addresses. Its thread alone
+/// writes; any thread may read, at any time, without stopping it. `case deadLettered` prints as `dead_lettered`.
+public final class Counters<Key: MetricTable>: Sendable {
   @usableFromInline nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<Int>>
-  private let count: Int
+  private let rows = Key.allCases.map(\.row)
 
   public init() {
-    count = Key.allCases.count
-    cells = .allocate(capacity: count)
+    cells = .allocate(capacity: rows.count)
     for (index, key) in Key.allCases.enumerated() {
       precondition(key.rawValue == index, "raw values of counters are 0, 1, 2, …")
       (cells + index).initialize(to: Atomic(0))
@@ -32,7 +17,7 @@ public final class Counters<Key: CounterKey>: Sendable {
   }
 
   deinit {
-    cells.deinitialize(count: count)
+    cells.deinitialize(count: rows.count)
     cells.deallocate()
   }
 
@@ -59,10 +44,12 @@ public protocol CounterSource: MetricSource {
 
 extension Counters: CounterSource {
   public var numbers: [(name: String, kind: CounterKind, value: Int)] {
-    Key.allCases.map { (SnakeCase.text("\($0)"), $0.kind, self[$0]) }
+    zip(Key.allCases, rows).compactMap { key, row in
+      row.kind.map { (SnakeCase.text("\(key)"), $0, self[key]) }
+    }
   }
 
   public var samples: [MetricSample] {
-    Key.allCases.compactMap { $0.series?.sample(self[$0]) }
+    zip(Key.allCases, rows).compactMap { $1.sample(self[$0]) }
   }
 }

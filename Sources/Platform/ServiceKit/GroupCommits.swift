@@ -5,16 +5,21 @@ public import Kafka
 import Telemetry
 
 /// What is counted about a group member's commits.
-enum CommitCounter: Int, CounterKey {
-  /// Commits that no coordinator answered in time: what they said is committed again.
-  case commitsUnanswered
-  /// Offsets that the coordinator refused, one for each partition of a commit: they are committed again.
-  case commitsRefused
+enum CommitCounter: Int, MetricTable {
+  case commitsUnanswered, commitsRefused
 
-  var series: MetricSeries? {
+  var row: MetricRow {
     switch self {
-    case .commitsUnanswered: MetricSeries(KafkaMetrics.commitsUnanswered)
-    case .commitsRefused: MetricSeries(KafkaMetrics.commitsRefused)
+    case .commitsUnanswered:
+      .counter(
+        "martlet_kafka_commits_unanswered_total",
+        event: "the group coordinator did not answer a commit; retrying",
+        "Offset commits that the group's coordinator did not answer in time; they are sent again.")
+    case .commitsRefused:
+      .counter(
+        "martlet_kafka_commits_refused_total", event: "Kafka refuses commits; retrying",
+        "Offsets that Kafka refused to commit, one for each partition of a commit; they are sent again."
+      )
     }
   }
 }

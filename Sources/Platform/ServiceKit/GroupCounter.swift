@@ -2,19 +2,24 @@
 import Telemetry
 
 /// What is counted about a process's membership in its group.
-enum GroupCounter: Int, CounterKey {
-  /// Times that the group had given this process's partitions away before it let go of them.
-  case assignmentsLost
-  /// Times that partitions that were assigned could not be started; retried until they can.
-  case beginningsFailed
-  /// Times that this process joined its group again with a new client, because its old one had lost its place.
-  case rejoined
+enum GroupCounter: Int, MetricTable {
+  case assignmentsLost, beginningsFailed, rejoined
 
-  var series: MetricSeries? {
+  var row: MetricRow {
     switch self {
-    case .assignmentsLost: MetricSeries(KafkaMetrics.assignmentsLost)
-    case .beginningsFailed: MetricSeries(KafkaMetrics.beginningsFailed)
-    case .rejoined: MetricSeries(KafkaMetrics.rejoined)
+    case .assignmentsLost:
+      .counter(
+        "martlet_kafka_assignments_lost_total", event: "partitions revoked",
+        "Times that the group gave partitions away before this process had given them back.")
+    case .beginningsFailed:
+      .counter(
+        "martlet_kafka_assignments_failed_total", event: "cannot start the partitions; retrying",
+        "Times that assigned partitions could not be started; retried until they can.")
+    case .rejoined:
+      .counter(
+        "martlet_kafka_group_rejoins_total", event: "joining the group again",
+        "Times that a member with a name joined its group again with a new client, because its old one had lost its place."
+      )
     }
   }
 }

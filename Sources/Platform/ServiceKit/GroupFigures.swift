@@ -31,7 +31,7 @@ public final class GroupFigures: MetricSource {
   }
 
   private let state = Mutex(State())
-  private let commits = LatencyCells(KafkaMetrics.commit, [[]])
+  private let commits = LatencyCells(GroupMetrics.commit, [[]])
 
   public init() {}
 
@@ -147,10 +147,10 @@ public final class GroupFigures: MetricSource {
     let expected = state.topics.reduce(0) { $0 + (state.partitions[$1] ?? 0) }
     let lag = (state.lag ?? [:]).sorted { $0.key < $1.key }
     return [
-      MetricSample(KafkaMetrics.partitionsExpected, [group], expected),
-      MetricSample(KafkaMetrics.partitionsAssigned, [group], state.assigned.count),
-      MetricSample(KafkaMetrics.commitMetadata, state.metadataBytes),
-      MetricSample(KafkaMetrics.heldByTransaction, [group], .thousandths(state.heldMilliseconds)),
-    ] + lag.map { MetricSample(KafkaMetrics.lag, [group, $0.key], $0.value) } + commits.samples
+      MetricSample(GroupMetrics.partitionsExpected, [group], expected),
+      MetricSample(GroupMetrics.partitionsAssigned, [group], state.assigned.count),
+      MetricSample(GroupMetrics.commitMetadata, state.metadataBytes),
+      MetricSample(GroupMetrics.heldByTransaction, [group], .thousandths(state.heldMilliseconds)),
+    ] + lag.map { MetricSample(GroupMetrics.lag, [group, $0.key], $0.value) } + commits.samples
   }
 }

@@ -11,11 +11,11 @@ public final class LatencyCells: MetricSource {
   private let labels: [[String]]
 
   /// - Parameter labels: the label values of each series.
-  public init(_ metric: Metric, _ labels: [[String]]) {
+  public init(_ declared: some DeclaredMetric, _ labels: [[String]]) {
     precondition(
       LatencyCounts.bounds.count < LatencyRecorder.sumPlace,
       "the buckets of a series, and its sum, have a cell each")
-    self.metric = metric
+    metric = declared.metric
     self.labels = labels
     let count = labels.count * LatencyRecorder.stride
     cells = .allocate(capacity: count)

@@ -15,8 +15,8 @@ public final class MetricCells: MetricSource {
   private let labels: [[String]?]
 
   /// - Parameter labels: the label values of each series; nil for a place that none has.
-  public init(_ metric: Metric, _ labels: [[String]?]) {
-    self.metric = metric
+  public init(_ declared: some DeclaredMetric, _ labels: [[String]?]) {
+    metric = declared.metric
     self.labels = labels
     cells = .allocate(capacity: labels.count)
     for index in labels.indices { (cells + index).initialize(to: Atomic(0)) }

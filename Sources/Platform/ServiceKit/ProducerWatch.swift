@@ -4,31 +4,33 @@ public import Kafka
 import Telemetry
 
 /// The counters of the records that a service writes.
-enum ProducerCounter: Int, CounterKey {
-  /// Answers by which Kafka does not take a record: no right to write, no such topic, too large.
-  case refusedByKafka
-  /// Producers with records that Kafka does not take at present.
-  case producersRefused
-  /// Producers replaced after a fatal error.
-  case producersReplaced
-  /// Records handed to the producer that Kafka has not acknowledged, and their bytes.
-  case producerQueue
-  case producerQueueBytes
+enum ProducerCounter: Int, MetricTable {
+  case refusedByKafka, producersRefused, producersReplaced, producerQueue, producerQueueBytes
 
-  var kind: CounterKind {
+  var row: MetricRow {
     switch self {
-    case .refusedByKafka, .producersReplaced: .total
-    case .producersRefused, .producerQueue, .producerQueueBytes: .gauge
-    }
-  }
-
-  var series: MetricSeries? {
-    switch self {
-    case .refusedByKafka: MetricSeries(KafkaMetrics.recordsRefused)
-    case .producersRefused: MetricSeries(KafkaMetrics.producersRefused)
-    case .producersReplaced: MetricSeries(KafkaMetrics.producersReplaced)
-    case .producerQueue: MetricSeries(KafkaMetrics.producerQueue)
-    case .producerQueueBytes: MetricSeries(KafkaMetrics.producerQueueBytes)
+    case .refusedByKafka:
+      .counter(
+        "martlet_kafka_records_refused_total", event: "Kafka refuses records; retrying, …",
+        "Answers by which Kafka did not take a record: no right to write, no such topic, too large."
+      )
+    case .producersRefused:
+      .gauge(
+        "martlet_kafka_producers_refused", event: "Kafka refuses records; retrying, …",
+        "Producers of this process with records that Kafka does not take at present.")
+    case .producersReplaced:
+      .counter(
+        "martlet_kafka_producers_replaced_total",
+        "Producers replaced after an error that ended theirs, such as a gap in an idempotent producer's sequence; what was"
+          + " unanswered is produced again.")
+    case .producerQueue:
+      .gauge(
+        "martlet_kafka_producer_queue_records",
+        "Records handed to the producer that Kafka has not acknowledged.")
+    case .producerQueueBytes:
+      .gauge(
+        "martlet_kafka_producer_queue_bytes",
+        "Bytes of the records that Kafka has not acknowledged.")
     }
   }
 }

@@ -20,10 +20,10 @@ public final class ReloadStatus: MetricSource {
   private let state: Mutex<[String: Problem?]>
 
   /// - Parameters:
-  ///   - metric: a gauge with the labels `file` and `app`.
+  ///   - declared: a gauge with the labels `file` and `app`.
   ///   - files: in words, such as `credentials`.
-  public init(_ metric: Metric, _ files: [String]) {
-    self.metric = metric
+  public init(_ declared: some DeclaredMetric, _ files: [String]) {
+    metric = declared.metric
     state = Mutex(Dictionary(uniqueKeysWithValues: files.map { ($0, nil) }))
   }
 

@@ -6,16 +6,22 @@ public import Kafka
 import Telemetry
 
 /// The counters of the logs that a service reads.
-enum RetentionCounter: Int, CounterKey {
-  /// Records that were removed from a log before they were read.
-  case lostToRetention
-  /// Logs found to end before the offset that the group had committed.
-  case logsCut
+enum RetentionCounter: Int, MetricTable {
+  case lostToRetention, logsCut
 
-  var series: MetricSeries? {
+  var row: MetricRow {
     switch self {
-    case .lostToRetention: MetricSeries(KafkaMetrics.recordsLost)
-    case .logsCut: MetricSeries(KafkaMetrics.logsTruncated)
+    case .lostToRetention:
+      .counter(
+        "martlet_kafka_records_lost_total",
+        event: "records were removed by retention before they were read: they are lost",
+        "Records that retention removed before they were read: they are lost.")
+    case .logsCut:
+      .counter(
+        "martlet_kafka_logs_truncated_total",
+        event: "log truncated or topic recreated: it ends before the committed offset",
+        "Partitions found to end before the committed offset: truncated, or the topic was recreated."
+      )
     }
   }
 }

@@ -132,9 +132,17 @@ public struct ServiceContext: Sendable {
 }
 
 /// The counters of crashes.
-enum CrashCounter: Int, CounterKey {
-  /// Records that are not worked on because the process crashed with them in hand.
+enum CrashCounter: Int, MetricTable {
   case deadlyRecords
 
-  var series: MetricSeries? { MetricSeries(KafkaMetrics.deadlyRecords) }
+  var row: MetricRow {
+    switch self {
+    case .deadlyRecords:
+      .counter(
+        "martlet_kafka_deadly_records_total",
+        event: "this record was in hand when the process crashed, twice; it is not worked on again",
+        "Records that were skipped, or became dead letters, because the process had crashed twice with them in hand."
+      )
+    }
+  }
 }

@@ -10,14 +10,6 @@ public enum MetricKind: String, Sendable, CaseIterable {
   case histogram
 }
 
-/// The unit of a metric: base units only, as Prometheus recommends.
-public enum MetricUnit: String, Sendable, CaseIterable {
-  /// A number of things.
-  case none
-  case seconds
-  case bytes
-}
-
 /// The rule that makes one value of those of several loops of one process.
 public enum MetricMerge: Sendable {
   case sum
@@ -25,13 +17,17 @@ public enum MetricMerge: Sendable {
   case lowest
 }
 
-/// One metric: what `/metrics` calls it, and what a person has to know about it. Each is declared once, in the
-/// table of its program.
-public struct Metric: Sendable, Hashable {
-  /// As Prometheus names it: `martlet_sender_connects_total`.
+/// A metric, or the case of a table whose row declares one (`MetricTable`).
+public protocol DeclaredMetric: Sendable {
+  var metric: Metric { get }
+}
+
+/// One metric: what `/metrics` calls it, and what a person has to know about it. Each is declared once, in a row of its
+/// program's table.
+public struct Metric: Sendable, Hashable, DeclaredMetric {
+  /// As Prometheus names it, in base units: `martlet_sender_connects_total`, `martlet_sender_delivery_seconds`.
   public let name: String
   public let kind: MetricKind
-  public let unit: MetricUnit
   /// The names of its labels, in the order of their values.
   public let labels: [String]
   /// One sentence.
@@ -43,19 +39,20 @@ public struct Metric: Sendable, Hashable {
   public let event: String?
 
   public init(
-    _ name: String, _ kind: MetricKind, unit: MetricUnit = .none, labels: [String] = [],
+    _ name: String, _ kind: MetricKind, labels: [String] = [],
     bound: String? = nil, merge: MetricMerge = .sum, event: String? = nil,
     _ help: String
   ) {
     self.name = name
     self.kind = kind
-    self.unit = unit
     self.labels = labels
     self.bound = bound
     self.merge = merge
     self.help = help
     self.event = event
   }
+
+  public var metric: Metric { self }
 }
 
 /// A metric's value.
@@ -73,35 +70,19 @@ public struct MetricSample: Sendable, Equatable {
   public let labels: [String]
   public let value: MetricValue
 
-  public init(_ metric: Metric, _ labels: [String], _ value: MetricValue) {
+  public init(_ declared: some DeclaredMetric, _ labels: [String], _ value: MetricValue) {
+    metric = declared.metric
     precondition(labels.count == metric.labels.count, "\(metric.name): one value a label")
-    self.metric = metric
     self.labels = labels
     self.value = value
   }
 
-  public init(_ metric: Metric, _ labels: [String], _ value: Int) {
-    self.init(metric, labels, .integer(value))
+  public init(_ declared: some DeclaredMetric, _ labels: [String], _ value: Int) {
+    self.init(declared, labels, .integer(value))
   }
 
   /// Of a metric without labels.
-  public init(_ metric: Metric, _ value: Int) { self.init(metric, [], .integer(value)) }
-}
-
-/// The series that a number of the counters line is.
-public struct MetricSeries: Sendable {
-  public let metric: Metric
-  public let labels: [String]
-  /// The number is in milliseconds, and the metric in seconds.
-  public let isMilliseconds: Bool
-
-  public init(_ metric: Metric, _ labels: [String] = [], isMilliseconds: Bool = false) {
-    self.metric = metric
-    self.labels = labels
-    self.isMilliseconds = isMilliseconds
-  }
-
-  public func sample(_ value: Int) -> MetricSample {
-    MetricSample(metric, labels, isMilliseconds ? .thousandths(value) : .integer(value))
+  public init(_ declared: some DeclaredMetric, _ value: Int) {
+    self.init(declared, [], .integer(value))
   }
 }

@@ -78,7 +78,7 @@ final class CampaignDesk {
 
   private let context: ServiceContext
   private let inHand: StoredInHand
-  private let counters: Counters<SchedulerCounter>
+  private let counters: Counters<SchedulerMetrics>
   private let producer: TaggedProducer<SchedulerWorker.Tag>
   private let requests: KafkaTopic
   private let schedule: KafkaTopic
@@ -104,7 +104,7 @@ final class CampaignDesk {
 
   init(
     _ devices: String, _ audienceTopics: AudienceTopics, _ context: ServiceContext,
-    _ counters: Counters<SchedulerCounter>,
+    _ counters: Counters<SchedulerMetrics>,
     _ names: TopicNames, _ cluster: ClusterView, _ producer: TaggedProducer<SchedulerWorker.Tag>,
     wakeup: Wakeup
   ) throws {

@@ -75,7 +75,7 @@ struct PeopleDesk {
   private let location: String
   private let onePerModel: Set<ExactText>
   private let context: ServiceContext
-  private let counters: Counters<SchedulerCounter>
+  private let counters: Counters<SchedulerMetrics>
   private var reader: PeopleReader?
   private var waiting: [Request] = []
   /// Starts of activities whose users have no device yet.
@@ -94,7 +94,7 @@ struct PeopleDesk {
   ///   - onePerModel: apps of whose devices with the same model and bundle only the newest counts.
   init(
     _ location: String, onePerModel: Set<ExactText>, _ context: ServiceContext,
-    _ counters: Counters<SchedulerCounter>
+    _ counters: Counters<SchedulerMetrics>
   ) {
     (self.location, self.onePerModel) = (location, onePerModel)
     (self.context, self.counters) = (context, counters)

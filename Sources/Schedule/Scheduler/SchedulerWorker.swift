@@ -55,7 +55,7 @@ final class SchedulerWorker {
   let store: ScheduleStore
   let loop: ServiceLoop
   var member: GroupMember
-  let counters = Counters<SchedulerCounter>()
+  let counters = Counters<SchedulerMetrics>()
   private let lateness = LatencyCells(SchedulerMetrics.lateness, [[]])
   let producer: TaggedProducer<Tag>
   let topics: Topics

@@ -54,10 +54,11 @@ final class AppCounts: MetricSource {
   var recorder: Recorder { Recorder(cells: cells, table: places) }
 
   var samples: [MetricSample] {
-    (["other"] + names.withLock { $0 }).enumerated().flatMap { row, app in
+    let metric = SenderMetrics.appNotifications.metric
+    return (["other"] + names.withLock { $0 }).enumerated().flatMap { row, app in
       Self.outcomes.map { outcome in
         MetricSample(
-          SenderMetrics.appNotifications, [app, "\(outcome)"],
+          metric, [app, "\(outcome)"],
           cells[row * Recorder.stride + Int(outcome.rawValue)].load(ordering: .relaxed))
       }
     }

@@ -8,11 +8,12 @@ import TLS
 import Telemetry
 
 /// What is counted of the client certificates.
-enum CertificateCounter: Int, CounterKey {
+enum CertificateCounter: Int, MetricTable {
   /// Whole days until the first of them expires; 0 without any.
   case certificateDaysLeft
 
-  var kind: CounterKind { .gauge }
+  /// As a timestamp in `SenderMetrics.certificateEnd`.
+  var row: MetricRow { .line(.gauge) }
 }
 
 /// Looks at the client certificates now and then, says ahead when one is about to expire, and reads them again when

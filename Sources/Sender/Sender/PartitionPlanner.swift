@@ -28,13 +28,13 @@ struct PartitionPlanner {
   private let topics: TopicNames
   private let loops: [Mailbox<LoopMessage>]
   private let log: Logger
-  private let counters: Counters<SenderGroupCounter>
+  private let counters: Counters<SenderMetrics>
   private let rebuild: WindowRebuild
   var assignments: Assignments<TopicPartition>
 
   init(
     _ settings: SenderSettings, _ topics: TopicNames, _ loops: [Mailbox<LoopMessage>],
-    _ rebuild: WindowRebuild, _ log: Logger, _ counters: Counters<SenderGroupCounter>
+    _ rebuild: WindowRebuild, _ log: Logger, _ counters: Counters<SenderMetrics>
   ) {
     self.topics = topics
     self.loops = loops

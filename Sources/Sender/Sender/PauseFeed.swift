@@ -17,7 +17,7 @@ final class PauseFeed {
 
   private let table: KafkaTable?
   private let context: ServiceContext
-  private let counters: Counters<SenderGroupCounter>
+  private let counters: Counters<SenderMetrics>
   private let startedAt = MonotonicClock.milliseconds()
   private let lanes: Lanes
   private var pauses: Pauses
@@ -29,7 +29,7 @@ final class PauseFeed {
   /// - Parameter table: nil where the cluster has no such topic: then nothing is ever paused.
   init(
     _ table: KafkaTable?, _ lanes: Lanes, _ context: ServiceContext,
-    counters: Counters<SenderGroupCounter>
+    counters: Counters<SenderMetrics>
   ) {
     self.lanes = lanes
     pauses = Pauses(lanes)

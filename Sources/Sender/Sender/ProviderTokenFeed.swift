@@ -16,7 +16,7 @@ import ServiceKit
 final class ProviderTokenFeed {
   private let table: KafkaTable
   private let context: ServiceContext
-  private let counters: Counters<SenderGroupCounter>
+  private let counters: Counters<SenderMetrics>
   private let parser = JSONParser()
   private var seal: TokenSeal
   private var book = ProviderTokenBook()
@@ -30,7 +30,7 @@ final class ProviderTokenFeed {
 
   init(
     _ table: KafkaTable, _ seal: TokenSeal, _ context: ServiceContext,
-    counters: Counters<SenderGroupCounter>
+    counters: Counters<SenderMetrics>
   ) {
     self.table = table
     self.seal = seal

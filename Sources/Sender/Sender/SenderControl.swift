@@ -31,7 +31,7 @@ final class SenderControl {
   private let loops: [Mailbox<LoopMessage>]
   private let certificates: CertificateWatch
   private let loop: ServiceLoop
-  private let counters = Counters<SenderGroupCounter>()
+  private let counters = Counters<SenderMetrics>()
   private var coverage: CoverageWarning
   private var statistics: StatisticsWatch
   private let topics: TopicNames

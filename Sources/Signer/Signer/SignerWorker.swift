@@ -23,7 +23,7 @@ final class SignerWorker {
 
   let settings: SignerSettings
   let context: ServiceContext
-  let counters = Counters<SignerCounter>()
+  let counters = Counters<SignerMetrics>()
   private let loop: ServiceLoop
   private let telemetry = SignerTelemetry()
   private var nextTelemetry: UInt64 = 0

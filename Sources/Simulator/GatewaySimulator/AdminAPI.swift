@@ -176,9 +176,9 @@ final class AdminAPI: Sendable {
     let sums = sums()
     let base = baseline.withLock { $0 }
     var object = JSONObject()
-    for key in GatewayCounter.allCases {
+    for key in SimulatorMetrics.allCases {
       let name = SnakeCase.text("\(key)")
-      let taken = key.kind == .total ? base[name] ?? 0 : 0
+      let taken = key.row.kind == .total ? base[name] ?? 0 : 0
       object.append(name, .integer(Int64((sums[name] ?? 0) - taken)))
     }
     object.append("recorded", .integer(Int64(loops.reduce(0) { $0 + $1.log.count })))

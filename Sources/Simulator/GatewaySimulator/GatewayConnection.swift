@@ -112,7 +112,7 @@ struct ConnectionReport: Sendable {
 struct LoopShare: Sendable {
   let world: GatewayWorld
   let faults: FaultControl
-  let counters = Counters<GatewayCounter>()
+  let counters = Counters<SimulatorMetrics>()
   let reasons = ReasonTally()
   let log: RequestLog
   let commands = Mailbox<LoopCommand>(wakeup: Wakeup())

@@ -22,7 +22,7 @@ final class EndpointWorker {
   private let subscription: Subscription
   private let context: ServiceContext
   private let recorder: EndpointRecorder
-  private let counters = Counters<WebhookCounter>()
+  private let counters = Counters<WebhookMetrics>()
   private let heartbeat: Heartbeat
   private let wakeup = Wakeup()
   private let poster: WebhookPoster

@@ -4,42 +4,57 @@ import Synchronization
 public import Telemetry
 import Webhooks
 
-/// The metrics of `martlet-webhooks` on `/metrics`.
-public enum WebhookMetrics {
+/// What `martlet-webhooks` has on `/metrics`, each by endpoint, and the sums over all endpoints of the process, which are on
+/// the counters line.
+public enum WebhookMetrics: Int, MetricTable {
+  case events, attempts, latency, oldest, queuedEvents, failing, gone, delivered, deadLettered
+  case requests, failed, queued
+
   private static let bound = "endpoints"
 
-  static let events = Metric(
-    "martlet_webhooks_events_total", .counter, labels: ["endpoint", "result"],
-    bound: "4 × endpoints",
-    "Events by what became of them: the endpoint accepted them (delivered), they became dead letters, the subscription"
-      + " does not want them (unwanted), or the record is not one of its topic (unreadable).")
-  static let attempts = Metric(
-    "martlet_webhooks_attempts_total", .counter, labels: ["endpoint", "result"],
-    bound: "3 × endpoints",
-    event: "the endpoint does not accept events; retrying",
-    "Requests by their end: answered with 2xx (accepted), with anything else (refused), or not at all (unanswered)."
-  )
-  static let latency = Metric(
-    "martlet_webhooks_request_seconds", .histogram, unit: .seconds, labels: ["endpoint"],
-    bound: bound, "Time from a request to its answer, for requests that were answered.")
-  static let oldest = Metric(
-    "martlet_webhooks_oldest_event_seconds", .gauge, unit: .seconds, labels: ["endpoint"],
-    bound: bound, merge: .highest,
-    "Age of the oldest event that this process has read and the endpoint has not accepted; 0 without one."
-  )
-  static let queued = Metric(
-    "martlet_webhooks_queued_events", .gauge, labels: ["endpoint"], bound: bound,
-    "Events that this process has read and that wait for the endpoint.")
-  static let failing = Metric(
-    "martlet_webhooks_endpoint_failing", .gauge, labels: ["endpoint"], bound: bound,
-    merge: .highest, event: "the endpoint does not accept events; retrying",
-    "1 while the newest answer of the endpoint was no acceptance, or none came.")
-  static let gone = Metric(
-    "martlet_webhooks_endpoint_gone", .gauge, labels: ["endpoint"], bound: bound, merge: .highest,
-    event: "the endpoint answered 410 and is sent nothing more until a restart",
-    "1 after the endpoint answered 410: nothing is sent until the process restarts.")
-
-  public static let all = [events, attempts, latency, oldest, queued, failing, gone]
+  public var row: MetricRow {
+    switch self {
+    case .events:
+      .sampled(
+        "martlet_webhooks_events_total", .counter, labels: ["endpoint", "result"],
+        bound: "4 × endpoints",
+        "Events by what became of them: the endpoint accepted them (delivered), they became dead letters, the subscription"
+          + " does not want them (unwanted), or the record is not one of its topic (unreadable).")
+    case .attempts:
+      .sampled(
+        "martlet_webhooks_attempts_total", .counter, labels: ["endpoint", "result"],
+        bound: "3 × endpoints", event: "the endpoint does not accept events; retrying",
+        "Requests by their end: answered with 2xx (accepted), with anything else (refused), or not at all (unanswered)."
+      )
+    case .latency:
+      .sampled(
+        "martlet_webhooks_request_seconds", .histogram, labels: ["endpoint"], bound: Self.bound,
+        "Time from a request to its answer, for requests that were answered.")
+    case .oldest:
+      .sampled(
+        "martlet_webhooks_oldest_event_seconds", .gauge, labels: ["endpoint"], bound: Self.bound,
+        merge: .highest,
+        "Age of the oldest event that this process has read and the endpoint has not accepted; 0 without one."
+      )
+    case .queuedEvents:
+      .sampled(
+        "martlet_webhooks_queued_events", .gauge, labels: ["endpoint"], bound: Self.bound,
+        "Events that this process has read and that wait for the endpoint.")
+    case .failing:
+      .sampled(
+        "martlet_webhooks_endpoint_failing", .gauge, labels: ["endpoint"], bound: Self.bound,
+        merge: .highest, event: "the endpoint does not accept events; retrying",
+        "1 while the newest answer of the endpoint was no acceptance, or none came.")
+    case .gone:
+      .sampled(
+        "martlet_webhooks_endpoint_gone", .gauge, labels: ["endpoint"], bound: Self.bound,
+        merge: .highest,
+        event: "the endpoint answered 410 and is sent nothing more until a restart",
+        "1 after the endpoint answered 410: nothing is sent until the process restarts.")
+    case .delivered, .deadLettered, .requests, .failed: .line(.total)
+    case .queued: .line(.gauge)
+    }
+  }
 }
 
 /// The figures of all endpoints, for `/metrics`. Each endpoint's thread writes its own, rarely.
@@ -92,7 +107,7 @@ final class EndpointFigures: MetricSource {
       + attempts.map { MetricSample(WebhookMetrics.attempts, [name, $0], $1) }
       + [
         MetricSample(WebhookMetrics.oldest, [name], .thousandths(figures.oldestAge)),
-        MetricSample(WebhookMetrics.queued, [name], figures.queued),
+        MetricSample(WebhookMetrics.queuedEvents, [name], figures.queued),
         MetricSample(WebhookMetrics.failing, [name], figures.isFailing ? 1 : 0),
         MetricSample(WebhookMetrics.gone, [name], figures.isGone ? 1 : 0),
       ]
@@ -129,20 +144,4 @@ struct EndpointRecorder {
       figures.isGone = machine.isGone
     }
   }
-}
-
-/// The sums over all endpoints of the process, for the line of counters.
-enum WebhookCounter: Int, CounterKey {
-  /// Events that endpoints accepted.
-  case delivered
-  case deadLettered
-  /// Requests, and those of them that were not accepted.
-  case requests
-  case failed
-  /// Events that wait for their endpoints.
-  case queued
-
-  var kind: CounterKind { self == .queued ? .gauge : .total }
-  /// They stand by endpoint (`WebhookMetrics`).
-  var series: MetricSeries? { nil }
 }

@@ -57,13 +57,13 @@ import Testing
     (1_795_341_234_567, "1795341234.567"),
   ])
   func `milliseconds are shown in seconds, exactly`(milliseconds: Int, text: String) {
-    let metric = Metric("m", .gauge, unit: .seconds, "M.")
+    let metric = Metric("m", .gauge, "M.")
     let page = MetricText.page([MetricSample(metric, [], .thousandths(milliseconds))])
     #expect(page.hasSuffix("\nm \(text)\n"))
   }
 
   @Test func `the buckets of a histogram are cumulative and end with all`() {
-    let metric = Metric("m_seconds", .histogram, unit: .seconds, labels: ["lane"], "M.")
+    let metric = Metric("m_seconds", .histogram, labels: ["lane"], "M.")
     var counts = Array(repeating: 0, count: LatencyCounts.bounds.count + 1)
     counts[0] = 2
     counts[2] = 1

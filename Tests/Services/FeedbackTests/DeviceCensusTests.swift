@@ -23,7 +23,7 @@ import Testing
     try DeviceCensus.start(database, context, intervalMilliseconds: 10)
     defer { context.signals.requestStop() }
     func counts() -> [String: MetricValue] {
-      let own = context.counters.samples.filter { $0.metric == FeedbackMetrics.devices }
+      let own = context.counters.samples.filter { $0.metric == FeedbackMetrics.deviceRows.metric }
       return Dictionary(uniqueKeysWithValues: own.map { ($0.labels[0], $0.value) })
     }
     #expect(eventually { counts()["valid"] == .integer(0) })

@@ -228,7 +228,7 @@ import Testing
     #expect(campaign.progress.reason?.hasSuffix("pushes were rejected") == true)
     #expect(campaign.progress.addressed == 10 && campaign.outcomes[.rejected] == 3)
     #expect(scheduler.counter("campaigns_stopped") == 1)
-    let state = SchedulerMetrics.campaignState.name
+    let state = SchedulerMetrics.campaignState.metric.name
     #expect(
       eventually(withinMilliseconds: 5_000) {
         scheduler.context.counters.samples.contains {
@@ -253,10 +253,12 @@ import Testing
       return campaign
     }
     func names() -> [String] {
-      figures.samples.filter { $0.metric == SchedulerMetrics.campaignState }.map { $0.labels[0] }
+      figures.samples.filter { $0.metric == SchedulerMetrics.campaignState.metric }.map {
+        $0.labels[0]
+      }
     }
     func unlisted() -> MetricValue? {
-      figures.samples.first { $0.metric == SchedulerMetrics.campaignsUnlisted }?.value
+      figures.samples.first { $0.metric == SchedulerMetrics.campaignsUnlisted.metric }?.value
     }
     #expect(names() == [] && unlisted() == .integer(0))
     var (running, over) = (try campaign(1), try campaign(2, .stopped))
@@ -268,8 +270,8 @@ import Testing
     figures.show([over, running], now: 1_000_000)
     #expect(names() == ["c1", "c2"])
     func own(_ name: String) -> [String] { [name, Self.app, "production"] }
-    func value(_ metric: Metric, _ labels: [String]) -> MetricValue? {
-      figures.samples.first { $0.metric == metric && $0.labels == labels }?.value
+    func value(_ declared: SchedulerMetrics, _ labels: [String]) -> MetricValue? {
+      figures.samples.first { $0.metric == declared.metric && $0.labels == labels }?.value
     }
     #expect(value(SchedulerMetrics.campaignState, own("c2") + ["stopped", "x"]) == .integer(1))
     #expect(value(SchedulerMetrics.campaignAudience, own("c1")) == .integer(10))

@@ -73,7 +73,7 @@ import Testing
   @Test func `the page has the longest of each state, and working is none of them`() {
     var status = status(at: 9_000, .gateway)
     status.destinations[0].blocked = 8_000
-    let samples = status.samples.filter { $0.metric == SenderMetrics.blocked }
+    let samples = status.samples.filter { $0.metric == SenderMetrics.blocked.metric }
     #expect(samples.count == 5)
     #expect(samples.first { $0.labels == ["gateway"] }?.value == .thousandths(8_000))
     #expect(samples.first { $0.labels == ["connects"] }?.value == .thousandths(0))

@@ -84,13 +84,13 @@ import Testing
     status.nameApps(since: LoopStatus())
     var later = self.status(apps: 60..<120)
     later.nameApps(since: status)
-    let samples = later.samples.filter { $0.metric == SenderMetrics.refusedSeconds }
+    let samples = later.samples.filter { $0.metric == SenderMetrics.refusedSeconds.metric }
     let first = samples.first { $0.labels == ["app60", "T/K/any", "production", "Forbidden"] }
     #expect(first?.value == .thousandths(60_000))
     #expect(Set(samples.map { $0.labels[0] }).count == 42, "40 more names, other, the credential")
     #expect(
       samples.last?.labels == ["", "T/K/any", "production", "ExpiredProviderToken"])
-    let held = later.samples.filter { $0.metric == SenderMetrics.held }
+    let held = later.samples.filter { $0.metric == SenderMetrics.held.metric }
     #expect(held == [MetricSample(SenderMetrics.held, ["T/K/any", "production", "app"], 5)])
   }
 
@@ -103,7 +103,7 @@ import Testing
         trouble: nil, waiting: 9, held: 9, open: 0, accepted: 1, refused: 1, retriesLeft: 10,
         refusals: [])
     ]
-    #expect(!status.samples.contains { $0.metric == SenderMetrics.refusedSeconds })
-    #expect(!status.samples.contains { $0.metric == SenderMetrics.held })
+    #expect(!status.samples.contains { $0.metric == SenderMetrics.refusedSeconds.metric })
+    #expect(!status.samples.contains { $0.metric == SenderMetrics.held.metric })
   }
 }

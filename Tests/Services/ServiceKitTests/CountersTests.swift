@@ -5,11 +5,15 @@ import Settings
 import Telemetry
 import Testing
 
-private enum SampleCounter: Int, CounterKey {
+private enum SampleCounter: Int, MetricTable {
   case taken, inFlight
-  var kind: CounterKind { self == .inFlight ? .gauge : .total }
-  var series: MetricSeries? { self == .inFlight ? MetricSeries(Self.metric) : nil }
-  static let metric = Metric("m_in_flight", .gauge, "In flight.")
+
+  var row: MetricRow {
+    switch self {
+    case .taken: .line(.total)
+    case .inFlight: .gauge("m_in_flight", "In flight.")
+    }
+  }
 }
 
 @Suite struct CountersTests {

@@ -14,7 +14,7 @@ import Testing
 
   @Test func `observations are counted in their bucket and summed, each series for itself`() throws
   {
-    let metric = Metric("m_seconds", .histogram, unit: .seconds, labels: ["a"], "M.")
+    let metric = Metric("m_seconds", .histogram, labels: ["a"], "M.")
     let cells = LatencyCells(metric, [["x"], ["y"]])
     var wanted = Array(repeating: 0, count: LatencyCounts.bounds.count + 1)
     var sum = 0

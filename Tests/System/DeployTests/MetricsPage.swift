@@ -2,6 +2,7 @@
 import API
 import Feedback
 import GatewaySimulator
+import Gateways
 import Ingest
 import LabCommand
 import OperatorCommand
@@ -18,7 +19,8 @@ enum MetricsPage {
     ("Every program", ProgramMetrics.all),
     ("Kafka, in every program that uses it", KafkaMetrics.all),
     ("`martlet-ingest`", IngestMetrics.all), ("`martlet-signer`", SignerMetrics.all),
-    ("`martlet-sender`", SenderMetrics.all), ("`martlet-feedback`", FeedbackMetrics.all),
+    ("`martlet-sender`", SenderCounter.all + SenderMetrics.all),
+    ("`martlet-feedback`", FeedbackMetrics.all),
     ("`apns-simulator`", SimulatorMetrics.all), ("`martlet broker`", BrokerMetrics.all),
     ("`martlet canary`", CanaryMetrics.all), ("`martlet-api`", APIMetrics.all),
     ("`martlet-webhooks`", WebhookMetrics.all), ("`martlet-scheduler`", SchedulerMetrics.all),

@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Telemetry
 
-/// The metrics of the embedded broker on `/metrics`.
-public enum BrokerMetrics {
-  static let records = Metric(
-    "martlet_broker_records_total", .counter, "Records written to all topics.")
-  static let dropped = Metric(
-    "martlet_broker_records_dropped_unread_total", .counter,
-    "Records that the broker dropped before their readers had committed them, and entries dropped from tables: they are"
-      + " lost.")
-  static let leftRings = Metric(
-    "martlet_broker_ring_records_dropped_total", .counter,
-    "Oldest records of the topics that keep only the newest ones.")
+/// What the embedded broker counts, and has on `/metrics`.
+public enum BrokerMetrics: Int, MetricTable {
+  case records, droppedUnread, leftRings
 
-  public static let all = [records, dropped, leftRings]
-}
-
-extension RetentionCounter {
-  var series: MetricSeries? {
+  public var row: MetricRow {
     switch self {
-    case .records: MetricSeries(BrokerMetrics.records)
-    case .droppedUnread: MetricSeries(BrokerMetrics.dropped)
-    case .leftRings: MetricSeries(BrokerMetrics.leftRings)
+    case .records: .counter("martlet_broker_records_total", "Records written to all topics.")
+    case .droppedUnread:
+      .counter(
+        "martlet_broker_records_dropped_unread_total",
+        "Records that the broker dropped before their readers had committed them, and entries dropped from tables: they are"
+          + " lost.")
+    case .leftRings:
+      .counter(
+        "martlet_broker_ring_records_dropped_total",
+        "Oldest records of the topics that keep only the newest ones.")
     }
   }
 }

@@ -4,20 +4,6 @@ import EmbeddedKafka
 import EventLoop
 import Glibc
 import ServiceKit
-import Telemetry
-
-/// The counters of the broker command.
-enum RetentionCounter: Int, CounterKey {
-  /// Records written to all topics.
-  case records
-  /// Records that the broker dropped before their reader group had committed them, and entries that
-  /// it dropped from tables.
-  case droppedUnread
-  /// Records that have left the rings, which have no reader group.
-  case leftRings
-
-  var kind: CounterKind { .total }
-}
 
 /// Says what becomes of the embedded broker's records: which writers wait for readers, which rings have turned, and,
 /// loudly, if ever a record was dropped that somebody still had to read.
@@ -29,7 +15,7 @@ final class RetentionWatch {
   private let broker: EmbeddedBroker
   private let topics: [BrokerTopic]
   private let context: ServiceContext
-  private let counters = Counters<RetentionCounter>()
+  private let counters = Counters<BrokerMetrics>()
   private var filled: Set<String> = []
   private var losses = 0
   private let wakeup = Wakeup()

@@ -5,29 +5,39 @@ import Synchronization
 public import Telemetry
 
 /// The metrics of `martlet canary` on `/metrics`.
-public enum CanaryMetrics {
+public enum CanaryMetrics: Int, MetricTable {
+  case success, lastSuccess, results, stages
+
   private static let labels = ["app", "environment", "target"]
   private static let bound = "\(CanarySpecification.most) canaries"
 
-  static let success = Metric(
-    "martlet_canary_success", .gauge, labels: labels, bound: bound,
-    "1 if the canary's last push was delivered, 0 if it was not; absent before the first has ended."
-  )
-  static let lastSuccess = Metric(
-    "martlet_canary_last_success_timestamp_seconds", .gauge, unit: .seconds, labels: labels,
-    bound: bound, "When a push of the canary was delivered last, as Unix time.")
-  static let results = Metric(
-    "martlet_canary_pushes_total", .counter, labels: labels + ["result"],
-    bound: "\(bound) × \(CanaryWatch.Failure.allCases.count + 1) results",
-    "Pushes of the canary that have ended: delivered, not taken by Kafka in time (not_acknowledged), without a receipt"
-      + " in time (no_receipt), or with another outcome.")
-  static let stages = Metric(
-    "martlet_canary_stage_seconds", .histogram, unit: .seconds, labels: labels + ["stage"],
-    bound: "\(bound) × 4 stages × 22 series",
-    "Time of the canary's delivered pushes: from the request to ingest's notification (ingest), from there to APNs'"
-      + " answer (sender), from there until the receipt was read (receipt), and in all (total).")
-
-  public static let all = [success, lastSuccess, results, stages]
+  public var row: MetricRow {
+    switch self {
+    case .success:
+      .sampled(
+        "martlet_canary_success", .gauge, labels: Self.labels, bound: Self.bound,
+        "1 if the canary's last push was delivered, 0 if it was not; absent before the first has ended."
+      )
+    case .lastSuccess:
+      .sampled(
+        "martlet_canary_last_success_timestamp_seconds", .gauge, labels: Self.labels,
+        bound: Self.bound,
+        "When a push of the canary was delivered last, as Unix time.")
+    case .results:
+      .sampled(
+        "martlet_canary_pushes_total", .counter, labels: Self.labels + ["result"],
+        bound: "\(Self.bound) × \(CanaryWatch.Failure.allCases.count + 1) results",
+        "Pushes of the canary that have ended: delivered, not taken by Kafka in time (not_acknowledged), without a receipt"
+          + " in time (no_receipt), or with another outcome.")
+    case .stages:
+      .sampled(
+        "martlet_canary_stage_seconds", .histogram, labels: Self.labels + ["stage"],
+        bound: "\(Self.bound) × 4 stages × 22 series",
+        "Time of the canary's delivered pushes: from the request to ingest's notification (ingest), from there to APNs'"
+          + " answer (sender), from there until the receipt was read (receipt), and in all (total)."
+      )
+    }
+  }
 }
 
 /// The results of the canaries. One thread writes, any may read.

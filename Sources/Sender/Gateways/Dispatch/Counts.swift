@@ -1,99 +1,181 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Contract
+public import Telemetry
 
 /// The counters of a sender loop. Every record taken ends in exactly one of the outcomes or a retry.
-public enum SenderCounter: Int, CaseIterable, Sendable {
-  /// Records taken out of Kafka.
-  case taken
-  case delivered
-  case rejected
-  case expired
-  /// Not sent, because APNs called the token dead a short while ago.
-  case suppressed
-  case deduplicated
-  /// Not sent, or not sent again, because a newer push with the same key was taken.
-  case superseded
-  /// Not sent, or not sent again, because their campaign was cancelled or has stopped itself.
-  case cancelled
-  case deadLettered
-  /// Records that are no notification; they count as dead-lettered, too.
-  case invalidRecords
-  /// Moved to a retry topic.
-  case retried
-  /// Sent again at once on another connection because APNs certainly had not processed them.
-  case resentUnprocessed
-  /// Sent again at once though APNs may have processed them: possible duplicates.
-  case resentAmbiguous
-  /// Prompt retries that the destination's retry budget refused; they went to a retry topic.
-  case retriesOverBudget
-  /// Retries with a key that were due and went back to their lane, where it is known whether they were superseded.
-  case returned
-  /// Those of them that are older than what is known of their partition: none may be newer, or one that was sent.
-  case returnedUnknown
-  /// Moved to a retry topic unsent: over the destination's share, no credential, or a throttled device.
-  case diverted
-  /// Those of them that were over the pace of their app, group or device.
-  case pacedAside
-  /// Failed sends that were put back in line, not counted, because the whole destination failed.
-  case keptInOutage
-  /// Requests that got no answer in time.
-  case timedOut
-  /// Answers that are not of APNs, or about another push.
-  case foreignAnswers
-  /// Connections opened, and those that ended otherwise than by our own decision.
-  case connects
-  case connectionsLost
-  /// Connects that were given up because the gateway was not ready in time.
-  case connectTimeouts
-  /// Requests without an answer while others on the same connection were answered.
-  case silentStreams
-  /// Connections closed because a PING went unanswered.
-  case silentConnections
-  /// Pushes sent again to another address than before.
-  case movedAddress
-  /// Times an address was put aside because it failed.
-  case addressesAside
-  /// Connections replaced because of their age.
-  case replacedAged
-  /// Destinations whose connections were closed because nothing was sent through them for long.
-  case closedIdle
-  /// Looks at which a destination had no connection because there were as many as there may be.
-  case waitsForRoom
-  /// Times APNs refused a credential.
-  case credentialRefusals
-  /// Times an answer of APNs made a loop ask for a newer provider token.
-  case tokenRequests
-  /// GOAWAY frames received.
-  case goAways
-  /// Records of a revoked partition that were dropped unsent; the next owner sends them.
-  case handedBack
-  /// Windows of earlier `apns-id`s that were read again, and partitions that had begun before theirs was whole.
-  case dedupRebuilds
-  case dedupRebuildsLate
-  case inFlight
-  case waiting
-  case openConnections
-  /// Pushes that wait in slots for the pace of their app or group.
-  case waitingForPace
-  /// Devices with a pace that were forgotten although their last pushes still count.
-  case forgottenDevices
-  /// Records taken and not completed, and completed runs among them, of all partitions.
-  case openRecords
-  case completedRuns
-  /// The longest time that the oldest open record of a partition has kept its committed offset from moving.
-  case oldestOpenMilliseconds
-  /// Offsets between the oldest open record and the newest one, in the partition where that is most.
-  case widestSpan
-  /// Partitions from which nothing is taken because too much of them is open.
-  case partitionsPaused
+public enum SenderCounter: Int, MetricTable {
+  case taken, delivered, rejected, expired, suppressed, deduplicated, superseded, cancelled
+  case deadLettered, invalidRecords, retried, resentUnprocessed, resentAmbiguous
+  case retriesOverBudget, returned, returnedUnknown, diverted, pacedAside, keptInOutage, timedOut
+  case foreignAnswers, connects, connectionsLost, connectTimeouts, silentStreams
+  case silentConnections, movedAddress, addressesAside, replacedAged, closedIdle, waitsForRoom
+  case credentialRefusals, tokenRequests, goAways, handedBack, dedupRebuilds, dedupRebuildsLate
+  case inFlight, waiting, openConnections, waitingForPace, forgottenDevices, openRecords
+  case completedRuns, oldestOpenMilliseconds, widestSpan, partitionsPaused
+
+  public var row: MetricRow {
+    switch self {
+    case .taken: .counter("martlet_sender_records_taken_total", "Records taken out of Kafka.")
+    // By lane and environment in `martlet_sender_notifications_total`.
+    case .delivered, .rejected, .expired, .suppressed, .deduplicated, .superseded, .cancelled,
+      .deadLettered:
+      .line(.total)
+    case .invalidRecords:
+      .counter(
+        "martlet_sender_invalid_records_total",
+        "Records that are no notification; each is a dead letter.")
+    case .retried: .counted(Self.retries, "retry_topic")
+    case .resentUnprocessed: .counted(Self.retries, "unprocessed")
+    case .resentAmbiguous: .counted(Self.retries, "ambiguous")
+    case .retriesOverBudget:
+      .counter(
+        "martlet_sender_retries_over_budget_total",
+        "Immediate retries that the retry budget refused; they went to a retry topic.")
+    case .returned:
+      .counter(
+        "martlet_sender_returned_total",
+        "Retries of notifications with a key (supersede) that were due and went back to their lane."
+      )
+    case .returnedUnknown:
+      .counter(
+        "martlet_sender_returned_unknown_total",
+        "Those of them that are older than all that the sender knows of their partition, or came before it had read what it"
+          + " has to know, so that a newer one with the key may have been sent before.")
+    case .diverted:
+      .counter(
+        "martlet_sender_diverted_total",
+        "Notifications moved to a retry topic unsent: over their share, without a credential, a throttled device, a paused app, or a pace."
+      )
+    case .pacedAside:
+      .counter(
+        "martlet_sender_paced_total",
+        "Notifications moved to a retry topic unsent because their app, group or device would have been faster than its pace;"
+          + " also in martlet_sender_diverted_total.")
+    case .keptInOutage:
+      .counter(
+        "martlet_sender_kept_in_outage_total",
+        "Failed attempts that were not counted because the whole destination failed.")
+    case .timedOut:
+      .counter(
+        "martlet_sender_request_timeouts_total",
+        "Requests that were not answered within --request-timeout.")
+    case .foreignAnswers:
+      .counter(
+        "martlet_sender_foreign_answers_total",
+        "Answers that are not of APNs, which gives an apns-id and a reason: something on the way gave them, and the"
+          + " notifications are sent again.")
+    case .connects: .counter("martlet_sender_connects_total", "Attempts to connect to APNs.")
+    case .connectionsLost: .counted(Self.connectionFailures, "lost")
+    case .connectTimeouts: .counted(Self.connectionFailures, "connect_timeout")
+    case .silentStreams:
+      .counter(
+        "martlet_sender_silent_streams_total",
+        "Requests without an answer while others on their connection were answered.")
+    case .silentConnections: .counted(Self.connectionFailures, "silent")
+    case .movedAddress:
+      .counter(
+        "martlet_sender_address_changes_total",
+        "Notifications that were sent again to another address of the gateway.")
+    case .addressesAside:
+      .counter(
+        "martlet_sender_addresses_set_aside_total",
+        "Times that an address of the gateway was avoided because it had failed.")
+    case .replacedAged:
+      .counter(
+        "martlet_sender_connections_replaced_total", "Connections replaced because of their age.")
+    case .closedIdle:
+      .counter(
+        "martlet_sender_destinations_closed_idle_total",
+        "Destinations whose connections were closed because nothing was sent through them for long."
+      )
+    case .waitsForRoom:
+      .counter(
+        "martlet_sender_waits_for_connections_total",
+        "Checks at which a destination had no connection because the process was at its limit.")
+    case .credentialRefusals:
+      .counter(
+        "martlet_sender_credential_refusals_total",
+        event: "APNs refuses the credential; its notifications wait",
+        "Times that APNs refused a credential, or an app with one.")
+    case .tokenRequests:
+      .counter(
+        "martlet_sender_provider_token_requests_total",
+        "Times that an answer of APNs made a loop ask for a newer provider token.")
+    // By reason in `martlet_sender_goaways_total`.
+    case .goAways: .line(.total)
+    case .handedBack:
+      .counter(
+        "martlet_sender_handed_back_total",
+        "Notifications of revoked partitions that were dropped unsent; the next owner sends them.")
+    case .dedupRebuilds:
+      .counter(
+        "martlet_sender_dedup_rebuilds_total", event: "apns-id windows rebuilt",
+        "Windows of apns-ids that were read again after an assignment.")
+    case .dedupRebuildsLate:
+      .counter(
+        "martlet_sender_dedup_rebuilds_late_total",
+        "Partitions that were started before their window of apns-ids was complete.")
+    case .inFlight:
+      .gauge(
+        "martlet_sender_notifications_in_flight", "Notifications taken and without an outcome.")
+    case .waiting:
+      .gauge(
+        "martlet_sender_notifications_waiting",
+        "Notifications that wait for a stream or a credential.")
+    // By state in `martlet_sender_connections`.
+    case .openConnections: .line(.gauge)
+    case .waitingForPace:
+      .gauge(
+        "martlet_sender_pace_waiting",
+        "Notifications that wait in memory for the pace of their app or group; the others wait in Kafka."
+      )
+    case .forgottenDevices:
+      .counter(
+        "martlet_sender_paced_devices_forgotten_total",
+        "Devices with a pace that were forgotten although their last pushes still count, because there are too many: they may"
+          + " get more than their pace.")
+    case .openRecords:
+      .gauge(
+        "martlet_sender_incomplete_offsets", "Records taken and not complete, over all partitions.")
+    case .completedRuns:
+      .gauge(
+        "martlet_sender_completed_runs",
+        "Stretches of complete offsets above the committed ones, over all partitions.")
+    case .oldestOpenMilliseconds:
+      .gauge(
+        "martlet_sender_committed_offset_age_seconds", isMilliseconds: true, merge: .highest,
+        "How long the oldest incomplete record of any partition has kept its committed offset from moving."
+      )
+    case .widestSpan:
+      .gauge(
+        "martlet_sender_offset_span", merge: .highest,
+        "Offsets between the oldest incomplete record and the newest, in the partition where that is most."
+      )
+    case .partitionsPaused:
+      .gauge(
+        "martlet_sender_partitions_paused",
+        "Partitions from which nothing is taken because too much of them is incomplete.")
+    }
+  }
+
+  private static let retries = Metric(
+    "martlet_sender_retries_total", .counter, labels: ["cause"], bound: "3",
+    "Attempts after the first one: sent again at once because APNs had certainly not processed it (unprocessed) or"
+      + " may have (ambiguous), or moved to a retry topic (retry_topic).")
+  private static let connectionFailures = Metric(
+    "martlet_sender_connection_failures_total", .counter, labels: ["cause"], bound: "3",
+    event: "connection lost",
+    "Connections that ended otherwise than by our own decision (lost), that were not ready within 10 s or"
+      + " silent when another address was (connect_timeout), or that did not answer a PING (silent)."
+  )
 }
 
 /// The counters' values, written by the one owner.
 public struct Counts: Sendable {
-  private var values = InlineArray<47, Int>(repeating: 0)
+  private var values = InlineArray<64, Int>(repeating: 0)
 
-  init() { precondition(SenderCounter.allCases.count == values.count) }
+  init() { precondition(SenderCounter.allCases.count <= values.count) }
 
   public subscript(_ counter: SenderCounter) -> Int { values[counter.rawValue] }
 

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Synchronization
+
+/// The number of times that each reason was given. One writer, any reader.
+final class ReasonTally: Sendable {
+  private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<Int>>
+
+  init() {
+    cells = .allocate(capacity: Reason.allCases.count)
+    for index in Reason.allCases.indices { (cells + index).initialize(to: Atomic(0)) }
+  }
+
+  deinit { cells.deallocate() }
+
+  func add(_ reason: Reason) {
+    cells[Int(reason.rawValue)].wrappingAdd(1, ordering: .relaxed)
+  }
+
+  subscript(reason: Reason) -> Int { cells[Int(reason.rawValue)].load(ordering: .relaxed) }
+}
