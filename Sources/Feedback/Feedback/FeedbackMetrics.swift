@@ -107,7 +107,7 @@ public enum FeedbackMetrics: Int, MetricTable {
     case .wavesHeld:
       .sampled(
         "martlet_feedback_waves_held", .gauge,
-        "Waves that hold answers and that nobody has decided (martlet tokens release, martlet tokens reject). Looked up"
+        "Waves that hold answers and that nobody has decided (martlet tokens waves). Looked up"
           + " every minute; all processes with one database count the same waves.")
     }
   }

@@ -2,7 +2,7 @@
 
 /// A table of metrics: an enum with a row for each of its cases. The compiler refuses a case without a row, and all else
 /// follows from the two: the cell that a counter counts in, which the case's raw value addresses, its place on the counters
-/// line, its series on `/metrics`, and its line of `docs/metrics.md`.
+/// line, its series on `/metrics`, and its line of `docs/reference/metrics.md`.
 public protocol MetricTable: DeclaredMetric, CaseIterable, RawRepresentable
 where RawValue == Int {
   /// Built on each call: for `/metrics` and the counters line, not to count with.
