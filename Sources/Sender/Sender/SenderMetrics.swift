@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Credentials
-public import Gateways
+import Gateways
 import HTTP2
 import ServiceKit
 public import Telemetry

@@ -106,10 +106,3 @@ enum ConfigurationPage {
 
     """
 }
-
-extension Setting {
-  /// Its row in a table of the page.
-  fileprivate var row: String {
-    HelpText(program: "", summary: "", table: SettingTable([self])).markdownRows[0]
-  }
-}

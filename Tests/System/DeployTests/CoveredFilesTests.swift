@@ -9,6 +9,7 @@ import Testing
   private static let checks: [(pattern: String, by: String)] = [
     (#"[a-z]+\.properties"#, "DeployTests"),
     (#"topics\.(sh|txt)"#, "DeployTests"),
+    (#"rights\.sh"#, "KafkaPageTests"),
     (#"systemd/.*\.service"#, "DeployTests, UnitFilesTests"),
     (#"systemd/.*\.service\.d/secrets\.conf"#, "DeployTests"),
     (#"systemd/martlet\.(sysusers|tmpfiles)\.conf"#, "deploy/debian/test"),

@@ -59,7 +59,7 @@ import Testing
     "list", "peer", "broker-id", "describe", "entity-type", "all-topics", "topic", "reset-offsets",
     "to-datetime",
     "to-current", "export", "execute", "under-min-isr-partitions",
-    "schema", "clean", "if-exists", "dbname", "inserts",
+    "schema", "clean", "if-exists", "dbname", "inserts", "table",
   ]
 
   @Test(arguments: documents)

@@ -24,7 +24,7 @@ import Testing
     ),
     (
       [
-        "Platform/Settings/", "Platform/Telemetry/",
+        "Platform/Settings/", "Platform/Telemetry/", "Platform/ServiceKit/CommandOverview",
         "Operator/OperatorCommand/Campaign/CampaignStatus",
         "Operator/OperatorCommand/Status/", "Platform/ServiceKit/CounterBoard",
         "Platform/ServiceKit/ProcessEnvironment",
