@@ -32,8 +32,9 @@ struct StatusSource: DeclaredSettings, Sendable {
     guard addressesFile != nil || !urls.isEmpty else {
       throw values.error(
         "addresses",
-        "no process is named, and there is no \(Self.usual) here: give this file (martlet up writes addresses.json to its"
-          + " folder), or the URLs of status pages, which processes log at their start and --http sets"
+        "no process is named, and there is no \(Self.usual) here: name the addresses.json that martlet up writes to its folder"
+          + " (--addresses FILE, or MARTLET_ADDRESSES), or the URLs of status pages, which processes log at their start and"
+          + " --http sets"
       )
     }
   }
