@@ -94,8 +94,9 @@ import Testing
       "api", "broker", "feedback", "ingest", "scheduler", "sender-1", "sender-2", "signer",
       "simulator",
     ] {
-      let line = shown.output.split(separator: "\n").first { $0.hasPrefix("\(name) ") }
-      #expect(line?.contains(" ready ") == true, "\(name): \(shown.output)")
+      let words = shown.output.split(whereSeparator: \.isWhitespace)
+      let next = words.firstIndex { $0 == name }.map { words[$0 + 1] }
+      #expect(next == "ready", "\(name): \(shown.output)")
     }
     let json = try run(folder, ["status", "--json", "--interval", "200ms", "--addresses", file])
     let root = try JSONDocument(json.output).root
