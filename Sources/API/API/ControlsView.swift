@@ -90,7 +90,9 @@ final class ControlsView {
       paces[subject] = nil
       return
     }
-    guard paces[subject] != nil || paces.count < PaceRoom.subjectsAtMost + Lanes.most else { return }
+    guard paces[subject] != nil || paces.count < PaceRoom.subjectsAtMost + Lanes.most else {
+      return
+    }
     var author = ControlRecord.Author(of: value)
     author.by = author.by.map { String($0.prefix(PacesAPI.longestReason)) }
     author.reason = author.reason.map { String($0.prefix(PacesAPI.longestReason)) }

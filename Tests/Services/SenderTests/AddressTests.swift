@@ -49,7 +49,9 @@ import Testing
     #expect(try rig.receipts(20).count == 20)
     // The connections end; the next ones meet all of the addresses again.
     for gateway in gateways {
-      gateway.change { $0.tick = { $0.http.faulty?.sendRawGoAway(lastStreamID: 1 << 30, debug: []) } }
+      gateway.change {
+        $0.tick = { $0.http.faulty?.sendRawGoAway(lastStreamID: 1 << 30, debug: []) }
+      }
     }
     #expect(eventually { sender.counter("go_aways") >= 1 })
     for gateway in gateways { gateway.change { $0.tick = { _ in } } }

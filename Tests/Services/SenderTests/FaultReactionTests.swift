@@ -16,8 +16,7 @@ import Testing
 /// Faults of the gateway as a sender meets them.
 @Suite struct FaultReactionTests {
   @Test(arguments: Fault.all)
-  func `each fault: every notification ends in a receipt, and as it should`(_ fault: Fault) throws
-  {
+  func `each fault: every notification ends in a receipt, and as it should`(_ fault: Fault) throws {
     let plan = FaultCase.of(fault)
     let rig = try SenderRig(simulator: plan.simulator)
     try rig.publishToken(issuedAt: WallClock.seconds() - 60)
