@@ -201,9 +201,8 @@ let package = Package(
     shell(
       "Platform", "ServiceKit",
       [
-        "Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Records", "Signing",
-        "APNS", "Contract", "ConsumerGroup", "JSON", "HTTPServer", "Diagnosis",
-        "CBuild",
+        "Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Records", "Signing", "APNS",
+        "Contract", "ConsumerGroup", "JSON", "HTTPServer", "Diagnosis", "CBuild",
       ], settings: outer),
     service(
       "Platform", "CommandKit",
@@ -228,9 +227,9 @@ let package = Package(
     service(
       "Sender", "Sender",
       [
-        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS",
-        "HTTP1", "HTTP2", "HTTP2Engine", "ConsumerGroup", "DeviceTokens", "Gateways",
-        "Credentials", "Schedule", "Waiting",
+        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP1",
+        "HTTP2", "HTTP2Engine", "ConsumerGroup", "DeviceTokens", "Gateways", "Credentials",
+        "Schedule", "Waiting",
       ]),
     program("Sender", "martlet-sender", ["Sender", "ServiceKit"]),
 
@@ -253,7 +252,7 @@ let package = Package(
     program("Feedback", "martlet-feedback", ["Feedback", "ServiceKit", "EventLoop"]),
 
     values(
-      "Webhooks", "Webhooks", ["Identity", "Telemetry", "ConsumerGroup", "Waiting", "HTTP2Engine"]),
+      "Webhooks", "Webhooks", ["Identity", "Telemetry", "ConsumerGroup", "Waiting"]),
     service(
       "Webhooks", "WebhookDelivery",
       [
@@ -266,9 +265,8 @@ let package = Package(
     service(
       "Schedule", "Scheduler",
       [
-        "Schedule", "ScheduleDecisions", "APNS", "Contract", "DeviceTokens",
-        "Diagnosis", "EventLoop", "Kafka", "Records", "Store", "ConsumerGroup", "Identity", "JSON",
-        "Waiting",
+        "Schedule", "ScheduleDecisions", "APNS", "Contract", "DeviceTokens", "Diagnosis",
+        "EventLoop", "Kafka", "Records", "Store", "ConsumerGroup", "Identity", "JSON", "Waiting",
       ]),
     program("Schedule", "martlet-scheduler", ["Scheduler", "ServiceKit"]),
 
@@ -277,9 +275,9 @@ let package = Package(
     service(
       "API", "API",
       [
-        "Access", "APNS", "Contract", "Diagnosis", "EventLoop", "HTTP1", "Kafka",
-        "JSON", "Records", "Signing", "Store", "HTTPServer", "TLS", "Compatibility", "DeviceTokens",
-        "Identity", "Schedule", "Waiting",
+        "Access", "APNS", "Contract", "Diagnosis", "EventLoop", "HTTP1", "Kafka", "JSON", "Records",
+        "Signing", "Store", "HTTPServer", "TLS", "Compatibility", "DeviceTokens", "Identity",
+        "Schedule", "Waiting",
       ]),
     program("API", "martlet-api", ["API", "ServiceKit"]),
 
@@ -287,9 +285,9 @@ let package = Package(
     service(
       "Operator", "OperatorCommand",
       [
-        "CommandKit", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON",
-        "Records", "HTTPClient", "HTTPServer", "Identity", "Credentials", "Schedule", "Store",
-        "TLS", "TokenFiles", "DeviceTokens",
+        "CommandKit", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
+        "HTTPClient", "HTTPServer", "Identity", "Credentials", "Schedule", "Store", "TLS",
+        "TokenFiles", "DeviceTokens",
       ]),
     program("Operator", "martlet", ["OperatorCommand"]),
 
@@ -302,8 +300,8 @@ let package = Package(
       "Demo", "LabCommand",
       [
         "CommandKit", "EmbeddedKafka", "APNS", "Contract", "Random", "EventLoop", "Kafka", "JSON",
-        "Records", "Signing", "Store", "HTTPClient", "HTTPServer", "ServiceKit",
-        "Settings", "Telemetry", "Bytes",
+        "Records", "Signing", "Store", "HTTPClient", "HTTPServer", "ServiceKit", "Settings",
+        "Telemetry", "Bytes",
       ], settings: outer),
     program("Demo", "martlet-lab", ["LabCommand"]),
 
@@ -326,8 +324,8 @@ let package = Package(
       name: "Simulation",
       dependencies: [
         "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Identity", "Random",
-        "Schedule", "Credentials", "FeedbackDecisions", "IngestDecisions",
-        "ScheduleDecisions", "SignerDecisions",
+        "Schedule", "Credentials", "FeedbackDecisions", "IngestDecisions", "ScheduleDecisions",
+        "SignerDecisions",
       ],
       path: "Tests/Simulation/Simulation", swiftSettings: pure),
     trial("martlet-simulate", "Tests/Simulation", ["Simulation"]),
@@ -378,13 +376,13 @@ let package = Package(
     tests(
       "Simulation", "Simulation",
       ["Random", "Simulation", "TestSupport", "Gateways", "Credentials", "SignerDecisions"]),
-    tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "Waiting", "HTTP2Engine"]),
+    tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "Waiting"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Identity", "Access", "Random"]),
     tests(
       "Core", "Schedule",
       ["Contract", "Identity", "Random", "Schedule", "ScheduleDecisions", "Waiting"]),
-    tests("Core", "Webhooks", ["Identity", "Webhooks", "ConsumerGroup", "Gateways"]),
+    tests("Core", "Webhooks", ["Identity", "Webhooks", "ConsumerGroup"]),
     tests("Core", "Telemetry", ["Telemetry"]),
     tests(
       "Core", "TokenFiles",
@@ -423,8 +421,7 @@ let package = Package(
       "Services", "Ingest",
       [
         "Ingest", "ServiceKit", "Telemetry", "Random", "APNS", "Contract", "Kafka", "JSON",
-        "Records", "EventLoop",
-        "Settings", "TestSupport", "EmbeddedKafka",
+        "Records", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
       ]),
     tests(
       "Services", "API",
@@ -438,7 +435,7 @@ let package = Package(
       [
         "Signer", "ServiceKit", "Telemetry", "APNS", "Diagnosis", "Contract", "Kafka", "JSON",
         "Records", "Signing", "Bytes", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
-        "SignerDecisions", "Credentials",
+        "SignerDecisions",
       ]),
     tests(
       "Services", "Sender",
@@ -453,21 +450,20 @@ let package = Package(
       [
         "Identity", "Feedback", "ServiceKit", "Telemetry", "Random", "APNS", "Contract", "Kafka",
         "JSON", "Records", "Store", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
-        "DeviceTokens", "FeedbackDecisions",
+        "DeviceTokens",
       ]),
     tests(
       "Services", "Scheduler",
       [
         "Identity", "APNS", "Ingest", "Schedule", "Scheduler", "ServiceKit", "Telemetry",
         "Contract", "Kafka", "Records", "EventLoop", "Settings", "TestSupport", "Store",
-        "DeviceTokens", "JSON", "Bytes", "ScheduleDecisions",
+        "DeviceTokens", "JSON", "Bytes",
       ]),
     tests(
       "Services", "WebhookDelivery",
       [
-        "Identity",
-        "WebhookDelivery", "Webhooks", "ServiceKit", "Telemetry", "Contract", "Kafka", "JSON",
-        "Bytes", "EventLoop", "Settings", "Signing", "TestSupport",
+        "Identity", "WebhookDelivery", "Webhooks", "ServiceKit", "Telemetry", "Contract", "Kafka",
+        "JSON", "Bytes", "EventLoop", "Settings", "Signing", "TestSupport",
       ]),
     tests(
       "Services", "CommandKit",
@@ -490,7 +486,7 @@ let package = Package(
       [
         "GatewaySimulator", "APNS", "GatewayModel", "Faults", "Random", "JSON", "TLS", "HTTP2",
         "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
-        "Telemetry", "TestSupport", "Waiting", "HTTP2Engine",
+        "Telemetry", "TestSupport", "Waiting",
       ]),
     tests(
       "Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "CRdKafka", "TestSupport"]),
@@ -498,9 +494,8 @@ let package = Package(
       "Lab", "LabCommand",
       [
         "LabCommand", "CommandKit", "OperatorCommand", "EmbeddedKafka", "APNS", "Signing",
-        "Contract", "Kafka",
-        "HTTPClient", "HTTPServer", "ServiceKit", "TLS", "JSON", "Records", "Bytes", "Settings",
-        "TestSupport", "Telemetry",
+        "Contract", "Kafka", "HTTPClient", "HTTPServer", "ServiceKit", "TLS", "JSON", "Records",
+        "Bytes", "Settings", "TestSupport", "Telemetry",
       ]),
     tests(
       "Chaos", "Chaos",
@@ -512,8 +507,7 @@ let package = Package(
       "System", "System",
       [
         "Bytes", "Diagnosis", "EmbeddedKafka", "EventLoop", "HTTPClient", "JSON", "Kafka",
-        "Contract", "Signing",
-        "SystemTestSupport", "TestSupport",
+        "Contract", "Signing", "SystemTestSupport", "TestSupport",
       ], exclude: ["Python"]),
     tests(
       "System", "ForeignClient",
@@ -542,16 +536,28 @@ let package = Package(
   cxxLanguageStandard: .cxx17
 )
 
+extension Target {
+  /// The targets that it imports.
+  var imports: [String] {
+    dependencies.compactMap { dependency in
+      if case .byNameItem(let name, _) = dependency { name } else { nil }
+    }
+  }
+
+  /// The folder of Sources that it lies in; nil for one of Tests or benchmarks.
+  var flat: Substring? {
+    guard let path, path.hasPrefix("Sources/") else { return nil }
+    return path.dropFirst("Sources/".count).prefix { $0 != "/" }
+  }
+}
+
 /// Leaves these targets and what they need.
 @MainActor
 func keepOnly(_ names: [String]) {
   var kept = Set(names)
   var added = kept
   while !added.isEmpty {
-    let needed = package.targets.filter { added.contains($0.name) }.flatMap(\.dependencies)
-      .compactMap { dependency in
-        if case .byNameItem(let name, _) = dependency { name } else { nil }
-      }
+    let needed = package.targets.filter { added.contains($0.name) }.flatMap(\.imports)
     added = Set(needed).subtracting(kept)
     kept.formUnion(added)
   }
@@ -569,31 +575,19 @@ if let programs = Context.environment["MARTLET_PROGRAMS"] {
   keepOnly(programs.split(separator: ",").map(String.init))
 }
 
-func refuse(_ problem: String) -> Never {
-  let line = "Package.swift: \(problem)\n"
-  write(2, line, line.utf8.count)
-  exit(1)
-}
-
 /// The law of the flats. Modules of Contract and Platform import neither a flat.
 @MainActor
 func holdLaw() {
-  func flat(_ target: Target) -> Substring? {
-    guard let path = target.path, path.hasPrefix("Sources/") else { return nil }
-    return path.dropFirst("Sources/".count).prefix { $0 != "/" }
-  }
-  let flats = Dictionary(
-    uniqueKeysWithValues: package.targets.compactMap { target in
-      flat(target).map { (target.name, $0) }
-    })
+  let flats = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0.flat) })
   for target in package.targets {
-    guard let own = flat(target) else { continue }
-    for case .byNameItem(let name, _) in target.dependencies {
-      guard let other = flats[name] else {
-        refuse("\(target.name) of Sources/\(own) imports \(name), which is no part of Sources")
-      }
+    guard let own = target.flat else { continue }
+    for name in target.imports {
+      let other = flats[name] ?? nil
       guard other == own || other == "Contract" || other == "Platform" else {
-        refuse("\(target.name) of Sources/\(own) imports \(name) of Sources/\(other)")
+        let line =
+          "Package.swift: \(target.name) of Sources/\(own) imports \(name) of \(other ?? "no flat")\n"
+        write(2, line, line.utf8.count)
+        exit(1)
       }
     }
   }

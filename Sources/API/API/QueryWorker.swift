@@ -5,7 +5,6 @@ import DeviceTokens
 import EventLoop
 import HTTPServer
 import Identity
-import Schedule
 import ServiceKit
 import Store
 import Waiting

@@ -4,7 +4,6 @@ import Bytes
 import Contract
 import DeviceTokens
 import EventLoop
-import FeedbackDecisions
 import JSON
 import Kafka
 import Records

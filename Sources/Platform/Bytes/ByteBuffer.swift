@@ -36,7 +36,7 @@ public struct ByteBuffer: ~Copyable {
     UnsafeRawBufferPointer(start: storage + start, count: end - start)
   }
 
-  /// Calls `body` with its bytes, as a span for the Core rooms.
+  /// Calls `body` with its bytes, as a span for values.
   @inlinable
   public func withSpan<R, E: Error>(_ body: (Span<UInt8>) throws(E) -> R) throws(E) -> R {
     let typed = UnsafeBufferPointer(
@@ -98,7 +98,7 @@ public struct ByteBuffer: ~Copyable {
     return UnsafeMutableRawBufferPointer(start: storage + start + offset, count: count)
   }
 
-  /// Lets `body` append up to `capacity` bytes at the end, as the Core rooms do.
+  /// Lets `body` append up to `capacity` bytes at the end, as values do.
   @inlinable
   public mutating func fill(upTo capacity: Int, _ body: (inout OutputSpan<UInt8>) -> Void) {
     reserve(capacity)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import HTTP2Engine
 import Waiting
 
 /// The fate of a request once it is over (RFC 9113 §8.7 and the gateway's habits).

@@ -7,7 +7,6 @@ import Identity
 import Kafka
 import Records
 import Schedule
-import ScheduleDecisions
 import Store
 import Synchronization
 import Waiting

@@ -4,7 +4,6 @@ import Identity
 import JSON
 import Records
 import Schedule
-import ScheduleDecisions
 
 /// What `push.controls` says of campaigns: what was asked of them, and the paces of their requests. Anyone may have
 /// written anything there. Owned by the scheduler's thread.

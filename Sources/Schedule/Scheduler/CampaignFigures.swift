@@ -2,7 +2,6 @@
 import Contract
 import Records
 import Schedule
-import ScheduleDecisions
 import ServiceKit
 import Synchronization
 import Telemetry

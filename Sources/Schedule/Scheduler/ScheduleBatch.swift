@@ -5,7 +5,6 @@ import Identity
 import Kafka
 import Records
 import Schedule
-import ScheduleDecisions
 import ServiceKit
 import Store
 

@@ -3,7 +3,6 @@ import Contract
 import EventLoop
 import Identity
 import Kafka
-import Schedule
 import ScheduleDecisions
 import ServiceKit
 import Store

@@ -6,7 +6,6 @@ import Identity
 import JSON
 import Kafka
 import Records
-import Schedule
 import ScheduleDecisions
 import ServiceKit
 import Store

@@ -5,7 +5,6 @@ import EventLoop
 import Kafka
 import Records
 import Schedule
-import ScheduleDecisions
 import Store
 
 /// Reads the device tokens of campaigns from topics: one a line, in records that have the campaign's name or key as key, or none.

@@ -3,7 +3,6 @@ import Diagnosis
 import EventLoop
 import Records
 import Schedule
-import ScheduleDecisions
 import ServiceKit
 
 /// Says which edition of the time zone database campaigns by local time go by.

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Credentials
 import Diagnosis
 import EventLoop
 import Gateways
 import Glibc
 import HTTP1
 import HTTP2
-import HTTP2Engine
 import JSON
 import Records
 import ServiceKit

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
-import Credentials
 import EventLoop
 import Gateways
 import Kafka

@@ -3,7 +3,6 @@ import APNS
 import Bytes
 public import ConsumerGroup
 import Contract
-import Credentials
 import Gateways
 import Settings
 import TLS

@@ -2,7 +2,6 @@
 public import APNS
 import ConsumerGroup
 public import Contract
-import Credentials
 public import Gateways
 import Glibc
 public import HTTP2

@@ -2,7 +2,6 @@
 import APNS
 import Credentials
 public import Records
-import SignerDecisions
 import Signing
 
 /// A signing key with what it may be used for. Holds a secret: never printed.

@@ -4,7 +4,6 @@ import Bytes
 import Credentials
 import JSON
 import Records
-import SignerDecisions
 import Signing
 
 /// Why the credentials cannot be used: which entry, which field, what to do. Names no secret.

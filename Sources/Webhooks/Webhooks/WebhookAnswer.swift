@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import HTTP2Engine
 import Waiting
 
 /// The outcome of a request.

@@ -17,6 +17,8 @@ struct OutcomeWait {
   private static let patience = 30_000
 
   private let push: PushWords
+  /// Of the id: what a record is looked at for.
+  private let idBytes: [UInt8]
   private let tail: KafkaTail
   private let parser = JSONParser()
   private let start = MonotonicClock.milliseconds()
@@ -26,6 +28,7 @@ struct OutcomeWait {
     _ push: PushWords, _ cluster: KafkaCluster, _ names: TopicNames
   ) throws(ServiceFailure) {
     self.push = push
+    idBytes = Array(push.id.utf8)
     try cluster.demand(names.receipts, "martlet topics create creates it")
     do throws(KafkaError) {
       tail = try KafkaTail(cluster.configuration, topic: names.receipts, from: .end)
@@ -71,7 +74,7 @@ struct OutcomeWait {
   }
 
   private func receipts(in value: UnsafeRawBufferPointer) -> [Receipt] {
-    guard value.holds(Array(push.id.utf8)) else { return [] }
+    guard value.holds(idBytes) else { return [] }
     var found: [Receipt] = []
     Receipt.forEachLine(in: value) { line in
       guard let receipt = try? Receipt(line, parser: parser), receipt.id?.exact == push.id.exact

@@ -80,12 +80,12 @@ struct PushWords: DeclaredSettings, Sendable {
     }
     let text: [UInt8]
     do throws(SystemError) {
-      text = try File.read(payload == "-" ? "/dev/stdin" : payload)
+      text = try File.read(payload == "-" ? "/dev/stdin" : payload, limit: 1 << 16)
     } catch {
       throw values.error("payload", "\(error)")
     }
-    guard text.count <= 1 << 16, (try? JSONParser().parse(text))?.object != nil else {
-      throw values.error("payload", "\(payload) is not a JSON object of at most 64 KiB")
+    guard (try? JSONParser().parse(text))?.object != nil else {
+      throw values.error("payload", "\(payload) is not a JSON object")
     }
     return text
   }
