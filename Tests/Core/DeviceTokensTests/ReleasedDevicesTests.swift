@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import DeviceTokens
-import FeedbackDecisions
 import Random
 import Testing
 

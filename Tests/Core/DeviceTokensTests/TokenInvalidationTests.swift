@@ -2,7 +2,6 @@
 
 import APNS
 import DeviceTokens
-import FeedbackDecisions
 import Testing
 
 @Suite struct TokenInvalidationTests {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Diagnosis
-import HTTP2Engine
 import Testing
 import Waiting
 

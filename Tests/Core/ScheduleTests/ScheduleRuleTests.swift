@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Schedule
-import ScheduleDecisions
 import Testing
 
 /// What one record of the schedule means for its key.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import ScheduleDecisions
 import Testing
 
-@testable import Schedule
 @testable import Waiting
 
 @Suite struct TurnsTests {

@@ -3,7 +3,6 @@ import APNS
 import Contract
 import DeviceTokens
 import EventLoop
-import FeedbackDecisions
 import JSON
 import Kafka
 import Records

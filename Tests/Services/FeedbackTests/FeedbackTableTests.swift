@@ -4,7 +4,6 @@ import Contract
 import DeviceTokens
 import EmbeddedKafka
 import EventLoop
-import FeedbackDecisions
 import Kafka
 import Records
 import Store

@@ -2,7 +2,6 @@
 import APNS
 import Contract
 import DeviceTokens
-import FeedbackDecisions
 import Kafka
 import Records
 import Store

@@ -6,7 +6,6 @@ import JSON
 import Kafka
 import Records
 import Schedule
-import ScheduleDecisions
 import Store
 import TestSupport
 import Testing

@@ -10,7 +10,6 @@ import JSON
 import Kafka
 import Records
 import Schedule
-import ScheduleDecisions
 import ServiceKit
 import Store
 import Telemetry

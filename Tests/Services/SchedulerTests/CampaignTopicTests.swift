@@ -7,7 +7,6 @@ import JSON
 import Kafka
 import Records
 import Schedule
-import ScheduleDecisions
 import ServiceKit
 import Store
 import TestSupport

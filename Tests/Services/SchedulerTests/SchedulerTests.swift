@@ -6,7 +6,6 @@ import Identity
 import Kafka
 import Records
 import Schedule
-import ScheduleDecisions
 import ServiceKit
 import Store
 import TestSupport

@@ -2,7 +2,6 @@
 import APNS
 import Bytes
 import Contract
-import Credentials
 import EventLoop
 import Gateways
 import HTTP2

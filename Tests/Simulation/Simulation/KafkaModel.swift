@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Credentials
 import Gateways
 
 /// One partition of a lane or of a retry topic, and what the senders' group has committed in it.

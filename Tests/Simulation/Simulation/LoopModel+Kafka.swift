@@ -2,7 +2,6 @@
 import APNS
 import ConsumerGroup
 import Contract
-import Credentials
 import Gateways
 import Random
 

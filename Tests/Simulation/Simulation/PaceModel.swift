@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import Credentials
 import Gateways
 
 /// The paces of a run, and what was sent of each lately: none is faster, whoever sends, comes and goes.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import Credentials
 import Gateways
 
 /// A request of an application: one notification for each of its devices.

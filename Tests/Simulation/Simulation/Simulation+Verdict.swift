@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Credentials
 import Gateways
 
 /// What must hold beyond one process: one app's failure affects no other, and in the end every push has its outcome.

@@ -18,8 +18,10 @@ import Testing
     var found: [JSONValue] = []
     var rest = text[...]
     while let start = rest.firstIndex(of: "{") {
-      guard let end = end(of: rest[start...]) else { break }
-      if let value = try? JSONParser().parse(String(rest[start...end])) {
+      // A bracket of another language need not close, and hides nothing that comes after it.
+      if let end = end(of: rest[start...]),
+        let value = try? JSONParser().parse(String(rest[start...end]))
+      {
         found.append(value)
         rest = rest[rest.index(after: end)...]
       } else {

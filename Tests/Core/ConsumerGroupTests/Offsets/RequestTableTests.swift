@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-@testable import ConsumerGroup
 @testable import IngestDecisions
 
 /// Requests whose records are not all acknowledged.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import IngestDecisions
 import Testing
 
 @testable import ConsumerGroup

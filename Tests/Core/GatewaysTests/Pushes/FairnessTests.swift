@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contract
-import Credentials
 import Gateways
 import Random
 import Testing

@@ -2,7 +2,6 @@
 
 import APNS
 import Contract
-import Credentials
 import Gateways
 import Random
 import Testing
