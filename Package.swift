@@ -301,6 +301,10 @@ let package = Package(
     lab(
       "EmbeddedKafka",
       ["Bytes", "Diagnosis", "EventLoop", "Kafka", "CRdKafka", "CBrokerPort"]),
+    .target(name: "BrokerCore", path: "Sources/Lab/Broker/BrokerCore", swiftSettings: pure),
+    .target(
+      name: "Broker", dependencies: ["BrokerCore", "Bytes", "EventLoop", "CLinux"],
+      path: "Sources/Lab/Broker/Broker", swiftSettings: outer),
     lab(
       "LabCommand",
       [
