@@ -126,7 +126,8 @@ let fuzzed: [Target.Dependency] = [
   "Records", "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit",
   "Ingest",
   "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator",
-  "HTTP2Server", "CommandKit", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles",
+  "HTTP2Server", "CommandKit", "OperatorCommand", "LabCommand", "EmbeddedKafka", "BrokerCore",
+  "TokenFiles",
   "PEMFiles", "Scheduler", "Store",
 ]
 
@@ -157,7 +158,6 @@ let package = Package(
     .target(
       name: "CLinux", path: "Sources/C/CLinux",
       cSettings: [.define("_GNU_SOURCE")] + hardenedC),
-    .target(name: "CBrokerPort", path: "Sources/C/CBrokerPort", cSettings: hardenedC),
     .target(
       name: "CBuild", path: "Sources/C/CBuild",
       cSettings: hardenedC + commit.map { .define("MARTLET_COMMIT", to: $0) }),
@@ -300,7 +300,7 @@ let package = Package(
     // Laboratory: everything on one machine.
     lab(
       "EmbeddedKafka",
-      ["Bytes", "Diagnosis", "EventLoop", "Kafka", "CRdKafka", "CBrokerPort"]),
+      ["Broker", "BrokerCore", "Bytes", "Diagnosis", "EventLoop", "Kafka"]),
     .target(name: "BrokerCore", path: "Sources/Lab/Broker/BrokerCore", swiftSettings: pure),
     .target(
       name: "Broker", dependencies: ["BrokerCore", "Bytes", "EventLoop", "CLinux"],
@@ -477,8 +477,12 @@ let package = Package(
         "Settings",
         "Telemetry", "TestSupport",
       ]),
+    tests("Lab", "BrokerCore", ["BrokerCore"]),
     tests(
-      "Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "CRdKafka", "TestSupport"]),
+      "Lab", "Broker",
+      ["Broker", "BrokerCore", "EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
+    tests(
+      "Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
     tests(
       "Lab", "LabCommand",
       [

@@ -76,7 +76,7 @@ final class Connection {
     let frame = Array(input[begin + 4..<begin + 4 + size])
     begin += 4 + size
     if begin == input.count {
-      input.count > 1 << 16 ? input = [] : input.removeAll(keepingCapacity: true)
+      input.removeAll(keepingCapacity: input.count <= 1 << 16)
       begin = 0
     }
     return .frame(frame[...])

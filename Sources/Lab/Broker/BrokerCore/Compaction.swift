@@ -42,10 +42,10 @@ public struct Compaction: Sendable {
   /// A run, if it is worth one: when so much of the log is new as the topic says.
   public init?(_ log: PartitionLog, _ settings: TopicSettings, now: Int64) {
     let (dirty, all) = Self.dirt(log)
-    guard settings.isCompacting, dirty > 0, Double(dirty) >= settings.dirtyRatio * Double(all)
-    else {
-      return nil
-    }
+    guard settings.isCompacting, dirty > 0 else { return nil }
+    let oldest = log.segments.first { $0.end > log.cleanEnd }?.began ?? now
+    guard Double(dirty) >= settings.dirtyRatio * Double(all) || now - oldest > settings.longestLag
+    else { return nil }
     tombstonesBefore = now - settings.deleteRetention
     youngest = settings.compactionLag == 0 ? .max : now - settings.compactionLag
     next = log.segments[0].id.base

@@ -16,6 +16,14 @@ public struct Request: Sendable {
     case unknownVersions(correlation: Int32)
   }
 
+  init(api: API, version: Int16, correlation: Int32, clientID: String, body: Value) {
+    self.api = api
+    self.version = version
+    self.correlation = correlation
+    self.clientID = clientID
+    self.body = body
+  }
+
   public init(_ frame: ArraySlice<UInt8>) throws(Problem) {
     var reader = MessageReader(frame)
     do {
@@ -42,19 +50,43 @@ public struct Request: Sendable {
   /// The frame of an answer, its length before it.
   public static func answer(
     _ body: Value, to api: API, version: Int16, correlation: Int32,
-    load: @escaping (StoredRange, inout [UInt8]) -> Void
+    load: @escaping (StoredRange, inout [UInt8]) -> Void = { _, _ in }
   ) -> [UInt8] {
     var writer = MessageWriter(load: load)
     writer.int(0, 4)
     writer.int(Int64(correlation), 4)
     let isFlexible = version >= api.flexibleFrom
-    // ApiVersions is answered with the old header: the client does not know yet what the broker can do.
-    if isFlexible, api.key != 18 { writer.bytes.append(0) }
+    if isFlexible, api.key != Self.versionsKey { writer.bytes.append(0) }
     writer.message(body, api.answer, version: version, isFlexible: isFlexible)
-    let size = UInt32(writer.bytes.count - 4)
-    for place in 0..<4 {
-      writer.bytes[place] = UInt8(truncatingIfNeeded: size >> UInt32(24 - 8 * place))
-    }
+    writer.bytes.put(Int64(writer.bytes.count - 4), 4, at: 0)
     return writer.bytes
+  }
+
+  /// ApiVersions is answered with the old header: the client does not know yet what the broker can do.
+  private static let versionsKey: Int16 = 18
+
+  /// The frame of this request with another body, without a length before it.
+  public func frame(_ body: Value) -> [UInt8] {
+    var writer = MessageWriter()
+    for number in [api.key, version] { writer.int(Int64(number), 2) }
+    writer.int(Int64(correlation), 4)
+    writer.int(Int64(clientID.utf8.count), 2)
+    writer.bytes += clientID.utf8
+    let isFlexible = version >= api.flexibleFrom
+    if isFlexible { writer.bytes.append(0) }
+    writer.message(body, api.request, version: version, isFlexible: isFlexible)
+    return writer.bytes
+  }
+
+  /// The answer to this request that a frame holds, which has no length before it; nil for a damaged one.
+  public func answer(in frame: ArraySlice<UInt8>) -> Value? {
+    var reader = MessageReader(frame.dropFirst(4))
+    let isFlexible = version >= api.flexibleFrom
+    do {
+      if isFlexible, api.key != Self.versionsKey { try reader.skipTags() }
+      return try reader.message(api.answer, version: version, isFlexible: isFlexible)
+    } catch {
+      return nil
+    }
   }
 }

@@ -219,11 +219,7 @@ public struct Group: Sendable {
     if state == .stable && isSame {
       var answer = joinAnswer(members[place])
       // An old client that was the leader must not assign anew: it is told of a leader that is not it.
-      if case .fields(var fields) = answer, leader == newID {
-        fields.removeAll { $0.name == "Leader" }
-        fields.append(.init(name: "Leader", value: .optional(oldLeader)))
-        answer = .fields(fields)
-      }
+      if leader == newID { answer = answer.with("Leader", .optional(oldLeader)) }
       return replies + [.init(connection: joining.connection, body: answer)]
     }
     members[place].waiting = .join(joining.connection)

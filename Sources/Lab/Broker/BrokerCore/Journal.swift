@@ -9,7 +9,15 @@ public enum Journal {
     Configs:[ Name:s Value:s? ]
     """)
 
-  enum Kind: Int64 { case topic = 1, topicGone, offset, offsetGone, groupGone, start, producers }
+  enum Kind: Int64 {
+    case topic = 1
+    case topicGone
+    case offset
+    case offsetGone
+    case groupGone
+    case start
+    case producers
+  }
 
   static func entry(_ kind: Kind, _ fields: [String: Value]) -> [UInt8] {
     var all = fields.map { Value.Field(name: $0.key, value: $0.value) }

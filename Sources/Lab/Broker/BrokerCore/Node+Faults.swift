@@ -31,6 +31,18 @@ extension Node {
     return true
   }
 
+  /// Appends a batch as it is, which a client may not do. False if there is no such partition.
+  public mutating func append(
+    _ batch: [UInt8], to partition: TopicPartition, at now: Moment, _ storage: any LogStorage
+  ) -> Bool {
+    guard let header = BatchHeader(batch[...]),
+      topics[partition.topic]?.logs.indices.contains(Int(partition.partition)) == true
+    else { return false }
+    return
+      (try? write(
+        batch[...], header, partition.topic, Int(partition.partition), now, storage)) != nil
+  }
+
   /// Another broker coordinates a group. False if there is no such broker.
   public mutating func setCoordinator(_ group: String, broker: Int32) -> Bool {
     guard brokers.contains(where: { $0.id == broker }) else { return false }

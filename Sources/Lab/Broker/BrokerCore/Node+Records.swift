@@ -104,7 +104,7 @@ extension Node {
     return settings.isCompacting && all.contains { $0.key == nil } ? .invalidRecord : nil
   }
 
-  private mutating func write(
+  mutating func write(
     _ records: ArraySlice<UInt8>, _ header: BatchHeader, _ name: String, _ index: Int,
     _ now: Moment,
     _ storage: any LogStorage
@@ -330,10 +330,12 @@ extension Node {
     return ["Topics": .list(answers)]
   }
 
-  private mutating func cut(
+  /// Moves the start of a partition's log.
+  public mutating func cut(
     _ name: String, _ index: Int, to offset: Int64, _ storage: any LogStorage
   ) throws(StorageFull) {
-    let log = topics[name]!.logs[index]
+    guard let topic = topics[name], topic.logs.indices.contains(index) else { return }
+    let log = topic.logs[index]
     guard offset > log.start else { return }
     try storage.note(Journal.start(log.id, offset))
     topics[name]!.logs[index].cut(to: offset, storage)

@@ -22,6 +22,7 @@ public struct TopicSettings: Equatable, Sendable {
     .number("max.message.bytes", 1_048_588, 3, 0...Int64(Int32.max)),
     .number("delete.retention.ms", 86_400_000, 5, 0...Int64.max),
     .number("min.compaction.lag.ms", 0, 5, 0...Int64.max),
+    .number("max.compaction.lag.ms", .max, 5, 1...Int64.max),
     .init("min.cleanable.dirty.ratio", "0.5", 6) {
       Double($0).map { (0...1).contains($0) } ?? false
     },
@@ -44,6 +45,7 @@ public struct TopicSettings: Equatable, Sendable {
   public private(set) var largestBatch = 1_048_588
   public private(set) var deleteRetention: Int64 = 86_400_000
   public private(set) var compactionLag: Int64 = 0
+  public private(set) var longestLag = Int64.max
   public private(set) var dirtyRatio = 0.5
   public private(set) var hasLogAppendTime = false
 
@@ -78,6 +80,7 @@ public struct TopicSettings: Equatable, Sendable {
     largestBatch = Int(number("max.message.bytes"))
     deleteRetention = number("delete.retention.ms")
     compactionLag = number("min.compaction.lag.ms")
+    longestLag = number("max.compaction.lag.ms")
     dirtyRatio = value("min.cleanable.dirty.ratio").flatMap { Double($0) } ?? 0.5
     hasLogAppendTime = value("message.timestamp.type") == "LogAppendTime"
   }

@@ -38,6 +38,12 @@ public enum Value: Equatable, Sendable {
   public var bytes: ArraySlice<UInt8> { if case .bytes(let value) = self { value } else { [] } }
   public var list: [Value] { if case .list(let values) = self { values } else { [] } }
 
+  /// The same structure with another value of a field.
+  public func with(_ name: String, _ value: Value) -> Value {
+    guard case .fields(let fields) = self else { return self }
+    return .fields(fields.filter { $0.name != name } + [Field(name: name, value: value)])
+  }
+
   /// The list that `body` makes of the elements.
   public func map(_ body: (Value) -> Value) -> Value { .list(list.map(body)) }
 
