@@ -123,7 +123,7 @@ let fuzzed: [Target.Dependency] = [
   "GatewayModel", "Schedule", "Settings", "Telemetry", "Bytes", "JSON", "Compatibility", "Records",
   "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
   "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator", "HTTP2Server",
-  "CommandKit", "OperatorCommand", "LabCommand", "EmbeddedKafka", "TokenFiles", "PEMFiles",
+  "CommandKit", "OperatorCommand", "LabCommand", "EmbeddedKafka", "BrokerCore", "TokenFiles", "PEMFiles",
   "Scheduler", "Store", "Credentials", "ScheduleDecisions", "SignerDecisions",
 ]
 
@@ -292,10 +292,11 @@ let package = Package(
     program("Operator", "martlet", ["OperatorCommand"]),
 
     // Demo: everything on one machine.
-    .target(name: "CBrokerPort", path: "Sources/Demo/CBrokerPort", cSettings: hardenedC),
+    values("Demo", "BrokerCore", []),
+    shell("Demo", "Broker", ["BrokerCore", "Bytes", "EventLoop", "CLinux"], settings: outer),
     shell(
       "Demo", "EmbeddedKafka",
-      ["Bytes", "Diagnosis", "EventLoop", "Kafka", "CRdKafka", "CBrokerPort"], settings: outer),
+      ["Broker", "BrokerCore", "Bytes", "Diagnosis", "EventLoop", "Kafka"], settings: outer),
     shell(
       "Demo", "LabCommand",
       [
@@ -488,8 +489,12 @@ let package = Package(
         "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
         "Telemetry", "TestSupport", "Waiting",
       ]),
+    tests("Lab", "BrokerCore", ["BrokerCore"]),
     tests(
-      "Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "CRdKafka", "TestSupport"]),
+      "Lab", "Broker",
+      ["Broker", "BrokerCore", "EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
+    tests(
+      "Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
     tests(
       "Lab", "LabCommand",
       [

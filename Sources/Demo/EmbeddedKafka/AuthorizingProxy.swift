@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import BrokerCore
 public import Bytes
 public import Diagnosis
 import EventLoop
@@ -126,8 +127,8 @@ public final class AuthorizingProxy: Sendable {
 
   /// The next message behind its length.
   private static func frame(of descriptor: Int32) -> [UInt8]? {
-    guard var length = bytes(4, of: descriptor).map({ FieldReader($0) }) else { return nil }
-    return bytes(Int(length.int32()), of: descriptor)
+    guard let length = bytes(4, of: descriptor) else { return nil }
+    return bytes(length.reduce(0) { $0 << 8 | Int($1) }, of: descriptor)
   }
 
   private static func bytes(_ count: Int, of descriptor: Int32) -> [UInt8]? {
@@ -144,9 +145,9 @@ public final class AuthorizingProxy: Sendable {
   }
 
   private static func send(_ message: [UInt8], to descriptor: Int32) -> Bool {
-    var frame = FieldWriter()
-    frame.int32(Int32(message.count))
-    frame.raw(message)
+    var frame = MessageWriter()
+    frame.int(Int64(message.count), 4)
+    frame.bytes += message
     var sent = 0
     while sent < frame.bytes.count {
       let more = frame.bytes.withUnsafeBytes {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import CRdKafka
+import Broker
+import BrokerCore
 public import Kafka
 
-/// Faults on demand: what the mock cluster can be made to do to its clients.
+/// Faults on demand: what the broker can be made to do to its clients.
 extension EmbeddedBroker {
   /// The requests that faults can be injected into.
   public enum Request: Int16, Sendable, CaseIterable {
@@ -45,46 +46,74 @@ extension EmbeddedBroker {
 
   /// The next requests of that kind are answered with these faults, one each.
   public func inject(_ faults: [Fault], into request: Request) {
-    let codes = faults.map { rd_kafka_resp_err_t($0.rawValue) }
-    rd_kafka_mock_push_request_errors_array(cluster, request.rawValue, codes.count, codes)
+    server.withNode { node, _ in
+      node.inject(faults.map { Int16($0.rawValue) }, into: request.rawValue)
+    }
   }
 
   /// Takes back the faults that have not been used.
   public func clearFaults(of request: Request) {
-    rd_kafka_mock_clear_request_errors(cluster, request.rawValue)
+    server.withNode { node, _ in node.clearFaults(of: request.rawValue) }
   }
 
   /// Sets the cluster's error for a topic when it is asked for its partitions, from now on; nil returns the partitions
   /// again.
   public func setTopic(_ name: String, fault: Fault?) {
-    rd_kafka_mock_topic_set_error(cluster, name, rd_kafka_resp_err_t(fault?.rawValue ?? 0))
+    let error = fault.flatMap { ErrorCode(rawValue: Int16($0.rawValue)) }
+    server.withNode { node, _ in _ = node.setTopic(name, error) }
   }
 
   /// Closes a broker's connections and refuses new ones; it keeps its data.
-  public func setDown(broker: Int32 = 1) { rd_kafka_mock_broker_set_down(cluster, broker) }
+  public func setDown(broker: Int32 = 1) { try? server.setUp(false, broker: broker) }
 
-  public func setUp(broker: Int32 = 1) { rd_kafka_mock_broker_set_up(cluster, broker) }
+  public func setUp(broker: Int32 = 1) { try? server.setUp(true, broker: broker) }
 
   /// Delays every answer of a broker.
   public func setRoundTrip(milliseconds: Int32, broker: Int32 = 1) {
-    rd_kafka_mock_broker_set_rtt(cluster, broker, milliseconds)
+    server.setRoundTrip(milliseconds: Int64(milliseconds), broker: broker)
   }
 
-  /// Makes another broker the leader of a partition. Throws when there is no such topic or broker.
+  /// Makes another broker the leader of a partition; -1 for none. Throws when there is no such topic or broker.
   public func setLeader(
     topic: String, partition: Int32, broker: Int32
   ) throws(KafkaError) {
-    let code = rd_kafka_mock_partition_set_leader(cluster, topic, partition, broker)
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-      throw KafkaError(code, "broker \(broker) cannot lead \(topic) [\(partition)]")
+    let isDone = server.withNode { node, storage in
+      node.setLeader(BrokerCore.TopicPartition(topic, partition), broker: broker, storage)
     }
+    guard isDone else { throw .invalid("broker \(broker) cannot lead \(topic) [\(partition)]") }
   }
 
   /// Makes another broker the coordinator of a consumer group.
   public func setCoordinator(group: String, broker: Int32) throws(KafkaError) {
-    let code = rd_kafka_mock_coordinator_set(cluster, "group", group, broker)
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-      throw KafkaError(code, "broker \(broker) cannot coordinate \(group)")
+    let isDone = server.withNode { node, _ in node.setCoordinator(group, broker: broker) }
+    guard isDone else { throw .invalid("broker \(broker) cannot coordinate \(group)") }
+  }
+
+  /// Ends a partition's log with the marker of a committed transaction of producer 1: an offset that is no record.
+  public func appendMarker(to topic: String, partition: Int32 = 0) {
+    var writer = MessageWriter()
+    // Base offset, length, leader epoch, format, checksum; then transactional and control, offsets, times, and one record.
+    for (number, size) in [
+      (0, 8), (0, 4), (0, 4), (2, 1), (0, 4), (0x30, 2), (0, 4), (0, 8), (0, 8),
+    ] {
+      writer.int(Int64(number), size)
+    }
+    for (number, size) in [(1, 8), (0, 2), (-1, 4), (1, 4)] { writer.int(Int64(number), size) }
+    // Length, attributes, time and offset, the key (version 0, type 1: commit), the value, no headers.
+    writer.bytes += [32, 0, 0, 0, 8, 0, 0, 0, 1, 12, 0, 0, 0, 0, 0, 0, 0]
+    BatchHeader.seal(&writer.bytes)
+    let batch = writer.bytes
+    server.withNode { node, storage in
+      _ = node.append(
+        batch, to: BrokerCore.TopicPartition(topic, partition), at: Moment(time: 0, ticks: 0),
+        storage)
+    }
+  }
+
+  /// Removes the records of a partition before an offset, as retention does.
+  public func dropRecords(of topic: String, partition: Int32 = 0, before offset: Int64) {
+    server.withNode { node, storage in
+      try? node.cut(topic, Int(partition), to: offset, storage)
     }
   }
 }

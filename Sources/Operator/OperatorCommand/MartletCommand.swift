@@ -33,7 +33,7 @@ public enum MartletCommand {
         [
           ("up", "everything on this machine, until Ctrl-C"),
           ("demo", "generated requests through it, and what became of each"),
-          ("broker", "a Kafka broker in memory, with all topics"),
+          ("broker", "a Kafka broker of one node, with all topics"),
           ("keys generate", "a test signing key, and the simulator's certificate"),
         ]),
       .init(

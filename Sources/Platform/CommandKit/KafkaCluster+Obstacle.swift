@@ -22,7 +22,7 @@ extension KafkaCluster {
       found.refusal = "\(topic)\(trouble.error)\(remedy)"
     }
     do throws(KafkaError) {
-      found.isEmbedded = try admin.isEmbedded(timeoutMilliseconds: Self.answerMilliseconds)
+      _ = try admin.brokers(timeoutMilliseconds: Self.answerMilliseconds)
     } catch {
       found.silence = "\(error)"
       return found

@@ -16,8 +16,8 @@ public enum LabProgram: String, CaseIterable, Sendable {
   public var summary: String {
     switch self {
     case .up:
-      "Runs everything on this machine: a Kafka broker in memory, the simulator, signer, ingest, senders"
-        + " and feedback, until Ctrl-C. For trials: the broker keeps records in memory only."
+      "Runs everything on this machine: a Kafka broker of one node, the simulator, signer, ingest, senders"
+        + " and feedback, until Ctrl-C. For trials: the broker has no replicas."
     case .demo:
       "Sends generated requests through Kafka, ingest, senders and the simulated gateway, and compares"
         + " receipts, dead letters, the gateway's own list and the token database."

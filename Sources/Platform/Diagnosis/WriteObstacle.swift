@@ -38,8 +38,6 @@ public struct WriteObstacle: Sendable {
   public var topics: [Topic] = []
   /// A broker that has delayed its answers meanwhile, because a quota is used up.
   public var throttling: Int32?
-  /// It is the embedded broker of `martlet up`, `demo` and `broker`.
-  public var isEmbedded = false
   /// The last error of the producer's connections.
   public var lastError: String?
 
@@ -53,11 +51,6 @@ public struct WriteObstacle: Sendable {
     if let throttling {
       return
         "broker \(throttling) delays its answers: the quota of this Kafka user or client is used up"
-    }
-    if isEmbedded {
-      return
-        "the embedded broker has no room: it keeps 5 MiB of a partition, drops nothing of a table such as devices, and"
-        + " holds its writer instead; use a Kafka of your own for so much"
     }
     let rest =
       "the brokers can be reached, and the topics have their leaders and replicas: see the brokers' logs"

@@ -63,12 +63,6 @@ public final class KafkaAdmin {
     return String(cString: text)
   }
 
-  /// True if it is the embedded broker: its clusters are called so.
-  public func isEmbedded(timeoutMilliseconds: Int32) throws(KafkaError) -> Bool {
-    _ = try brokers(timeoutMilliseconds: timeoutMilliseconds)
-    return try clusterID(timeoutMilliseconds: timeoutMilliseconds).hasPrefix("mockCluster")
-  }
-
   /// The errors of connections since the last call, without the remark that all brokers are down.
   public func drainErrors() -> [KafkaError] {
     var errors: [KafkaError] = []

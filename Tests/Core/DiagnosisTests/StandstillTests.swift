@@ -62,12 +62,7 @@ import Testing
         $0.topics = [topic { _ in }]
         $0.throttling = 3
       }.hasPrefix(isThrottled))
-    #expect(reason { $0.isEmbedded = true }.contains("embedded broker has no room"))
-    #expect(
-      reason {
-        $0.silence = "no broker answers"
-        $0.isEmbedded = true
-      } == "no broker answers")
+    #expect(reason { $0.silence = "no broker answers" } == "no broker answers")
     #expect(
       reason {
         $0.refusal = "not yours to write"

@@ -26,6 +26,7 @@ struct FuzzTarget {
       hosts(), gatewayReport(),
       // What clients say to the simulator, and operators to the control ports.
       serverSession(), gatewayRequest(), admin(), faultScript(), brokerControl(),
+      brokerRequests(),
       // And to the HTTP API.
       httpRequest(), campaign(),
       // Settings, and the files that they name.

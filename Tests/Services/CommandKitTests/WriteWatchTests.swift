@@ -60,16 +60,6 @@ import Testing
     return nil
   }
 
-  @Test func `a full table of the embedded broker is named, and the command ends`() throws {
-    let broker = try EmbeddedBroker([BrokerTopic("table", partitions: 1, isTable: true)])
-    let error = try write(
-      20_000, to: "table", broker, Standstill(noticeable: 500, patience: 3_000))
-    #expect(
-      error?.contains("Kafka has acknowledged nothing for 3 s: the embedded broker has no room")
-        == true)
-    #expect(error?.contains("It has ") == true && error?.contains("may be stored or not") == true)
-  }
-
   @Test func `a broker that is away is named, and the command goes on when it is back`() throws {
     let broker = try EmbeddedBroker([BrokerTopic("things", partitions: 1)])
     broker.setRoundTrip(milliseconds: 20)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import EmbeddedKafka
 import EventLoop
 public import Kafka
 
@@ -28,14 +29,12 @@ extension KafkaFixture {
     guard isDone else { throw KafkaFixtureTimeout() }
   }
 
-  /// Produces records, uncompressed, to a topic of one partition: more than the embedded broker keeps of it, which
-  /// is 5 MiB. Returns the first offset that is left.
+  /// Produces records to a topic of one partition of the embedded broker, which then drops the older half of them, as
+  /// retention does. Returns the first offset that is left.
   public func overflow(
     _ topic: String, with records: [(key: String, value: String)]
   ) throws -> Int {
-    var uncompressed = configuration
-    uncompressed.producer = [("compression.type", "none"), ("linger.ms", "1")]
-    let producer = try KafkaProducer(uncompressed)
+    let producer = try KafkaProducer(configuration)
     defer { producer.close() }
     let output = try producer.topic(named: topic)
     for record in records {
@@ -46,9 +45,14 @@ extension KafkaFixture {
       }
     }
     guard producer.flush(timeoutMilliseconds: 10_000) else { throw KafkaFixtureTimeout() }
-    let admin = try KafkaAdmin(configuration)
-    defer { admin.close() }
-    let partition = TopicPartition(topic: topic, partition: 0)
-    return Int(try admin.watermarks([partition], timeoutMilliseconds: 5_000)[0].low)
+    let low = records.count / 2
+    broker?.dropRecords(of: topic, before: Int64(low))
+    return low
+  }
+
+  /// Ends a partition's log with a transaction's marker: an offset that is no record. Needs an embedded broker.
+  public func endTransaction(on topic: String, partition: Int32 = 0) throws {
+    guard let broker else { throw KafkaFixtureTimeout() }
+    broker.appendMarker(to: topic, partition: partition)
   }
 }

@@ -13,8 +13,7 @@ public final class KafkaFixture {
   public let broker: EmbeddedBroker?
   /// Connects clients to the cluster, with timings that suit tests.
   public let configuration: KafkaConfiguration
-  /// The shortest session of a group's member here, in milliseconds. A real cluster takes no shorter one; the embedded broker
-  /// takes this less a second for each rebalance.
+  /// The shortest session of a group's member here, in milliseconds. A real cluster takes no shorter one.
   public var sessionMilliseconds: Int { broker == nil ? 6_000 : 4_000 }
   /// Begins every topic and group name of this run, with a dot at its end.
   public let prefix: String
@@ -88,7 +87,10 @@ public final class KafkaFixture {
   ) throws -> String {
     let full = name(short)
     if let broker {
-      try broker.createTopic(.init(full, partitions: partitions))
+      try broker.createTopic(
+        .init(
+          full, partitions: partitions,
+          settings: compacted ? [("cleanup.policy", "compact")] : []))
       return full
     }
     let admin = try KafkaAdmin(configuration)

@@ -30,6 +30,12 @@ public enum BrokerCommand: Service {
       .integer("port", default: 0, in: 0...65_535, "Port on 127.0.0.1; 0 takes a free one."))
     private var portNumber: Int
 
+    @Declared(
+      .path(
+        "dir", use: .folder,
+        "Folder for records and state, which a later start finds again; without it they are kept in memory."
+      )) var folder: String?
+
     @Declared(.integer("brokers", default: 1, in: 1...9, "Brokers that the cluster simulates."))
     var brokers: Int
 
@@ -46,7 +52,7 @@ public enum BrokerCommand: Service {
     public init() {}
   }
 
-  /// Between two checks for unread records that were dropped, in milliseconds.
+  /// Between two looks at the broker's counters, in milliseconds.
   private static let checkInterval: Int64 = 500
 
   public static let name = LabProgram.broker.rawValue
@@ -65,9 +71,11 @@ public enum BrokerCommand: Service {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
     do {
-      let topics = settings.topics.map { BrokerTopic($0, of: settings.names) }
-      let broker = try EmbeddedBroker(topics, brokers: settings.brokers, port: settings.port)
-      let watch = RetentionWatch(broker, topics, context)
+      OpenFileLimit.raise()
+      let broker = try EmbeddedBroker(
+        settings.topics.map { BrokerTopic($0) }, brokers: settings.brokers, port: settings.port,
+        folder: settings.folder)
+      let watch = BrokerWatch(broker, context)
       announce(broker, settings, context)
       context.reportReady()
       let control = try settings.control.map {
@@ -83,7 +91,6 @@ public enum BrokerCommand: Service {
       }
       defer { if let file = settings.addressFile { try? File.remove(file) } }
       watch.run(everyMilliseconds: checkInterval)
-      try watch.finish()
     } catch let failure as ServiceFailure {
       throw failure
     } catch {
@@ -95,25 +102,16 @@ public enum BrokerCommand: Service {
     _ broker: EmbeddedBroker, _ settings: Settings, _ context: ServiceContext
   ) {
     context.log.warning(
-      "embedded broker: in memory only, not for production",
-      ["address": broker.bootstrap, "topics": "\(settings.topics.count)"])
-    let capacity = Backlog.capacity >> 20
-    for topic in [settings.names.receipts, settings.names.deadLetters] {
-      guard let found = settings.topics.first(where: { $0.name == topic }) else { continue }
-      let total = Int(found.partitions) * capacity
-      context.log.info(
-        "ring buffer: keeps the newest \(total) MiB",
-        ["topic": topic, "partitions": "\(found.partitions)", "each": "\(capacity)MiB"])
-    }
+      "one node without replicas, for trials and tests",
+      [
+        "address": broker.bootstrap, "topics": "\(settings.topics.count)",
+        "records": settings.folder ?? "in memory",
+      ])
   }
 }
 
 extension BrokerTopic {
-  /// - Parameter names: of the pipeline that the topic belongs to.
-  init(_ topic: TopicSpecification, of names: TopicNames) {
-    self.init(
-      topic.name, partitions: Int(topic.partitions), reader: topic.readerGroup,
-      isTable: topic.cleanup == .compact,
-      spillsInto: names.notifications.contains(topic.name) ? names.retries : [])
+  init(_ topic: TopicSpecification) {
+    self.init(topic.name, partitions: Int(topic.partitions), settings: topic.settings)
   }
 }

@@ -194,11 +194,12 @@ public final class LocalPipeline {
     let file = "\(plan.folder)/broker.address"
     try File.remove(file)
     let port = plan.kafkaPort ?? usual(Self.kafkaPort) ?? 0
-    // Not started again: its records are gone, and the others would wait for nothing.
+    // Not started again: with another port the others would not find it.
     try startProgram(
       "broker", LabProgram.file,
       [
         "broker", "--address-file", file, "--topic-prefix", plan.topicPrefix, "--port", "\(port)",
+        "--dir", "\(plan.folder)/kafka",
       ] + plan.brokerFlags, stage: 0,
       restarts: false)
     kafka = try address(in: file, of: "broker").trimmingNewline

@@ -63,8 +63,7 @@ final class ProcessJournal {
       if parts.message.hasPrefix(Self.statusLine) {
         statusPages[logs[index].process] = String(parts.message.dropFirst(Self.statusLine.count))
       }
-      let losses = [RetentionAlarm.lossMessage, RetentionWatch.lossMessage]
-      if losses.contains(where: parts.message.hasPrefix) { hasLoss = true }
+      if parts.message.hasPrefix(RetentionAlarm.lossMessage) { hasLoss = true }
       if parts.level == .error { errors.append((logs[index].process, line)) }
     }
   }

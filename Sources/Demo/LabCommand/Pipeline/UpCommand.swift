@@ -21,7 +21,7 @@ public enum UpCommand: Service {
     @Declared(
       .path(
         "dir", use: .folder,
-        "Folder for keys, logs and the database; without it a temporary folder, which is not removed."
+        "Folder for keys, logs, records and the database; without it a temporary one, which is not removed."
       )) var folder: String?
 
     @Declared(
@@ -159,8 +159,7 @@ public enum UpCommand: Service {
         + " --kafka \(configuration.bootstrap)\(prefix) creates them")
   }
 
-  /// Until a stop is requested. Throws when the broker dies: its records are gone, and no process
-  /// can make up for that.
+  /// Until a stop is requested. Throws when the broker dies: no other process can work without it.
   private static func work(
     _ pipeline: LocalPipeline, _ errors: inout ErrorRelay, _ context: ServiceContext
   ) throws {
@@ -173,7 +172,8 @@ public enum UpCommand: Service {
       try pipeline.writeAddresses()
       if let broker = pipeline.processes.state("broker"), broker.pid == nil {
         throw ServiceFailure(
-          "the broker exited, and all its records are lost; see \(pipeline.logFile("broker"))")
+          "the broker exited; what it acknowledged is in \(pipeline.plan.folder)/kafka, see \(pipeline.logFile("broker"))"
+        )
       }
       usleep(100_000)
     }
@@ -191,13 +191,13 @@ public enum UpCommand: Service {
     let status = pipeline.processes.state("broker")?.lastStatus ?? 0
     guard pipeline.journal.hasLoss || status != 0 else { return nil }
     return ServiceFailure(
-      "the broker dropped unread records; see \(pipeline.plan.folder)/logs")
+      "unread records were lost, or the broker failed; see \(pipeline.plan.folder)/logs")
   }
 
   private static func introduction(_ pipeline: LocalPipeline) -> [String] {
     let topic = pipeline.plan.topicPrefix + "requests"
     let isEmbedded = pipeline.plan.kafka == nil
-    let notes = ["kafka": isEmbedded ? "in memory only" : ""]
+    let notes = ["kafka": isEmbedded ? "one node without replicas" : ""]
     let width = pipeline.addresses.map(\.name.count).max() ?? 0
     let addresses = pipeline.addresses.map { name, address in
       let gap = String(repeating: " ", count: width - name.count + 2)

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+public import BrokerCore
+public import Bytes
+import Glibc
+
+/// Keeps segments as files of a folder, and the broker's state as a journal beside them.
+///
+/// What was acknowledged is in the files, so it is there after the process has been killed; whether it is there after
+/// the machine has lost its power is up to `syncs`. Owned by one thread.
+public final class FileStorage: LogStorage {
+  /// Open files of segments.
+  private static let mostOpen = 256
+  /// The journal is written anew when it has grown to this many bytes and twice what it was then.
+  private static let journalRoom = 4 << 20
+  private let folder: String
+  /// Each append is brought to the disk before it is acknowledged (fdatasync).
+  private let syncs: Bool
+  private let lock: Int32
+  private var journal: Int32
+  private var journalSize = 0
+  private var journalLimit = journalRoom
+  private var open: [SegmentID: (descriptor: Int32, size: Int)] = [:]
+
+  /// Opens the folder, which may be empty or not there yet. Throws if another broker has it.
+  public init(folder: String, syncs: Bool = false) throws(SystemError) {
+    self.folder = folder
+    self.syncs = syncs
+    if mkdir(folder, 0o755) != 0, errno != EEXIST {
+      throw SystemError.last("cannot create \(folder)")
+    }
+    lock = Glibc.open(folder + "/lock", O_CREAT | O_RDWR | O_CLOEXEC, 0o644)
+    guard lock >= 0 else { throw SystemError.last("cannot open \(folder)/lock") }
+    guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+      let error = SystemError.last("cannot lock \(folder): does another broker use it?")
+      close(lock)
+      throw error
+    }
+    journal = -1
+  }
+
+  deinit {
+    for file in open.values { close(file.descriptor) }
+    if journal >= 0 { close(journal) }
+    close(lock)
+  }
+
+  // MARK: Segments
+
+  private func path(_ segment: SegmentID) -> String {
+    "\(folder)/\(segment.log.topic)-\(segment.log.partition)-\(segment.base)-\(segment.revision).log"
+  }
+
+  /// The segment of a file's name.
+  private static func segment(_ name: String) -> SegmentID? {
+    guard name.hasSuffix(".log") else { return nil }
+    let parts = name.dropLast(4).split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.count == 4, let topic = Int64(parts[0]), let partition = Int32(parts[1]),
+      let base = Int64(parts[2]), let revision = Int32(parts[3])
+    else { return nil }
+    return SegmentID(log: .init(topic: topic, partition: partition), base: base, revision: revision)
+  }
+
+  private func file(_ segment: SegmentID) -> (descriptor: Int32, size: Int)? {
+    if let file = open[segment] { return file }
+    if open.count >= Self.mostOpen, let old = open.first {
+      close(old.value.descriptor)
+      open[old.key] = nil
+    }
+    let descriptor = Glibc.open(path(segment), O_CREAT | O_RDWR | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else { return nil }
+    let file = (descriptor, Int(lseek(descriptor, 0, SEEK_END)))
+    open[segment] = file
+    return file
+  }
+
+  public func append(_ bytes: [UInt8], to segment: SegmentID) throws(StorageFull) {
+    guard let file = file(segment) else { throw StorageFull(Self.reason(path(segment))) }
+    try write(bytes, to: file.descriptor, at: file.size, path(segment))
+    open[segment]?.size += bytes.count
+  }
+
+  /// Writes all or nothing.
+  private func write(
+    _ bytes: [UInt8], to descriptor: Int32, at place: Int, _ path: String
+  ) throws(StorageFull) {
+    var written = 0
+    while written < bytes.count {
+      let count = bytes.withUnsafeBytes { buffer in
+        pwrite(
+          descriptor, buffer.baseAddress! + written, bytes.count - written, place + written)
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else {
+        let reason = Self.reason(path)
+        ftruncate(descriptor, place)
+        throw StorageFull(reason)
+      }
+      written += count
+    }
+    guard !syncs || fdatasync(descriptor) == 0 else { throw StorageFull(Self.reason(path)) }
+  }
+
+  private static func reason(_ path: String) -> String {
+    "\(SystemError.last("cannot write \(path)"))"
+  }
+
+  public func read(_ range: StoredRange, into output: inout [UInt8]) {
+    guard let file = file(range.segment) else { return }
+    let end = min(range.range.upperBound, file.size)
+    guard range.range.lowerBound < end else { return }
+    let (start, before) = (range.range.lowerBound, output.count)
+    output += repeatElement(0, count: end - start)
+    var done = 0
+    while done < end - start {
+      let count = output.withUnsafeMutableBytes { buffer in
+        pread(
+          file.descriptor, buffer.baseAddress! + before + done, end - start - done, start + done)
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return output.removeLast(end - start - done) }
+      done += count
+    }
+  }
+
+  public func remove(_ segment: SegmentID) {
+    if let file = open.removeValue(forKey: segment) { close(file.descriptor) }
+    unlink(path(segment))
+  }
+
+  // MARK: Journal
+
+  public func note(_ entry: [UInt8]) throws(StorageFull) {
+    let frame = Self.frame(entry)
+    try write(frame, to: journal, at: journalSize, folder + "/journal")
+    journalSize += frame.count
+  }
+
+  /// Length and checksum, four bytes each, and the entry.
+  private static func frame(_ entry: [UInt8]) -> [UInt8] {
+    var writer = MessageWriter()
+    writer.int(Int64(entry.count), 4)
+    writer.int(Int64(CRC32C.checksum(entry[...])), 4)
+    return writer.bytes + entry
+  }
+
+  /// True when the journal is worth being written anew.
+  public var isJournalLong: Bool { journalSize > journalLimit }
+
+  /// Replaces the journal by these entries.
+  public func rewriteJournal(_ entries: [[UInt8]]) throws(SystemError) {
+    let bytes = entries.flatMap(Self.frame)
+    let path = folder + "/journal"
+    try File.write(path, bytes, mode: 0o644)
+    let descriptor = Glibc.open(path, O_RDWR | O_CLOEXEC)
+    guard descriptor >= 0 else { throw SystemError.last("cannot open \(path)") }
+    if journal >= 0 { close(journal) }
+    journal = descriptor
+    journalSize = bytes.count
+    journalLimit = max(Self.journalRoom, 2 * bytes.count)
+  }
+
+  // MARK: Recovery
+
+  /// Reads everything that an earlier process has left into a node that has nothing yet. What is torn at the end of a
+  /// log is cut off: it was not acknowledged.
+  public func restore(_ node: inout Node, at now: Moment) throws(SystemError) {
+    let path = folder + "/journal"
+    var rest = File.exists(path) ? try File.read(path, limit: Int.max)[...] : []
+    while rest.count > 8 {
+      var reader = MessageReader(rest)
+      guard let size = try? reader.int(4), let sum = try? reader.int(4) else { break }
+      let entry = rest.dropFirst(8).prefix(max(0, Int(size)))
+      guard size >= 0, entry.count == Int(size),
+        UInt32(truncatingIfNeeded: sum) == CRC32C.checksum(entry),
+        node.restore(entry)
+      else { break }
+      rest = rest.dropFirst(8 + Int(size))
+    }
+    restoreSegments(&node, now)
+    try rewriteJournal(node.journal)
+  }
+
+  private func restoreSegments(_ node: inout Node, _ now: Moment) {
+    let known = Set(node.logs)
+    var found: [LogID: [SegmentID]] = [:]
+    for name in names() {
+      guard let segment = Self.segment(name) else { continue }
+      if known.contains(segment.log) {
+        found[segment.log, default: []].append(segment)
+      } else {
+        remove(segment)
+      }
+    }
+    for segments in found.values {
+      let sorted = segments.sorted { ($0.base, $0.revision) < ($1.base, $1.revision) }
+      var last: SegmentID?
+      for segment in sorted {
+        // Compaction had not finished with the newer one.
+        if segment.base == last?.base {
+          remove(segment)
+          continue
+        }
+        last = segment
+        let headers = headers(segment, isLast: segment.base == sorted.last?.base)
+        if headers.isEmpty { remove(segment) } else { node.restore(segment, headers, at: now) }
+      }
+    }
+  }
+
+  private func names() -> [String] {
+    guard let handle = opendir(folder) else { return [] }
+    defer { closedir(handle) }
+    var names: [String] = []
+    while let entry = readdir(handle) {
+      names.append(
+        withUnsafePointer(to: &entry.pointee.d_name) {
+          $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        })
+    }
+    return names
+  }
+
+  /// The batches of a segment; of the last one, which may be torn, the checksums are checked.
+  private func headers(_ segment: SegmentID, isLast: Bool) -> [BatchHeader] {
+    guard let file = file(segment) else { return [] }
+    var headers: [BatchHeader] = []
+    var place = 0
+    while place < file.size {
+      var bytes: [UInt8] = []
+      read(.init(segment: segment, range: place..<place + BatchHeader.size), into: &bytes)
+      guard let header = BatchHeader(bytes[...]), place + header.size <= file.size else { break }
+      if isLast {
+        bytes = []
+        read(.init(segment: segment, range: place..<place + header.size), into: &bytes)
+        guard header.isIntact(bytes[...]) else { break }
+      }
+      headers.append(header)
+      place += header.size
+    }
+    if place < file.size {
+      ftruncate(file.descriptor, place)
+      open[segment]?.size = place
+    }
+    return headers
+  }
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+import BrokerCore
+import Bytes
+import EventLoop
+import Glibc
+
+/// The broker's loop: sockets and time around a `Node`. Owned by one thread.
+final class ServerLoop {
+  /// Tokens of the poller: listeners by their place, then this one, then connections.
+  private static let wakeupToken: UInt64 = 1 << 32
+  private static let firstConnection: UInt64 = 1 << 33
+  /// Between two looks for what goes by age and size, in milliseconds.
+  private static let upkeepInterval: Int64 = 1_000
+  /// A connection from which nothing came for so long is closed.
+  private static let idleMilliseconds: Int64 = 600_000
+
+  var node: Node
+  let storage: any LogStorage
+  private let settings: BrokerServer.Settings
+  private let mailbox: Mailbox<BrokerServer.Order>
+  private let poller: Poller
+  private var listeners: [Listener?]
+  private var connections: [UInt64: Connection] = [:]
+  private var nextConnection = firstConnection
+  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+  private var compaction: (partition: TopicPartition, run: Compaction)?
+  private var nextUpkeep: Int64 = 0
+  /// How long each broker's answers are held back, by its number.
+  private var delays: [Int32: Int64] = [:]
+  private var isStopping = false
+
+  /// Holds a socket that listens for a broker.
+  private final class Listener {
+    let socket: Socket
+    init(_ socket: consuming Socket) { self.socket = socket }
+  }
+
+  init(
+    _ settings: BrokerServer.Settings, _ mailbox: Mailbox<BrokerServer.Order>
+  ) throws(SystemError) {
+    self.settings = settings
+    self.mailbox = mailbox
+    poller = try Poller()
+    var brokers: [Node.Broker] = []
+    listeners = []
+    for number in 0..<settings.brokers {
+      let port = settings.port == 0 ? 0 : settings.port + UInt16(number)
+      let socket = try Socket.listening(on: Self.address(settings.host, port: port))
+      let taken = socket.localAddress?.port ?? port
+      brokers.append(.init(id: Int32(number) + 1, host: settings.advertised, port: taken))
+      listeners.append(Listener(socket))
+    }
+    var generator = SystemRandomNumberGenerator()
+    node = Node(brokers: brokers, seed: generator.next(), settings.node)
+    if let folder = settings.folder {
+      let files = try FileStorage(folder: folder, syncs: settings.syncs)
+      try files.restore(&node, at: Self.now())
+      storage = files
+    } else {
+      storage = MemoryStorage()
+    }
+    try poller.add(mailbox.wakeup.fd, token: Self.wakeupToken, .readable)
+    for (place, listener) in listeners.enumerated() {
+      try poller.add(listener!.socket.fd, token: UInt64(place), .readable)
+    }
+  }
+
+  deinit { buffer.deallocate() }
+
+  private static func address(_ host: String, port: UInt16) throws(SystemError) -> SocketAddress {
+    guard let address = SocketAddress(numeric: host, port: port) else {
+      throw SystemError(code: EINVAL, attempt: "cannot listen on \(host)")
+    }
+    return address
+  }
+
+  static func now() -> Moment {
+    Moment(
+      time: WallClock.milliseconds(), ticks: Int64(clamping: MonotonicClock.milliseconds()))
+  }
+
+  func run() {
+    var events: [ReadyEvent] = []
+    while !isStopping {
+      poller.wait(timeoutMilliseconds: timeout(), into: &events)
+      let now = Self.now()
+      for event in events { handle(event, now) }
+      node.tick(at: now, storage)
+      deliver(now)
+      sendDue(now)
+      if compaction != nil || now.ticks >= nextUpkeep { upkeep(now) }
+    }
+  }
+
+  private func timeout() -> Int32 {
+    if compaction != nil { return 0 }
+    let now = Self.now().ticks
+    var deadline = min(node.nextDeadline, nextUpkeep)
+    if !delays.isEmpty {
+      for connection in connections.values {
+        deadline = min(deadline, connection.nextDue(now: now) ?? .max)
+      }
+    }
+    return Int32(clamping: max(0, deadline - now))
+  }
+
+  private func handle(_ event: ReadyEvent, _ now: Moment) {
+    if event.token == Self.wakeupToken {
+      mailbox.wakeup.clear()
+      for order in mailbox.drain() { order.body(self) }
+    } else if event.token < Self.wakeupToken {
+      accept(Int(event.token), now)
+    } else if let connection = connections[event.token] {
+      var isAlive = true
+      if event.readable || event.hangup { isAlive = connection.receive(buffer, now: now.ticks) }
+      if isAlive { isAlive = serve(connection, now) }
+      isAlive ? watch(connection, now) : close(connection, now)
+    }
+  }
+
+  // MARK: Connections
+
+  private func accept(_ place: Int, _ now: Moment) {
+    guard let listener = listeners[place] else { return }
+    for _ in 0..<64 {
+      guard let socket = try? listener.socket.accept() else { return }
+      let connection = Connection(
+        socket, ConnectionID(nextConnection), broker: Int32(place) + 1, now: now.ticks)
+      nextConnection += 1
+      let id = connection.id.number
+      guard (try? poller.add(connection.descriptor, token: id, .readable)) != nil else { continue }
+      connections[id] = connection
+    }
+  }
+
+  private func close(_ connection: Connection, _ now: Moment) {
+    poller.remove(connection.descriptor)
+    connections[connection.id.number] = nil
+    node.disconnected(connection.id, at: now)
+  }
+
+  private func watch(_ connection: Connection, _ now: Moment) {
+    let wanted = connection.wanted(now: now.ticks)
+    guard wanted != connection.interest else { return }
+    connection.interest = wanted
+    try? poller.modify(connection.descriptor, token: connection.id.number, wanted)
+  }
+
+  /// Handles what has come and sends what is due. False when the connection is over.
+  private func serve(_ connection: Connection, _ now: Moment) -> Bool {
+    while connection.mayHandle {
+      switch connection.nextFrame(largest: settings.largestRequest) {
+      case .tooLarge: return false
+      case .incomplete: return connection.flush(now: now.ticks)
+      case .frame(let frame):
+        guard take(frame, connection, now) else { return false }
+      }
+    }
+    guard connection.flush(now: now.ticks) else { return false }
+    return true
+  }
+
+  private func take(_ frame: ArraySlice<UInt8>, _ connection: Connection, _ now: Moment) -> Bool {
+    let request: Request
+    do {
+      request = try Request(frame)
+    } catch .unknownVersions(let correlation) {
+      guard case .fields(let fields) = Node.versions else { return false }
+      let error = Value.Field(name: "Error", value: .number(ErrorCode.unsupportedVersion.rawValue))
+      answer(
+        .fields(fields + [error]),
+        .init(api: API.numbered(18)!, version: 0, correlation: correlation), connection, now)
+      return true
+    } catch {
+      return false
+    }
+    let open = Connection.Open(
+      api: request.api, version: request.version, correlation: request.correlation)
+    let caller = Caller(connection.id, broker: connection.broker, host: connection.host)
+    switch node.handle(request, from: caller, at: now, storage) {
+    case .answer(let body): answer(body, open, connection, now)
+    case .later: connection.open = open
+    case .silent: break
+    case .close: return false
+    }
+    return true
+  }
+
+  private func answer(
+    _ body: Value, _ open: Connection.Open, _ connection: Connection, _ now: Moment
+  ) {
+    let storage = storage
+    let bytes = Request.answer(
+      body, to: open.api, version: open.version, correlation: open.correlation
+    ) { range, output in storage.read(range, into: &output) }
+    connection.send(bytes, due: now.ticks + (delays[connection.broker] ?? 0))
+  }
+
+  /// Answers those that waited; what their connections have sent meanwhile is handled, which may free others.
+  private func deliver(_ now: Moment) {
+    while true {
+      let replies = node.takeReplies()
+      if replies.isEmpty { return }
+      for reply in replies {
+        guard let connection = connections[reply.connection.number], let open = connection.open
+        else { continue }
+        connection.open = nil
+        answer(reply.body, open, connection, now)
+        serve(connection, now) ? watch(connection, now) : close(connection, now)
+      }
+    }
+  }
+
+  private func sendDue(_ now: Moment) {
+    guard !delays.isEmpty else { return }
+    for connection in connections.values {
+      serve(connection, now) ? watch(connection, now) : close(connection, now)
+    }
+  }
+
+  // MARK: Upkeep
+
+  private func upkeep(_ now: Moment) {
+    if let (partition, last) = compaction {
+      var run = last
+      compaction = nil
+      if node.step(&run, partition, storage) { compaction = (partition, run) }
+    }
+    guard now.ticks >= nextUpkeep else { return }
+    nextUpkeep = now.ticks + Self.upkeepInterval
+    node.retain(at: now, storage)
+    if compaction == nil { compaction = node.compaction(at: now) }
+    if let files = storage as? FileStorage, files.isJournalLong {
+      try? files.rewriteJournal(node.journal)
+    }
+    for connection in connections.values
+    where connection.open == nil && now.ticks - connection.heard > Self.idleMilliseconds {
+      close(connection, now)
+    }
+  }
+
+  // MARK: Orders
+
+  func stop() {
+    isStopping = true
+    connections = [:]
+    listeners = []
+  }
+
+  /// Every answer of a broker is sent so much later.
+  func setRoundTrip(_ milliseconds: Int64, broker: Int32) {
+    delays[broker] = milliseconds
+  }
+
+  /// Closes a broker's connections and refuses new ones, or listens again; the data stays.
+  func setUp(_ isUp: Bool, broker: Int32) throws(SystemError) {
+    let place = Int(broker) - 1
+    guard listeners.indices.contains(place) else { return }
+    if isUp {
+      guard listeners[place] == nil else { return }
+      let listener = Listener(
+        try Socket.listening(
+          on: Self.address(settings.host, port: node.brokers[place].port)))
+      listeners[place] = listener
+      try poller.add(listener.socket.fd, token: UInt64(place), .readable)
+      return
+    }
+    if let listener = listeners[place] { poller.remove(listener.socket.fd) }
+    listeners[place] = nil
+    for connection in connections.values where connection.broker == broker {
+      close(connection, Self.now())
+    }
+  }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Compaction of a partition's log: of each key the newest record stays, and a tombstone for as long as the topic says.
+///
+/// It is done segment by segment, so that a loop can do other work between them. The segment that is written to is
+/// left alone.
+public struct Compaction: Sendable {
+  /// Keys that one run looks at; it ends where there are more, and the next one goes on there. 40 MiB or so.
+  public static let mostKeys = 600_000
+
+  /// The newest offset of each key, by the key's 64-bit hash twice over: 128 bits do not meet by accident.
+  private var newest: [KeyHash: Int64] = [:]
+  private var end: Int64
+  private var next: Int64
+  private var isNoting = true
+  private let tombstonesBefore: Int64
+  /// Segments with newer records are left alone.
+  private let youngest: Int64
+
+  private struct KeyHash: Hashable {
+    let low: UInt64
+    let high: UInt64
+
+    init(_ key: ArraySlice<UInt8>) {
+      var (low, high): (UInt64, UInt64) = (0xCBF2_9CE4_8422_2325, 0x9E37_79B9_7F4A_7C15)
+      for byte in key {
+        low = (low ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
+        high = (high ^ UInt64(byte)) &* 0xD6E8_FEB8_6659_FD93
+        high ^= high >> 29
+      }
+      (self.low, self.high) = (low, high)
+    }
+  }
+
+  /// Bytes that no run has looked at, and all bytes, of the segments that are not written to.
+  static func dirt(_ log: PartitionLog) -> (dirty: Int, all: Int) {
+    log.segments.dropLast().reduce((0, 0)) { sum, segment in
+      (sum.0 + (segment.end > log.cleanEnd ? segment.size : 0), sum.1 + segment.size)
+    }
+  }
+
+  /// A run, if it is worth one: when so much of the log is new as the topic says.
+  public init?(_ log: PartitionLog, _ settings: TopicSettings, now: Int64) {
+    let (dirty, all) = Self.dirt(log)
+    guard settings.isCompacting, dirty > 0 else { return nil }
+    let oldest = log.segments.first { $0.end > log.cleanEnd }?.began ?? now
+    guard Double(dirty) >= settings.dirtyRatio * Double(all) || now - oldest > settings.longestLag
+    else { return nil }
+    tombstonesBefore = now - settings.deleteRetention
+    youngest = settings.compactionLag == 0 ? .max : now - settings.compactionLag
+    next = log.segments[0].id.base
+    end = log.cleanEnd
+    if nextDirty(log) == nil { return nil }
+  }
+
+  /// The next segment whose keys are to be noted.
+  private func nextDirty(_ log: PartitionLog) -> PartitionLog.Segment? {
+    guard newest.count <= Self.mostKeys,
+      let segment = log.segments.dropLast().first(where: { $0.end > end }),
+      segment.newestTime <= youngest
+    else { return nil }
+    return segment
+  }
+
+  private mutating func note(_ segment: PartitionLog.Segment, _ storage: any LogStorage) {
+    Self.forEachBatch(segment, storage) { batch, header in
+      for record in Records.read(batch, header) ?? [] {
+        if let key = record.key { newest[KeyHash(key)] = record.offset }
+      }
+    }
+    end = segment.end
+  }
+
+  /// Notes the keys of the next segment or, when there are enough, writes the next one anew if anything of it goes.
+  /// Returns false when the run is over.
+  public mutating func step(
+    _ log: inout PartitionLog, _ storage: any LogStorage
+  ) throws(StorageFull) -> Bool {
+    if isNoting, let segment = nextDirty(log) {
+      note(segment, storage)
+      return true
+    }
+    isNoting = false
+    guard let place = log.segments.firstIndex(where: { $0.id.base >= next }),
+      place < log.segments.count - 1, log.segments[place].end <= end
+    else {
+      log.cleanEnd = max(log.cleanEnd, end)
+      return false
+    }
+    let segment = log.segments[place]
+    next = segment.end
+    var kept: [[UInt8]] = []
+    Self.forEachBatch(segment, storage) { batch, header in
+      if let batch = remainder(of: batch, header) { kept.append(batch) }
+    }
+    guard kept.reduce(0, { $0 + $1.count }) < segment.size else { return true }
+    try log.replace(place, with: kept, storage)
+    return true
+  }
+
+  /// What stays of a batch; nil for nothing. One that cannot be read, or is a transaction's, stays as it is.
+  private func remainder(of batch: ArraySlice<UInt8>, _ header: BatchHeader) -> [UInt8]? {
+    guard !header.isControl, let records = Records.read(batch, header) else { return Array(batch) }
+    let kept = records.filter { record in
+      guard let key = record.key else { return false }
+      guard (newest[KeyHash(key)] ?? record.offset) <= record.offset else { return false }
+      return !record.isTombstone || header.newestTime > tombstonesBefore
+    }
+    if kept.isEmpty { return nil }
+    return kept.count == records.count ? Array(batch) : Records.batch(kept, of: batch)
+  }
+
+  static func forEachBatch(
+    _ segment: PartitionLog.Segment, _ storage: any LogStorage,
+    _ body: (ArraySlice<UInt8>, BatchHeader) -> Void
+  ) {
+    var bytes: [UInt8] = []
+    storage.read(.init(segment: segment.id, range: 0..<segment.size), into: &bytes)
+    var rest = bytes[...]
+    while let header = BatchHeader(rest), header.size <= rest.count {
+      body(rest.prefix(header.size), header)
+      rest = rest.dropFirst(header.size)
+    }
+  }
+}
+
+extension PartitionLog {
+  /// Puts a segment with these batches in the place of one; an empty one goes, but its offsets stay taken.
+  mutating func replace(
+    _ place: Int, with batches: [[UInt8]], _ storage: any LogStorage
+  ) throws(StorageFull) {
+    let old = segments[place]
+    var new = Segment(
+      id: .init(log: id, base: old.id.base, revision: old.id.revision + 1), end: old.end,
+      newestTime: old.newestTime, began: old.began)
+    for batch in batches {
+      guard let header = BatchHeader(batch[...]) else { continue }
+      if new.size >= (new.index.last?.place ?? -Self.indexInterval) + Self.indexInterval {
+        new.index.append((header.baseOffset, new.size))
+      }
+      new.size += batch.count
+    }
+    if new.size > 0 { try storage.append(Array(batches.joined()), to: new.id) }
+    storage.remove(old.id)
+    if new.size > 0 { segments[place] = new } else { segments.remove(at: place) }
+  }
+}

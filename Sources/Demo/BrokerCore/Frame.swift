@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A request as it comes over a connection, without the length before it.
+public struct Request: Sendable {
+  public var api: API
+  public var version: Int16
+  public var correlation: Int32
+  public var clientID: String
+  public var body: Value
+
+  /// Why a frame is not answered as asked.
+  public enum Problem: Error, Equatable {
+    /// The connection is closed, as Kafka does.
+    case malformed
+    /// An ApiVersions request of a version that is not known: answered in version 0 with error 35.
+    case unknownVersions(correlation: Int32)
+  }
+
+  init(api: API, version: Int16, correlation: Int32, clientID: String, body: Value) {
+    self.api = api
+    self.version = version
+    self.correlation = correlation
+    self.clientID = clientID
+    self.body = body
+  }
+
+  public init(_ frame: ArraySlice<UInt8>) throws(Problem) {
+    var reader = MessageReader(frame)
+    do {
+      let key = Int16(truncatingIfNeeded: try reader.int(2))
+      version = Int16(truncatingIfNeeded: try reader.int(2))
+      correlation = Int32(truncatingIfNeeded: try reader.int(4))
+      clientID = try reader.shortText() ?? ""
+      guard let found = API.numbered(key) else { throw Problem.malformed }
+      api = found
+      guard api.versions.contains(version) else {
+        throw key == 18 ? Problem.unknownVersions(correlation: correlation) : .malformed
+      }
+      let isFlexible = version >= api.flexibleFrom
+      if isFlexible { try reader.skipTags() }
+      // What follows is not looked at, as in Kafka: librdkafka leaves some bytes behind its Metadata requests.
+      body = try reader.message(api.request, version: version, isFlexible: isFlexible)
+    } catch let problem as Problem {
+      throw problem
+    } catch {
+      throw .malformed
+    }
+  }
+
+  /// The frame of an answer, its length before it.
+  public static func answer(
+    _ body: Value, to api: API, version: Int16, correlation: Int32,
+    load: @escaping (StoredRange, inout [UInt8]) -> Void = { _, _ in }
+  ) -> [UInt8] {
+    var writer = MessageWriter(load: load)
+    writer.int(0, 4)
+    writer.int(Int64(correlation), 4)
+    let isFlexible = version >= api.flexibleFrom
+    if isFlexible, api.key != Self.versionsKey { writer.bytes.append(0) }
+    writer.message(body, api.answer, version: version, isFlexible: isFlexible)
+    writer.bytes.put(Int64(writer.bytes.count - 4), 4, at: 0)
+    return writer.bytes
+  }
+
+  /// ApiVersions is answered with the old header: the client does not know yet what the broker can do.
+  private static let versionsKey: Int16 = 18
+
+  /// The frame of this request with another body, without a length before it.
+  public func frame(_ body: Value) -> [UInt8] {
+    var writer = MessageWriter()
+    for number in [api.key, version] { writer.int(Int64(number), 2) }
+    writer.int(Int64(correlation), 4)
+    writer.int(Int64(clientID.utf8.count), 2)
+    writer.bytes += clientID.utf8
+    let isFlexible = version >= api.flexibleFrom
+    if isFlexible { writer.bytes.append(0) }
+    writer.message(body, api.request, version: version, isFlexible: isFlexible)
+    return writer.bytes
+  }
+
+  /// The answer to this request that a frame holds, which has no length before it; nil for a damaged one.
+  public func answer(in frame: ArraySlice<UInt8>) -> Value? {
+    var reader = MessageReader(frame.dropFirst(4))
+    let isFlexible = version >= api.flexibleFrom
+    do {
+      if isFlexible, api.key != Self.versionsKey { try reader.skipTags() }
+      return try reader.message(api.answer, version: version, isFlexible: isFlexible)
+    } catch {
+      return nil
+    }
+  }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Entries of the broker's own state: topics, committed offsets, starts of logs. They are read in their order after a
+/// restart, and written anew as a whole when most of them have been overtaken (`Node.journal`).
+public enum Journal {
+  private static let schema = FieldSchema.fields(
+    """
+    Kind:i8 Group:s Topic:s Number:i64 Id:u Index:i32 Offset:i64 Epoch:i32 Metadata:s?
+    Configs:[ Name:s Value:s? ]
+    """)
+
+  enum Kind: Int64 {
+    case topic = 1
+    case topicGone
+    case offset
+    case offsetGone
+    case groupGone
+    case start
+    case producers
+  }
+
+  static func entry(_ kind: Kind, _ fields: [String: Value]) -> [UInt8] {
+    var all = fields.map { Value.Field(name: $0.key, value: $0.value) }
+    all.append(.init(name: "Kind", value: .int(kind.rawValue)))
+    var writer = MessageWriter()
+    writer.message(.fields(all), schema, version: 0, isFlexible: true)
+    return writer.bytes
+  }
+
+  static func topic(_ topic: Node.Topic) -> [UInt8] {
+    let configs: [Value] = topic.settings.given.sorted { $0.key < $1.key }.map {
+      ["Name": .text($0.key), "Value": .text($0.value)]
+    }
+    return entry(
+      .topic,
+      [
+        "Topic": .text(topic.name), "Number": .number(topic.number), "Id": .bytes(topic.id[...]),
+        "Index": .number(topic.logs.count), "Configs": .list(configs),
+      ])
+  }
+
+  static func gone(topic: Int64) -> [UInt8] { entry(.topicGone, ["Number": .number(topic)]) }
+
+  static func offset(
+    _ group: String, _ partition: TopicPartition, _ committed: Group.Committed
+  ) -> [UInt8] {
+    entry(
+      .offset,
+      [
+        "Group": .text(group), "Topic": .text(partition.topic),
+        "Index": .number(partition.partition), "Offset": .number(committed.offset),
+        "Epoch": .number(committed.epoch), "Metadata": .optional(committed.metadata),
+      ])
+  }
+
+  static func gone(offset: TopicPartition, of group: String) -> [UInt8] {
+    entry(
+      .offsetGone,
+      [
+        "Group": .text(group), "Topic": .text(offset.topic), "Index": .number(offset.partition),
+      ])
+  }
+
+  static func gone(group: String) -> [UInt8] { entry(.groupGone, ["Group": .text(group)]) }
+
+  static func start(_ log: LogID, _ offset: Int64) -> [UInt8] {
+    entry(
+      .start,
+      [
+        "Number": .number(log.topic), "Index": .number(log.partition), "Offset": .number(offset),
+      ])
+  }
+
+  static func producers(_ next: Int64) -> [UInt8] { entry(.producers, ["Offset": .number(next)]) }
+
+  static func read(_ bytes: ArraySlice<UInt8>) -> Value? {
+    var reader = MessageReader(bytes)
+    return try? reader.message(schema, version: 0, isFlexible: true)
+  }
+}
+
+extension Node {
+  /// All of the state, as entries.
+  public var journal: [[UInt8]] {
+    var entries = [Journal.producers((nextProducer / 1_000 + 1) * 1_000)]
+    for topic in topics.values.sorted(by: { $0.number < $1.number }) {
+      entries.append(Journal.topic(topic))
+      for log in topic.logs where log.start > 0 { entries.append(Journal.start(log.id, log.start)) }
+    }
+    for (name, group) in groups {
+      for (partition, committed) in group.offsets {
+        entries.append(Journal.offset(name, partition, committed))
+      }
+    }
+    return entries
+  }
+
+  /// Takes an entry of an earlier process into account. False if it cannot be read.
+  public mutating func restore(_ entry: ArraySlice<UInt8>) -> Bool {
+    guard let entry = Journal.read(entry), let kind = Journal.Kind(rawValue: entry["Kind"].int)
+    else {
+      return false
+    }
+    let partition = TopicPartition(entry["Topic"].text, entry["Index"].int32)
+    let (number, name) = (entry["Number"].int, entry["Group"].text)
+    switch kind {
+    case .topic: restoreTopic(entry)
+    case .topicGone:
+      guard let topic = topics.values.first(where: { $0.number == number }) else { break }
+      topics[topic.name] = nil
+      namesByID[topic.id] = nil
+      for name in groups.keys {
+        groups[name]!.offsets = groups[name]!.offsets.filter { $0.key.topic != topic.name }
+      }
+    case .offset:
+      groups[name, default: Group()].offsets[partition] = .init(
+        offset: entry["Offset"].int, epoch: entry["Epoch"].int32,
+        metadata: entry["Metadata"].optionalText)
+    case .offsetGone: groups[name]?.offsets[partition] = nil
+    case .groupGone: groups[name] = nil
+    case .start:
+      guard let topic = topics.values.first(where: { $0.number == number }),
+        topic.logs.indices.contains(Int(partition.partition))
+      else { break }
+      topics[topic.name]!.logs[Int(partition.partition)].restoreStart(entry["Offset"].int)
+    case .producers: nextProducer = max(nextProducer, entry["Offset"].int)
+    }
+    return true
+  }
+
+  private mutating func restoreTopic(_ entry: Value) {
+    let (name, number) = (entry["Topic"].text, entry["Number"].int)
+    let count = min(max(entry["Index"].int32, 1), 10_000)
+    var topic =
+      topics[name]
+      ?? Topic(
+        name: name, number: number, id: Array(entry["Id"].bytes), logs: [], leaders: [])
+    for index in Int32(topic.logs.count)..<max(count, Int32(topic.logs.count)) {
+      topic.logs.append(PartitionLog(.init(topic: number, partition: index)))
+      topic.leaders.append(brokers[Int(index) % brokers.count].id)
+    }
+    topic.settings = TopicSettings()
+    for config in entry["Configs"].list {
+      _ = topic.settings.set(config["Name"].text, config["Value"].optionalText)
+    }
+    topics[name] = topic
+    namesByID[topic.id] = name
+    nextTopic = max(nextTopic, number + 1)
+  }
+
+  /// The logs that there are; segments of others are nobody's.
+  public var logs: [LogID] { topics.values.flatMap { $0.logs.map(\.id) } }
+
+  /// Puts segments that were found in the storage, with the headers of their batches, into a log. They are given in
+  /// their order.
+  public mutating func restore(
+    _ segment: SegmentID, _ headers: [BatchHeader], at now: Moment
+  ) {
+    guard let name = topics.values.first(where: { $0.number == segment.log.topic })?.name else {
+      return
+    }
+    topics[name]!.logs[Int(segment.log.partition)].adopt(segment, headers, now: now.time)
+  }
+}
+
+extension PartitionLog {
+  mutating func restoreStart(_ offset: Int64) {
+    start = max(start, offset)
+    end = max(end, start)
+  }
+
+  mutating func adopt(_ segment: SegmentID, _ headers: [BatchHeader], now: Int64) {
+    segments.append(.init(id: segment, end: max(end, segment.base), began: now))
+    for header in headers { note(header, now: now) }
+    end = max(end, start)
+  }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Faults on demand, for tests of clients.
+extension Node {
+  /// The next requests of that number are answered with these errors, one each: `ErrorCode`s by their number; 0 is no
+  /// error, and for any other number the connection is closed before the request is looked at.
+  public mutating func inject(_ errors: [Int16], into key: Int16) {
+    faults[key, default: []] += errors
+  }
+
+  /// Takes back the faults that have not been used.
+  public mutating func clearFaults(of key: Int16) { faults[key] = nil }
+
+  /// An error for those who ask for a topic's partitions, from now on. False if there is no such topic.
+  public mutating func setTopic(_ name: String, _ error: ErrorCode?) -> Bool {
+    topics[name]?.fault = error
+    return topics[name] != nil
+  }
+
+  /// Another broker leads a partition, with the next epoch; -1 for none. False if there is no such topic or broker.
+  public mutating func setLeader(
+    _ partition: TopicPartition, broker: Int32, _ storage: any LogStorage
+  ) -> Bool {
+    let index = Int(partition.partition)
+    guard let topic = topics[partition.topic], topic.logs.indices.contains(index),
+      broker == -1 || brokers.contains(where: { $0.id == broker })
+    else { return false }
+    topics[partition.topic]!.leaders[index] = broker
+    topics[partition.topic]!.logs[index].beginEpoch(topic.logs[index].epoch + 1)
+    finishFetches(of: topic, storage)
+    return true
+  }
+
+  /// Appends a batch as it is, which a client may not do. False if there is no such partition.
+  public mutating func append(
+    _ batch: [UInt8], to partition: TopicPartition, at now: Moment, _ storage: any LogStorage
+  ) -> Bool {
+    guard let header = BatchHeader(batch[...]),
+      topics[partition.topic]?.logs.indices.contains(Int(partition.partition)) == true
+    else { return false }
+    return
+      (try? write(
+        batch[...], header, partition.topic, Int(partition.partition), now, storage)) != nil
+  }
+
+  /// Another broker coordinates a group. False if there is no such broker.
+  public mutating func setCoordinator(_ group: String, broker: Int32) -> Bool {
+    guard brokers.contains(where: { $0.id == broker }) else { return false }
+    coordinators[group] = broker
+    return true
+  }
+}

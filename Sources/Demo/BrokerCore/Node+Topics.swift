@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Topics and the cluster: Metadata, CreateTopics, configurations and the rest.
+extension Node {
+  func described(_ broker: Broker) -> Value {
+    ["NodeId": .number(broker.id), "Host": .text(broker.host), "Port": .number(broker.port)]
+  }
+
+  func describeCluster() -> Value {
+    [
+      "ClusterId": .text(options.clusterID), "Controller": .number(brokers[0].id),
+      "Brokers": .list(brokers.map(described)),
+    ]
+  }
+
+  // MARK: Metadata
+
+  mutating func metadata(_ request: Value, _ version: Int16, _ storage: any LogStorage) -> Value {
+    let asked = request["Topics"]
+    let wantsAll = asked.isNull || (version == 0 && asked.list.isEmpty)
+    let found: [Value]
+    if wantsAll {
+      found = topics.values.sorted { $0.name < $1.name }.map { described($0) }
+    } else {
+      found = asked.list.map { topic in
+        if let name = topic["Name"].optionalText {
+          let mayCreate = options.createsTopics && request["MayCreate"].isTrue
+          if topics[name] == nil, mayCreate, Self.isValid(name) {
+            _ = try? create(name, partitions: options.partitions, .init(), storage)
+          }
+          return topics[name].map { described($0) } ?? unknown(name)
+        }
+        if let name = namesByID[Array(topic["Id"].bytes)], let topic = topics[name] {
+          return described(topic)
+        }
+        return [
+          "Error": .number(ErrorCode.unknownTopicID.rawValue), "Id": topic["Id"], "Name": .null,
+        ]
+      }
+    }
+    return [
+      "Brokers": .list(brokers.map(described)), "ClusterId": .text(options.clusterID),
+      "Controller": .number(brokers[0].id), "Topics": .list(found),
+    ]
+  }
+
+  private func unknown(_ name: String) -> Value {
+    let error = Self.isValid(name) ? ErrorCode.unknownTopicOrPartition : .invalidTopic
+    return ["Error": .number(error.rawValue), "Name": .text(name)]
+  }
+
+  private func described(_ topic: Topic) -> Value {
+    if let fault = topic.fault {
+      return ["Error": .number(fault.rawValue), "Name": .text(topic.name)]
+    }
+    let partitions: [Value] = topic.leaders.enumerated().map { index, leader in
+      let replica: Value = .list([.number(max(leader, brokers[0].id))])
+      // 5: leader not available.
+      return [
+        "Error": leader < 0 ? 5 : 0, "Index": .number(index), "Leader": .number(leader),
+        "LeaderEpoch": .number(topic.logs[index].epoch), "Replicas": replica, "Isr": replica,
+      ]
+    }
+    return [
+      "Name": .text(topic.name), "Id": .bytes(topic.id[...]), "Partitions": .list(partitions),
+    ]
+  }
+
+  // MARK: Topics
+
+  static func isValid(_ name: String) -> Bool {
+    let isPlain = name.utf8.allSatisfy { byte in
+      UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
+        || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "._-".utf8.contains(byte)
+    }
+    return isPlain && (1...249).contains(name.utf8.count) && name != "." && name != ".."
+  }
+
+  /// Creates a topic. Its partitions are led by the brokers in turn.
+  @discardableResult
+  public mutating func create(
+    _ name: String, partitions: Int32, _ settings: TopicSettings, _ storage: any LogStorage
+  ) throws(StorageFull) -> Bool {
+    guard topics[name] == nil else { return false }
+    let topic = Topic(
+      name: name, number: nextTopic, id: newID(), settings: settings,
+      logs: (0..<partitions).map { PartitionLog(.init(topic: nextTopic, partition: $0)) },
+      leaders: (0..<partitions).map { brokers[Int($0) % brokers.count].id })
+    try storage.note(Journal.topic(topic))
+    nextTopic += 1
+    topics[name] = topic
+    namesByID[topic.id] = name
+    return true
+  }
+
+  mutating func createTopics(_ request: Value, _ storage: any LogStorage) -> Value {
+    var answers: [Value] = []
+    for asked in request["Topics"].list {
+      answers.append(createTopic(asked, isTrial: request["ValidateOnly"].isTrue, storage))
+    }
+    return ["Topics": .list(answers)]
+  }
+
+  private mutating func createTopic(
+    _ asked: Value, isTrial: Bool, _ storage: any LogStorage
+  ) -> Value {
+    let name = asked["Name"].text
+    func refuse(_ error: ErrorCode, _ message: String) -> Value {
+      ["Name": .text(name), "Error": .number(error.rawValue), "Message": .text(message)]
+    }
+    guard Self.isValid(name) else { return refuse(.invalidTopic, "invalid topic name") }
+    guard topics[name] == nil else { return refuse(.topicExists, "topic '\(name)' already exists") }
+    let assigned = asked["Assignments"].list.count
+    let wanted = asked["Partitions"].int32
+    let count = assigned > 0 ? Int32(assigned) : wanted == -1 ? options.partitions : wanted
+    guard (1...10_000).contains(count) else {
+      return refuse(.invalidPartitions, "number of partitions must be 1 to 10000")
+    }
+    guard assigned > 0 || [-1, 1].contains(asked["Replication"].int) else {
+      return refuse(
+        .invalidReplicationFactor, "replication factor must be 1: this is a single node")
+    }
+    var settings = TopicSettings()
+    for entry in asked["Configs"].list {
+      if let problem = settings.set(entry["Name"].text, entry["Value"].optionalText) {
+        return refuse(.invalidConfig, problem)
+      }
+    }
+    if !isTrial {
+      do {
+        try create(name, partitions: count, settings, storage)
+      } catch {
+        return refuse(.storageError, error.reason)
+      }
+    }
+    let configs = TopicSettings.entries.map { described($0, settings) }
+    return [
+      "Name": .text(name), "Id": .bytes((topics[name]?.id ?? [])[...]), "Count": .number(count),
+      "Replication": 1,
+      "Configs": .list(configs.map { .fields($0.filter { $0.name != "Kind" }) }),
+    ]
+  }
+
+  mutating func deleteTopics(
+    _ request: Value, _ version: Int16, _ storage: any LogStorage
+  ) -> Value {
+    let asked: [Value] =
+      version >= 6
+      ? request["Topics"].list
+      : request["Names"].list.map { ["Name": $0] }
+    var answers: [Value] = []
+    for entry in asked {
+      let byID = namesByID[Array(entry["Id"].bytes)]
+      let name = entry["Name"].optionalText ?? byID
+      var error = ErrorCode.none
+      if let name, let topic = topics[name] {
+        do { try delete(topic, storage) } catch let full {
+          storageProblem = full.reason
+          error = .storageError
+        }
+      } else {
+        error = entry["Name"].isNull ? .unknownTopicID : .unknownTopicOrPartition
+      }
+      answers.append([
+        "Name": .optional(name), "Id": entry["Id"], "Error": .number(error.rawValue),
+      ])
+    }
+    return ["Topics": .list(answers)]
+  }
+
+  private mutating func delete(_ topic: Topic, _ storage: any LogStorage) throws(StorageFull) {
+    try storage.note(Journal.gone(topic: topic.number))
+    topics[topic.name] = nil
+    namesByID[topic.id] = nil
+    finishFetches(of: topic, storage)
+    for var log in topic.logs { log.remove(storage) }
+    for name in groups.keys {
+      let old = groups[name]!.offsets.keys.filter { $0.topic == topic.name }
+      for partition in old { groups[name]!.offsets[partition] = nil }
+    }
+  }
+
+  mutating func createPartitions(_ request: Value, _ storage: any LogStorage) -> Value {
+    var answers: [Value] = []
+    for asked in request["Results"].list {
+      let name = asked["Name"].text
+      let count = asked["Count"].int32
+      var (error, message): (ErrorCode, String?) = (.none, nil)
+      if let topic = topics[name] {
+        if count <= topic.logs.count || count > 10_000 {
+          error = .invalidPartitions
+          message = "topic has \(topic.logs.count) partitions; asked for \(count)"
+        } else if !request["ValidateOnly"].isTrue {
+          do {
+            try grow(topic, to: count, storage)
+          } catch let full {
+            (error, message) = (.storageError, full.reason)
+          }
+        }
+      } else {
+        (error, message) = (.unknownTopicOrPartition, "no such topic")
+      }
+      answers.append([
+        "Name": .text(name), "Error": .number(error.rawValue), "Message": .optional(message),
+      ])
+    }
+    return ["Results": .list(answers)]
+  }
+
+  private mutating func grow(
+    _ topic: Topic, to count: Int32, _ storage: any LogStorage
+  ) throws(StorageFull) {
+    var topic = topic
+    for index in Int32(topic.logs.count)..<count {
+      topic.logs.append(PartitionLog(.init(topic: topic.number, partition: index)))
+      topic.leaders.append(brokers[Int(index) % brokers.count].id)
+    }
+    try storage.note(Journal.topic(topic))
+    topics[topic.name] = topic
+  }
+
+  // MARK: Configurations
+
+  private func described(_ entry: TopicSettings.Entry, _ settings: TopicSettings) -> [Value.Field] {
+    let given = settings.given[entry.name]
+    // 1: of the topic, 5: the default.
+    return [
+      .init(name: "Name", value: .text(entry.name)),
+      .init(name: "Value", value: .text(given ?? entry.standard)),
+      .init(name: "Source", value: given == nil ? 5 : 1),
+      .init(name: "Kind", value: .number(entry.kind)),
+    ]
+  }
+
+  func describeConfigs(_ request: Value) -> Value {
+    let results = request["Results"].map { asked in
+      let (type, name) = (asked["Type"].int, asked["Name"].text)
+      let settings = type == 2 ? topics[name]?.settings : TopicSettings()
+      guard let settings, type == 2 || (type == 4 && isBroker(name)) else {
+        let error = type == 2 ? ErrorCode.unknownTopicOrPartition : .invalidRequest
+        return ["Error": .number(error.rawValue), "Type": asked["Type"], "Name": .text(name)]
+      }
+      let wanted = asked["Keys"].isNull ? nil : Set(asked["Keys"].list.map(\.text))
+      var configs: [Value] = []
+      for entry in type == 2 ? TopicSettings.entries : [] where wanted?.contains(entry.name) ?? true
+      {
+        var fields = described(entry, settings)
+        let isDefault = settings.given[entry.name] == nil
+        fields.append(.init(name: "IsDefault", value: .init(booleanLiteral: isDefault)))
+        configs.append(.fields(fields))
+      }
+      return ["Type": asked["Type"], "Name": .text(name), "Configs": .list(configs)]
+    }
+    return ["Results": results]
+  }
+
+  private func isBroker(_ name: String) -> Bool {
+    name.isEmpty || brokers.contains { "\($0.id)" == name }
+  }
+
+  mutating func alterConfigs(
+    _ request: Value, isIncremental: Bool, _ storage: any LogStorage
+  ) -> Value {
+    var answers: [Value] = []
+    for asked in request["Results"].list {
+      let problem = alter(
+        asked, isIncremental: isIncremental, isTrial: request["ValidateOnly"].isTrue, storage)
+      answers.append([
+        "Type": asked["Type"], "Name": asked["Name"],
+        "Error": .number((problem?.0 ?? .none).rawValue), "Message": .optional(problem?.1),
+      ])
+    }
+    return ["Results": .list(answers)]
+  }
+
+  private mutating func alter(
+    _ asked: Value, isIncremental: Bool, isTrial: Bool, _ storage: any LogStorage
+  ) -> (ErrorCode, String)? {
+    guard asked["Type"] == 2 else {
+      return (.invalidRequest, "only configurations of topics can be changed")
+    }
+    guard var topic = topics[asked["Name"].text] else {
+      return (.unknownTopicOrPartition, "no such topic")
+    }
+    if !isIncremental { topic.settings = TopicSettings() }
+    for entry in asked["Configs"].list {
+      let operation = isIncremental ? entry["Operation"].int : 0
+      guard operation <= 1 else { return (.invalidConfig, "lists cannot be added to") }
+      let value = operation == 1 ? nil : entry["Value"].optionalText
+      if let problem = topic.settings.set(entry["Name"].text, value) {
+        return (.invalidConfig, problem)
+      }
+    }
+    if isTrial { return nil }
+    do { try storage.note(Journal.topic(topic)) } catch { return (.storageError, error.reason) }
+    topics[topic.name] = topic
+    return nil
+  }
+
+  // MARK: Producers
+
+  /// Each idempotent producer gets an id that none had before; transactions are refused.
+  mutating func initProducer(_ request: Value, _ storage: any LogStorage) -> Value {
+    guard request["TransactionalId"].isNull else {
+      return ["Error": .number(ErrorCode.transactionalIDNotAuthorized.rawValue)]
+    }
+    let (producer, epoch) = (request["ProducerId"].int, request["Epoch"].int)
+    if producer >= 0, epoch < 32_766 {
+      return ["ProducerId": .number(producer), "Epoch": .number(epoch + 1)]
+    }
+    // Noted a thousand at a time; what a restart skips is not missed.
+    if nextProducer % 1_000 == 0 {
+      do {
+        try storage.note(Journal.producers(nextProducer + 1_000))
+      } catch {
+        return ["Error": .number(ErrorCode.storageError.rawValue)]
+      }
+    }
+    defer { nextProducer += 1 }
+    return ["ProducerId": .number(nextProducer), "Epoch": 0]
+  }
+}

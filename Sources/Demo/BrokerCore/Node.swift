@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A connection of a client, by the number that the shell gave it.
+public struct ConnectionID: Hashable, Sendable {
+  public var number: UInt64
+  public init(_ number: UInt64) { self.number = number }
+}
+
+public struct TopicPartition: Hashable, Sendable {
+  public var topic: String
+  public var partition: Int32
+
+  public init(_ topic: String, _ partition: Int32) {
+    self.topic = topic
+    self.partition = partition
+  }
+}
+
+/// The moment of an event: the time of day for records, and a clock that never jumps for waits, both in milliseconds.
+public struct Moment: Equatable, Sendable {
+  public var time: Int64
+  public var ticks: Int64
+
+  public init(time: Int64, ticks: Int64) {
+    self.time = time
+    self.ticks = ticks
+  }
+}
+
+/// Who asks: a connection to one of the cluster's brokers.
+public struct Caller: Sendable {
+  public var connection: ConnectionID
+  public var broker: Int32
+  public var host: String
+
+  public init(_ connection: ConnectionID, broker: Int32 = 1, host: String = "") {
+    self.connection = connection
+    self.broker = broker
+    self.host = host
+  }
+}
+
+/// The whole cluster as a value: requests go in, answers come out, the records are in a `LogStorage`.
+///
+/// It is one server. For tests it can pretend to be several brokers, each with a port, of which one leads each partition.
+public struct Node: Sendable {
+  public struct Broker: Equatable, Sendable {
+    public var id: Int32
+    public var host: String
+    public var port: UInt16
+
+    public init(id: Int32, host: String, port: UInt16) {
+      self.id = id
+      self.host = host
+      self.port = port
+    }
+  }
+
+  public struct Options: Sendable {
+    public var clusterID = "martlet-single-node"
+    /// How long a group without members waits for more of them, in milliseconds.
+    public var firstJoinDelay: Int64 = 100
+    /// Partitions of a topic whose maker leaves that to the broker.
+    public var partitions: Int32 = 1
+    /// Topics come to be when a client that allows it asks for them.
+    public var createsTopics = false
+    /// Bytes of records in one answer, whatever the client would take.
+    public var largestFetch = 8 << 20
+    public var shortestSession: Int64 = 1
+    public var longestSession: Int64 = 1_800_000
+
+    public init() {}
+  }
+
+  struct Topic: Sendable {
+    let name: String
+    let number: Int64
+    let id: [UInt8]
+    var settings = TopicSettings()
+    var logs: [PartitionLog]
+    var leaders: [Int32]
+    /// What is said of it to those who ask for its partitions; for tests.
+    var fault: ErrorCode?
+  }
+
+  /// What becomes of a request.
+  public enum Outcome: Equatable, Sendable {
+    case answer(Value)
+    /// It wants no answer.
+    case silent
+    /// Its answer comes later, among `takeReplies`.
+    case later
+    /// The connection is to be closed.
+    case close
+  }
+
+  /// A Fetch request without enough records.
+  struct WaitingFetch {
+    let caller: Caller
+    let request: Value
+    let version: Int16
+    let until: Int64
+    /// Bytes that are still wanted.
+    var wanted: Int
+    let logs: [LogID]
+  }
+
+  public let options: Options
+  public internal(set) var brokers: [Broker]
+  var topics: [String: Topic] = [:]
+  var namesByID: [[UInt8]: String] = [:]
+  var groups: [String: Group] = [:]
+  var coordinators: [String: Int32] = [:]
+  var fetches: [ConnectionID: WaitingFetch] = [:]
+  var waiters: [LogID: Set<ConnectionID>] = [:]
+  var replies: [Group.Reply] = []
+  var nextTopic: Int64 = 1
+  var nextProducer: Int64 = 1_000
+  var random: UInt64
+  /// Answers that tests have ordered, by the request's number.
+  var faults: [Int16: [Int16]] = [:]
+  /// Records that were appended since the start.
+  public internal(set) var appended: UInt64 = 0
+  /// Why the last records were refused for want of room; nil after the next that were not.
+  public internal(set) var storageProblem: String?
+
+  /// - Parameter seed: for ids of topics and members.
+  public init(brokers: [Broker], seed: UInt64, _ options: Options = Options()) {
+    self.options = options
+    self.brokers = brokers
+    random = seed
+  }
+
+  /// SplitMix64.
+  mutating func nextRandom() -> UInt64 {
+    random &+= 0x9E37_79B9_7F4A_7C15
+    var value = (random ^ random >> 30) &* 0xBF58_476D_1CE4_E5B9
+    value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+    return value ^ value >> 31
+  }
+
+  mutating func newID() -> [UInt8] {
+    var id = [UInt8](repeating: 0, count: 16)
+    id.put(Int64(bitPattern: nextRandom()), 8, at: 0)
+    id.put(Int64(bitPattern: nextRandom()), 8, at: 8)
+    return id
+  }
+
+  /// Answers that have become due, of this or earlier requests; each connection has one request at a time.
+  public mutating func takeReplies() -> [Group.Reply] {
+    defer { replies = [] }
+    return replies
+  }
+
+  public mutating func handle(
+    _ request: Request, from caller: Caller, at now: Moment, _ storage: any LogStorage
+  ) -> Outcome {
+    if let fault = faults[request.api.key]?.first {
+      faults[request.api.key]?.removeFirst()
+      if faults[request.api.key]?.isEmpty == true { faults[request.api.key] = nil }
+      guard let error = ErrorCode(rawValue: fault) else { return .close }
+      if error != .none {
+        let isSilent = request.api.key == 0 && request.body["Acks"] == 0
+        return isSilent ? .silent : .answer(Refusal.answer(to: request.body, request.api, error))
+      }
+    }
+    let (body, version) = (request.body, request.version)
+    switch request.api.key {
+    case 0: return produce(body, caller, now, storage)
+    case 1: return fetch(body, version, caller, now, storage)
+    case 11, 14: return rebalance(request, caller, now)
+    default: return .answer(answer(request, body, caller, now, storage))
+    }
+  }
+
+  private mutating func answer(
+    _ request: Request, _ body: Value, _ caller: Caller, _ now: Moment, _ storage: any LogStorage
+  ) -> Value {
+    switch request.api.key {
+    case 2: listOffsets(body, request.version, caller, storage)
+    case 3: metadata(body, request.version, storage)
+    case 8: commitOffsets(body, caller, now, storage)
+    case 9: committedOffsets(body, request.version, caller)
+    case 10: findCoordinator(body, request.version)
+    case 12: heartbeat(body, caller, now)
+    case 13: leave(body, request.version, caller, now)
+    case 15: describeGroups(body)
+    case 16: listGroups(body)
+    case 17: ["Error": .number(ErrorCode.unsupportedVersion.rawValue)]
+    case 18: Self.versions
+    case 19: createTopics(body, storage)
+    case 20: deleteTopics(body, request.version, storage)
+    case 21: deleteRecords(body, caller, storage)
+    case 22: initProducer(body, storage)
+    case 23: offsetsForEpochs(body, caller)
+    case 32: describeConfigs(body)
+    case 33: alterConfigs(body, isIncremental: false, storage)
+    case 37: createPartitions(body, storage)
+    case 42: deleteGroups(body, storage)
+    case 44: alterConfigs(body, isIncremental: true, storage)
+    case 47: deleteOffsets(body, storage)
+    case 60: describeCluster()
+    default: Refusal.answer(to: body, request.api, .unsupportedVersion)
+    }
+  }
+
+  /// The answer to ApiVersions.
+  public static let versions: Value = [
+    "Keys": .list(
+      API.all.map { api in
+        [
+          "Key": .number(api.key), "Min": .number(api.versions.lowerBound),
+          "Max": .number(api.versions.upperBound),
+        ]
+      })
+  ]
+
+  /// The earliest time, in ticks, at which `tick` has something to do.
+  public var nextDeadline: Int64 {
+    let fetch = fetches.values.lazy.map(\.until).min() ?? .max
+    return min(fetch, groups.values.lazy.map(\.nextDeadline).min() ?? .max)
+  }
+
+  /// Ends the waits that are over.
+  public mutating func tick(at now: Moment, _ storage: any LogStorage) {
+    for (connection, fetch) in fetches where fetch.until <= now.ticks {
+      finish(connection, storage)
+    }
+    for (name, group) in groups where group.nextDeadline <= now.ticks {
+      replies += groups[name]?.tick(now: now.ticks) ?? []
+      if groups[name]?.isDead == true { groups[name] = nil }
+    }
+  }
+
+  /// A connection is gone, and with it what it waits for.
+  public mutating func disconnected(_ connection: ConnectionID, at now: Moment) {
+    forgetFetch(connection)
+    for name in groups.keys { groups[name]?.disconnected(connection, now: now.ticks) }
+  }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a partition remembers of an idempotent producer: its epoch, and its last batches.
+public struct ProducerState: Equatable, Sendable {
+  /// A batch that was appended.
+  public struct Entry: Equatable, Sendable {
+    public var first: Int32
+    public var last: Int32
+    public var offset: Int64
+    public var time: Int64
+  }
+
+  /// A client has at most five batches of a partition on the way.
+  public static let remembered = 5
+  public private(set) var epoch: Int16
+  public private(set) var entries: [Entry] = []
+  /// When it was heard of last, in the broker's time.
+  public private(set) var seen: Int64
+
+  /// What becomes of a batch.
+  public enum Verdict: Equatable, Sendable {
+    case append
+    /// It is there already.
+    case duplicate(Entry)
+    case refuse(ErrorCode)
+  }
+
+  public init(_ header: BatchHeader, now: Int64) {
+    epoch = header.epoch
+    seen = now
+  }
+
+  /// - Parameter state: of the batch's producer in this partition; nil for one that has written nothing here.
+  public static func judge(_ header: BatchHeader, _ state: ProducerState?) -> Verdict {
+    guard let state, let last = state.entries.last else { return .append }
+    if header.epoch < state.epoch { return .refuse(.invalidProducerEpoch) }
+    if header.epoch > state.epoch {
+      return header.sequence == 0 ? .append : .refuse(.outOfOrderSequence)
+    }
+    let same = state.entries.first {
+      $0.first == header.sequence && $0.last == header.lastSequence
+    }
+    if let same { return .duplicate(same) }
+    return header.sequence == (last.last &+ 1) & .max ? .append : .refuse(.outOfOrderSequence)
+  }
+
+  public mutating func note(_ header: BatchHeader, offset: Int64, now: Int64) {
+    if header.epoch != epoch { entries = [] }
+    epoch = header.epoch
+    seen = now
+    if entries.count == Self.remembered { entries.removeFirst() }
+    entries.append(
+      .init(
+        first: header.sequence, last: header.lastSequence, offset: offset, time: header.newestTime))
+  }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A value of Kafka's protocol: what a request or an answer consists of. Booleans are integers.
+public enum Value: Equatable, Sendable {
+  case null
+  case int(Int64)
+  case text(String)
+  case bytes(ArraySlice<UInt8>)
+  case list([Value])
+  case fields([Field])
+  /// Records that are read from the storage when the answer is written.
+  case stored([StoredRange])
+
+  public struct Field: Equatable, Sendable {
+    public var name: String
+    public var value: Value
+
+    public init(name: String, value: Value) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  /// The field of that name; null if there is none.
+  public subscript(name: String) -> Value {
+    guard case .fields(let fields) = self else { return .null }
+    for field in fields where field.name == name { return field.value }
+    return .null
+  }
+
+  public var int: Int64 { if case .int(let value) = self { value } else { 0 } }
+  public var int32: Int32 { Int32(truncatingIfNeeded: int) }
+  public var isTrue: Bool { int != 0 }
+  public var isNull: Bool { self == .null }
+  /// The text; empty for null.
+  public var text: String { optionalText ?? "" }
+  public var optionalText: String? { if case .text(let value) = self { value } else { nil } }
+  public var bytes: ArraySlice<UInt8> { if case .bytes(let value) = self { value } else { [] } }
+  public var list: [Value] { if case .list(let values) = self { values } else { [] } }
+
+  /// The same structure with another value of a field.
+  public func with(_ name: String, _ value: Value) -> Value {
+    guard case .fields(let fields) = self else { return self }
+    return .fields(fields.filter { $0.name != name } + [Field(name: name, value: value)])
+  }
+
+  /// The list that `body` makes of the elements.
+  public func map(_ body: (Value) -> Value) -> Value { .list(list.map(body)) }
+
+  public static func optional(_ text: String?) -> Value { text.map { .text($0) } ?? .null }
+  public static func number(_ value: some BinaryInteger) -> Value {
+    .int(Int64(truncatingIfNeeded: value))
+  }
+}
+
+extension Value: ExpressibleByIntegerLiteral, ExpressibleByStringLiteral,
+  ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+  public init(integerLiteral value: Int64) { self = .int(value) }
+  public init(stringLiteral value: String) { self = .text(value) }
+  public init(booleanLiteral value: Bool) { self = .int(value ? 1 : 0) }
+  public init(arrayLiteral elements: Value...) { self = .list(elements) }
+  public init(dictionaryLiteral elements: (String, Value)...) {
+    self = .fields(elements.map { Field(name: $0.0, value: $0.1) })
+  }
+}

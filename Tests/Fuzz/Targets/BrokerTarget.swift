@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+import BrokerCore
+
+extension FuzzTarget {
+  /// Requests to the broker, each with two bytes of length before it, one after the other to one cluster with a topic.
+  static func brokerRequests() -> FuzzTarget {
+    FuzzTarget("broker-requests") { bytes in
+      let storage = MemoryStorage()
+      storage.capacity = 1 << 20
+      var node = Node(brokers: [.init(id: 1, host: "127.0.0.1", port: 9_092)], seed: 1)
+      _ = try? node.create("t", partitions: 2, TopicSettings(), storage)
+      var rest = Array(bytes)[...]
+      var now = Moment(time: 1_000_000, ticks: 0)
+      var number: UInt64 = 0
+      while rest.count > 2 {
+        let size = Int(rest.removeFirst()) << 8 | Int(rest.removeFirst())
+        let frame = rest.prefix(size)
+        rest = rest.dropFirst(size)
+        now.ticks += 100
+        now.time += 100
+        number += 1
+        node.tick(at: now, storage)
+        _ = node.takeReplies()
+        guard let request = try? Request(frame) else { continue }
+        let outcome = node.handle(
+          request, from: Caller(.init(number % 3)), at: now, storage)
+        guard case .answer(let body) = outcome else { continue }
+        let answer = Request.answer(
+          body, to: request.api, version: request.version, correlation: request.correlation
+        ) { storage.read($0, into: &$1) }
+        guard request.answer(in: answer[4...]) != nil else {
+          return "an answer to \(request.api.name) \(request.version) that cannot be read"
+        }
+      }
+      node.retain(at: now, storage)
+      return nil
+    }
+  }
+}

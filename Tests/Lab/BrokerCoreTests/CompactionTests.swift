@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+import Testing
+
+@testable import BrokerCore
+
+@Suite struct CompactionTests {
+  private var desk = Desk()
+
+  private mutating func compact() -> Int {
+    var runs = 0
+    while let found = desk.node.compaction(at: desk.now) {
+      var run = found.run
+      while desk.node.step(&run, found.partition, desk.storage) {}
+      runs += 1
+    }
+    return runs
+  }
+
+  private mutating func all() -> [Record] {
+    desk.records(desk.answer(1, Desk.fetchRequest("t", from: 0, most: 1 << 30), version: 11))
+  }
+
+  @Test mutating func `the newest record of each key stays, with its offset`() {
+    desk.create("t", ["cleanup.policy": "compact", "segment.bytes": "1024"])
+    for round in 0..<50 {
+      _ = desk.produce(
+        "t", Batches.batch((0..<5).map { ("key-\($0)", "round \(round)") }, time: desk.now.time))
+    }
+    let before = desk.storage.size
+    #expect(compact() == 1)
+    #expect(desk.storage.size < before / 5)
+    let left = all()
+    #expect(left.map(\.offset) == left.map(\.offset).sorted())
+    var newest: [String: Int64] = [:]
+    for record in left { newest[record.name] = record.offset }
+    #expect(newest == ["key-0": 245, "key-1": 246, "key-2": 247, "key-3": 248, "key-4": 249])
+    #expect(compact() == 0)
+    // A reader in the middle of what is gone goes on behind it.
+    let rest = desk.records(desk.answer(1, Desk.fetchRequest("t", from: 7), version: 11))
+    #expect(rest.first.map { $0.offset > 7 } == true)
+  }
+
+  @Test mutating func `a tombstone stays for its time`() {
+    desk.create(
+      "t",
+      ["cleanup.policy": "compact", "segment.bytes": "1024", "delete.retention.ms": "1000"])
+    _ = desk.produce("t", Batches.batch([("gone", "x"), ("kept", "y")], time: desk.now.time))
+    _ = desk.produce("t", Batches.batch([("gone", nil)], time: desk.now.time))
+    func fill(_ desk: inout Desk) {
+      for _ in 0..<40 {
+        _ = desk.produce("t", Batches.batch([("filler", "0123456789")], time: desk.now.time))
+      }
+    }
+    fill(&desk)
+    _ = compact()
+    #expect(Set(all().map(\.name)) == ["gone", "kept", "filler"])
+    #expect(all().filter { $0.name == "gone" && !$0.isTombstone }.isEmpty)
+    desk.now.time += 2_000
+    fill(&desk)
+    _ = compact()
+    #expect(Set(all().map(\.name)) == ["kept", "filler"])
+  }
+
+  @Test mutating func `young segments are left alone`() {
+    desk.create(
+      "t",
+      ["cleanup.policy": "compact", "segment.bytes": "1024", "min.compaction.lag.ms": "5000"])
+    for _ in 0..<40 {
+      _ = desk.produce("t", Batches.batch([("a", "0123456789")], time: desk.now.time))
+    }
+    #expect(compact() == 0)
+    desk.now.time += 5_000
+    #expect(compact() == 1)
+  }
+
+  /// 20 times "abc", then "xyz".
+  @Test func `LZ4 and Snappy are unfolded, damaged bytes are not`() {
+    let text = Array(String(repeating: "abc", count: 20).utf8) + Array("xyz".utf8)
+    // Literals abc, a match of 57 bytes three before, and the literals xyz.
+    let frame: [UInt8] = [
+      0x04, 0x22, 0x4D, 0x18, 0x60, 0x40, 0x82, 11, 0, 0, 0, 0x3F, 97, 98, 99, 3, 0, 38, 0x30, 120,
+      121, 122, 0, 0, 0, 0,
+    ]
+    #expect(LZ4.unfold(frame[...], atMost: 100) == text)
+    #expect(LZ4.unfold(frame[...], atMost: 50) == nil)
+    let snappy: [UInt8] = [63, 0x08, 97, 98, 99, 0xE2, 3, 0, 0x08, 120, 121, 122]
+    #expect(Snappy.unfold(snappy[...], atMost: 100) == text)
+    for count in 0..<frame.count { _ = LZ4.unfold(frame[..<count], atMost: 100) }
+    for count in 0..<snappy.count { _ = Snappy.unfold(snappy[..<count], atMost: 100) }
+  }
+}

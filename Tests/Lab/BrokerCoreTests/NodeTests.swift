@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+import Testing
+
+@testable import BrokerCore
+
+/// Topics, offsets, groups by name, and what a restart finds again.
+@Suite struct NodeTests {
+  private var desk = Desk()
+
+  private mutating func commit(_ offset: Int64, metadata: String = "") -> Value {
+    desk.answer(
+      8,
+      [
+        "GroupId": "g", "Generation": -1,
+        "Topics": [
+          [
+            "Name": "t",
+            "Partitions": [
+              [
+                "Index": 0, "Offset": .int(offset), "LeaderEpoch": -1, "Metadata": .text(metadata),
+              ]
+            ],
+          ]
+        ],
+      ])["Topics"].list[0]["Partitions"].list[0]["Error"]
+  }
+
+  private mutating func committed() -> Value {
+    desk.answer(9, ["Groups": [["GroupId": "g", "Topics": .null]]])["Groups"].list[0]["Topics"]
+  }
+
+  private mutating func topics(_ names: [String]?) -> [Value] {
+    let asked = names.map { Value.list($0.map { ["Name": .text($0)] }) } ?? .null
+    return desk.answer(3, ["Topics": asked])["Topics"].list
+  }
+
+  @Test mutating func `topics are made, listed, changed and removed`() {
+    let create: Value = [
+      "Topics": [
+        [
+          "Name": "t", "Partitions": 3, "Replication": 1,
+          "Configs": [["Name": "cleanup.policy", "Value": "compact"]],
+        ],
+        ["Name": "bad name", "Partitions": 1, "Replication": 1],
+        ["Name": "two", "Partitions": 1, "Replication": 2],
+        [
+          "Name": "odd", "Partitions": 1, "Replication": 1,
+          "Configs": [["Name": "retention.ms", "Value": "x"]],
+        ],
+      ]
+    ]
+    #expect(desk.answer(19, create)["Topics"].list.map { $0["Error"] } == [0, 17, 38, 40])
+    #expect(desk.answer(19, create)["Topics"].list[0]["Error"] == 36)
+    #expect(topics(nil).map { $0["Name"].text } == ["t"])
+    #expect(topics(["t"])[0]["Partitions"].list.count == 3)
+    #expect(topics(["none", "?"]).map { $0["Error"] } == [3, 17])
+    let id = topics(["t"])[0]["Id"]
+    let grown = desk.answer(
+      37, ["Results": [["Name": "t", "Count": 5], ["Name": "t", "Count": 2]]])
+    #expect(grown["Results"].list.map { $0["Error"] } == [0, 37])
+    #expect(topics(["t"])[0]["Partitions"].list.count == 5)
+    let altered = desk.answer(
+      44,
+      [
+        "Results": [
+          [
+            "Type": 2, "Name": "t",
+            "Configs": [["Name": "retention.ms", "Operation": 0, "Value": "77"]],
+          ]
+        ]
+      ])
+    #expect(altered["Results"].list[0]["Error"] == 0)
+    let configs = desk.answer(32, ["Results": [["Type": 2, "Name": "t", "Keys": .null]]])
+    let values = configs["Results"].list[0]["Configs"].list
+    #expect(values.first { $0["Name"] == "retention.ms" }?["Value"] == "77")
+    #expect(values.first { $0["Name"] == "cleanup.policy" }?["Value"] == "compact")
+    #expect(desk.answer(20, ["Topics": [["Name": "t"]]])["Topics"].list[0]["Error"] == 0)
+    #expect(topics(nil).isEmpty)
+    // Made again it is another one.
+    _ = desk.answer(19, create)
+    #expect(topics(["t"])[0]["Id"] != id)
+  }
+
+  @Test mutating func `offsets are kept with their metadata`() {
+    desk.create("t")
+    #expect(commit(5, metadata: "map") == 0)
+    let partition = committed().list[0]["Partitions"].list[0]
+    #expect(partition["Offset"] == 5 && partition["Metadata"] == "map")
+    #expect(commit(5, metadata: String(repeating: "x", count: 4_097)) == 12)
+    let unknown = desk.answer(
+      9, ["Groups": [["GroupId": "h", "Topics": [["Name": "t", "Partitions": [0]]]]]])
+    #expect(unknown["Groups"].list[0]["Topics"].list[0]["Partitions"].list[0]["Offset"] == -1)
+    #expect(desk.answer(16, [:])["Groups"].list.map { $0["GroupId"].text } == ["g"])
+    #expect(desk.answer(42, ["Groups": ["g", "h"]])["Groups"].list.map { $0["Error"] } == [0, 69])
+    #expect(committed().list.isEmpty)
+  }
+
+  @Test mutating func `a topic that goes takes its offsets along`() {
+    desk.create("t")
+    _ = commit(5)
+    _ = desk.answer(20, ["Topics": [["Name": "t"]]])
+    desk.create("t")
+    #expect(committed().list.isEmpty)
+  }
+
+  @Test mutating func `producers get ids of their own, transactions are refused for good`() {
+    let first = desk.answer(22, ["TransactionalId": .null, "ProducerId": -1, "Epoch": -1])
+    let second = desk.answer(22, ["TransactionalId": .null, "ProducerId": -1, "Epoch": -1])
+    #expect(first["Error"] == 0 && first["ProducerId"] != second["ProducerId"])
+    let next = desk.answer(
+      22, ["TransactionalId": .null, "ProducerId": first["ProducerId"], "Epoch": 3])
+    #expect(next["ProducerId"] == first["ProducerId"] && next["Epoch"] == 4)
+    #expect(desk.answer(22, ["TransactionalId": "x"])["Error"] == 53)
+    let coordinator = desk.answer(10, ["KeyType": 1, "Coordinators": ["x"]])
+    #expect(coordinator["Coordinators"].list[0]["Error"] == 53)
+  }
+
+  @Test mutating func `a group answers at its coordinator alone`() {
+    desk = Desk(brokers: 2)
+    let isKnown = desk.node.setCoordinator("g", broker: 2)
+    #expect(isKnown)
+    let found = desk.answer(10, ["Coordinators": ["g"]])["Coordinators"].list[0]
+    #expect(found["NodeId"] == 2 && found["Port"] == 9_002)
+    #expect(desk.answer(12, ["GroupId": "g"])["Error"] == 16)
+    #expect(desk.answer(12, ["GroupId": "g"], broker: 2)["Error"] == 25)
+  }
+
+  @Test mutating func `faults are answered once each, in their order`() {
+    desk.create("t")
+    desk.node.inject([6, 0, -195], into: 0)
+    #expect(desk.produce("t", Batches.batch([("a", "b")]))["Error"] == 6)
+    #expect(desk.produce("t", Batches.batch([("a", "b")]))["BaseOffset"] == 0)
+    #expect(desk.ask(0, ["Acks": 1, "Topics": []]) == .close)
+    desk.node.inject([6, 6], into: 0)
+    desk.node.clearFaults(of: 0)
+    #expect(desk.produce("t", Batches.batch([("a", "b")]))["BaseOffset"] == 1)
+    _ = desk.node.setTopic("t", .unknownTopicOrPartition)
+    #expect(topics(["t"])[0]["Error"] == 3)
+  }
+
+  @Test mutating func `state is read again as it was written`() {
+    desk.create("t", partitions: 2, ["retention.ms": "77"])
+    desk.create("gone")
+    _ = commit(9, metadata: "m")
+    _ = desk.produce("t", Batches.batch([("a", "b"), ("c", "d")]))
+    _ = desk.answer(21, ["Topics": [["Name": "t", "Partitions": [["Index": 0, "Offset": 1]]]]])
+    _ = desk.answer(20, ["Topics": [["Name": "gone"]]])
+    var other = Desk()
+    let isRead = desk.node.journal.map { other.node.restore($0[...]) }
+    #expect(!isRead.contains(false))
+    #expect(other.node.journal.dropFirst() == desk.node.journal.dropFirst())
+    let again = other.answer(3, ["Topics": .null])["Topics"].list
+    #expect(again.map { $0["Name"] } == ["t"] && again[0]["Id"] == topics(["t"])[0]["Id"])
+    // Ids of producers are never given twice.
+    let before = desk.answer(22, ["TransactionalId": .null, "ProducerId": -1])["ProducerId"].int
+    let after = other.answer(22, ["TransactionalId": .null, "ProducerId": -1])["ProducerId"].int
+    #expect(after > before)
+    let isAnyRead = other.node.restore([1, 2, 3])
+    #expect(!isAnyRead)
+  }
+}
