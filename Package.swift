@@ -387,7 +387,7 @@ let package = Package(
     tests("Core", "Telemetry", ["Telemetry"]),
     tests(
       "Core", "TokenFiles",
-      ["Random", "TokenFiles", "SystemTestSupport", "TestSupport"]),
+      ["Random", "TokenFiles", "SystemTestSupport", "TestSupport"], exclude: ["Python"]),
     tests("Core", "HTTP1", ["Identity", "HTTP1", "Random"]),
     tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random", "Waiting"]),
     tests("IO", "EventLoop", ["Bytes", "EventLoop"]),

@@ -154,34 +154,18 @@ class Rig:
             self.create_topics(words)
             return []
         address = self.folder / "broker.address"
-        process = self.start("martlet", "broker", "--address-file", address, *words)
+        process = self.start("martlet", "broker", "--address-file", address, "--dir", self.folder / "kafka", *words)
         self.kafka = wait_for_file(address, process).strip()
         return [process]
-
-    # Rigs that use an embedded broker of another process: it has one set of topics.
-    on_embedded = 0
 
     def create_topics(self, words):
         self.kafka = self.options.kafka
         self.prefix = f"martlet-benchmark-{secrets.token_hex(4)}."
-        answer = json.loads(call([
-            BUILD / "benchmark-topics", *self.topics(), *words]).strip().splitlines()[-1])
-        self.prefix = answer["prefix"]
-        if not answer["embedded"]:
-            self.created = True
-            log(f"created topics {self.prefix}*")
-            return
-        if Rig.on_embedded > 0:
-            raise Failure(
-                f"{self.kafka} is an embedded broker, which has one set of topics: this measurement needs several"
-                " at once; give one number of partitions, credentials, apps and senders, or a cluster")
-        Rig.on_embedded += 1
-        self.created = None
-        log(f"{self.kafka} is an embedded broker: its own topics and their partitions are used")
+        call([BUILD / "benchmark-topics", *self.topics(), *words])
+        self.created = True
+        log(f"created topics {self.prefix}*")
 
     def delete_topics(self):
-        if self.created is None:
-            Rig.on_embedded -= 1
         if not self.created:
             return
         try:
@@ -194,10 +178,9 @@ class Rig:
         return ["--kafka", self.kafka, "--topic-prefix", self.prefix]
 
     def services(self):
-        """The same for services. An embedded broker's rebalance takes the session's time less a second, and batches of
-        one record are dear there: `martlet up` sets the same."""
-        timings = ["--kafka.consumer.session.timeout.ms=6000", "--kafka.producer.linger.ms=5"]
-        return [*self.topics(), *([] if getattr(self.options, "kafka", None) else timings)]
+        """The same for services. Beside the embedded broker with the session that `martlet up` sets."""
+        session = ["--kafka.consumer.session.timeout.ms=6000"]
+        return [*self.topics(), *([] if getattr(self.options, "kafka", None) else session)]
 
     def simulator(self, *flags):
         address = self.folder / f"simulator-{len(self.processes)}.address"

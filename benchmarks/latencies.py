@@ -8,8 +8,6 @@ from results import median, quantiles, row
 
 # Of what the pipeline takes, in percent.
 LEVELS = (10, 50, 80)
-# Receipts of 64 partitions stay in an embedded broker long enough to be read: about a million.
-RECEIPT_PARTITIONS = 64
 # A producer that lingers would add its own time to what is measured; at higher rates its batches are the load.
 ALONE = ("--kafka.producer.linger.ms=0",)
 # At 20 per second fewer would be 200 records, of which the p99 is the second longest.
@@ -24,7 +22,7 @@ def latency(options):
     omission). At the idle rate the load does not linger.
     """
     with Rig(options) as rig:
-        rig.broker(receipts=RECEIPT_PARTITIONS)
+        rig.broker()
         rig.simulator("--profile", "fast")
         rig.signer()
         rig.ingest()

@@ -10,9 +10,6 @@ import urllib.request
 from harness import Failure, Rig, free_port, log
 from results import median, row
 
-# Records that one partition of an embedded broker (5 MiB) surely holds.
-EMBEDDED_RECORDS = 7_000
-
 # Receipts in a record of benchmark-load.
 RECEIPTS = 100
 
@@ -33,14 +30,11 @@ def same_shape(rig, count, connections, *, most=100):
 def feedback(options):
     """The whole feedback process: answers of APNs about gone devices into its database, or with --keep-receipts outcomes
     of pushes. With --postgres the CPU of the server counts, too.
-
-    At most 100,000 per round: an embedded broker keeps every invalid token, and takes no more when a partition is full.
     """
     kind, lines, flags = ("receipts", RECEIPTS, ["--keep-receipts", "1d"]) if options.keep_receipts else ("feedback", 1, [])
-    count = min(options.count, 100_000) // lines * lines
+    count = options.count // lines * lines
     with Rig(options) as rig, contextlib.ExitStack() as stack:
-        tokens = max(12, 1 + (options.rounds * count + 2_000) // EMBEDDED_RECORDS)
-        rig.broker(**{kind: options.partitions, "invalid-tokens": tokens})
+        rig.broker(**{kind: options.partitions})
         rig.simulator("--profile", "fast")
         server = stack.enter_context(postgres_server(rig)) if options.postgres else None
         process = rig.feedback(*flags, database=server and server.database(None))
@@ -90,10 +84,8 @@ def drain(options, title, kind, start, counter, pending=None):
     rounds = []
     for number in range(options.rounds):
         with Rig(options) as rig:
-            embedded = bool(rig.broker())
+            rig.broker()
             count = options.count
-            if embedded:
-                count = min(count, EMBEDDED_RECORDS * numbers(options.partitions)[0])
             rig.simulator("--profile", "fast")
             rig.signer()
             rig.load(kind, count, "--unread")

@@ -348,8 +348,8 @@ def transactional_times(rig, count):
 def rebalance(options):
     """How long the partitions that stay go without an answer when a sender joins and when it leaves, milliseconds.
 
-    The embedded broker's coordinator waits for two seconds in every rebalance, a real one for the last member
-    only: that wait is told apart, from giving partitions back until the group says whose they are.
+    The coordinator waits for the last member: that wait is told apart, from giving partitions back until the group says
+    whose they are.
     """
     rows = []
     for count in numbers(options.partitions):
@@ -401,7 +401,6 @@ REVOKED, OURS = "partitions revoked", "assigned partitions"
 
 
 def wait_for_lines(process, text, count, seconds=130):
-    # The embedded broker now and then leaves a member's request to join without an answer: it asks again after 63 s.
     deadline = time.monotonic() + seconds
     while len(lines_with(process, text)) < count:
         process.check()
@@ -530,7 +529,7 @@ def store(options):
 def suppression(options):
     """What ingest's table of invalid tokens takes up: resident memory with and without --count tokens."""
     with Rig(options) as rig:
-        rig.broker(**{"invalid-tokens": embedded_partitions(options.count + 1_000)})
+        rig.broker()
         process = rig.start("martlet-ingest", *rig.services(), "--counters-interval", "1s")
         rig.load("invalid-tokens", 1_000)
         wait_for_count(process, "invalid_tokens", 1_000)
@@ -546,15 +545,10 @@ def suppression(options):
         return [entry]
 
 
-def embedded_partitions(records):
-    """How many partitions of an embedded broker surely hold that many small records."""
-    return 1 + records // loads.EMBEDDED_RECORDS
-
-
 def imports(options):
     """martlet tokens import of --count tokens, each time until Kafka has acknowledged all of them."""
     with Rig(options) as rig:
-        rig.broker(devices=embedded_partitions(options.count))
+        rig.broker()
         file = rig.folder / "tokens.txt"
         file.write_text("".join(f"{hashlib.sha256(str(n).encode()).hexdigest()}\n" for n in range(options.count)))
         start = time.monotonic()

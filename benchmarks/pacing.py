@@ -64,16 +64,13 @@ def pace(options):
         rig.simulator("--record-limit", "0", *(("--profile", "fast") if rate > FULL_CHECKS else ()))
         rig.signer()
         call([BUILD / "martlet", "pace", "lane", "bulk", f"{rate}/s", *rig.topics()])
-        # More than is sent: an embedded broker takes the rest as it has room.
+        # More than is sent.
         rig.start_load("bulk", rate * (len(counts) + 1) * 60)
         arrivals = Arrivals(rig.admin)
-        # A partition whose window of ids is being read stands still, and with it, in the embedded broker's small logs, the
-        # load of all.
-        flags = ("--dedup-window", "2000") if rate > FULL_CHECKS else ()
         senders, rows = [], []
         for count in counts:
             while len(senders) < count:
-                senders.append(rig.sender(*flags))
+                senders.append(rig.sender())
             rows.append(steady(arrivals, rate, f"{count} sender{'s' if count > 1 else ''}", senders, 8))
         if len(senders) > 1:
             killed = senders.pop(0)
@@ -112,7 +109,7 @@ def governor(options):
     Idle, and beside a bulk backlog that has all streams that it may have: milliseconds from record to outcome.
     """
     with Rig(options) as rig:
-        rig.broker(receipts=64)
+        rig.broker()
         rig.simulator(
             "--latency", "20ms", "--capacity", options.rate or CAPACITY, "--queue", 1_000_000, "--record-limit", "0")
         capacity = options.rate or CAPACITY
@@ -214,21 +211,18 @@ def states(options):
     devices = options.count
     count = devices * UPDATES * max(40, options.seconds)
     with Rig(options) as rig:
-        broker = rig.broker(receipts=64)
+        broker = rig.broker()
         rig.simulator("--capacity", devices, "--max-concurrent-streams", max(10, devices // 20),
                       "--latency", "20ms", "--record-limit", "10000000")
         rig.signer()
-        # The embedded broker gives one batch of a partition at a time: what is to be read fast is in large batches, and
-        # windows of 20,000 ids would take a new owner a minute.
-        flags = ["--max-connections", "1", "--dedup-window", "2000", "--dedup-rebuild", "30s"]
-        senders = [rig.sender(*flags) for _ in range(2)]
+        senders = [rig.sender("--max-connections", "1") for _ in range(2)]
         load = rig.start_load("notifications", count, "--devices", devices, "--rate", devices * UPDATES,
                               "--kafka.producer.linger.ms", 50)
         time.sleep(8)
         log("one of two senders is killed")
         used = end(rig, senders.pop(0), signal.SIGKILL)
         time.sleep(1)
-        senders.append(rig.sender(*flags))
+        senders.append(rig.sender("--max-connections", "1"))
         time.sleep(10)
         log("the gateway answers 503 for 3 s")
         ask(rig, "faults", {"rules": [{"id": "service_unavailable"}]})
@@ -239,7 +233,7 @@ def states(options):
         for sender in senders:
             used += end(rig, sender, signal.SIGTERM)
         time.sleep(5)
-        senders = [rig.sender(*flags) for _ in range(2)]
+        senders = [rig.sender("--max-connections", "1") for _ in range(2)]
         if load.popen.wait(timeout=options.seconds + 300) != 0:
             raise Failure(f"the load failed:\n{load.tail()}")
         produced = json.loads(load.tail().strip().splitlines()[-1])

@@ -7,19 +7,16 @@ import urllib.request
 
 from harness import BUILD, TOKEN, Failure, Rig, call, free_port, log
 from results import row
-import loads
 
 
 def schedule(options):
     """--count requests that are due evenly over --seconds: from their send_at until push.requests has each again.
 
     The figures come from the scheduler's histogram, so each is the upper bound of its bucket. What ingest makes of the
-    released requests has no reader here, and stays on lanes that are large enough.
+    released requests has no reader here.
     """
-    partitions = 1 + 2 * options.count // loads.EMBEDDED_RECORDS
-    options.partitions = str(max(12, partitions))
     with Rig(options) as rig:
-        rig.broker(schedule=max(12, partitions), requests=max(12, partitions))
+        rig.broker()
         ingest, port = rig.ingest(), free_port()
         process = rig.start(
             "martlet-scheduler", *rig.services(), "--database", rig.folder / "schedule.db",

@@ -33,6 +33,7 @@ final class ServerLoop {
   private final class Listener {
     let socket: Socket
     init(_ socket: consuming Socket) { self.socket = socket }
+    deinit { socket.stopListening() }
   }
 
   init(

@@ -12,7 +12,7 @@ extension Node {
   func findCoordinator(_ request: Value, _ version: Int16) -> Value {
     func found(_ key: String) -> Value {
       // The one error after which clients do not ask again.
-      guard request["KeyType"] == 0 else {
+      guard request["KeyType"].int == 0 else {
         return [
           "Key": .text(key), "Error": .number(ErrorCode.transactionalIDNotAuthorized.rawValue),
           "Message": "this broker has no transactions",

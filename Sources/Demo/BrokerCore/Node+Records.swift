@@ -129,7 +129,7 @@ extension Node {
     _ request: Value, _ version: Int16, _ caller: Caller, _ now: Moment, _ storage: any LogStorage
   ) -> Outcome {
     // Sessions are refused: every request names all its partitions.
-    guard request["SessionId"] == 0 || request["SessionEpoch"] == -1 else {
+    guard request["SessionId"].int == 0 || request["SessionEpoch"] == -1 else {
       return .answer(["SessionError": .number(ErrorCode.fetchSessionNotFound.rawValue)])
     }
     guard version >= 4 else {

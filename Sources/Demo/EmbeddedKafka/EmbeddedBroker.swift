@@ -6,8 +6,6 @@ public import Kafka
 /// The Kafka broker of one machine inside this process (`BrokerServer`), as the commands and the tests use it. Safe to use
 /// from any thread.
 public final class EmbeddedBroker: Sendable {
-  /// How its clusters are called.
-  static let clusterID = Node.Options().clusterID
   let server: BrokerServer
 
   /// The number of brokers that it pretends to be; they are numbered from 1.

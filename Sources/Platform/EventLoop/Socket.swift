@@ -116,6 +116,10 @@ public struct Socket: ~Copyable, Sendable {
   /// Nothing more is written: the peer reads the end of the stream. Reading goes on.
   public func finishWriting() { shutdown(fd, Int32(SHUT_WR)) }
 
+  /// A socket that listens does so no longer, and its port is free: closing it alone would not do while a process that is
+  /// being started has a copy of it.
+  public func stopListening() { shutdown(fd, Int32(SHUT_RDWR)) }
+
   /// Closes with a reset instead of a FIN (for tests and fault injection).
   public consuming func abort() {
     var now = linger(l_onoff: 1, l_linger: 0)

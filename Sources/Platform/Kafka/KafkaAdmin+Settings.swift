@@ -110,12 +110,8 @@ extension KafkaAdmin {
       rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, $0)
     }
     defer { for resource in resources { rd_kafka_ConfigResource_destroy(resource) } }
-    // Any broker knows them. Else librdkafka waits for the controller, and an embedded broker names none.
     let options = rd_kafka_AdminOptions_new(handle, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS)
     defer { rd_kafka_AdminOptions_destroy(options) }
-    if let broker = try anyBroker(timeoutMilliseconds: timeoutMilliseconds) {
-      rd_kafka_AdminOptions_set_broker(options, broker, nil, 0)
-    }
     let event = try perform("describe topics", timeoutMilliseconds) { client, queue in
       rd_kafka_DescribeConfigs(client, &resources, resources.count, options, queue)
     }

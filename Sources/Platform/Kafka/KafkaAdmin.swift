@@ -92,24 +92,16 @@ public final class KafkaAdmin {
 
   /// The addresses of the brokers that the cluster has now, `host:port`.
   public func brokers(timeoutMilliseconds: Int32) throws(KafkaError) -> [String] {
-    try listed(timeoutMilliseconds) { "\(String(cString: $0.host)):\($0.port)" }
-  }
-
-  /// The number of one of them; nil if the cluster names none.
-  func anyBroker(timeoutMilliseconds: Int32) throws(KafkaError) -> Int32? {
-    try listed(timeoutMilliseconds) { $0.id }.first
-  }
-
-  private func listed<Fact>(
-    _ timeoutMilliseconds: Int32, _ fact: (rd_kafka_metadata_broker) -> Fact
-  ) throws(KafkaError) -> [Fact] {
     var metadata: UnsafePointer<rd_kafka_metadata>?
     let code = rd_kafka_metadata(client!.raw, 0, nil, &metadata, timeoutMilliseconds)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else {
       throw KafkaError(code, "cannot list the brokers at \(configuration.bootstrap)")
     }
     defer { rd_kafka_metadata_destroy(metadata) }
-    return (0..<Int(metadata.pointee.broker_cnt)).map { fact(metadata.pointee.brokers[$0]) }
+    return (0..<Int(metadata.pointee.broker_cnt)).map {
+      let broker = metadata.pointee.brokers[$0]
+      return "\(String(cString: broker.host)):\(broker.port)"
+    }
   }
 
   /// The first offset a partition still holds and the next one to be written.

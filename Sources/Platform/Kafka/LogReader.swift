@@ -56,7 +56,7 @@ struct LogReader {
   func stop(_ partition: Int32) { _ = rd_kafka_consume_stop(handle, partition) }
 
   /// Where the records of each partition begin that were written at a time (milliseconds since the epoch) or later; missing
-  /// where the broker knows of none, or nobody answers. The embedded broker knows no times.
+  /// where the broker knows of none, or nobody answers.
   func starts(since time: Int64) -> [Int32: Int64] {
     let list = PartitionList(capacity: partitions)
     for partition in 0..<Int32(partitions) {

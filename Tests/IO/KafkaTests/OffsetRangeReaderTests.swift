@@ -92,14 +92,14 @@ import Testing
     let fixture = try KafkaFixture(topics: [("numbers", 2)], embedded: true)
     let broker = try #require(fixture.broker)
     let topic = fixture.name("numbers")
-    // One record in an answer, so that a stretch needs many.
-    try produceNumbers(fixture, topic, 100, recordsOfBatch: 1)
+    // A record in each batch, so that a stretch needs several answers.
+    try produceNumbers(fixture, topic, 10_000, recordsOfBatch: 1)
     broker.setRoundTrip(milliseconds: 100)
     let stretches = try OffsetRangeReader(fixture.configuration)
     defer { stretches.close() }
     let places = try (0..<2 as Range<Int32>).map {
       try stretches.read(
-        TopicPartition(topic: topic, partition: $0), 0..<20, timeoutMilliseconds: 5_000)
+        TopicPartition(topic: topic, partition: $0), 0..<5_000, timeoutMilliseconds: 5_000)
     }
     try broker.setLeader(topic: topic, partition: 0, broker: -1)
     #expect(readAll(stretches, patience: 5_000).ends == [places[1]])

@@ -12,7 +12,7 @@ import Testing
 @Suite struct BrokerServerTests {
   private func configuration(_ bootstrap: String) -> KafkaConfiguration {
     var configuration = KafkaConfiguration(bootstrap: bootstrap, clientID: "test")
-    configuration.producer = [("linger.ms", "1"), ("enable.idempotence", "true")]
+    configuration.producer = [("linger.ms", "1")]
     return configuration
   }
 

@@ -28,7 +28,7 @@ import Testing
           String(decoding: record.value, as: UTF8.self) + blank
         )
       })
-    #expect(low > 1, "the embedded broker drops the oldest beyond 5 MiB")
+    #expect(low > 1, "the broker removed the oldest")
     let service = try fixture.start()
     defer { service.stop() }
     let left = count + 1 - low

@@ -65,7 +65,7 @@ import Testing
             fixture, completeAt: now, anchor: .init(offset: 500, timestamp: 5, keyHash: 5))
         }
       ),
-      ("too old", { try prepare(fixture, completeAt: now - 13 * 3_600_000) }),
+      ("too old", { try prepare(fixture, completeAt: now - 22 * 3_600_000) }),
       ("of the future", { try prepare(fixture, completeAt: now + 3_600_000) }),
       (
         "other topics",

@@ -21,7 +21,7 @@ import Testing
     let low = try fixture.kafka.overflow(
       fixture.names.requests,
       with: (0..<count).map { ("", IngestFixture.request(#","id":"r\#($0)""#) + blank) })
-    #expect(low > 1, "the embedded broker drops the oldest beyond 5 MiB")
+    #expect(low > 1, "the broker removed the oldest")
     let ingest = try fixture.start()
     let left = count + 1 - low
     #expect(try fixture.read(fixture.names.notifications(.first), count: left).count == left)

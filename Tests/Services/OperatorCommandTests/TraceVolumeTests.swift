@@ -24,7 +24,6 @@ import Testing
   }
 
   @Test func `an id is found among as many receipts as are asked for`() throws {
-    // The embedded broker keeps 5 MiB of each partition, as they came, compressed.
     let fixture = try KafkaFixture(embedded: true)
     let receipts = fixture.name("receipts")
     try fixture.createTopic("receipts", partitions: max(4, count / 20_000))

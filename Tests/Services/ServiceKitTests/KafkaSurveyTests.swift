@@ -8,14 +8,18 @@ import Testing
 
 @testable import ServiceKit
 
-/// The embedded broker has no settings and no authorizer; its answers can be made those of one.
+/// The embedded broker has no authorizer; its answers can be made those of one.
 @Suite(.serialized) struct KafkaSurveyTests {
-  private func cluster(without missing: String? = nil) throws -> (KafkaFixture, TopicNames) {
+  private func cluster(
+    without missing: String? = nil, unset: String? = nil
+  ) throws -> (KafkaFixture, TopicNames) {
     let fixture = try KafkaFixture(embedded: true)
     let names = TopicNames(prefix: fixture.prefix)
     for topic in names.all where topic.name != missing.map({ fixture.name($0) }) {
-      try fixture.createTopic(
-        String(topic.name.dropFirst(fixture.prefix.count)), partitions: Int(topic.partitions))
+      let isSet = topic.name != unset.map { fixture.name($0) }
+      try fixture.broker?.createTopic(
+        .init(
+          topic.name, partitions: Int(topic.partitions), settings: isSet ? topic.settings : []))
     }
     return (fixture, names)
   }
@@ -45,6 +49,13 @@ import Testing
       #expect(found.map(\.place) == [names.deadLetters])
       #expect(found.first?.remedy.hasPrefix("martlet topics create") == true)
     }
+  }
+
+  @Test func `a table that is not compacted is an error that names the setting`() throws {
+    let (fixture, names) = try cluster(unset: "invalid-tokens")
+    let found = troubles(KafkaSurvey.run(fixture.configuration, .ingest, names).findings)
+    #expect(found.map(\.place) == [names.invalidTokens])
+    #expect(found.first?.remedy.hasSuffix("--add-config cleanup.policy=compact") == true)
   }
 
   @Test func `refusals of an authorizer: to see a topic, to read it, to use the group`() throws {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import EmbeddedKafka
 import EventLoop
 import Glibc
 import Kafka
@@ -36,17 +37,15 @@ import Testing
     #expect(check.missing.count == names.all.count - 3)
   }
 
-  /// What the documents say of it: the comparison needs a real cluster.
-  @Test func `the embedded broker does not tell settings, and says so at once`() throws {
-    let fixture = try KafkaFixture(topics: [("requests", 1)], embedded: true)
+  @Test func `what a topic was created with is read from the embedded broker`() throws {
+    let fixture = try KafkaFixture(embedded: true)
+    let topic = try #require(names.all.first { $0.cleanup == .compact })
+    try fixture.broker?.createTopic(.init(topic.name, partitions: 2, settings: topic.settings))
     let admin = try KafkaAdmin(fixture.configuration)
     defer { admin.close() }
-    let error = #expect(throws: KafkaError.self) {
-      try admin.topicSettings([fixture.name("requests")], timeoutMilliseconds: 60_000)
-    }
-    #expect(error?.message.contains("not supported by broker") == true)
-    let sizes = try admin.topicSizes(timeoutMilliseconds: 5_000)
-    #expect(sizes[fixture.name("requests")]?.partitions == 1)
+    let settings = try admin.topicSettings([topic.name], timeoutMilliseconds: 10_000)
+    for (name, value) in topic.settings { #expect(settings[topic.name]?[name] == value, "\(name)") }
+    #expect(try admin.topicSizes(timeoutMilliseconds: 5_000)[topic.name]?.partitions == 2)
   }
 }
 

@@ -28,10 +28,8 @@ import Testing
     }
   }
 
-  @Test func `C is in the platform, for simdjson, and for the embedded broker`() {
-    let rooms = [
-      "Sources/Platform/C/", "Sources/Contract/CSimdjson/", "Sources/Demo/CBrokerPort/",
-    ]
+  @Test func `C is in the platform and for simdjson`() {
+    let rooms = ["Sources/Platform/C/", "Sources/Contract/CSimdjson/"]
     let endings = [".h", ".c", ".hpp", ".cpp", ".modulemap"]
     for path in repository.paths where path.hasPrefix("Sources/") {
       let isC = endings.contains(where: path.hasSuffix)

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import CommandKit
 import Contract
-import EmbeddedKafka
 import Kafka
 import ServiceKit
 import Settings
 
 /// Creates the topics of one benchmark on a cluster under a prefix of its own, and deletes them afterwards.
-///
-/// An embedded broker has its topics from its start and makes no others: there it does nothing, and says so. Prints one
-/// JSON object: `embedded`, and the `prefix` to work with.
 enum TopicsOfBenchmark: Service {
   struct Settings: DeclaredSettings {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "benchmark-topics")
@@ -39,17 +35,14 @@ enum TopicsOfBenchmark: Service {
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
-    let isEmbedded = cluster.admin.isOfEmbeddedBroker
-    guard settings.names.prefix != TopicNames.defaultPrefix || isEmbedded else {
+    guard settings.names.prefix != TopicNames.defaultPrefix else {
       throw ServiceFailure("a benchmark's topics have a prefix of their own: --topic-prefix")
     }
     do throws(KafkaError) {
-      if !isEmbedded { try change(settings, cluster.admin) }
+      try change(settings, cluster.admin)
     } catch {
       throw ServiceFailure("\(error)")
     }
-    let prefix = isEmbedded ? TopicNames.defaultPrefix : settings.names.prefix
-    StandardOutput.line("{\"embedded\":\(isEmbedded),\"prefix\":\"\(prefix)\"}")
   }
 
   private static func change(_ settings: Settings, _ admin: KafkaAdmin) throws(KafkaError) {

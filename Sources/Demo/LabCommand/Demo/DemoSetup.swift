@@ -2,7 +2,6 @@
 import Bytes
 import CommandKit
 import Contract
-import EmbeddedKafka
 import Glibc
 import Kafka
 import ServiceKit
@@ -56,15 +55,14 @@ struct DemoSetup {
     guard fclose(file) == 0 else { throw SystemError.last("cannot write \(path)") }
   }
 
-  /// The embedded broker has the usual topics and makes no others. A cluster gets topics of this
-  /// run's own, so that the demo never touches another pipeline's records.
+  /// A broker of the demo's own has the usual topics. A cluster gets topics of this run's own, so that the demo never
+  /// touches another pipeline's records.
   private static func topics(
     _ settings: DemoCommand.Settings, _ context: ServiceContext
   ) throws -> (TopicNames, KafkaConfiguration?) {
     guard let kafka = settings.kafka else { return (TopicNames(), nil) }
     let cluster = try KafkaCluster(kafka, context)
     defer { cluster.admin.close() }
-    guard !cluster.admin.isOfEmbeddedBroker else { return (TopicNames(), nil) }
     var random = SystemRandomNumberGenerator()
     let names = TopicNames(
       prefix: "martlet-demo-\(String(UInt32.random(in: 0 ... .max, using: &random), radix: 16)).")

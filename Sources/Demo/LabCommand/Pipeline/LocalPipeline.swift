@@ -55,11 +55,8 @@ public final class LocalPipeline {
   /// The port that clients of Kafka use if none is named.
   private static let kafkaPort: UInt16 = 9_092
   private static let apiPort: UInt16 = 8_080
-  /// The timings that suit the embedded broker: a rebalance takes the session's time less a second there, and batches
-  /// of one record are dear.
-  private static let brokerTimings = [
-    "--kafka.consumer.session.timeout.ms=6000", "--kafka.producer.linger.ms=5",
-  ]
+  /// A killed process of a trial is missed sooner than one on a cluster, where hosts are slow.
+  private static let session = "--kafka.consumer.session.timeout.ms=6000"
 
   public let plan: Plan
   public let processes: ProcessTree
@@ -305,7 +302,7 @@ public final class LocalPipeline {
 
   private var common: [String] {
     ["--kafka", kafka, "--topic-prefix", plan.topicPrefix]
-      + (plan.kafka == nil ? Self.brokerTimings : []) + plan.kafkaFlags
+      + (plan.kafka == nil ? [Self.session] : []) + plan.kafkaFlags
   }
 
   /// Starts a further sending process under a name that no other has had.

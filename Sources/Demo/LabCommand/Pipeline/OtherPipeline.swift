@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CommandKit
 import Contract
-import EmbeddedKafka
 import EventLoop
 import Glibc
 import Kafka
@@ -29,14 +28,10 @@ struct OtherPipeline {
   func refuse(_ context: ServiceContext) throws {
     guard try isThere(context) else { return }
     let address = cluster.configuration.bootstrap
-    let advice =
-      cluster.admin.isOfEmbeddedBroker
-      ? "an embedded broker has the topics of one: leave --kafka out, and this one gets its own broker"
-      : "give this one topics of its own with --topic-prefix NAME, which martlet topics create --kafka"
-        + " \(address) --topic-prefix NAME makes"
     throw ServiceFailure(
       "another pipeline works on the topics \(names.prefix)* at \(address): its signer answers. Two pipelines would"
-        + " take each other's notifications; \(advice)")
+        + " take each other's notifications; give this one topics of its own with --topic-prefix NAME, which martlet"
+        + " topics create --kafka \(address) --topic-prefix NAME makes")
   }
 
   private func isThere(_ context: ServiceContext) throws -> Bool {

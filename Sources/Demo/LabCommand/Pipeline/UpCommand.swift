@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CommandKit
 import Contract
-import EmbeddedKafka
 import EventLoop
 import Glibc
 import Kafka
@@ -140,7 +139,6 @@ public enum UpCommand: Service {
     defer { cluster.admin.close() }
     try checkTopics(cluster, names)
     try OtherPipeline(cluster, names).refuse(context)
-    guard !cluster.admin.isOfEmbeddedBroker else { return }
     // Without the right to read settings nothing is known.
     try? TopicCheck(names.all, of: names, cluster.admin, timeoutMilliseconds: 5_000)
       .report(context.log)

@@ -2,7 +2,6 @@
 #ifndef MARTLET_CRdKafka_H
 #define MARTLET_CRdKafka_H
 #include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
 
 /* Produces one record from the caller's bytes (copied) and returns the outcome as a value.
  *
