@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 
+import brokers
 import latencies
 import loads
 import pacing
@@ -711,7 +712,7 @@ def campaign(options):
 ALL = {
     "latency": latencies.latency, "feedback": loads.feedback, "backlog": loads.backlog,
     "memory": loads.memory, "scale": loads.scale, "compare": peers.compare, "start": starts.start,
-    "guard": programs.guard, "demo": programs.demo,
+    "broker": brokers.broker, "guard": programs.guard, "demo": programs.demo,
     "api": api, "store": store, "suppression": suppression,
     "import": imports, "schedule": schedules.schedule, "people": people.people,
     "campaign": campaign,
