@@ -17,6 +17,7 @@ public enum Journal {
     case groupGone
     case start
     case producers
+    case cluster
   }
 
   static func entry(_ kind: Kind, _ fields: [String: Value]) -> [UInt8] {
@@ -71,6 +72,8 @@ public enum Journal {
       ])
   }
 
+  static func cluster(_ id: String) -> [UInt8] { entry(.cluster, ["Group": .text(id)]) }
+
   static func producers(_ next: Int64) -> [UInt8] { entry(.producers, ["Offset": .number(next)]) }
 
   static func read(_ bytes: ArraySlice<UInt8>) -> Value? {
@@ -82,7 +85,9 @@ public enum Journal {
 extension Node {
   /// All of the state, as entries.
   public var journal: [[UInt8]] {
-    var entries = [Journal.producers((nextProducer / 1_000 + 1) * 1_000)]
+    var entries = [
+      Journal.producers((nextProducer / 1_000 + 1) * 1_000), Journal.cluster(clusterID),
+    ]
     for topic in topics.values.sorted(by: { $0.number < $1.number }) {
       entries.append(Journal.topic(topic))
       for log in topic.logs where log.start > 0 { entries.append(Journal.start(log.id, log.start)) }
@@ -123,6 +128,7 @@ extension Node {
         topic.logs.indices.contains(Int(partition.partition))
       else { break }
       topics[topic.name]!.logs[Int(partition.partition)].restoreStart(entry["Offset"].int)
+    case .cluster: clusterID = name
     case .producers: nextProducer = max(nextProducer, entry["Offset"].int)
     }
     return true

@@ -75,7 +75,7 @@ extension Node {
     return new.first { $0.connection == caller.connection }.map { .answer($0.body) } ?? .later
   }
 
-  private static func hex(_ bytes: [UInt8]) -> String {
+  static func hex(_ bytes: [UInt8]) -> String {
     bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
   }
 

@@ -8,7 +8,7 @@ extension Node {
 
   func describeCluster() -> Value {
     [
-      "ClusterId": .text(options.clusterID), "Controller": .number(brokers[0].id),
+      "ClusterId": .text(clusterID), "Controller": .number(brokers[0].id),
       "Brokers": .list(brokers.map(described)),
     ]
   }
@@ -39,7 +39,7 @@ extension Node {
       }
     }
     return [
-      "Brokers": .list(brokers.map(described)), "ClusterId": .text(options.clusterID),
+      "Brokers": .list(brokers.map(described)), "ClusterId": .text(clusterID),
       "Controller": .number(brokers[0].id), "Topics": .list(found),
     ]
   }

@@ -57,7 +57,6 @@ public struct Node: Sendable {
   }
 
   public struct Options: Sendable {
-    public var clusterID = "martlet-single-node"
     /// How long a group without members waits for more of them, in milliseconds.
     public var firstJoinDelay: Int64 = 100
     /// Partitions of a topic whose maker leaves that to the broker.
@@ -107,6 +106,8 @@ public struct Node: Sendable {
 
   public let options: Options
   public internal(set) var brokers: [Broker]
+  /// Another one for each cluster that is made anew; the journal keeps it.
+  public internal(set) var clusterID = ""
   var topics: [String: Topic] = [:]
   var namesByID: [[UInt8]: String] = [:]
   var groups: [String: Group] = [:]
@@ -129,6 +130,7 @@ public struct Node: Sendable {
     self.options = options
     self.brokers = brokers
     random = seed
+    clusterID = "martlet-" + Self.hex(newID())
   }
 
   /// SplitMix64.

@@ -25,6 +25,8 @@ public struct PartitionLog: Sendable {
 
   /// Bytes between two entries of a segment's index.
   public static let indexInterval = 32 << 10
+  /// Batches whose places are known at least: who keeps up reads one of them.
+  private static let recentBatches = 512
   public let id: LogID
   public internal(set) var segments: [Segment] = []
   public internal(set) var start: Int64 = 0
@@ -32,6 +34,8 @@ public struct PartitionLog: Sendable {
   /// Each leader epoch with its first offset.
   public private(set) var epochs: [(epoch: Int32, offset: Int64)] = [(0, 0)]
   public internal(set) var producers: [Int64: ProducerState] = [:]
+  /// The newest batches of the last segment, each with its first offset.
+  private var recent: [(offset: Int64, place: Int)] = []
   /// Up to here compaction has looked at all keys.
   public internal(set) var cleanEnd: Int64 = 0
 
@@ -66,6 +70,7 @@ public struct PartitionLog: Sendable {
     BatchHeader.place(&batch, offset: offset, leaderEpoch: epoch)
     if needsNewSegment(for: batch.count, settings, now: now) {
       segments.append(.init(id: .init(log: id, base: offset), end: offset, began: now))
+      recent = []
     }
     do {
       try storage.append(batch, to: segments[segments.count - 1].id)
@@ -92,6 +97,9 @@ public struct PartitionLog: Sendable {
     if place >= (segments[last].index.last?.place ?? -Self.indexInterval) + Self.indexInterval {
       segments[last].index.append((header.baseOffset, place))
     }
+    if place == 0 { recent = [] }
+    recent.append((header.baseOffset, place))
+    if recent.count > 2 * Self.recentBatches { recent.removeFirst(Self.recentBatches) }
     segments[last].size += header.size
     segments[last].end = header.nextOffset
     segments[last].newestTime = max(segments[last].newestTime, header.newestTime)
@@ -138,7 +146,12 @@ public struct PartitionLog: Sendable {
     _ segment: Segment, from byte: Int, _ room: Int, isFirst: Bool, _ storage: any LogStorage
   ) -> Int {
     if segment.size - byte <= room { return segment.size }
-    var stop = max(byte, segment.index.last { $0.place <= byte + max(room, 0) }?.place ?? 0)
+    if segment.id == segments.last?.id,
+      let known = Self.last(recent, where: { $0.place <= byte + max(room, 0) }), known.place > byte
+    {
+      return known.place
+    }
+    var stop = max(byte, Self.last(segment.index) { $0.place <= byte + max(room, 0) }?.place ?? 0)
     while let header = header(segment, at: stop, storage) {
       let next = stop + header.size
       guard next - byte <= room || (isFirst && stop == byte) else { break }
@@ -158,11 +171,26 @@ public struct PartitionLog: Sendable {
     }
     guard low < segments.count else { return nil }
     let segment = segments[low]
-    var byte = segment.index.last { $0.offset <= offset }?.place ?? 0
+    if low == segments.count - 1, let known = Self.last(recent, where: { $0.offset <= offset }) {
+      return (low, known.place)
+    }
+    var byte = Self.last(segment.index) { $0.offset <= offset }?.place ?? 0
     while let header = header(segment, at: byte, storage), header.lastOffset < offset {
       byte += header.size
     }
     return (low, byte)
+  }
+
+  /// The last of the entries, which ascend, that it holds for.
+  private static func last(
+    _ entries: [(offset: Int64, place: Int)], where holds: ((offset: Int64, place: Int)) -> Bool
+  ) -> (offset: Int64, place: Int)? {
+    var (low, high) = (0, entries.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if holds(entries[middle]) { low = middle + 1 } else { high = middle }
+    }
+    return low == 0 ? nil : entries[low - 1]
   }
 
   func header(

@@ -45,9 +45,9 @@ struct Desk {
   let storage = MemoryStorage()
   var now = Moment(time: 1_000_000, ticks: 0)
 
-  init(brokers: Int32 = 1, _ options: Node.Options = .init()) {
+  init(brokers: Int32 = 1, seed: UInt64 = 1, _ options: Node.Options = .init()) {
     node = Node(
-      brokers: (1...brokers).map { .init(id: $0, host: "h", port: UInt16(9_000 + $0)) }, seed: 1,
+      brokers: (1...brokers).map { .init(id: $0, host: "h", port: UInt16(9_000 + $0)) }, seed: seed,
       options)
   }
 

@@ -145,9 +145,11 @@ import Testing
     _ = desk.produce("t", Batches.batch([("a", "b"), ("c", "d")]))
     _ = desk.answer(21, ["Topics": [["Name": "t", "Partitions": [["Index": 0, "Offset": 1]]]]])
     _ = desk.answer(20, ["Topics": [["Name": "gone"]]])
-    var other = Desk()
+    var other = Desk(seed: 2)
     let isRead = desk.node.journal.map { other.node.restore($0[...]) }
     #expect(!isRead.contains(false))
+    #expect(other.node.clusterID == desk.node.clusterID)
+    #expect(Desk(seed: 2).node.clusterID != desk.node.clusterID)
     #expect(other.node.journal.dropFirst() == desk.node.journal.dropFirst())
     let again = other.answer(3, ["Topics": .null])["Topics"].list
     #expect(again.map { $0["Name"] } == ["t"] && again[0]["Id"] == topics(["t"])[0]["Id"])
