@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the embedded broker takes for a record: one client writes and another reads it."""
+import hashlib
 import shutil
 import subprocess
 import time
@@ -38,7 +39,9 @@ def passing(rig, process, kcat, codec, count):
     file = rig.folder / "lines"
     with file.open("w") as output:
         for number in range(count):
-            output.write(f"{number:08d}".ljust(BODY_BYTES, "x") + "\n")
+            # As long as a push's body, and as hard to compress: a device token in it.
+            token = hashlib.sha256(number.to_bytes(8, "big")).hexdigest()
+            output.write(f"{token}{number:08d}".ljust(BODY_BYTES, "x") + "\n")
     before, begin = process.cpu(), time.monotonic()
     reader = subprocess.Popen(
         [kcat, "-C", "-b", rig.kafka, "-t", TOPIC, "-o", "beginning", "-c", str(count), "-f", "", "-q"],

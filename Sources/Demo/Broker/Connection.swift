@@ -12,6 +12,19 @@ final class Connection {
     let correlation: Int32
   }
 
+  /// What is sent at a stretch.
+  private enum Part {
+    case bytes([UInt8])
+    case file(SegmentFile, Range<Int>)
+
+    var count: Int {
+      switch self {
+      case .bytes(let bytes): bytes.count
+      case .file(_, let range): range.count
+      }
+    }
+  }
+
   /// Bytes that wait to be sent before no further request is looked at.
   static let mostUnsent = 1 << 20
   let id: ConnectionID
@@ -21,7 +34,7 @@ final class Connection {
   private let socket: Socket
   private var input: [UInt8] = []
   private var begin = 0
-  private var output: [(due: Int64, bytes: [UInt8])] = []
+  private var output: [(due: Int64, part: Part)] = []
   private var sent = 0
   private var unsent = 0
   private(set) var isEnded = false
@@ -73,6 +86,10 @@ final class Connection {
       input.reserveCapacity(min(4 + size, 2 * input.count + 4_096))
       return .incomplete
     }
+    if begin == 0, input.count == 4 + size {
+      defer { input = [] }
+      return .frame(input[4...])
+    }
     let frame = Array(input[begin + 4..<begin + 4 + size])
     begin += 4 + size
     if begin == input.count {
@@ -82,9 +99,19 @@ final class Connection {
     return .frame(frame[...])
   }
 
-  func send(_ bytes: [UInt8], due: Int64) {
-    output.append((due, bytes))
-    unsent += bytes.count
+  /// Sends a message, and in its gaps the parts of the files.
+  func send(_ message: MessageWriter, _ files: (SegmentID) -> SegmentFile?, due: Int64) {
+    var sent = 0
+    for gap in message.gaps {
+      // Without the file the client gets fewer bytes than it was told, and the connection ends.
+      guard let file = files(gap.range.segment) else { continue }
+      output.append((due, .bytes(Array(message.bytes[sent..<gap.place]))))
+      output.append((due, .file(file, gap.range.range)))
+      sent = gap.place
+    }
+    let rest = sent == 0 ? message.bytes : Array(message.bytes[sent...])
+    if !rest.isEmpty { output.append((due, .bytes(rest))) }
+    unsent += message.count
   }
 
   /// When the next answer is to go; nil if none waits for its time.
@@ -93,12 +120,11 @@ final class Connection {
   /// Sends what is due. False when the connection is over.
   func flush(now: Int64) -> Bool {
     while let first = output.first, first.due <= now {
-      let result = first.bytes.withUnsafeBytes { socket.write(.init(rebasing: $0[sent...])) }
-      switch result {
+      switch write(first.part) {
       case .moved(let count):
         sent += count
         unsent -= count
-        if sent == first.bytes.count {
+        if sent == first.part.count {
           output.removeFirst()
           sent = 0
         }
@@ -107,6 +133,15 @@ final class Connection {
       }
     }
     return true
+  }
+
+  private func write(_ part: Part) -> Socket.Transfer {
+    switch part {
+    case .bytes(let bytes):
+      return bytes.withUnsafeBytes { socket.write(.init(rebasing: $0[sent...])) }
+    case .file(let file, let range):
+      return socket.write(file: file.descriptor, from: range.lowerBound + sent, range.count - sent)
+    }
   }
 
   /// What is to be watched.

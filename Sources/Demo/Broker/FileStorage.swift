@@ -19,7 +19,7 @@ public final class FileStorage: LogStorage {
   private var journal: Int32
   private var journalSize = 0
   private var journalLimit = journalRoom
-  private var open: [SegmentID: (descriptor: Int32, size: Int)] = [:]
+  private var open: [SegmentID: SegmentFile] = [:]
 
   /// Opens the folder, which may be empty or not there yet. Throws if another broker has it.
   public init(folder: String, syncs: Bool = false) throws(SystemError) {
@@ -39,7 +39,6 @@ public final class FileStorage: LogStorage {
   }
 
   deinit {
-    for file in open.values { close(file.descriptor) }
     if journal >= 0 { close(journal) }
     close(lock)
   }
@@ -60,44 +59,57 @@ public final class FileStorage: LogStorage {
     return SegmentID(log: .init(topic: topic, partition: partition), base: base, revision: revision)
   }
 
-  private func file(_ segment: SegmentID) -> (descriptor: Int32, size: Int)? {
+  private func file(_ segment: SegmentID) -> SegmentFile? {
     if let file = open[segment] { return file }
-    if open.count >= Self.mostOpen, let old = open.first {
-      close(old.value.descriptor)
-      open[old.key] = nil
-    }
+    if open.count >= Self.mostOpen, let old = open.first { open[old.key] = nil }
     let descriptor = Glibc.open(path(segment), O_CREAT | O_RDWR | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else { return nil }
-    let file = (descriptor, Int(lseek(descriptor, 0, SEEK_END)))
+    let file = SegmentFile(descriptor)
     open[segment] = file
     return file
   }
 
-  public func append(_ bytes: [UInt8], to segment: SegmentID) throws(StorageFull) {
+  public func append(
+    _ head: [UInt8], _ rest: ArraySlice<UInt8>, to segment: SegmentID
+  ) throws(StorageFull) {
     guard let file = file(segment) else { throw StorageFull(Self.reason(path(segment))) }
-    try write(bytes, to: file.descriptor, at: file.size, path(segment))
-    open[segment]?.size += bytes.count
+    try write(head, rest, to: file.descriptor, at: file.size) { path(segment) }
+    file.size += head.count + rest.count
   }
+
+  /// A segment's file, to send a part of it; nil if there is none.
+  func source(_ segment: SegmentID) -> SegmentFile? { file(segment) }
 
   /// Writes all or nothing.
   private func write(
-    _ bytes: [UInt8], to descriptor: Int32, at place: Int, _ path: String
+    _ head: [UInt8], _ rest: ArraySlice<UInt8>, to descriptor: Int32, at place: Int,
+    path: () -> String
   ) throws(StorageFull) {
+    let whole = head.count + rest.count
     var written = 0
-    while written < bytes.count {
-      let count = bytes.withUnsafeBytes { buffer in
-        pwrite(
-          descriptor, buffer.baseAddress! + written, bytes.count - written, place + written)
+    while written < whole {
+      let count = head.withUnsafeBytes { head in
+        rest.withUnsafeBytes { rest in
+          let first = UnsafeMutableRawBufferPointer(
+            mutating: .init(rebasing: head.dropFirst(written)))
+          let second = UnsafeMutableRawBufferPointer(
+            mutating: .init(rebasing: rest.dropFirst(max(0, written - head.count))))
+          let parts = [
+            iovec(iov_base: first.baseAddress, iov_len: first.count),
+            iovec(iov_base: second.baseAddress, iov_len: second.count),
+          ]
+          return pwritev(descriptor, parts, 2, place + written)
+        }
       }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else {
-        let reason = Self.reason(path)
+        let reason = Self.reason(path())
         ftruncate(descriptor, place)
         throw StorageFull(reason)
       }
       written += count
     }
-    guard !syncs || fdatasync(descriptor) == 0 else { throw StorageFull(Self.reason(path)) }
+    guard !syncs || fdatasync(descriptor) == 0 else { throw StorageFull(Self.reason(path())) }
   }
 
   private static func reason(_ path: String) -> String {
@@ -117,13 +129,14 @@ public final class FileStorage: LogStorage {
           file.descriptor, buffer.baseAddress! + before + done, end - start - done, start + done)
       }
       if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return output.removeLast(end - start - done) }
+      // What cannot be read stays zero: the reader finds the batch damaged and asks again.
+      guard count > 0 else { return }
       done += count
     }
   }
 
   public func remove(_ segment: SegmentID) {
-    if let file = open.removeValue(forKey: segment) { close(file.descriptor) }
+    open[segment] = nil
     unlink(path(segment))
   }
 
@@ -131,7 +144,7 @@ public final class FileStorage: LogStorage {
 
   public func note(_ entry: [UInt8]) throws(StorageFull) {
     let frame = Self.frame(entry)
-    try write(frame, to: journal, at: journalSize, folder + "/journal")
+    try write(frame, [], to: journal, at: journalSize) { folder + "/journal" }
     journalSize += frame.count
   }
 
@@ -232,14 +245,14 @@ public final class FileStorage: LogStorage {
       if isLast {
         bytes = []
         read(.init(segment: segment, range: place..<place + header.size), into: &bytes)
-        guard header.isIntact(bytes[...]) else { break }
+        guard header.isIntact(bytes[...], by: Checksum.best) else { break }
       }
       headers.append(header)
       place += header.size
     }
     if place < file.size {
       ftruncate(file.descriptor, place)
-      open[segment]?.size = place
+      file.size = place
     }
     return headers
   }

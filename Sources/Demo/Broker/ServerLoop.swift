@@ -13,6 +13,8 @@ final class ServerLoop {
   private static let upkeepInterval: Int64 = 1_000
   /// A connection from which nothing came for so long is closed.
   private static let idleMilliseconds: Int64 = 600_000
+  /// Stored records of so many bytes go from their file to the socket; fewer are copied.
+  private static let leastSentFromFile = 8 << 10
 
   var node: Node
   let storage: any LogStorage
@@ -52,7 +54,9 @@ final class ServerLoop {
       listeners.append(Listener(socket))
     }
     var generator = SystemRandomNumberGenerator()
-    node = Node(brokers: brokers, seed: generator.next(), settings.node)
+    var options = settings.node
+    options.checksum = Checksum.best
+    node = Node(brokers: brokers, seed: generator.next(), options)
     if let folder = settings.folder {
       let files = try FileStorage(folder: folder, syncs: settings.syncs)
       try files.restore(&node, at: Self.now())
@@ -190,11 +194,16 @@ final class ServerLoop {
   private func answer(
     _ body: Value, _ open: Connection.Open, _ connection: Connection, _ now: Moment
   ) {
-    let storage = storage
-    let bytes = Request.answer(
+    let (storage, files) = (storage, storage as? FileStorage)
+    let message = Request.answer(
       body, to: open.api, version: open.version, correlation: open.correlation
-    ) { range, output in storage.read(range, into: &output) }
-    connection.send(bytes, due: now.ticks + (delays[connection.broker] ?? 0))
+    ) { range, output in
+      guard files == nil || range.range.count < Self.leastSentFromFile else { return false }
+      storage.read(range, into: &output)
+      return true
+    }
+    connection.send(
+      message, { files?.source($0) }, due: now.ticks + (delays[connection.broker] ?? 0))
   }
 
   /// Answers those that waited; what their connections have sent meanwhile is handled, which may free others.

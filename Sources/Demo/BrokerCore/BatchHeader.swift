@@ -60,9 +60,11 @@ public struct BatchHeader: Equatable, Sendable {
   }
 
   /// True if the whole batch is there and its checksum is right.
-  public func isIntact(_ bytes: ArraySlice<UInt8>) -> Bool {
+  public func isIntact(
+    _ bytes: ArraySlice<UInt8>, by checksum: (ArraySlice<UInt8>) -> UInt32 = CRC32C.checksum
+  ) -> Bool {
     size >= Self.size && bytes.count >= size
-      && CRC32C.checksum(bytes.dropFirst(21).prefix(size - 21)) == checksum
+      && checksum(bytes.dropFirst(21).prefix(size - 21)) == self.checksum
   }
 
   /// Writes the fields that the broker sets, which the checksum leaves out.

@@ -140,7 +140,7 @@ extension PartitionLog {
       }
       new.size += batch.count
     }
-    if new.size > 0 { try storage.append(Array(batches.joined()), to: new.id) }
+    if new.size > 0 { try storage.append(Array(batches.joined()), [], to: new.id) }
     storage.remove(old.id)
     if new.size > 0 { segments[place] = new } else { segments.remove(at: place) }
   }

@@ -48,18 +48,20 @@ public struct Request: Sendable {
   }
 
   /// The frame of an answer, its length before it.
+  ///
+  /// - Parameter load: appends stored records; false to leave a gap for them.
   public static func answer(
     _ body: Value, to api: API, version: Int16, correlation: Int32,
-    load: @escaping (StoredRange, inout [UInt8]) -> Void = { _, _ in }
-  ) -> [UInt8] {
+    load: @escaping (StoredRange, inout [UInt8]) -> Bool = { _, _ in true }
+  ) -> MessageWriter {
     var writer = MessageWriter(load: load)
     writer.int(0, 4)
     writer.int(Int64(correlation), 4)
     let isFlexible = version >= api.flexibleFrom
     if isFlexible, api.key != Self.versionsKey { writer.bytes.append(0) }
     writer.message(body, api.answer, version: version, isFlexible: isFlexible)
-    writer.bytes.put(Int64(writer.bytes.count - 4), 4, at: 0)
-    return writer.bytes
+    writer.bytes.put(Int64(writer.count - 4), 4, at: 0)
+    return writer
   }
 
   /// ApiVersions is answered with the old header: the client does not know yet what the broker can do.

@@ -42,7 +42,9 @@ public struct StoredRange: Equatable, Sendable {
 public protocol LogStorage: AnyObject {
   /// Appends to a segment, which begins to be with its first bytes. Throws when there is no room; nothing of the bytes
   /// is there then.
-  func append(_ bytes: [UInt8], to segment: SegmentID) throws(StorageFull)
+  func append(
+    _ head: [UInt8], _ rest: ArraySlice<UInt8>, to segment: SegmentID
+  ) throws(StorageFull)
   /// Appends those bytes of a segment that there are to `output`.
   func read(_ range: StoredRange, into output: inout [UInt8])
   func remove(_ segment: SegmentID)
@@ -66,10 +68,14 @@ public final class MemoryStorage: LogStorage {
 
   public init() {}
 
-  public func append(_ bytes: [UInt8], to segment: SegmentID) throws(StorageFull) {
-    guard size + bytes.count <= capacity else { throw StorageFull("no room in memory") }
-    size += bytes.count
-    segments[segment, default: []] += bytes
+  public func append(
+    _ head: [UInt8], _ rest: ArraySlice<UInt8>, to segment: SegmentID
+  ) throws(StorageFull) {
+    let count = head.count + rest.count
+    guard size + count <= capacity else { throw StorageFull("no room in memory") }
+    size += count
+    segments[segment, default: []] += head
+    segments[segment]! += rest
   }
 
   public func read(_ range: StoredRange, into output: inout [UInt8]) {

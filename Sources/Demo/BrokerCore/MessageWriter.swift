@@ -4,12 +4,17 @@
 /// that the version does not have is left out.
 public struct MessageWriter {
   public var bytes: [UInt8] = []
-  /// Appends stored records.
-  private let load: (StoredRange, inout [UInt8]) -> Void
+  /// Stored records that are not in `bytes`, and before which of them they belong.
+  public private(set) var gaps: [(place: Int, range: StoredRange)] = []
+  /// Appends stored records; false to leave a gap for them.
+  private let load: (StoredRange, inout [UInt8]) -> Bool
 
-  public init(load: @escaping (StoredRange, inout [UInt8]) -> Void = { _, _ in }) {
+  public init(load: @escaping (StoredRange, inout [UInt8]) -> Bool = { _, _ in true }) {
     self.load = load
   }
+
+  /// Bytes of the message, those of its gaps among them.
+  public var count: Int { gaps.reduce(bytes.count) { $0 + $1.range.range.count } }
 
   public mutating func message(
     _ value: Value, _ schema: [FieldSchema], version: Int16, isFlexible: Bool
@@ -70,7 +75,9 @@ public struct MessageWriter {
         bytes += body
       case .stored(let ranges):
         length(ranges.reduce(0) { $0 + $1.range.count }, 4, isFlexible)
-        for range in ranges { load(range, &bytes) }
+        for range in ranges where !load(range, &bytes) {
+          gaps.append((bytes.count, range))
+        }
       default: length(mayBeNull ? nil : 0, 4, isFlexible)
       }
     case .list(let element):

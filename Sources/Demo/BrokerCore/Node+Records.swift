@@ -56,7 +56,7 @@ extension Node {
     guard records[records.startIndex + 16] == 2 else {
       return refused(index, .unsupportedForMessageFormat)
     }
-    guard let header = BatchHeader(records), header.isIntact(records) else {
+    guard let header = BatchHeader(records), header.isIntact(records, by: options.checksum) else {
       return refused(index, .corruptMessage)
     }
     guard header.size <= settings.largestBatch else { return refused(index, .messageTooLarge) }
@@ -109,17 +109,18 @@ extension Node {
     _ now: Moment,
     _ storage: any LogStorage
   ) throws(StorageFull) -> Int64 {
-    var batch = Array(records)
-    var header = header
+    var (records, header) = (records, header)
     let settings = topics[name]!.settings
     if settings.hasLogAppendTime {
+      var batch = Array(records)
       BatchHeader.stamp(&batch, time: now.time)
       header.newestTime = now.time
+      records = batch[...]
     }
     let offset = try topics[name]!.logs[index].append(
-      &batch, header, settings, now: now.time, storage)
+      records, header, settings, now: now.time, storage)
     appended += UInt64(header.count)
-    wake(topics[name]!.logs[index].id, batch.count, storage)
+    wake(topics[name]!.logs[index].id, records.count, storage)
     return offset
   }
 
@@ -159,7 +160,6 @@ extension Node {
     fetches[caller.connection] = WaitingFetch(
       caller: caller, request: request, version: version, until: now.ticks + wait, wanted: wanted,
       logs: logs)
-    for log in logs { waiters[log, default: []].insert(caller.connection) }
     return .later
   }
 
@@ -232,9 +232,9 @@ extension Node {
 
   /// Bytes have come to a log: requests that have enough now are answered.
   mutating func wake(_ log: LogID, _ bytes: Int, _ storage: any LogStorage) {
-    for connection in waiters[log] ?? [] {
-      fetches[connection]?.wanted -= bytes
-      if fetches[connection]?.wanted ?? 0 <= 0 { finish(connection, storage) }
+    for (connection, fetch) in fetches where fetch.logs.contains(log) {
+      fetches[connection]!.wanted -= bytes
+      if fetch.wanted <= bytes { finish(connection, storage) }
     }
   }
 
@@ -248,18 +248,14 @@ extension Node {
 
   @discardableResult
   mutating func forgetFetch(_ connection: ConnectionID) -> WaitingFetch? {
-    guard let fetch = fetches.removeValue(forKey: connection) else { return nil }
-    for log in fetch.logs {
-      waiters[log]?.remove(connection)
-      if waiters[log]?.isEmpty == true { waiters[log] = nil }
-    }
-    return fetch
+    fetches.removeValue(forKey: connection)
   }
 
   /// Answers all that wait for records of a topic, which is not what it was.
   mutating func finishFetches(of topic: Topic, _ storage: any LogStorage) {
-    for log in topic.logs {
-      for connection in waiters[log.id] ?? [] { finish(connection, storage) }
+    for (connection, fetch) in fetches
+    where fetch.logs.contains(where: { $0.topic == topic.number }) {
+      finish(connection, storage)
     }
   }
 

@@ -63,17 +63,18 @@ public struct PartitionLog: Sendable {
 
   /// Appends a batch that has been checked; returns its offset.
   public mutating func append(
-    _ batch: inout [UInt8], _ header: BatchHeader, _ settings: TopicSettings, now: Int64,
+    _ batch: ArraySlice<UInt8>, _ header: BatchHeader, _ settings: TopicSettings, now: Int64,
     _ storage: any LogStorage
   ) throws(StorageFull) -> Int64 {
     let offset = end
-    BatchHeader.place(&batch, offset: offset, leaderEpoch: epoch)
+    var head = Array(batch.prefix(BatchHeader.size))
+    BatchHeader.place(&head, offset: offset, leaderEpoch: epoch)
     if needsNewSegment(for: batch.count, settings, now: now) {
       segments.append(.init(id: .init(log: id, base: offset), end: offset, began: now))
       recent = []
     }
     do {
-      try storage.append(batch, to: segments[segments.count - 1].id)
+      try storage.append(head, batch.dropFirst(head.count), to: segments[segments.count - 1].id)
     } catch {
       if segments[segments.count - 1].size == 0 { segments.removeLast() }
       throw error

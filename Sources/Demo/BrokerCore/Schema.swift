@@ -6,7 +6,7 @@
 /// null (from that version on), `#0` for its tag, `=-1` for a default other than zero. The types are `i8 i16 i32 i64`,
 /// `b` (boolean), `s` (string), `y` (bytes), `r` (records) and `u` (UUID), with `[]` before them for a list;
 /// `Name:[ … ]` is a list of structures and `Name:( … )` one structure, with what follows the name after the bracket.
-public struct FieldSchema: Equatable, Sendable {
+public final class FieldSchema: Sendable {
   public indirect enum Kind: Equatable, Sendable {
     /// Bytes: 1, 2, 4 or 8.
     case int(Int)
@@ -15,14 +15,14 @@ public struct FieldSchema: Equatable, Sendable {
     case fields([FieldSchema])
   }
 
-  public var name: String
-  public var kind: Kind
-  public var versions: ClosedRange<Int16> = 0...Int16.max
+  public let name: String
+  public let kind: Kind
+  public let versions: ClosedRange<Int16>
   /// The first version in which it may be null.
-  public var nullableFrom = Int16.max
-  public var tag: UInt64?
+  public let nullableFrom: Int16
+  public let tag: UInt64?
   /// What is written when an answer does not have it, and read where a version has none.
-  public var standard: Value
+  public let standard: Value
 
   /// Parses the words of a message. A wrong word ends the process: schemas are constants.
   public static func fields(_ text: String) -> [FieldSchema] {
@@ -70,9 +70,8 @@ public struct FieldSchema: Equatable, Sendable {
   }
 
   private init(_ name: String, _ kind: Kind, suffix: Substring) {
-    self.name = name
-    self.kind = kind
-    standard = kind.zero
+    var (standard, versions, tag) = (kind.zero, 0...Int16.max, UInt64?.none)
+    var nullableFrom = Int16.max
     var rest = suffix
     while let mark = rest.popFirst() {
       let end = rest.firstIndex { "@?#=".contains($0) } ?? rest.endIndex
@@ -89,7 +88,18 @@ public struct FieldSchema: Equatable, Sendable {
       default: standard = .int(Int64(text)!)
       }
     }
+    self.name = name
+    self.kind = kind
+    self.standard = standard
+    self.versions = versions
+    self.tag = tag
+    self.nullableFrom = nullableFrom
   }
+}
+
+extension FieldSchema: Equatable {
+  /// Schemas are constants: each is equal to itself alone.
+  public static func == (one: FieldSchema, other: FieldSchema) -> Bool { one === other }
 }
 
 extension FieldSchema.Kind {

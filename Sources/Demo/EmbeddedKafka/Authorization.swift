@@ -25,7 +25,7 @@ struct Authorization {
   private func written(_ body: Value, _ request: Request) -> [UInt8] {
     let frame = Request.answer(
       body, to: request.api, version: request.version, correlation: request.correlation)
-    return Array(frame.dropFirst(4))
+    return Array(frame.bytes.dropFirst(4))
   }
 
   private func may(_ operation: KafkaRight.Operation, _ topic: Value) -> Bool {

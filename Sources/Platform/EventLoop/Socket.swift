@@ -113,6 +113,18 @@ public struct Socket: ~Copyable, Sendable {
     }
   }
 
+  /// Writes a part of a file, as much as the system takes.
+  public func write(file: Int32, from place: Int, _ count: Int) -> Transfer {
+    while true {
+      var place = off_t(place)
+      let count = sendfile(fd, file, &place, count)
+      if count > 0 { return .moved(count) }
+      if count == 0 { return .end }
+      if errno == EINTR { continue }
+      return errno == EAGAIN ? .wouldBlock : .failed(errno)
+    }
+  }
+
   /// Nothing more is written: the peer reads the end of the stream. Reading goes on.
   public func finishWriting() { shutdown(fd, Int32(SHUT_WR)) }
 

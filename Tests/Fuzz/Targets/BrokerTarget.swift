@@ -27,8 +27,11 @@ extension FuzzTarget {
         guard case .answer(let body) = outcome else { continue }
         let answer = Request.answer(
           body, to: request.api, version: request.version, correlation: request.correlation
-        ) { storage.read($0, into: &$1) }
-        guard request.answer(in: answer[4...]) != nil else {
+        ) { range, output in
+          storage.read(range, into: &output)
+          return true
+        }
+        guard request.answer(in: answer.bytes[4...]) != nil else {
           return "an answer to \(request.api.name) \(request.version) that cannot be read"
         }
       }

@@ -138,3 +138,27 @@ void martlet_note_crashes(int file, struct martlet_record (*describe)(const void
   action.sa_flags = SA_ONSTACK;
   for (int index = 0; index < crash_count; index++) sigaction(crashes[index], &action, &before[index]);
 }
+
+#if defined(__x86_64__)
+int martlet_has_crc32c(void) { return __builtin_cpu_supports("sse4.2") != 0; }
+
+__attribute__((target("sse4.2"))) uint32_t martlet_crc32c(const void *bytes, size_t count) {
+  const unsigned char *next = bytes;
+  uint64_t sum = 0xFFFFFFFF;
+  for (; count >= 8; count -= 8, next += 8) {
+    uint64_t word;
+    memcpy(&word, next, 8);
+    sum = __builtin_ia32_crc32di(sum, word);
+  }
+  for (; count > 0; count--, next++) sum = __builtin_ia32_crc32qi((uint32_t)sum, *next);
+  return ~(uint32_t)sum;
+}
+#else
+int martlet_has_crc32c(void) { return 0; }
+
+uint32_t martlet_crc32c(const void *bytes, size_t count) {
+  (void)bytes;
+  (void)count;
+  return 0;
+}
+#endif

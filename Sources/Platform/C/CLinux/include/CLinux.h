@@ -77,4 +77,10 @@ void martlet_note_crashes(int file, struct martlet_record (*describe)(const void
 
 /* Asks the processor for the cache line at an address, which need not be valid. Never waits. */
 static inline void martlet_prefetch(const void *address) { __builtin_prefetch(address); }
+
+/* True if the processor has an instruction for CRC-32C (Castagnoli). */
+int martlet_has_crc32c(void);
+
+/* The CRC-32C of some bytes by that instruction; only where there is one. */
+uint32_t martlet_crc32c(const void *bytes, size_t count);
 #endif
