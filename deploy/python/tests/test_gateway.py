@@ -168,6 +168,20 @@ def test_settings_of_the_environment_are_no_part_of_a_test(monkeypatch):
         gateway.requests()
 
 
+def test_a_folder_of_the_caller_stays(tmp_path):
+    with apns_simulator.Gateway.start(folder=tmp_path) as gateway:
+        key = gateway.key_text
+    with apns_simulator.Gateway.start(folder=tmp_path) as gateway:
+        assert gateway.key_text == key
+
+
+def test_an_answered_request_is_in_the_reports(apns_gateway, push):
+    for count in range(1, 101):
+        push("ab" * 32)
+        assert len(apns_gateway.requests()) == count
+    assert len(apns_gateway.deliveries()) == 100
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_it_ends_with_the_process_that_started_it(tmp_path, number):
     script = """

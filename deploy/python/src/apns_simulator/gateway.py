@@ -225,48 +225,60 @@ class Gateway:
         self.client_topic = announcement["client_topic"]
 
     @classmethod
-    def start(cls, *flags: str, program: str | None = None, timeout: float = 20) -> Gateway:
-        """Starts a simulator on free ports, with new keys in a temporary folder.
+    def start(
+        cls,
+        *flags: str,
+        folder: str | os.PathLike[str] | None = None,
+        program: str | None = None,
+        timeout: float = 20,
+    ) -> Gateway:
+        """Starts a simulator on free ports.
 
         It ends with `close`, at the end of a ``with`` block, or with this process, however that ends.
 
         :param flags: Flags of the program, such as ``"--throttle", "off"``.
+        :param folder: Where its keys and certificates are or are made; by default a temporary folder.
         :param program: An executable other than the package's own.
         :param timeout: The number of seconds that the start may take.
         """
-        folder = tempfile.mkdtemp(prefix="apns-gateway-")
+        temporary = None if folder is not None else tempfile.mkdtemp(prefix="apns-gateway-")
         process: subprocess.Popen[bytes] | None = None
         try:
-            log = os.path.join(folder, "log")
-            with open(log, "wb") as output:
+            with tempfile.TemporaryFile() as log:
                 process = subprocess.Popen(
-                    [program or program_path(), "--dev", os.path.join(folder, "dev"), *flags],
+                    [
+                        program or program_path(),
+                        "--dev",
+                        os.fspath(folder or temporary or ""),
+                        *flags,
+                    ],
                     # It ends when this pipe closes.
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    stderr=output,
+                    stderr=log,
                     # MARTLET_… is a setting of the program; a test says all of its own.
                     env={k: v for k, v in os.environ.items() if not k.startswith("MARTLET_")},
                     # Ctrl-C is for the tests, which end the gateway afterwards.
                     start_new_session=True,
                 )
-            line = _first_line(process, timeout)
-            if not line:
-                said = pathlib.Path(log).read_text("utf-8", "replace").strip()
-                raise GatewayError(f"apns-simulator did not start: {said or 'it said nothing'}")
+                line = _first_line(process, timeout)
+                if not line:
+                    log.seek(0)
+                    said = log.read().decode("utf-8", "replace").strip()
+                    raise GatewayError(f"apns-simulator did not start: {said or 'it said nothing'}")
             announcement = json.loads(line)
         except OSError as error:
-            _end(process, folder)
+            _end(process, temporary)
             raise GatewayError(f"apns-simulator did not start: {error}") from error
         except BaseException:
-            _end(process, folder)
+            _end(process, temporary)
             raise
         gateway = cls(announcement, lambda: None)
-        gateway._close = weakref.finalize(gateway, _end, process, folder)
+        gateway._close = weakref.finalize(gateway, _end, process, temporary)
         return gateway
 
     def close(self) -> None:
-        """Ends the simulator and removes its folder."""
+        """Ends the simulator, and removes its folder if that is a temporary one."""
         self._close()
 
     def __enter__(self) -> Gateway:
@@ -360,7 +372,8 @@ class Gateway:
 
         Connections stay open; `end_connections` ends them.
         """
-        self.admin_request("DELETE", "/faults")
+        if self.faults():
+            self.clear_faults()
         self.admin_request("POST", "/reset")
 
     def device(
@@ -518,7 +531,7 @@ def _first_line(process: subprocess.Popen[bytes], timeout: float) -> bytes:
     return line
 
 
-def _end(process: subprocess.Popen[bytes] | None, folder: str) -> None:
+def _end(process: subprocess.Popen[bytes] | None, folder: str | None) -> None:
     if process is not None:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.close()
@@ -531,4 +544,5 @@ def _end(process: subprocess.Popen[bytes] | None, folder: str) -> None:
             except subprocess.TimeoutExpired:
                 continue
         process.stdout.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)

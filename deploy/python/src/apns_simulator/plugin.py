@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shutil
+import typing
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -24,10 +26,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session")
-def apns_gateway_process(pytestconfig: pytest.Config) -> Iterator[Gateway]:
+def apns_gateway_process(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Gateway]:
     """The simulator that all tests of the session use, one after the other."""
-    with Gateway.start(*pytestconfig.getini("apns_gateway_flags")) as gateway:
+    # pytest removes its folders even if an earlier run was killed.
+    folder = tmp_path_factory.mktemp("apns-gateway")
+    with Gateway.start(*pytestconfig.getini("apns_gateway_flags"), folder=folder) as gateway:
         yield gateway
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -37,12 +44,11 @@ def apns_gateway(apns_gateway_process: Gateway) -> Gateway:
     return apns_gateway_process
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+@pytest.hookimpl(hookwrapper=True)  # the form that old releases of pytest know, too
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, typing.Any, None]:
     """Adds to the report of a failed test what the gateway was asked."""
-    report = yield
+    outcome = yield
+    report: pytest.TestReport = outcome.get_result()
     gateway = getattr(item, "funcargs", {}).get("apns_gateway")
     if report.when == "call" and report.failed and isinstance(gateway, Gateway):
         try:
@@ -52,7 +58,6 @@ def pytest_runtest_makereport(
         else:
             lines = [_line(request) for request in requests[-_SHOWN:]] or ["no requests"]
             report.sections.append((f"apns_gateway: {len(requests)} requests", "\n".join(lines)))
-    return report
 
 
 def _line(request: Request) -> str:
