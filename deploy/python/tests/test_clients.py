@@ -47,7 +47,7 @@ def test_httpx(apns_gateway):
         path = "/3/device/" + "ab" * 32
         body = '{"aps":{"alert":"Hello"}}'
         assert client.post(path, content=body).status_code == 200
-        apns_gateway.fault("connection_lost", when={"times": 1})
+        apns_gateway.fault("connection_lost", with_="end", when={"times": 1})
         with pytest.raises(httpx.TransportError):
             client.post(path, content=body)
         assert client.post(path, content=body).status_code == 200

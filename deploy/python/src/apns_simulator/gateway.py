@@ -404,6 +404,7 @@ class Gateway:
     def fault(
         self,
         fault: str,
+        /,
         *,
         at: str | None = None,
         when: Mapping[str, typing.Any] | None = None,
@@ -414,9 +415,10 @@ class Gateway:
         :param fault: The fault's name.
         :param at: The moment, if it is not the fault's default.
         :param when: Conditions, such as ``{"nth": 2}`` or ``{"times": 1}``; without them the rule always fires.
-        :param fields: The fault's own fields, such as ``status=503``.
+        :param fields: The fault's own fields, such as ``status=503``; ``with_="reset"`` for the one named ``with``.
         """
-        rule: dict[str, typing.Any] = {"id": fault, **fields}
+        rule: dict[str, typing.Any] = {"id": fault}
+        rule.update((name.removesuffix("_"), value) for name, value in fields.items())
         if at is not None:
             rule["at"] = at
         if when is not None:
