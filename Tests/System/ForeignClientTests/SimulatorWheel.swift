@@ -38,7 +38,8 @@ struct SimulatorWheel {
     name = line.split(separator: "/").last.map(String.init) ?? ""
   }
 
-  /// Runs a command of the shell in a folder of the temporary one, with the environment's programs found first.
+  /// Runs a command of the shell in a folder of the temporary one, with the environment's programs found
+  /// first. What a tool keeps at home goes with the folder.
   func run(_ command: String, in place: String) throws -> (status: Int32, output: String) {
     try BuiltProgram.run(
       SystemProgram.path("bash"),
@@ -46,7 +47,7 @@ struct SimulatorWheel {
         "-euc",
         """
         mkdir -p "$1/$2" && cd "$1/$2"
-        export PATH="$1/venv/bin:$PATH" PYTHONDONTWRITEBYTECODE=1
+        export PATH="$1/venv/bin:$PATH" HOME="$1" PYTHONDONTWRITEBYTECODE=1
         \(command)
         """,
         "bash", folder.path, place,
