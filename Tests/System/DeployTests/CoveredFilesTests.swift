@@ -34,6 +34,8 @@ import Testing
     (#"checkov\.yaml"#, "scripts/test --full"),
     (#"backup-sqlite\.sh"#, "BackupTests"),
     (#"convert-tokens"#, "ConverterTests"),
+    (#"python/(wheel|pyproject\.toml|README\.md)"#, "SimulatorWheelTests"),
+    (#"python/(src/apns_simulator|tests)/[a-z_]+\.(py|typed)"#, "SimulatorWheelTests"),
   ]
 
   @Test func `every file of deploy is checked somewhere, and every YAML file can be read`() throws {
