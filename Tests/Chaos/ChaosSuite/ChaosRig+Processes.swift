@@ -39,9 +39,6 @@ extension ChaosRig {
     faults += 1
   }
 
-  /// The endings of the embedded broker; empty while it runs.
-  var brokerEndings: [Int32] { pipeline.processes.state("broker")?.endings ?? [] }
-
   func isRunning(_ name: String) -> Bool { pipeline.processes.state(name)?.pid != nil }
 
   func signal(_ name: String, _ number: Int32) {

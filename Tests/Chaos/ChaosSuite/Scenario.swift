@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The number of pushes that may arrive twice, as time: so many seconds of the run's traffic for each fault.
-///
-/// The embedded broker refuses commits while a group rebalances, so what was completed meanwhile is sent
-/// again by the next owner; a real broker takes them.
 struct DuplicateBound: Sendable {
-  let embeddedSeconds: Double
-  let embeddedReason: String
-  let realSeconds: Double
-  let realReason: String
+  let seconds: Double
+  let reason: String
 
   /// Senders are killed, and perhaps others.
   static let asKills = DuplicateBound(
-    embeddedSeconds: 2, embeddedReason: "as with `kill-sender`", realSeconds: 0.5,
-    realReason: "as with `kill-sender`")
+    seconds: 0.5, reason: "as with `kill-sender`")
 
   /// No push may arrive twice.
   static func none(_ reason: String) -> DuplicateBound {
     DuplicateBound(
-      embeddedSeconds: 0, embeddedReason: reason, realSeconds: 0, realReason: reason)
+      seconds: 0, reason: reason)
   }
 
   /// The number for a run: for each fault what was accepted in the busiest so many seconds until the next one, since
@@ -28,8 +22,7 @@ struct DuplicateBound: Sendable {
   ///   - faults: when they were made, in milliseconds, as `accepted`.
   ///   - perSecond: notifications that the load makes.
   ///   - accepted: when the gateway accepted notifications, in any order.
-  func limit(isEmbedded: Bool, faults: [Int64], perSecond: Double, accepted: [Int64]) -> Int {
-    let seconds = isEmbedded ? embeddedSeconds : realSeconds
+  func limit(faults: [Int64], perSecond: Double, accepted: [Int64]) -> Int {
     let width = Int64(seconds * 1_000)
     guard width > 0 else { return 0 }
     let least = Int((seconds * perSecond).rounded(.up))
@@ -61,10 +54,8 @@ struct Scenario: Sendable {
     case nothing
     /// The embedded broker's control interface.
     case embeddedBroker
-    /// A real cluster: the embedded broker would show something else.
-    case realCluster(why: String)
-    /// A real cluster, and a command that restarts one of its brokers.
-    case brokerRestart(why: String)
+    /// The embedded broker, or a command that restarts a broker of the cluster.
+    case brokerRestart
     /// The library that makes a process see another clock or a full disk.
     case shim
   }
@@ -85,10 +76,6 @@ struct Scenario: Sendable {
   var namesMembers = false
   /// The most memory that a sender may take in MiB, where that is less than the limit of any process.
   var senderMebibytes: Int?
-  /// True if producers have one request on its way at a time. The embedded broker does not check sequences, so it takes
-  /// a batch although it has just refused the one before; librdkafka then takes the first one for stored, too, as it
-  /// would be on a real broker. With injected errors, or leaders that move, that would lose records by itself.
-  var producesOneAtATime = false
   /// True if its faults answer TooManyProviderTokenUpdates, as the gateway's own rule does.
   var refusesTokenUpdates = false
   /// True if a scheduler runs, with a database of its own.
@@ -116,18 +103,15 @@ struct Scenario: Sendable {
   /// Makes the faults. The load runs; what follows (settling, clean stop, audit) is the same for all.
   let steps: @Sendable (ChaosRig) throws -> Void
 
-  /// The beginning of its row in docs/guarantees.md: name, fault, and its bounds in seconds on the embedded broker and on
-  /// a real one.
+  /// The beginning of its row in docs/guarantees.md: name, fault, and its bound in seconds.
   var documentation: String {
-    func seconds(_ value: Double) -> String { value == 0 ? "0" : "\(value)" }
     let form = isShort ? " (short)" : ""
-    let (embedded, real) = (seconds(bound.embeddedSeconds), seconds(bound.realSeconds))
-    let both = embedded == real ? real : "\(embedded) / \(real)"
-    return "| `\(name)` | \(summary)\(form) | \(both) |"
+    let seconds = bound.seconds == 0 ? "0" : "\(bound.seconds)"
+    return "| `\(name)` | \(summary)\(form) | \(seconds) |"
   }
 
-  /// For `--list`: the same with the reasons for both bounds.
-  var listing: String { "\(documentation) \(bound.embeddedReason) | \(bound.realReason) |" }
+  /// For `--list`: the same with the reason for the bound.
+  var listing: String { "\(documentation) \(bound.reason) |" }
 
   var usesShim: Bool { if case .shim = need { true } else { takesShim } }
 
@@ -138,12 +122,9 @@ struct Scenario: Sendable {
     case .embeddedBroker:
       options.kafka == nil
         ? nil : "needs the embedded broker's control interface: leave out --kafka"
-    case .realCluster(let why):
-      options.kafka == nil ? "needs a real cluster (--kafka host:port): \(why)" : nil
-    case .brokerRestart(let why):
-      options.kafka == nil || options.restartCommand == nil
-        ? "needs a real cluster and a command that restarts a broker of it (--kafka host:port"
-          + " --restart-broker COMMAND): \(why)" : nil
+    case .brokerRestart:
+      options.kafka == nil || options.restartCommand != nil
+        ? nil : "needs a command that restarts a broker of the cluster (--restart-broker COMMAND)"
     case .shim:
       options.shim == nil ? "needs the shim library (--shim; benchmarks/chaos builds it)" : nil
     }
@@ -156,6 +137,6 @@ struct Scenario: Sendable {
     gatewayFaults, gatewayOutages, refusals, [foreignAnswers],
     [poison], hostile, feedbackHosts, [owners], databaseFaults, [clockSteps], signerFaults,
     [schedule, campaign], schedulers,
-    realCluster, [scheduleAnew, everything],
+    promised, [scheduleAnew, everything],
   ].flatMap(\.self)
 }

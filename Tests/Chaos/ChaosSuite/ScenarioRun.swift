@@ -26,9 +26,6 @@ struct ScenarioRun {
     } catch {
       rig.problem("the run broke off: \(error)")
     }
-    if let broker = rig.pipeline.processes.state("broker"), broker.endings != [0] {
-      rig.problem("the broker ended with \(broker.endings); see \(rig.pipeline.logFile("broker"))")
-    }
     report.problems = rig.problems
     if report.problems.isEmpty, !options.keeps {
       rig.place.remove()
@@ -85,7 +82,7 @@ struct ScenarioRun {
     report.mapped = rig.checkpoints.mapped
     report.recoverySeconds = Double(rig.slowestRecovery) / 1_000
     report.bound = scenario.bound.limit(
-      isEmbedded: rig.isEmbedded, faults: rig.faultTimes,
+      faults: rig.faultTimes,
       perSecond: Double(report.notifications) / rig.load.seconds,
       accepted: rig.auditor.acceptedAt)
     report.peakMebibytes = rig.memory.peaks.mapValues { $0 >> 10 }

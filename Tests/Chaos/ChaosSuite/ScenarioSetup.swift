@@ -84,16 +84,9 @@ struct ScenarioSetup {
     if scenario.hasDeadAddresses { plan.gatewayHosts = hostsFile }
     plan.topicPrefix = names.prefix
     plan.hasScheduler = scenario.hasScheduler
-    plan.brokerFlags = ["--control", "127.0.0.1:0", "--brokers", "\(scenario.brokers)"]
+    plan.brokers = scenario.brokers
+    plan.brokerFlags = ["--control", "127.0.0.1:0"]
     plan.kafkaFlags = ["--kafka.consumer.heartbeat.interval.ms=500"]
-    if options.kafka == nil {
-      // The embedded broker forgets a member whose session ends while it waits to join, which on a busy machine it may
-      // by a moment, and answers nothing. The member joins again three seconds after this time.
-      plan.kafkaFlags.append("--kafka.consumer.max.poll.interval.ms=10000")
-    }
-    if scenario.producesOneAtATime {
-      plan.kafkaFlags.append("--kafka.producer.max.in.flight.requests.per.connection=1")
-    }
     plan.extra["martlet-sender"] =
       ["--loops", "2", "--counters-interval", "0s"] + scenario.senderFlags
     plan.extra["martlet-feedback"] = scenario.feedbackFlags
@@ -107,12 +100,6 @@ struct ScenarioSetup {
       let session = Self.session(of: name, options, scenario)
       plan.extra[name, default: []].append("--kafka.consumer.session.timeout.ms=\(session)")
       if scenario.namesMembers { plan.extra[name]?.append(contentsOf: ["--instance-id", "chaos"]) }
-    }
-    if options.kafka == nil, !scenario.senderFlags.contains("--dedup-window") {
-      // The embedded broker gives one batch of a partition at a time, and they are small: reading 20,000 ids back
-      // takes half a minute there. The load repeats none of more than 500 requests before.
-      plan.extra["martlet-sender"]?.append(
-        contentsOf: ["--dedup-window", "1000", "--dedup-rebuild", "30s"])
     }
     plan.extra["apns-simulator"] =
       [

@@ -15,11 +15,7 @@ extension Scenario {
         + " killed on the way",
       isShort: true,
       bound: DuplicateBound(
-        embeddedSeconds: 20,
-        embeddedReason:
-          "two that come and one that goes are three rebalances without commits, at the pace at which a backlog"
-          + " drains: several times the average",
-        realSeconds: 2, realReason: "as kill-sender, at that pace")
+        seconds: 2, reason: "as kill-sender, at that pace")
     ) { rig in
       var names = rig.senders
       for turn in rig.turns(max(2, rig.options.kills / 2)) {
@@ -58,10 +54,7 @@ extension Scenario {
       summary: "senders join and leave while each partition has up to 20,000 apns-ids to remember",
       senderFlags: ["--dedup-window", "20000", "--dedup-rebuild", "30s"], senderMebibytes: 96,
       bound: DuplicateBound(
-        embeddedSeconds: 2,
-        embeddedReason: "no member can commit while the group rebalances",
-        realSeconds: 0,
-        realReason: "a member commits what it completed before it gives up partitions")
+        seconds: 0, reason: "a member commits what it completed before it gives up partitions")
     ) { rig in
       // A thousand a partition for each fault: a run of 20 has full windows.
       let wanted = min(20_000, 1_000 * rig.options.kills) * windowPartitions

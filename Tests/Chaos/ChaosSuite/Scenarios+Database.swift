@@ -55,9 +55,7 @@ extension Scenario {
       "the clock of one process, every second time the signer's, jumps by up to an hour and back",
     need: .shim,
     bound: DuplicateBound(
-      embeddedSeconds: 0.5,
-      embeddedReason: "a deadline that seems over while its answer is on the way",
-      realSeconds: 0.5, realReason: "the same")
+      seconds: 0.5, reason: "a deadline that seems over while its answer is on the way")
   ) { rig in
     for turn in rig.turns(rig.options.kills) {
       try rig.pump(between: 500, and: 1_500)

@@ -10,12 +10,10 @@ extension Scenario {
   static let everything = Scenario(
     name: "everything",
     summary: "every kind of fault in random order, often before the last one is over",
-    brokers: 3, senderFlags: ["--request-timeout", "3s"], producesOneAtATime: true,
+    brokers: 3, senderFlags: ["--request-timeout", "3s"],
     takesShim: true, mayWaitLong: true,
     bound: DuplicateBound(
-      embeddedSeconds: 1,
-      embeddedReason: "half of the faults repeat nothing, the others up to twice as much",
-      realSeconds: 0.5, realReason: "the same")
+      seconds: 0.5, reason: "half of the faults repeat nothing, the others up to twice as much")
   ) { rig in
     let poison = try PoisonWriter(rig)
     defer { poison.close() }

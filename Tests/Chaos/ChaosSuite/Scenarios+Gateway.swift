@@ -10,10 +10,8 @@ extension Scenario {
       name: "gateway-restart", summary: "SIGKILL of the gateway; it comes back on its port",
       sendersStay: true,
       bound: DuplicateBound(
-        embeddedSeconds: 1,
-        embeddedReason:
-          "requests whose answers were lost with the gateway: their outcome is unknown",
-        realSeconds: 1, realReason: "the same")
+        seconds: 1,
+        reason: "requests whose answers were lost with the gateway: their outcome is unknown")
     ) { rig in
       try rig.turns(afterBetween: 500, and: 2_000) { _ in
         try rig.killGateway()
@@ -24,9 +22,7 @@ extension Scenario {
       summary: "GOAWAYs, resets, silence, 429, 503, moving limits, odd frames",
       senderFlags: ["--request-timeout", "3s"], sendersStay: true, isShort: true,
       bound: DuplicateBound(
-        embeddedSeconds: 1,
-        embeddedReason: "requests that the gateway processed and whose answers it never gave",
-        realSeconds: 1, realReason: "the same")
+        seconds: 1, reason: "requests that the gateway processed and whose answers it never gave")
     ) { rig in
       // Each kind at least once, in an order that the seed chooses.
       let kinds = troubles.shuffled(using: &rig.random)

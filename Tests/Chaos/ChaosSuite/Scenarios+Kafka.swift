@@ -27,7 +27,7 @@ extension Scenario {
     },
     Scenario(
       name: "broker-moves", summary: "leaders and coordinators move among three brokers",
-      need: .embeddedBroker, brokers: 3, producesOneAtATime: true, hasStragglers: true,
+      need: .embeddedBroker, brokers: 3, hasStragglers: true,
       bound: outageBound
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
@@ -42,7 +42,7 @@ extension Scenario {
     },
     Scenario(
       name: "broker-errors", summary: "bursts of errors in answers to every kind of request",
-      need: .embeddedBroker, producesOneAtATime: true, hasStragglers: true, bound: outageBound
+      need: .embeddedBroker, hasStragglers: true, bound: outageBound
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 1_500)
@@ -61,11 +61,7 @@ extension Scenario {
       name: "rebalance-storm", summary: "senders join and leave as fast as the group forms",
       sessionMilliseconds: longSession, hasStragglers: true, isShort: true,
       bound: DuplicateBound(
-        embeddedSeconds: 2,
-        embeddedReason:
-          "no member can commit while the group rebalances, and here it nearly always does",
-        realSeconds: 0,
-        realReason: "a member commits what it completed before it gives up partitions")
+        seconds: 0, reason: "a member commits what it completed before it gives up partitions")
     ) { rig in
       for turn in rig.turns(rig.options.kills) {
         let name = "storm-\(turn + 1)"
@@ -84,12 +80,7 @@ extension Scenario {
   ]
 
   private static let outageBound = DuplicateBound(
-    embeddedSeconds: 2,
-    embeddedReason:
-      "answers that came while nothing could be committed are sent again if partitions move;"
-      + " the broker's idempotence does not hold over a lost connection, so a request or receipt can be"
-      + " stored twice",
-    realSeconds: 1, realReason: "what could not be committed if a partition moves meanwhile")
+    seconds: 1, reason: "what could not be committed if a partition moves meanwhile")
 
   /// Every topic's leader, and every group's coordinator, to a random broker.
   static func move(_ rig: ChaosRig) throws {

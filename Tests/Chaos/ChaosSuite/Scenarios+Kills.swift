@@ -45,9 +45,8 @@ extension Scenario {
       name: "fast-shutdown", summary: "SIGTERM, and once more, to the only sender, under load",
       senders: 1, hasStragglers: true,
       bound: DuplicateBound(
-        embeddedSeconds: 0.5,
-        embeddedReason: "what was in flight when the second signal came; the rest is committed",
-        realSeconds: 0.5, realReason: "the same")
+        seconds: 0.5,
+        reason: "what was in flight when the second signal came; the rest is committed")
     ) { rig in
       try rig.turns(afterBetween: 500, and: 1_500) { _ in
         try rig.restart("sender-1", isFast: true)
@@ -57,11 +56,7 @@ extension Scenario {
       name: "rolling-restart", summary: "SIGTERM of one of two senders after the other",
       sessionMilliseconds: longSession, hasStragglers: true,
       bound: DuplicateBound(
-        embeddedSeconds: 2,
-        embeddedReason:
-          "the sender that stays may not commit while the group rebalances; what it completed"
-          + " of partitions that then go to the other one is sent again",
-        realSeconds: 0, realReason: "both commit what they completed before partitions move")
+        seconds: 0, reason: "both commit what they completed before partitions move")
     ) { rig in
       try rig.turns(afterBetween: 500, and: 2_000) { turn in
         try rig.restart(rig.senders[turn % 2])
@@ -72,12 +67,8 @@ extension Scenario {
       name: "zombie-sender", summary: "SIGSTOP of a sender past its session time-out, then SIGCONT",
       hasStragglers: true,
       bound: DuplicateBound(
-        embeddedSeconds: 3,
-        embeddedReason:
-          "what it had in flight and completed since its last commit is sent by the new owner"
-          + " and, when it wakes up, answered for it; two rebalances without commits",
-        realSeconds: 1,
-        realReason:
+        seconds: 1,
+        reason:
           "what it had in flight and completed since its last commit; its late commits are refused")
     ) { rig in
       try rig.turns(afterBetween: 500, and: 2_000) { _ in
@@ -97,11 +88,10 @@ extension Scenario {
         "SIGSTOP of every process past all session time-outs, then SIGCONT: as when a virtual machine is moved",
       hasStragglers: true,
       bound: DuplicateBound(
-        embeddedSeconds: 2,
-        embeddedReason:
-          "what was in flight and completed since the last commit: all members have lost their partitions"
-          + " when they wake up, and may not commit",
-        realSeconds: 1, realReason: "the same, at the pace at which what waited in Kafka drains")
+        seconds: 1,
+        reason:
+          "what was in flight and completed since the last commit, at the pace at which what waited in Kafka drains"
+      )
     ) { rig in
       try rig.turns(afterBetween: 500, and: 2_000) { _ in
         rig.suspendAll(milliseconds: UInt64(rig.options.sessionMilliseconds) + 3_000)
@@ -115,11 +105,7 @@ extension Scenario {
     name: "scale-senders", summary: "three senders join one, stay, and leave again", senders: 1,
     sessionMilliseconds: longSession, hasStragglers: true,
     bound: DuplicateBound(
-      embeddedSeconds: 1.5,
-      embeddedReason:
-        "no member can commit while the group rebalances; what was completed of partitions that then"
-        + " move is sent again",
-      realSeconds: 0, realReason: "a member commits what it completed before it gives up partitions"
+      seconds: 0, reason: "a member commits what it completed before it gives up partitions"
     )
   ) { rig in
     // From one to four and back makes six faults.
@@ -145,12 +131,8 @@ extension Scenario {
   }
 
   private static let senderKill = DuplicateBound(
-    embeddedSeconds: 2,
-    embeddedReason:
-      "as on a real broker, and the survivor may not commit while the group rebalances, once"
-      + " when the dead one is noticed and once when it comes back",
-    realSeconds: 0.5,
-    realReason: "what the dead one had in flight, and completed since its last commit (200 ms)")
+    seconds: 0.5,
+    reason: "what the dead one had in flight, and completed since its last commit (200 ms)")
 
   static func killAndRecover(_ rig: ChaosRig, _ name: String) throws {
     try rig.pump(between: 300, and: 2_000)

@@ -36,11 +36,10 @@ extension Scenario {
       senderFlags: ["--request-timeout", "3s"],
       sendersStay: true,
       bound: DuplicateBound(
-        embeddedSeconds: 4,
-        embeddedReason:
+        seconds: 4,
+        reason:
           "what is sent until the silence is noticed (the request time-out, 3 s here): the gateway"
-          + " finds it in its sockets when it wakes up",
-        realSeconds: 4, realReason: "the same")
+          + " finds it in its sockets when it wakes up")
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 1_000, and: 2_000)

@@ -52,9 +52,8 @@ final class PoisonWriter {
       names.deadLetters,
     ]
     topics = try (judged + ignored).map { ($0, try producer.topic(named: $0), judged.contains($0)) }
-    // A real broker takes nothing without a key there.
-    compacted =
-      rig.isEmbedded ? [] : Set(names.all.filter { $0.cleanup == .compact }.map(\.name))
+    // The broker takes nothing without a key there.
+    compacted = Set(names.all.filter { $0.cleanup == .compact }.map(\.name))
   }
 
   func write(_ rig: ChaosRig) throws {

@@ -11,10 +11,9 @@ extension Scenario {
       summary:
         "for 3 s produce requests of ingest, senders and feedback are answered with a violated policy, a missing"
         + " right or an unknown topic (and the receipts' topic is not found), while answers of the gateway come in",
-      need: .embeddedBroker, producesOneAtATime: true,
+      need: .embeddedBroker,
       bound: DuplicateBound(
-        embeddedSeconds: 3, embeddedReason: "a receipt that Kafka refused leaves its push open",
-        realSeconds: 3, realReason: "the same")
+        seconds: 3, reason: "a receipt that Kafka refused leaves its push open")
     ) { rig in
       try rig.turns(afterBetween: 500, and: 1_500) { turn in
         // Answers are on their way for so long that all of them meet the refusals.

@@ -24,10 +24,8 @@ extension Scenario {
       senderFlags: ["--request-timeout", "3s"], refusesTokenUpdates: true,
       sendersStay: true,
       bound: DuplicateBound(
-        embeddedSeconds: 1,
-        embeddedReason:
-          "requests that the gateway processed and whose answers went with the connection",
-        realSeconds: 1, realReason: "the same")
+        seconds: 1,
+        reason: "requests that the gateway processed and whose answers went with the connection")
     ) { rig in
       let kinds = endings.shuffled(using: &rig.random)
       for turn in rig.turns(rig.options.kills) {
@@ -83,10 +81,7 @@ extension Scenario {
         "InvalidProviderToken to every push of one app for 10 s; the other apps of its key are served",
       sendersStay: true, bound: .none("what is refused was not delivered")
     ) { rig in
-      // With more, the receipts fill the embedded broker, which then searches each fetch's start from the beginning:
-      // answers are read later and later, whenever they were given.
-      let turns = rig.isEmbedded ? min(rig.options.kills, 2) : rig.options.kills
-      for _ in rig.turns(turns) {
+      for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 1_000, and: 2_000)
         rig.countFault("gateway: one app is refused")
         let begin = WallClock.milliseconds()

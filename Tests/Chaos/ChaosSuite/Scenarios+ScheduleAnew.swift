@@ -4,14 +4,12 @@ import Kafka
 import Random
 import ServiceKit
 
-/// The topic of the schedule is made anew while its database has what waits. Written for a real cluster; there was none
-/// where Martlet is developed.
+/// The topic of the schedule is made anew while its database has what waits.
 extension Scenario {
   static let scheduleAnew = Scenario(
     name: "schedule-anew",
     summary:
       "push.schedule is deleted and created again while requests wait in the scheduler's database",
-    need: .realCluster(why: "the embedded broker cannot make a topic anew"),
     hasScheduler: true, sendersStay: true,
     bound: .none("what is released twice has the same apns-id: it ends as deduplicated")
   ) { rig in

@@ -12,9 +12,7 @@ extension Scenario {
         "SIGSTOP of the signer, and the senders' clocks jump forward by 56 minutes: every provider token is too old",
       need: .shim, sendersStay: true,
       bound: DuplicateBound(
-        embeddedSeconds: 0.5,
-        embeddedReason: "a deadline that seems over while its answer is on the way",
-        realSeconds: 0.5, realReason: "the same")
+        seconds: 0.5, reason: "a deadline that seems over while its answer is on the way")
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 1_500)

@@ -12,8 +12,7 @@ extension Scenario {
       + " in turn SIGKILL of one of two senders, 3 s of 503s, and 5 s without a sender",
     senderFlags: ["--max-connections", "1"], hasActivities: true, mayWaitLong: true,
     bound: DuplicateBound(
-      embeddedSeconds: 2, embeddedReason: "as kill-sender", realSeconds: 0.5,
-      realReason: "as kill-sender")
+      seconds: 0.5, reason: "as kill-sender")
   ) { rig in
     rig.load.perSecond = 10 * rig.options.activities
     var names = rig.senders

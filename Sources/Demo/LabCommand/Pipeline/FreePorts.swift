@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import EventLoop
+import Glibc
 
 /// TCP ports of 127.0.0.1 for processes that keep their address when they are started again.
 public enum FreePorts {
@@ -14,6 +16,15 @@ public enum FreePorts {
     // Open until all are found: one that is closed again may be handed out a second time.
     let others = try find(count - 1)
     return [socket.localAddress?.port ?? 0] + others
+  }
+
+  /// The first of so many ports with numbers one after the other, which were free a moment ago.
+  static func first(ofRun count: Int) throws -> UInt16 {
+    for _ in 0..<100 {
+      let port = try find(1)[0]
+      if (1..<UInt16(max(1, count))).allSatisfy({ isFree(port + $0) }) { return port }
+    }
+    throw SystemError(code: EADDRINUSE, attempt: "cannot find \(count) free ports in a row")
   }
 
   private static func listening() throws -> Socket {

@@ -43,7 +43,9 @@ public final class LocalPipeline {
     public var subscriptions: String?
     /// A file in the format of /etc/hosts: senders know the gateways as `localhost`, and it says where that is.
     public var gatewayHosts: String?
-    /// Arguments of the embedded broker.
+    /// Brokers that the embedded broker pretends to be.
+    public var brokers = 1
+    /// Further arguments of the embedded broker.
     public var brokerFlags: [String] = []
 
     public init(folder: String, credentials: [KeyFolder.Credential]) {
@@ -190,15 +192,15 @@ public final class LocalPipeline {
     }
     let file = "\(plan.folder)/broker.address"
     try File.remove(file)
-    let port = plan.kafkaPort ?? usual(Self.kafkaPort) ?? 0
-    // Not started again: with another port the others would not find it.
+    // A fixed port, so that the broker keeps its address when it is started again.
+    var port = plan.kafkaPort ?? usual(Self.kafkaPort) ?? 0
+    if port == 0 { port = try FreePorts.first(ofRun: plan.brokers) }
     try startProgram(
       "broker", LabProgram.file,
       [
         "broker", "--address-file", file, "--topic-prefix", plan.topicPrefix, "--port", "\(port)",
-        "--dir", "\(plan.folder)/kafka",
-      ] + plan.brokerFlags, stage: 0,
-      restarts: false)
+        "--dir", "\(plan.folder)/kafka", "--brokers", "\(plan.brokers)",
+      ] + plan.brokerFlags, stage: 0)
     kafka = try address(in: file, of: "broker").trimmingNewline
   }
 

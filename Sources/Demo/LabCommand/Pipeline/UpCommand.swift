@@ -157,7 +157,7 @@ public enum UpCommand: Service {
         + " --kafka \(configuration.bootstrap)\(prefix) creates them")
   }
 
-  /// Until a stop is requested. Throws when the broker dies: no other process can work without it.
+  /// Until a stop is requested.
   private static func work(
     _ pipeline: LocalPipeline, _ errors: inout ErrorRelay, _ context: ServiceContext
   ) throws {
@@ -168,11 +168,6 @@ public enum UpCommand: Service {
       errors.show()
       if let news = room.news() { context.log.error("\(news)") }
       try pipeline.writeAddresses()
-      if let broker = pipeline.processes.state("broker"), broker.pid == nil {
-        throw ServiceFailure(
-          "the broker exited; what it acknowledged is in \(pipeline.plan.folder)/kafka, see \(pipeline.logFile("broker"))"
-        )
-      }
       usleep(100_000)
     }
   }
@@ -186,10 +181,8 @@ public enum UpCommand: Service {
     let killed = pipeline.stop()
     errors.show()
     if killed.isEmpty { context.log.info("all processes have exited") }
-    let status = pipeline.processes.state("broker")?.lastStatus ?? 0
-    guard pipeline.journal.hasLoss || status != 0 else { return nil }
-    return ServiceFailure(
-      "unread records were lost, or the broker failed; see \(pipeline.plan.folder)/logs")
+    guard pipeline.journal.hasLoss else { return nil }
+    return ServiceFailure("unread records were lost; see \(pipeline.plan.folder)/logs")
   }
 
   private static func introduction(_ pipeline: LocalPipeline) -> [String] {
