@@ -17,6 +17,8 @@ public final class BrokerServer: Sendable {
     public var brokers = 1
     /// Where records and state are kept; nil keeps them in memory.
     public var folder: String?
+    /// Bytes of records that are kept where there is no folder; then more are refused.
+    public var memory = 1 << 30
     /// Brings each batch to the disk before it is acknowledged.
     public var syncs = false
     /// Bytes of a request; whoever announces more is disconnected.

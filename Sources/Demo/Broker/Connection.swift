@@ -25,6 +25,9 @@ final class Connection {
     }
   }
 
+  /// Bytes of further requests that are read while one waits for its answer: so the end of a connection is seen at once,
+  /// and the poller need not be told of each wait.
+  private static let mostAhead = 64 << 10
   /// Bytes that wait to be sent before no further request is looked at.
   static let mostUnsent = 1 << 20
   let id: ConnectionID
@@ -146,7 +149,7 @@ final class Connection {
 
   /// What is to be watched.
   func wanted(now: Int64) -> Interest {
-    var wanted: Interest = mayHandle ? .readable : []
+    var wanted: Interest = mayHandle || input.count - begin < Self.mostAhead ? .readable : []
     if let first = output.first, first.due <= now { wanted.insert(.writable) }
     return wanted
   }

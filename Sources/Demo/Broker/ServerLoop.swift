@@ -62,7 +62,9 @@ final class ServerLoop {
       try files.restore(&node, at: Self.now())
       storage = files
     } else {
-      storage = MemoryStorage()
+      let memory = MemoryStorage()
+      memory.capacity = settings.memory
+      storage = memory
     }
     try poller.add(mailbox.wakeup.fd, token: Self.wakeupToken, .readable)
     for (place, listener) in listeners.enumerated() {

@@ -63,7 +63,7 @@ public final class MemoryStorage: LogStorage {
   private var segments: [SegmentID: [UInt8]] = [:]
   /// Bytes of all segments.
   public private(set) var size = 0
-  /// Bytes that it takes; for trials of a full disk.
+  /// Bytes that it takes.
   public var capacity = Int.max
 
   public init() {}
@@ -72,7 +72,10 @@ public final class MemoryStorage: LogStorage {
     _ head: [UInt8], _ rest: ArraySlice<UInt8>, to segment: SegmentID
   ) throws(StorageFull) {
     let count = head.count + rest.count
-    guard size + count <= capacity else { throw StorageFull("no room in memory") }
+    guard size + count <= capacity else {
+      throw StorageFull(
+        "\(capacity >> 20) MiB of records are in memory: give the broker a folder (--dir)")
+    }
     size += count
     segments[segment, default: []] += head
     segments[segment]! += rest

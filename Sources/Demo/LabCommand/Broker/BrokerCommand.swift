@@ -33,7 +33,7 @@ public enum BrokerCommand: Service {
     @Declared(
       .path(
         "dir", use: .folder,
-        "Folder for records and state, which a later start finds again; without it they are kept in memory."
+        "Folder for records and state, which a later start finds again; without it they are kept in memory, 1 GiB at most."
       )) var folder: String?
 
     @Declared(.integer("brokers", default: 1, in: 1...9, "Brokers that the cluster simulates."))
