@@ -10,10 +10,16 @@ final class Connection {
     let api: API
     let version: Int16
     let correlation: Int32
+    /// Bytes that its frame had.
+    var size = 0
   }
 
   /// Bytes that wait to be sent before no further request is looked at.
   static let mostUnsent = 1 << 20
+  /// Bytes of a request that brings no records.
+  static let largestWithoutRecords = 8 << 20
+  /// A request that waits takes so many times the bytes of its frame.
+  static let waitingCost = 8
   let id: ConnectionID
   /// The broker that it was made to.
   let broker: Int32
@@ -24,10 +30,15 @@ final class Connection {
   private var output: [(due: Int64, bytes: [UInt8])] = []
   private var sent = 0
   private var unsent = 0
-  private(set) var isEnded = false
   var open: Open?
+  /// When it was made, in ticks.
+  let began: Int64
   /// When something came last, in ticks.
-  var heard: Int64
+  private(set) var heard: Int64
+  /// When something came or went last, in ticks.
+  private(set) var moved: Int64
+  /// True once a whole request has come.
+  private(set) var hasAsked = false
   /// What the poller was told last.
   var interest: Interest = .readable
 
@@ -36,8 +47,13 @@ final class Connection {
     self.socket = socket
     self.id = id
     self.broker = broker
+    began = now
     heard = now
+    moved = now
   }
+
+  /// Bytes that this client makes the broker hold.
+  var held: Int { input.count - begin + unsent + (open.map { Self.waitingCost * $0.size } ?? 0) }
 
   var descriptor: Int32 { socket.fd }
   var mayHandle: Bool { open == nil && unsent <= Self.mostUnsent }
@@ -47,6 +63,7 @@ final class Connection {
     switch socket.read(into: buffer) {
     case .moved(let count):
       heard = now
+      moved = now
       input += buffer[..<count]
       return true
     case .wouldBlock: return true
@@ -65,14 +82,19 @@ final class Connection {
     guard input.count - begin >= 4 else { return .incomplete }
     let size = input[begin..<begin + 4].reduce(0) { $0 << 8 | Int($1) }
     guard size <= largest else { return .tooLarge }
+    // 0: Produce.
+    let hasRecords = input.count - begin >= 6 && input[begin + 4] == 0 && input[begin + 5] == 0
+    guard hasRecords || input.count - begin < 6 || size <= Self.largestWithoutRecords else {
+      return .tooLarge
+    }
     guard input.count - begin >= 4 + size else {
       if begin > 0 {
         input.removeFirst(begin)
         begin = 0
       }
-      input.reserveCapacity(min(4 + size, 2 * input.count + 4_096))
       return .incomplete
     }
+    hasAsked = true
     let frame = Array(input[begin + 4..<begin + 4 + size])
     begin += 4 + size
     if begin == input.count {
@@ -96,6 +118,7 @@ final class Connection {
       let result = first.bytes.withUnsafeBytes { socket.write(.init(rebasing: $0[sent...])) }
       switch result {
       case .moved(let count):
+        moved = now
         sent += count
         unsent -= count
         if sent == first.bytes.count {

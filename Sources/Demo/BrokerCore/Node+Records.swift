@@ -56,10 +56,9 @@ extension Node {
     guard records[records.startIndex + 16] == 2 else {
       return refused(index, .unsupportedForMessageFormat)
     }
-    guard let header = BatchHeader(records), header.isIntact(records) else {
-      return refused(index, .corruptMessage)
-    }
+    guard let header = BatchHeader(records) else { return refused(index, .corruptMessage) }
     guard header.size <= settings.largestBatch else { return refused(index, .messageTooLarge) }
+    guard header.isIntact(records) else { return refused(index, .corruptMessage) }
     if let error = Self.judge(header, records, settings) { return refused(index, error) }
     let offset: Int64
     switch verdict(header, name, Int(index)) {

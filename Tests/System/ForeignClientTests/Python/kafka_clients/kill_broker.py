@@ -46,7 +46,7 @@ class Writer(threading.Thread):
 
     def run(self):
         while not self.ending.is_set():
-            for partition in range(PARTITIONS):
+            for partition in [*range(PARTITIONS)] * 10:
                 number = self.written[partition]
                 try:
                     self.producer.produce(
