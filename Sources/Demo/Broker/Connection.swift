@@ -16,6 +16,8 @@ final class Connection {
 
   /// Bytes that wait to be sent before no further request is looked at.
   static let mostUnsent = 1 << 20
+  /// Bytes that the system keeps besides.
+  private static let sendBuffer: Int32 = 256 << 10
   /// Bytes of a request that brings no records.
   static let largestWithoutRecords = 8 << 20
   /// A request that waits takes so many times the bytes of its frame.
@@ -39,11 +41,14 @@ final class Connection {
   private(set) var moved: Int64
   /// True once a whole request has come.
   private(set) var hasAsked = false
+  /// It waits for its next turn.
+  var isReady = false
   /// What the poller was told last.
   var interest: Interest = .readable
 
   init(_ socket: consuming Socket, _ id: ConnectionID, broker: Int32, now: Int64) {
     host = socket.peerAddress?.host ?? ""
+    socket.limitSendBuffer(to: Self.sendBuffer)
     self.socket = socket
     self.id = id
     self.broker = broker
@@ -104,7 +109,11 @@ final class Connection {
     return .frame(frame[...])
   }
 
+  /// Bytes of answers so far.
+  private(set) var answered = 0
+
   func send(_ bytes: [UInt8], due: Int64) {
+    answered += bytes.count
     output.append((due, bytes))
     unsent += bytes.count
   }

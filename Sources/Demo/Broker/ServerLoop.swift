@@ -15,8 +15,11 @@ final class ServerLoop {
   private static let idleMilliseconds: Int64 = 600_000
   /// So is one that has sent no whole request for so long.
   private static let silentMilliseconds: Int64 = 30_000
-  /// Requests of a connection that are handled before others have their turn.
-  private static let mostPerTurn = 32
+  /// A connection's turn ends with so many requests, or so many bytes of answers.
+  private static let mostRequests = 32
+  private static let mostAnswered = 256 << 10
+  /// Milliseconds of further turns, after which new requests come first again.
+  private static let turnsMilliseconds: Int64 = 5
   /// Files that are not connections: segments, the journal and what the process has besides.
   private static let otherFiles = 320
 
@@ -30,8 +33,8 @@ final class ServerLoop {
   private var nextConnection = firstConnection
   private let mostConnections: Int
   private var load: ClientLoad
-  /// Connections with requests that have come and not had their turn.
-  private var ready: Set<UInt64> = []
+  /// Connections that may have further requests, which wait for their next turn.
+  private var ready: [Connection] = []
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
   private var compaction: (partition: TopicPartition, run: Compaction)?
   private var nextUpkeep: Int64 = 0
@@ -170,7 +173,8 @@ final class ServerLoop {
 
   /// Handles what has come and sends what is due. False when the connection is over.
   private func serve(_ connection: Connection, _ now: Moment) -> Bool {
-    for _ in 0..<Self.mostPerTurn {
+    let before = connection.answered
+    for _ in 0..<Self.mostRequests where connection.answered - before < Self.mostAnswered {
       guard connection.mayHandle else { return connection.flush(now: now.ticks) }
       switch connection.nextFrame(largest: settings.largestRequest) {
       case .tooLarge: return false
@@ -179,16 +183,25 @@ final class ServerLoop {
         guard take(frame, connection, now) else { return false }
       }
     }
-    ready.insert(connection.id.number)
+    if !connection.isReady {
+      connection.isReady = true
+      ready.append(connection)
+    }
     return connection.flush(now: now.ticks)
   }
 
-  /// The next turn of connections that had more requests than one.
+  /// Gives connections that had more requests than one turn handles the next one.
   private func serveReady(_ now: Moment) {
-    let turn = ready
+    let turns = ready
     ready = []
-    for id in turn {
-      guard let connection = connections[id] else { continue }
+    let end = now.ticks + Self.turnsMilliseconds
+    for (place, connection) in turns.enumerated() {
+      guard Self.now().ticks <= end else {
+        ready = turns[place...] + ready
+        return
+      }
+      connection.isReady = false
+      guard connections[connection.id.number] != nil else { continue }
       serve(connection, now) ? watch(connection, now) : close(connection, now)
     }
   }

@@ -2,12 +2,18 @@
 """`martlet broker` as a process that is killed and started again."""
 
 import contextlib
+import ctypes
 import os
 import signal
 import socket
 import subprocess
 import tempfile
 import time
+
+
+def die_with_parent():
+    """For a process that is started: however this one ends, it ends as well (PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def free_port():
@@ -35,7 +41,7 @@ class Broker:
             self.process = subprocess.Popen(
                 [self.martlet, "broker", "--port", str(self.port), "--dir", os.path.join(self.folder, "data"),
                  "--address-file", address],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent)
         deadline = time.monotonic() + 20
         while not os.path.exists(address):
             if self.process.poll() is not None or time.monotonic() > deadline:

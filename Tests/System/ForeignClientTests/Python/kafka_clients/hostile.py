@@ -13,15 +13,18 @@ import contextlib
 import json
 import random
 import resource
+import select
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import time
 
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from broker import running
+from broker import die_with_parent, running
 
 TOPIC = "good"
 
@@ -37,36 +40,54 @@ def request(key, version, body, correlation=1):
 
 def fetch(offset, wait=0, size=50 << 20):
     partition = struct.pack(">iqi", 0, offset, size)
-    return request(1, 4, struct.pack(">iiiibi", -1, wait, 1, size, 0, 1) + text(TOPIC.encode()) + struct.pack(">i", 1) + partition)
+    head = struct.pack(">iiiibi", -1, wait, 1, size, 0, 1)
+    return request(1, 4, head + text(TOPIC.encode()) + struct.pack(">i", 1) + partition)
 
 
 def end_offset():
     return request(2, 1, struct.pack(">ii", -1, 1) + text(TOPIC.encode()) + struct.pack(">iiq", 1, 0, -1))
 
 
-class Good(threading.Thread):
-    """Asks for the log's end and reads its first record, on one connection, and measures each round trip."""
+def be_good(port):
+    """Asks for the log's end and reads its first record, again and again, and measures each round trip.
+
+    Each line of its input is answered with the slowest round trip since the last one, in milliseconds.
+    """
+    slowest, trips = 0.0, 0
+    with socket.create_connection(("127.0.0.1", port), 10) as connection:
+        stream = connection.makefile("rb")
+        while True:
+            began = time.monotonic()
+            for one in (end_offset(), fetch(0, size=1)):
+                connection.sendall(one)
+                stream.read(struct.unpack(">i", stream.read(4))[0])
+            slowest, trips = max(slowest, time.monotonic() - began), trips + 1
+            if select.select([sys.stdin], [], [], 0.002)[0]:
+                if not sys.stdin.readline():
+                    return
+                print(json.dumps([round(slowest * 1_000, 1), trips]), flush=True)
+                slowest, trips = 0.0, 0
+
+
+class Good:
+    """The good client, in a process of its own: the attacks of this one take their time."""
 
     def __init__(self, port):
-        super().__init__(daemon=True)
-        self.port, self.slowest, self.trips, self.error = port, 0, 0, None
-        self.ending = threading.Event()
+        self.process = subprocess.Popen(
+            [sys.executable, "-B", __file__, "--good", str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, bufsize=1, preexec_fn=die_with_parent)
 
-    def run(self):
+    def slowest(self):
+        """Milliseconds of its slowest round trip since it was asked last, and how many there were."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), 10) as connection:
-                stream = connection.makefile("rb")
-                while not self.ending.is_set():
-                    began = time.monotonic()
-                    for one in (end_offset(), fetch(0, size=1)):
-                        connection.sendall(one)
-                        size = struct.unpack(">i", stream.read(4))[0]
-                        stream.read(size)
-                    self.slowest = max(self.slowest, time.monotonic() - began)
-                    self.trips += 1
-                    time.sleep(0.002)
-        except Exception as error:  # noqa: BLE001 — whatever it is, the good client was disturbed.
-            self.error = repr(error)
+            self.process.stdin.write("\n")
+            return json.loads(self.process.stdout.readline())
+        except (OSError, ValueError):
+            return None, 0
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(15)
 
 
 def connect(port, count):
@@ -83,6 +104,9 @@ class Attacks:
         self.broker, self.arguments = broker, arguments
         self.chance = random.Random(arguments.seed)
         self.peak = 0
+
+    def _connected(self):
+        return socket.create_connection(("127.0.0.1", self.broker.port), 5)
 
     def _look(self):
         self.peak = max(self.peak, self.broker.rss())
@@ -111,7 +135,7 @@ class Attacks:
         """Random bytes, wrong lengths, truncated requests; a connection for each few of them."""
         versions = [(key, version) for key in range(0, 70) for version in range(0, 14)]
         for number in range(self.arguments.frames):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.broker.port), 5) as connection:
+            with contextlib.suppress(OSError), self._connected() as connection:
                 kind = number % 5
                 noise = self.chance.randbytes(self.chance.randrange(1, 400))
                 if kind == 0:
@@ -194,9 +218,10 @@ class Attacks:
         answers = 0
         for size in (1 << 20, 8 << 20, 64 << 20):
             count = (size - 100) // 2
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.broker.port), 5) as connection:
+            with contextlib.suppress(OSError), self._connected() as connection:
                 connection.settimeout(20)
-                sender = threading.Thread(target=self._send, args=(connection, request(3, 1, struct.pack(">i", count) + bytes(2 * count))))
+                frame = request(3, 1, struct.pack(">i", count) + bytes(2 * count))
+                sender = threading.Thread(target=self._send, args=(connection, frame))
                 sender.start()
                 while sender.is_alive():
                     self._wait(0.1)
@@ -223,7 +248,6 @@ ATTACKS = [
 
 def fill(kafka):
     """Enough records for large answers."""
-    from confluent_kafka import Producer
     admin = AdminClient({"bootstrap.servers": kafka})
     admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(10)
     producer = Producer({"bootstrap.servers": kafka})
@@ -235,7 +259,8 @@ def fill(kafka):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--martlet", required=True)
+    parser.add_argument("--martlet")
+    parser.add_argument("--good", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--connections", type=int, default=10_000)
     parser.add_argument("--frames", type=int, default=10_000)
     parser.add_argument("--greedy", type=int, default=100, help="clients that take as much as they get")
@@ -244,30 +269,30 @@ def main():
     parser.add_argument("--growth", type=int, default=400, help="MiB by which the broker may grow")
     parser.add_argument("--attack", action="append", choices=ATTACKS)
     arguments = parser.parse_args()
+    if arguments.good:
+        return be_good(arguments.good)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    isGood = True
+    is_good = True
     with running(arguments.martlet) as broker:
         fill(broker.kafka)
         for name in arguments.attack or ATTACKS:
             attacks, good = Attacks(broker, arguments), Good(broker.port)
-            good.start()
-            time.sleep(0.3)
-            calm, good.slowest = good.slowest, 0
+            time.sleep(0.5)
+            calm, _ = good.slowest()
             before, began = broker.rss(), time.monotonic()
             told = getattr(attacks, name)()
             seconds = time.monotonic() - began
-            time.sleep(0.5)
-            good.ending.set()
-            good.join(10)
+            slowest, trips = good.slowest()
+            good.end()
             told |= {
-                "attack": name, "seconds": round(seconds, 1), "calm_ms": round(calm * 1_000, 1),
-                "slowest_ms": round(good.slowest * 1_000, 1), "round_trips": good.trips, "error": good.error,
-                "rss_before_mib": before >> 10, "rss_peak_mib": attacks.peak >> 10, "rss_after_mib": broker.rss() >> 10}
+                "attack": name, "seconds": round(seconds, 1), "calm_ms": calm, "slowest_ms": slowest,
+                "round_trips": trips, "rss_before_mib": before >> 10, "rss_peak_mib": attacks.peak >> 10,
+                "rss_after_mib": broker.rss() >> 10}
             print(json.dumps(told), flush=True)
-            isGood = isGood and good.error is None and good.slowest * 1_000 <= arguments.slowest and (
-                (attacks.peak - before) >> 10 <= arguments.growth)
-    return 0 if isGood else 1
+            growth = (attacks.peak - before) >> 10
+            is_good = is_good and slowest is not None and slowest <= arguments.slowest and growth <= arguments.growth
+    return 0 if is_good else 1
 
 
 if __name__ == "__main__":

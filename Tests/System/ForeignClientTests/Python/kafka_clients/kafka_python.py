@@ -124,7 +124,8 @@ class Client(Base):
         self.admin.create_topics([NewTopic(topic, partitions, 1, topic_configs=configs)])
 
     def topics(self):
-        return {topic.get("topic", topic.get("name")): len(topic["partitions"]) for topic in self.admin.describe_topics()}
+        found = self.admin.describe_topics()
+        return {topic.get("topic", topic.get("name")): len(topic["partitions"]) for topic in found}
 
     def add_partitions(self, topic, count):
         self.admin.create_partitions({topic: NewPartitions(count)})

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """kcat (librdkafka), a program: what it has no flag for is missing."""
 
-import ctypes
 import json
 import os
 import re
 import select
-import signal
 import subprocess
 
+from broker import die_with_parent
 from client import HEARTBEAT_MS, SESSION_MS, Base, Fenced, Read
 
 TEXT = subprocess.run(["kcat", "-V"], capture_output=True, text=True).stdout
@@ -63,11 +62,6 @@ class Client(Base):
 
     def member(self, group, topic, instance=None):
         return Member(self, group, topic, instance)
-
-
-def die_with_parent():
-    """A killed member takes its kcat with it."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 class Member:
