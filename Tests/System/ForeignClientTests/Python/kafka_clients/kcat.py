@@ -2,13 +2,10 @@
 """kcat (librdkafka), a program: what it has no flag for is missing."""
 
 import json
-import os
 import re
-import select
 import subprocess
 
-from broker import die_with_parent
-from client import HEARTBEAT_MS, SESSION_MS, Base, Fenced, Read
+from client import HEARTBEAT_MS, SESSION_MS, Base, Fenced, ProcessMember, Read
 
 TEXT = subprocess.run(["kcat", "-V"], capture_output=True, text=True).stdout
 FORMAT = "%p\t%o\t%K\t%k\t%S\t%s\t%h\t%T\n"
@@ -26,6 +23,7 @@ class Client(Base):
     version = "{} (librdkafka {})".format(*re.search(r"Version (\S+) .*librdkafka (\S+)", TEXT).groups())
     # Its records have the time at which they are produced.
     has_times = False
+    commits_soon = False
 
     def _run(self, *flags, text=None):
         result = subprocess.run(
@@ -64,45 +62,21 @@ class Client(Base):
         return Member(self, group, topic, instance)
 
 
-class Member:
-    """kcat -G, which commits by itself what it has printed."""
+class Member(ProcessMember):
+    """kcat -G, which commits when it leaves."""
 
     def __init__(self, client, group, topic, instance):
         flags = ["-X", f"session.timeout.ms={SESSION_MS}", "-X", f"heartbeat.interval.ms={HEARTBEAT_MS}",
                  "-X", "auto.commit.interval.ms=100", "-X", "auto.offset.reset=earliest"]
         if instance:
             flags += ["-X", f"group.instance.id={instance}"]
-        self.process = subprocess.Popen(
-            ["kcat", "-b", client.kafka, *flags, "-E", "-u", "-f", FORMAT, "-G", group, topic],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=die_with_parent)
-        self.partitions, self.fenced = [], False
-        self.texts = {self.process.stdout: b"", self.process.stderr: b""}
+        super().__init__(["kcat", "-b", client.kafka, *flags, "-E", "-u", "-f", FORMAT, "-G", group, topic])
 
-    def _lines(self):
-        for stream in select.select(list(self.texts), [], [], 0.2)[0]:
-            more = os.read(stream.fileno(), 1 << 16)
-            if not more:
-                del self.texts[stream]
-                continue
-            *lines, self.texts[stream] = (self.texts[stream] + more).split(b"\n")
-            for line in lines:
-                yield stream, line.decode()
+    def take(self, line):
+        self.found.append(parse(line))
 
-    def poll(self):
-        """Partitions that are assigned, and the records that came."""
-        found = []
-        for stream, line in self._lines():
-            if stream is self.process.stdout:
-                found.append(parse(line))
-            elif "rebalanced" in line:
-                self.partitions = sorted(map(int, re.findall(r"\[(\d+)\]", line.partition("assigned:")[2])))
-            elif "fenced" in line.lower():
-                raise Fenced(line)
-        return self.partitions, found
-
-    def commit(self):
-        return True
-
-    def close(self):
-        self.process.terminate()
-        self.process.wait()
+    def take_note(self, line):
+        if "rebalanced" in line:
+            self.partitions = sorted(map(int, re.findall(r"\[(\d+)\]", line.partition("assigned:")[2])))
+        elif "fenced" in line.lower():
+            raise Fenced(line)
