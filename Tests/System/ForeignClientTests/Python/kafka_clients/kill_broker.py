@@ -92,11 +92,9 @@ def read_all(kafka):
         place = TopicPartition(TOPIC, partition, 0)
         end = consumer.get_watermark_offsets(place, timeout=10)[1]
         consumer.assign([place])
-        numbers = []
-        while len(numbers) < end:
-            messages = consumer.consume(10_000, 5)
-            if not messages:
-                break
+        numbers, deadline = [], time.monotonic() + 20
+        while len(numbers) < end and time.monotonic() < deadline:
+            messages = consumer.consume(min(end - len(numbers), 10_000), 1)
             numbers += [int(message.value()) for message in messages if not message.error()]
         found.append(numbers)
     consumer.close()
@@ -146,12 +144,15 @@ def main():
             broker.start()
             slowest = max(slowest, time.monotonic() - began)
         writer.ending.set()
+        began = time.monotonic()
         writer.join()
-        deadline = time.monotonic() + 60
+        flushed = time.monotonic()
+        deadline = flushed + 60
         while time.monotonic() < deadline:
             if all(len(seen[one]) >= len(writer.acknowledged[one]) for one in range(PARTITIONS)):
                 break
             time.sleep(0.1)
+        caught_up = time.monotonic()
         time.sleep(0.5)
         for reader in readers:
             reader.ending.set()
@@ -159,6 +160,7 @@ def main():
         found = read_all(broker.kafka)
         result = judge(found, writer, seen, committed_offsets(broker.kafka))
         result |= {"kills": arguments.kills, "seed": seed, "slowest_start_seconds": round(slowest, 2),
+                   "flush_seconds": round(flushed - began, 1), "catch_up_seconds": round(caught_up - flushed, 1),
                    "commits": sum(reader.commits for reader in readers)}
         print(json.dumps(result), flush=True)
     wrong = ["refused", "left", "lost", "out_of_order", "twice", "unread", "uncommitted"]
