@@ -23,6 +23,11 @@ public final class BrokerServer: Sendable {
     public var syncs = false
     /// Bytes of a request; whoever announces more is disconnected.
     public var largestRequest = 100 << 20
+    /// Bytes of requests and answers that all clients together make it hold; beyond, connections are closed
+    /// (`ClientLoad`).
+    public var mostHeld = 128 << 20
+    /// Connections, if the process may have that many files open; others are closed at once.
+    public var mostConnections = 100_000
     public var node = Node.Options()
 
     public init() {}

@@ -10,6 +10,8 @@ final class Connection {
     let api: API
     let version: Int16
     let correlation: Int32
+    /// Bytes that its frame had.
+    var size = 0
   }
 
   /// What is sent at a stretch.
@@ -30,6 +32,12 @@ final class Connection {
   private static let mostAhead = 64 << 10
   /// Bytes that wait to be sent before no further request is looked at.
   static let mostUnsent = 1 << 20
+  /// Bytes that the system keeps besides.
+  private static let sendBuffer: Int32 = 256 << 10
+  /// Bytes of a request that brings no records.
+  static let largestWithoutRecords = 8 << 20
+  /// A request that waits takes so many times the bytes of its frame.
+  static let waitingCost = 8
   let id: ConnectionID
   /// The broker that it was made to.
   let broker: Int32
@@ -40,19 +48,36 @@ final class Connection {
   private var output: [(due: Int64, part: Part)] = []
   private var sent = 0
   private var unsent = 0
-  private(set) var isEnded = false
+  /// Bytes of files among them, which take no memory.
+  private var unsentOfFiles = 0
   var open: Open?
+  /// When it was made, in ticks.
+  let began: Int64
   /// When something came last, in ticks.
-  var heard: Int64
+  private(set) var heard: Int64
+  /// When something came or went last, in ticks.
+  private(set) var moved: Int64
+  /// True once a whole request has come.
+  private(set) var hasAsked = false
+  /// It waits for its next turn.
+  var isReady = false
   /// What the poller was told last.
   var interest: Interest = .readable
 
   init(_ socket: consuming Socket, _ id: ConnectionID, broker: Int32, now: Int64) {
     host = socket.peerAddress?.host ?? ""
+    socket.limitSendBuffer(to: Self.sendBuffer)
     self.socket = socket
     self.id = id
     self.broker = broker
+    began = now
     heard = now
+    moved = now
+  }
+
+  /// Bytes that this client makes the broker hold.
+  var held: Int {
+    input.count - begin + unsent - unsentOfFiles + (open.map { Self.waitingCost * $0.size } ?? 0)
   }
 
   var descriptor: Int32 { socket.fd }
@@ -63,6 +88,7 @@ final class Connection {
     switch socket.read(into: buffer) {
     case .moved(let count):
       heard = now
+      moved = now
       input += buffer[..<count]
       return true
     case .wouldBlock: return true
@@ -81,14 +107,19 @@ final class Connection {
     guard input.count - begin >= 4 else { return .incomplete }
     let size = input[begin..<begin + 4].reduce(0) { $0 << 8 | Int($1) }
     guard size <= largest else { return .tooLarge }
+    // 0: Produce.
+    let hasRecords = input.count - begin >= 6 && input[begin + 4] == 0 && input[begin + 5] == 0
+    guard hasRecords || input.count - begin < 6 || size <= Self.largestWithoutRecords else {
+      return .tooLarge
+    }
     guard input.count - begin >= 4 + size else {
       if begin > 0 {
         input.removeFirst(begin)
         begin = 0
       }
-      input.reserveCapacity(min(4 + size, 2 * input.count + 4_096))
       return .incomplete
     }
+    hasAsked = true
     if begin == 0, input.count == 4 + size {
       defer { input = [] }
       return .frame(input[4...])
@@ -102,6 +133,9 @@ final class Connection {
     return .frame(frame[...])
   }
 
+  /// Bytes of answers so far.
+  private(set) var answered = 0
+
   /// Sends a message, and in its gaps the parts of the files.
   func send(_ message: MessageWriter, _ files: (SegmentID) -> SegmentFile?, due: Int64) {
     var sent = 0
@@ -110,10 +144,12 @@ final class Connection {
       guard let file = files(gap.range.segment) else { continue }
       output.append((due, .bytes(Array(message.bytes[sent..<gap.place]))))
       output.append((due, .file(file, gap.range.range)))
+      unsentOfFiles += gap.range.range.count
       sent = gap.place
     }
     let rest = sent == 0 ? message.bytes : Array(message.bytes[sent...])
     if !rest.isEmpty { output.append((due, .bytes(rest))) }
+    answered += message.count
     unsent += message.count
   }
 
@@ -125,8 +161,10 @@ final class Connection {
     while let first = output.first, first.due <= now {
       switch write(first.part) {
       case .moved(let count):
+        moved = now
         sent += count
         unsent -= count
+        if case .file = first.part { unsentOfFiles -= count }
         if sent == first.part.count {
           output.removeFirst()
           sent = 0

@@ -121,7 +121,7 @@ public final class FileStorage: LogStorage {
     let end = min(range.range.upperBound, file.size)
     guard range.range.lowerBound < end else { return }
     let (start, before) = (range.range.lowerBound, output.count)
-    output += repeatElement(0, count: end - start)
+    output += [UInt8](repeating: 0, count: end - start)
     var done = 0
     while done < end - start {
       let count = output.withUnsafeMutableBytes { buffer in

@@ -15,6 +15,15 @@ final class ServerLoop {
   private static let idleMilliseconds: Int64 = 600_000
   /// Stored records of so many bytes go from their file to the socket; fewer are copied.
   private static let leastSentFromFile = 8 << 10
+  /// So is one that has sent no whole request for so long.
+  private static let silentMilliseconds: Int64 = 30_000
+  /// A connection's turn ends with so many requests, or so many bytes of answers.
+  private static let mostRequests = 32
+  private static let mostAnswered = 256 << 10
+  /// Milliseconds of further turns, after which new requests come first again.
+  private static let turnsMilliseconds: Int64 = 5
+  /// Files that are not connections: segments, the journal and what the process has besides.
+  private static let otherFiles = 320
 
   var node: Node
   let storage: any LogStorage
@@ -24,6 +33,10 @@ final class ServerLoop {
   private var listeners: [Listener?]
   private var connections: [UInt64: Connection] = [:]
   private var nextConnection = firstConnection
+  private let mostConnections: Int
+  private var load: ClientLoad
+  /// Connections that may have further requests, which wait for their next turn.
+  private var ready: [Connection] = []
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
   private var compaction: (partition: TopicPartition, run: Compaction)?
   private var nextUpkeep: Int64 = 0
@@ -44,6 +57,9 @@ final class ServerLoop {
     self.settings = settings
     self.mailbox = mailbox
     poller = try Poller()
+    let files = OpenFileLimit.raise()
+    mostConnections = max(64, min(settings.mostConnections, files - Self.otherFiles))
+    load = ClientLoad(limit: settings.mostHeld)
     var brokers: [Node.Broker] = []
     listeners = []
     for number in 0..<settings.brokers {
@@ -92,6 +108,7 @@ final class ServerLoop {
       poller.wait(timeoutMilliseconds: timeout(), into: &events)
       let now = Self.now()
       for event in events { handle(event, now) }
+      serveReady(now)
       node.tick(at: now, storage)
       deliver(now)
       sendDue(now)
@@ -100,7 +117,7 @@ final class ServerLoop {
   }
 
   private func timeout() -> Int32 {
-    if compaction != nil { return 0 }
+    if compaction != nil || !ready.isEmpty { return 0 }
     let now = Self.now().ticks
     var deadline = min(node.nextDeadline, nextUpkeep)
     if !delays.isEmpty {
@@ -131,6 +148,8 @@ final class ServerLoop {
     guard let listener = listeners[place] else { return }
     for _ in 0..<64 {
       guard let socket = try? listener.socket.accept() else { return }
+      // One too many is closed at once: a file that segments need would be missing.
+      guard connections.count < mostConnections else { continue }
       let connection = Connection(
         socket, ConnectionID(nextConnection), broker: Int32(place) + 1, now: now.ticks)
       nextConnection += 1
@@ -143,10 +162,16 @@ final class ServerLoop {
   private func close(_ connection: Connection, _ now: Moment) {
     poller.remove(connection.descriptor)
     connections[connection.id.number] = nil
+    load.update(connection.id, bytes: 0, moved: now.ticks)
     node.disconnected(connection.id, at: now)
   }
 
   private func watch(_ connection: Connection, _ now: Moment) {
+    load.update(connection.id, bytes: connection.held, moved: connection.moved)
+    while let id = load.excess(at: now.ticks), let greedy = connections[id.number] {
+      close(greedy, now)
+    }
+    guard connections[connection.id.number] != nil else { return }
     let wanted = connection.wanted(now: now.ticks)
     guard wanted != connection.interest else { return }
     connection.interest = wanted
@@ -155,7 +180,9 @@ final class ServerLoop {
 
   /// Handles what has come and sends what is due. False when the connection is over.
   private func serve(_ connection: Connection, _ now: Moment) -> Bool {
-    while connection.mayHandle {
+    let before = connection.answered
+    for _ in 0..<Self.mostRequests where connection.answered - before < Self.mostAnswered {
+      guard connection.mayHandle else { return connection.flush(now: now.ticks) }
       switch connection.nextFrame(largest: settings.largestRequest) {
       case .tooLarge: return false
       case .incomplete: return connection.flush(now: now.ticks)
@@ -163,8 +190,27 @@ final class ServerLoop {
         guard take(frame, connection, now) else { return false }
       }
     }
-    guard connection.flush(now: now.ticks) else { return false }
-    return true
+    if !connection.isReady {
+      connection.isReady = true
+      ready.append(connection)
+    }
+    return connection.flush(now: now.ticks)
+  }
+
+  /// Gives connections that had more requests than one turn handles the next one.
+  private func serveReady(_ now: Moment) {
+    let turns = ready
+    ready = []
+    let end = now.ticks + Self.turnsMilliseconds
+    for (place, connection) in turns.enumerated() {
+      guard Self.now().ticks <= end else {
+        ready = turns[place...] + ready
+        return
+      }
+      connection.isReady = false
+      guard connections[connection.id.number] != nil else { continue }
+      serve(connection, now) ? watch(connection, now) : close(connection, now)
+    }
   }
 
   private func take(_ frame: ArraySlice<UInt8>, _ connection: Connection, _ now: Moment) -> Bool {
@@ -182,7 +228,8 @@ final class ServerLoop {
       return false
     }
     let open = Connection.Open(
-      api: request.api, version: request.version, correlation: request.correlation)
+      api: request.api, version: request.version, correlation: request.correlation,
+      size: frame.count)
     let caller = Caller(connection.id, broker: connection.broker, host: connection.host)
     switch node.handle(request, from: caller, at: now, storage) {
     case .answer(let body): answer(body, open, connection, now)
@@ -245,9 +292,10 @@ final class ServerLoop {
     if let files = storage as? FileStorage, files.isJournalLong {
       try? files.rewriteJournal(node.journal)
     }
-    for connection in connections.values
-    where connection.open == nil && now.ticks - connection.heard > Self.idleMilliseconds {
-      close(connection, now)
+    for connection in connections.values where connection.open == nil {
+      let silent = now.ticks - (connection.hasAsked ? connection.heard : connection.began)
+      let limit = connection.hasAsked ? Self.idleMilliseconds : Self.silentMilliseconds
+      if silent > limit { close(connection, now) }
     }
   }
 

@@ -80,6 +80,14 @@ public struct BatchHeader: Equatable, Sendable {
     seal(&batch)
   }
 
+  /// The batch with another newest time, and with it a new checksum.
+  static func with(newestTime: Int64, _ batch: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    var batch = Array(batch)
+    batch.put(newestTime, 8, at: 35)
+    seal(&batch)
+    return batch[...]
+  }
+
   /// Writes length and checksum.
   public static func seal(_ batch: inout [UInt8]) {
     batch.put(Int64(batch.count - 12), 4, at: 8)

@@ -6,7 +6,7 @@ public struct MessageReader {
   public struct Malformed: Error, Equatable {}
 
   /// Values of one message: what a request may cost in memory.
-  public static let mostValues = 1 << 20
+  public static let mostValues = 1 << 18
   private var rest: ArraySlice<UInt8>
   private var values = 0
 

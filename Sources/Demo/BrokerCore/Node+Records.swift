@@ -56,11 +56,11 @@ extension Node {
     guard records[records.startIndex + 16] == 2 else {
       return refused(index, .unsupportedForMessageFormat)
     }
-    guard let header = BatchHeader(records), header.isIntact(records, by: options.checksum) else {
-      return refused(index, .corruptMessage)
-    }
+    guard var header = BatchHeader(records) else { return refused(index, .corruptMessage) }
     guard header.size <= settings.largestBatch else { return refused(index, .messageTooLarge) }
-    if let error = Self.judge(header, records, settings) { return refused(index, error) }
+    guard header.isIntact(records, by: options.checksum) else { return refused(index, .corruptMessage) }
+    var records = records
+    if let error = Self.judge(&header, &records, settings) { return refused(index, error) }
     let offset: Int64
     switch verdict(header, name, Int(index)) {
     case .duplicate(let entry): offset = entry.offset
@@ -87,20 +87,28 @@ extension Node {
     return ProducerState.judge(header, topics[name]!.logs[index].producers[header.producer])
   }
 
-  /// What is wrong about a batch of a client.
+  /// What is wrong about a batch of a client. One without its newest time gets it, as in Kafka: by it records are found
+  /// and removed.
   private static func judge(
-    _ header: BatchHeader, _ records: ArraySlice<UInt8>, _ settings: TopicSettings
+    _ header: inout BatchHeader, _ records: inout ArraySlice<UInt8>, _ settings: TopicSettings
   ) -> ErrorCode? {
     guard header.size == records.count, header.codec != nil, header.count > 0,
       header.lastDelta == header.count - 1
     else { return .invalidRecord }
     if header.isControl { return .invalidRecord }
     if header.isTransactional { return .invalidTransactionState }
-    guard settings.isCompacting || header.codec == BatchHeader.Codec.none else { return nil }
-    // A batch in a codec that is not unfolded is taken as it is.
-    guard let all = Records.read(records, header) else {
-      return header.codec == BatchHeader.Codec.none ? .invalidRecord : nil
+    let isPlain = header.codec == BatchHeader.Codec.none
+    guard settings.isCompacting || isPlain || header.newestTime < header.firstTime else {
+      return nil
     }
+    let all = Records.read(records, header)
+    let newest = all?.lazy.map(\.time).max() ?? max(header.firstTime, header.newestTime)
+    if newest != header.newestTime {
+      header.newestTime = newest
+      records = BatchHeader.with(newestTime: newest, records)
+    }
+    // A batch in a codec that is not unfolded is taken as it is.
+    guard let all else { return isPlain ? .invalidRecord : nil }
     return settings.isCompacting && all.contains { $0.key == nil } ? .invalidRecord : nil
   }
 

@@ -64,7 +64,7 @@ public struct Node: Sendable {
     /// Topics come to be when a client that allows it asks for them.
     public var createsTopics = false
     /// Bytes of records in one answer, whatever the client would take.
-    public var largestFetch = 8 << 20
+    public var largestFetch = 1 << 20
     public var shortestSession: Int64 = 1
     public var longestSession: Int64 = 1_800_000
     /// The CRC-32C of batches that come, by the processor's instruction where the shell knows one.

@@ -138,6 +138,9 @@ public struct Socket: ~Copyable, Sendable {
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
   }
 
+  /// Bounds the bytes that the system keeps for a peer that does not read, in place of its own choice of some MiB.
+  public func limitSendBuffer(to bytes: Int32) { set(SOL_SOCKET, SO_SNDBUF, bytes) }
+
   private func set(_ level: Int32, _ option: Int32, _ value: Int32) {
     var value = value
     setsockopt(fd, level, option, &value, socklen_t(MemoryLayout<Int32>.size))

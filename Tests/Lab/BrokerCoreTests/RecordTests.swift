@@ -124,6 +124,17 @@ import Testing
     #expect(offset("t", time: 3_002) == -1 && offset("t", time: -3) == 5)
   }
 
+  @Test mutating func `a batch that does not tell its newest time gets it`() {
+    desk.create("t")
+    var untold = Batches.batch([("a", "1"), ("b", "2")], time: 5_000)
+    untold.put(-1, 8, at: 35)
+    BatchHeader.seal(&untold)
+    #expect(desk.produce("t", untold)["Error"].int == 0)
+    #expect(offset("t", time: 5_001) == 1 && offset("t", time: 5_002) == -1)
+    let stored = desk.records(desk.answer(1, Desk.fetchRequest("t", from: 0), version: 11))
+    #expect(stored.map(\.time) == [5_000, 5_001])
+  }
+
   @Test mutating func `LogAppendTime is the broker's`() {
     desk.create("t", ["message.timestamp.type": "LogAppendTime"])
     #expect(desk.produce("t", batch(["a", "b"]))["Time"].int == desk.now.time)

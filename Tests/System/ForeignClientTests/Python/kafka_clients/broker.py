@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`martlet broker` as a process that is killed and started again."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+
+def die_with_parent():
+    """For a process that is started: however this one ends, it ends as well (PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Broker:
+    """Its records are in a folder, and its port stays the same."""
+
+    def __init__(self, martlet, folder):
+        self.martlet, self.folder = martlet, folder
+        self.port = free_port()
+        self.kafka = f"127.0.0.1:{self.port}"
+        self.process = None
+        self.start()
+
+    def start(self):
+        """Returns when it answers: then it has read what is in its folder."""
+        address, log_file = os.path.join(self.folder, "address"), os.path.join(self.folder, "log")
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(address)
+        with open(log_file, "ab") as log:
+            self.process = subprocess.Popen(
+                [self.martlet, "broker", "--port", str(self.port), "--dir", os.path.join(self.folder, "data"),
+                 "--address-file", address],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent)
+        deadline = time.monotonic() + 20
+        while not os.path.exists(address):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                with open(log_file) as log:
+                    raise RuntimeError(f"no broker: {log.read()[-2_000:]}")
+            time.sleep(0.01)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def rss(self):
+        """Its memory in KiB."""
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return int(next(line for line in status if line.startswith("VmRSS")).split()[1])
+
+
+@contextlib.contextmanager
+def running(martlet):
+    with tempfile.TemporaryDirectory() as folder:
+        broker = Broker(martlet, folder)
+        try:
+            yield broker
+        finally:
+            broker.kill()
