@@ -121,6 +121,7 @@ extension AdminAPI {
   func profile() -> HTTPResponse {
     let known = world.known
     var object = JSONObject()
+    object.append("profile", .string(profiles.name))
     for behaviour in Behaviour.table where behaviour.isSwitch {
       object.append(behaviour.name, .string(known.rules.text(of: behaviour.name) ?? ""))
     }
@@ -130,50 +131,11 @@ extension AdminAPI {
     return Self.answer(.object(object))
   }
 
-  /// Switches behaviours, the latency and the service's state by their names.
+  /// Chooses a profile and switches behaviours, the latency and the service's state by their names.
   func setProfile(_ value: JSONValue) throws(GatewayFileError) -> Int {
-    guard let object = value.object else {
-      throw GatewayFileError(description: "the body must be an object")
-    }
-    var choices: [(name: String, value: String)] = []
-    var latency: LatencyModel?
-    var service: ServiceState?
-    for member in object.members {
-      let text = try Self.text(member.value, of: member.key)
-      switch member.key {
-      case "latency":
-        latency = LatencyModel(text)
-        guard latency != nil else {
-          throw GatewayFileError(description: "latency is neither a time nor lognormal:P50,P99")
-        }
-      case "service":
-        service = ServiceState(rawValue: text)
-        guard service != nil else {
-          let words = ServiceState.allCases.map(\.rawValue).joined(separator: ", ")
-          throw GatewayFileError(description: "service must be one of \(words), not \(text)")
-        }
-      default: choices.append((member.key, text))
-      }
-    }
-    do throws(BehaviourError) { try world.set(choices) } catch {
-      throw GatewayFileError(description: error.description)
-    }
-    world.change { known in
-      if let latency { known.latency = latency }
-      if let service { known.service = service }
-    }
-    return object.members.count
-  }
-
-  private static func text(
-    _ value: JSONValue, of name: String
-  ) throws(GatewayFileError) -> String {
-    switch value {
-    case .string(let text): return text
-    case .integer(let number): return "\(number)"
-    case .bool(let flag): return flag ? "true" : "false"
-    default:
-      throw GatewayFileError(description: "\(name) must be a text, a whole number or true or false")
-    }
+    let change = try ProfileChange(value)
+    if let name = change.profile { try profiles.choose(name) }
+    try world.apply(change)
+    return value.object?.members.count ?? 0
   }
 }

@@ -141,6 +141,29 @@ public final class GatewayWorld: Sendable {
     trust?.admitBroken(rules.badCertificate != .alert)
   }
 
+  /// Behaviours, latency and service as at the start. Provider tokens that have expired stay so.
+  func restoreBehaviours() {
+    change { known in
+      let expired = known.rules.expiredTokens
+      known.rules = standard.rules
+      known.rules.expiredTokens = expired
+      known.latency = standard.latency
+      known.service = .normal
+    }
+    trust?.admitBroken(standard.rules.badCertificate != .alert)
+  }
+
+  /// Makes a change that was read from `PUT /profile`; its profile is not looked at.
+  func apply(_ change: ProfileChange) throws(GatewayFileError) {
+    do throws(BehaviourError) { try set(change.choices) } catch {
+      throw GatewayFileError(description: error.description)
+    }
+    self.change { known in
+      if let latency = change.latency { known.latency = latency }
+      if let service = change.service { known.service = service }
+    }
+  }
+
   func withExchange<Result: Sendable>(_ body: (inout sending Exchange) -> sending Result) -> Result
   {
     exchange.withLock { body(&$0) }

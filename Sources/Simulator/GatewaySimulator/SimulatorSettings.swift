@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
+public import Faults
 public import GatewayModel
 import ServiceKit
 public import Settings
@@ -114,9 +115,11 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
 
   @Declared(
     .choice(
-      "profile", of: ["full", "fast"], default: "full",
-      "fast: constant answers, nothing checked or recorded, for benchmarks of clients.")) private
-    var profile: String
+      "profile", of: [ProfileControl.full, ProfileControl.fast] + GatewayProfile.all.map(\.name),
+      default: ProfileControl.full,
+      "fast: constant answers, nothing checked or recorded, for benchmarks of clients. Others: switches and faults that"
+        + " show one kind of error in clients; --profiles lists them.")) private
+    var profileName: String
 
   @Declared(
     .path(
@@ -138,6 +141,11 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
       "behaviours", "Print every behaviour, its source and its values, and exit.")) private
     var printsBehaviours: Bool
 
+  @Declared(
+    .boolean(
+      "profiles", "Print every profile, what it does and what it catches, and exit.")) private
+    var printsProfiles: Bool
+
   @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
 
   var devFolder: DevFolder?
@@ -146,6 +154,10 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   public var environment = Environment.production
   /// Constant answers, nothing checked or recorded.
   public var isFast = false
+  /// nil for `full` and `fast`. `rules` and `latency` are without its switches.
+  public var profile: GatewayProfile?
+  /// Names of behaviours, and `latency`, that were given beside the profile and win over it.
+  var givenSwitches: Set<String> = []
   /// nil takes the script's.
   public var faultSeed: UInt64?
   public var rules = GatewayRules()
@@ -174,7 +186,10 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     environment = environmentName == "sandbox" ? .sandbox : .production
-    isFast = profile == "fast"
+    isFast = profileName == ProfileControl.fast
+    profile = GatewayProfile(profileName)
+    let switches = Behaviour.table.filter(\.isSwitch).map(\.name) + ["latency"]
+    givenSwitches = Set(switches.filter { values.isGiven($0) })
     faultSeed = faultSeedNumber.map { UInt64($0) }
     guard alsoListen.count <= Self.mostAddresses else {
       throw values.error("listen-also", "takes at most \(Self.mostAddresses) addresses")
