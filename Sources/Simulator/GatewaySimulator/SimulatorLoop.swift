@@ -38,6 +38,8 @@ final class SimulatorLoop {
   var now: UInt64
   /// Milliseconds since the epoch.
   var wallNow: Int64
+  /// Milliseconds of it that are not the machine's.
+  private var clockAhead: Int64 = 0
   private var lastTick: UInt64 = 0
   private var lastIdleCheck: UInt64 = 0
   var drainEnds: UInt64?
@@ -112,7 +114,12 @@ final class SimulatorLoop {
 
   /// Looks at the clock, and at what was changed by the admin API.
   private func look() {
-    wallNow = WallClock.milliseconds() + shared.world.clockAhead + standing.clockSkew
+    let ahead = shared.world.clockAhead
+    if ahead != clockAhead {
+      clockAhead = ahead
+      for place in validators.indices { validators[place].clockAhead = ahead }
+    }
+    wallNow = WallClock.milliseconds() + ahead + standing.clockSkew
     if shared.faults.version != knownFaults { updateFaults() }
     if shared.world.version != knownVersion { updateRules() }
   }
@@ -139,6 +146,7 @@ final class SimulatorLoop {
     known = shared.world.known
     standing.change(&known.rules)
     validators = Self.validators(known, shared.world.sharedChecks, standing)
+    for place in validators.indices { validators[place].clockAhead = clockAhead }
     guard known.rules != before else { return }
     for case let connection? in connections {
       connection.http.faulty?.endsAboveLimit = known.rules.streamAboveLimit == .goAway

@@ -5,7 +5,8 @@ import GatewaySimulator
 import Glibc
 import Testing
 
-/// The parts of the page that are made from declarations: the tables of faults and of profiles, and the examples.
+/// The parts of the page that are made from declarations: the tables of faults, profiles and behaviours, and
+/// the examples.
 enum FaultsPage {
   static let path =
     "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/") + "/docs/simulator.md"
@@ -27,6 +28,7 @@ enum FaultsPage {
       $0.hasPrefix("{\"id\": ") && $0.hasSuffix("}")
     }
     replaceTable(&lines, with: ProfileReport.text, header: ProfileReport.header)
+    replaceTable(&lines, with: BehaviourReport.text, header: BehaviourReport.header)
     return lines.joined(separator: "\n")
   }
 
@@ -54,6 +56,7 @@ enum FaultsPage {
     let made = FaultsPage.made(from: page)
     #expect(Fault.all.allSatisfy { made.contains(FaultsPage.example($0)) })
     #expect(made.contains(ProfileReport.text))
+    #expect(made.contains(BehaviourReport.text))
     if getenv("MARTLET_WRITE_DOCS") != nil, let file = fopen(FaultsPage.path, "w") {
       fputs(made, file)
       fclose(file)
