@@ -15,6 +15,7 @@ extension SimulatorLoop {
       var delay = known.latency == .none ? 0 : known.latency.milliseconds(random.next())
       // One that was given up before it was looked at counts as never processed.
       if !settings.isFast, request.pointee.isAlive { delay = examine(request, delay) }
+      if delay == Self.relayed { continue }
       if delay == 0 {
         answer(request)
       } else {
@@ -23,6 +24,9 @@ extension SimulatorLoop {
       }
     }
   }
+
+  /// In place of a delay: the relay answers.
+  private static let relayed = UInt64.max
 
   /// Judges a request, records it, and leaves what its answer needs in its scratch memory. Returns
   /// when to answer, in ms from now.
@@ -51,9 +55,14 @@ extension SimulatorLoop {
       : AnswerPlan(verdict: .custom(headersTooLarge(request, kind)), delay: delay)
     if known.rules.capacity > 0 { queue(&plan) }
     requestJudged(request, push, on: connection, &plan)
-    request.pointee.verdict =
-      encode(plan.verdict, request.pointee.scratch)
-      | (kind == .push ? 0 : EncodedVerdict.channelMark)
+    if kind == .push, let relay {
+      self.relay(request, push, connection, plan, to: relay)
+      plan.delay = Self.relayed
+    } else {
+      request.pointee.verdict =
+        encode(plan.verdict, request.pointee.scratch)
+        | (kind == .push ? 0 : EncodedVerdict.channelMark)
+    }
     let fate = kind == .push && plan.isProcessed ? accept(push, id, judgement.device) : nil
     record(request, push, connection, plan.verdict, kind, id, fate, judgement.isBrokenJSON)
     return plan.delay

@@ -75,9 +75,10 @@ public final class Simulator {
     let faults = try Self.faults(settings, identity)
     let world = try Self.world(settings, trust)
     let profiles = try ProfileControl(settings, world, faults)
+    let relay = try RelayPlan(settings)
     let shares = (0..<settings.loops).map { _ in
       LoopShare(
-        world: world, faults: faults,
+        world: world, faults: faults, relay: relay,
         log: RequestLog(
           limit: settings.recordLimit / settings.loops,
           detailLimit: settings.detailLimit / settings.loops, types: settings.rules.pushTypes))

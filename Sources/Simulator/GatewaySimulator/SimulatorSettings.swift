@@ -133,6 +133,25 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
       "Seed of the faults' random draws: the same seed replays a run. By default the script's, else 1."
     )) private var faultSeedNumber: Int?
 
+  @Declared(
+    .endpoint(
+      "in-front-of",
+      "Real gateway, such as api.sandbox.push.apple.com:443: pushes are relayed to it, its answers go to the client, and"
+        + " both gateways' answers are compared."))
+  public var inFrontOf: Endpoint?
+
+  @Declared(
+    .path(
+      "in-front-of-root", placeholder: "FILE",
+      "PEM file of the authorities that may vouch for the real gateway; by default the system's."))
+  public var inFrontOfRoot: String?
+
+  @Declared(
+    .path(
+      "comparison", use: .output, placeholder: "FILE",
+      "File that the lines of the comparison are appended to; by default standard output.")) public
+    var comparison: String?
+
   /// How long a stop waits for open requests to be answered.
   public var drainTimeoutMilliseconds: Int64 = 5_000
 
@@ -194,6 +213,7 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
     guard alsoListen.count <= Self.mostAddresses else {
       throw values.error("listen-also", "takes at most \(Self.mostAddresses) addresses")
     }
+    try checkComparison(values)
     try readFiles(values)
     listenSandbox = further(listenSandbox, "listen-sandbox", values)
     listenManagement = further(listenManagement, "listen-management", values)
@@ -207,6 +227,18 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
       throw values.error("latency", "is neither a time nor lognormal:P50,P99")
     }
     self.latency = latency
+  }
+
+  private func checkComparison(_ values: SettingValues) throws(SettingErrors) {
+    if isFast, inFrontOf != nil {
+      throw values.error("in-front-of", "cannot be combined with --profile fast")
+    }
+    if let endpoint = inFrontOf, endpoint.port == 0 || endpoint.host.isEmpty {
+      throw values.error("in-front-of", "must be a host and a port from 1 to 65535")
+    }
+    for name in ["in-front-of-root", "comparison"] where values.isGiven(name) && inFrontOf == nil {
+      throw values.error(name, "needs --in-front-of")
+    }
   }
 
   /// The files of the gateway itself: those of `--dev` unless others are given.
