@@ -49,7 +49,7 @@ extension GatewayProfile {
       "large-answers", does: "Every second request gets a 400 with a body of 8 KiB.",
       catches: """
         A client that never returns credit (WINDOW_UPDATE): with a window of 65,535 bytes its connection stands still \
-        after eight of them
+        at the eighth of them
         """,
       rules: [#"{"id": "unexpected_answer", "form": "huge", "when": {"every": 2}}"#]),
     GatewayProfile(
