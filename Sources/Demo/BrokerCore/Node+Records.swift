@@ -58,7 +58,9 @@ extension Node {
     }
     guard var header = BatchHeader(records) else { return refused(index, .corruptMessage) }
     guard header.size <= settings.largestBatch else { return refused(index, .messageTooLarge) }
-    guard header.isIntact(records, by: options.checksum) else { return refused(index, .corruptMessage) }
+    guard header.isIntact(records, by: options.checksum) else {
+      return refused(index, .corruptMessage)
+    }
     var records = records
     if let error = Self.judge(&header, &records, settings) { return refused(index, error) }
     let offset: Int64

@@ -65,12 +65,15 @@ public struct FaultEngine: Sendable {
     for index in entries.indices { entries[index].connectionsBefore = connections }
   }
 
-  /// Forgets every rule. With the same rules added again the run is another one unless a new engine
-  /// is made.
-  public mutating func removeAll() {
-    entries = []
-    stages = 0
+  /// Forgets the rules that `isOld` names. With the same rules added again the run is another one unless a new engine
+  /// is made, or they have a seed of their own.
+  public mutating func remove(where isOld: (FaultRule) -> Bool) {
+    entries.removeAll { isOld($0.rule) }
+    stages = entries.reduce(0) { $0 | 1 << $1.rule.stage.rawValue }
   }
+
+  /// Forgets every rule.
+  public mutating func removeAll() { remove { _ in true } }
 
   /// The rules and how often each fired.
   public var counts: [FaultCount] {

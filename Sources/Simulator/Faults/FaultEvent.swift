@@ -48,6 +48,8 @@ public struct FaultRequest: Sendable, Equatable {
   public var streamID: Int32
   /// Size of the header list as RFC 9113 §6.5.2 counts it: names, values and 32 bytes a field.
   public var headerListSize: Int
+  /// The fields that may have entered the compression table.
+  public var indexed: IndexedFields = []
 
   public init(
     token: [UInt8] = [], topic: [UInt8] = [], pushType: PushType? = nil, status: UInt16 = 200,
@@ -61,4 +63,21 @@ public struct FaultRequest: Sendable, Equatable {
     self.streamID = streamID
     self.headerListSize = headerListSize
   }
+}
+
+/// Header fields that a client should not put into the compression table: a set of those that did not come as
+/// never-indexed literals (RFC 7541 §6.2.3).
+public struct IndexedFields: OptionSet, Sendable {
+  public let rawValue: UInt8
+
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// The provider token.
+  public static let authorization = IndexedFields(rawValue: 1)
+  /// The device token.
+  public static let path = IndexedFields(rawValue: 2)
+
+  static let names: [(name: String, field: IndexedFields)] = [
+    ("authorization", .authorization), (":path", .path),
+  ]
 }

@@ -32,6 +32,8 @@ public struct FaultMatcher: Sendable, Equatable {
   public var streamID: Int32?
   /// The header list is larger than this.
   public var headerListSize: Int?
+  /// This header field was not sent as a never-indexed literal.
+  public var indexed: IndexedFields = []
 
   // Conditions on what came before.
   /// Milliseconds of silence, at the stage `idle`.
@@ -61,7 +63,8 @@ public struct FaultMatcher: Sendable, Equatable {
   /// A condition here looks at a request.
   public var needsRequest: Bool {
     token != nil || topic != nil || app != nil || pushType != nil || status != nil
-      || streamID != nil || headerListSize != nil || errors != nil || tokenRate != nil
+      || streamID != nil || headerListSize != nil || !indexed.isEmpty || errors != nil
+      || tokenRate != nil
   }
 
   /// The distance of an event from the beginning of its rule: the moment at which it was added.
@@ -99,6 +102,7 @@ public struct FaultMatcher: Sendable, Equatable {
     if let status, status != request.status { return false }
     if let streamID, request.streamID < streamID { return false }
     if let headerListSize, request.headerListSize <= headerListSize { return false }
+    if !request.indexed.isSuperset(of: indexed) { return false }
     return true
   }
 

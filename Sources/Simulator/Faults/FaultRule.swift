@@ -8,6 +8,8 @@ public struct FaultRule: Sendable, Equatable {
   public var stage: FaultStage
   public var matcher: FaultMatcher
   public var action: FaultAction
+  /// The profile that it belongs to; nil for one that was added by itself.
+  public var profile: String?
 
   public init(
     _ fault: Fault, name: String? = nil, stage: FaultStage? = nil,

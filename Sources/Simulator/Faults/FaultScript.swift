@@ -119,6 +119,10 @@ extension FaultMatcher {
     status = try fields.integer("status", 100...999)
     streamID = try fields.integer("stream_id", 1...Int32.max)
     headerListSize = try fields.integer("header_list_size", 0...1_000_000)
+    if fields.has("indexed") {
+      let names = IndexedFields.names
+      indexed = names[try fields.place("indexed", names.map(\.name))].field
+    }
   }
 
   /// Refuses a condition that can never hold at its stage.

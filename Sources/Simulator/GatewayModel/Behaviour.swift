@@ -177,6 +177,10 @@ extension Behaviour {
       "After ExpiredProviderToken the connection always gives that answer, or only to expired tokens."
     ),
     .init(
+      "provider-token-clock", .inferred, .choice(["gateway", "machine"]), "gateway",
+      "The clock for the age of provider tokens and the time between two: the gateway's, which POST /clock/advance moves,"
+        + " or the machine's, so that hours pass for devices alone."),
+    .init(
       "token-lifetime", .documented, .fixed, "1h",
       "An older provider token gets ExpiredProviderToken; one dated more than an hour ahead is invalid"
         + " (inferred)."),
@@ -284,6 +288,23 @@ extension Behaviour {
       "background-budget", .documented, .count(0...1_000_000), "0",
       "Background pushes an hour that a device takes of an app; it drops further ones, and nobody is told. 0 means any"
         + " number. Apple documents two or three an hour."),
+    .init(
+      "live-activity-budget", .documented, .count(0...1_000_000), "0",
+      "Pushes with priority 10 an hour to one Live Activity that its device shows; it drops further ones, and nobody is"
+        + " told. 0 means any number. Apple documents that there is a budget, which priority 5 does not use, but no number."
+    ),
+    .init(
+      "push-to-start-budget", .inferred, .count(0...1_000_000), "0",
+      "Live Activities an hour that pushes start with one push-to-start token; the device drops further starts. 0 means any"
+        + " number."),
+    .init(
+      "activity-lifetime", .documented, .duration(anyTime), "8h",
+      "The time after which the system ends a Live Activity: GET /delivered marks later updates. It begins with the first"
+        + " push to its token. 0s means never."),
+    .init(
+      "gone-delay", .inferred, .duration(anyTime), "0s",
+      "The time from the removal of an app to the first 410; until then pushes are accepted and lost. Apple documents that"
+        + " the answer comes some time after the removal, but not when."),
   ]
 
   private static let channels: [Behaviour] = [

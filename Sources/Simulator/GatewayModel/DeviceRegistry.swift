@@ -22,10 +22,14 @@ public struct DeclaredToken: Sendable, Equatable {
   public let topic: [UInt8]?
   /// The only environment it is good for; nil is both.
   public let environment: Environment?
+  /// Budgets of this device in place of the gateway's.
+  public let budgets: BudgetLimits?
 
   public init(
-    token: String, state: State, topic: String? = nil, environment: Environment? = nil
+    token: String, state: State, topic: String? = nil, environment: Environment? = nil,
+    budgets: BudgetLimits? = nil
   ) {
+    self.budgets = budgets
     self.token = Array(token.lowercased().utf8)
     self.state = state
     self.topic = topic.map { Array($0.utf8) }
@@ -37,6 +41,7 @@ public struct DeclaredToken: Sendable, Equatable {
     self.state = state
     topic = old.topic
     environment = old.environment
+    budgets = old.budgets
   }
 
   public func with(_ state: State) -> DeclaredToken { DeclaredToken(self, state: state) }

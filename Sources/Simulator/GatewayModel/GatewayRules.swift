@@ -14,6 +14,7 @@ public struct GatewayRules: Sendable, Equatable {
   public enum TokenUpdateRule: String, Sendable { case wedge, token, blackhole, off }
   public enum TokenUpdateScope: String, Sendable { case connection, team, address }
   public enum ExpiredToken: String, Sendable { case wedge, answer }
+  public enum TokenClock: String, Sendable { case gateway, machine }
   public enum Form: String, Sendable { case lenient, strict }
   public enum BadCertificate: String, Sendable {
     case goAway = "goaway"
@@ -59,6 +60,7 @@ public struct GatewayRules: Sendable, Equatable {
   public var tokenUpdateInterval: Int64 = 1_200_000
   public var tokenUpdateScope = TokenUpdateScope.connection
   public var expiredToken = ExpiredToken.wedge
+  public var tokenClock = TokenClock.gateway
   public var providerTokenForm = Form.lenient
   /// Provider tokens that have expired, however old they are, by their `SignedToken.identity`.
   public var expiredTokens: Set<UInt64> = []
@@ -85,6 +87,14 @@ public struct GatewayRules: Sendable, Equatable {
   public var storeKeepsOlder = 0
   /// Background pushes an hour of an app that a device takes; 0 for any number.
   public var backgroundBudget = 0
+  /// Updates of Live Activities with priority 10 an hour that a device takes; 0 for any number.
+  public var liveActivityBudget = 0
+  /// Live Activities an hour that pushes start on a device; 0 for any number.
+  public var pushToStartBudget = 0
+  /// Milliseconds after which the system ends a Live Activity; 0 for never.
+  public var activityLifetime: Int64 = 28_800_000
+  /// Milliseconds from the removal of an app to the first 410.
+  public var goneDelay: Int64 = 0
   public var channelLimit = 10_000
   public var pushTypes = PushTypes.builtIn
 
@@ -120,9 +130,18 @@ extension GatewayRules {
       guard let time = DurationText.milliseconds(of: value), range.contains(time) else {
         throw BehaviourError(name: name, problem: "must be a time such as 20m, not \(value)")
       }
-      if name == "idle-timeout" { idleTimeout = time } else { tokenUpdateInterval = time }
+      set(name, time: time)
     case .list: checks = try PushCheck.order(value)
     case .fixed: break
+    }
+  }
+
+  private mutating func set(_ name: String, time: Int64) {
+    switch name {
+    case "idle-timeout": idleTimeout = time
+    case "activity-lifetime": activityLifetime = time
+    case "gone-delay": goneDelay = time
+    default: tokenUpdateInterval = time
     }
   }
 
@@ -146,6 +165,8 @@ extension GatewayRules {
     case "shortest-device-token": shortestDeviceToken = number
     case "store-keeps-older": storeKeepsOlder = number
     case "background-budget": backgroundBudget = number
+    case "live-activity-budget": liveActivityBudget = number
+    case "push-to-start-budget": pushToStartBudget = number
     default: channelLimit = number
     }
   }
@@ -160,6 +181,7 @@ extension GatewayRules {
     case "token-update-rule": Self.parse(word, &tokenUpdateRule)
     case "token-update-scope": Self.parse(word, &tokenUpdateScope)
     case "expired-token": Self.parse(word, &expiredToken)
+    case "provider-token-clock": Self.parse(word, &tokenClock)
     case "provider-token-form": Self.parse(word, &providerTokenForm)
     case "bad-certificate": Self.parse(word, &badCertificate)
     case "apns-id-form": Self.parse(word, &identifierForm)
@@ -207,6 +229,10 @@ extension GatewayRules {
     case "shortest-device-token": "\(shortestDeviceToken)"
     case "store-keeps-older": "\(storeKeepsOlder)"
     case "background-budget": "\(backgroundBudget)"
+    case "live-activity-budget": "\(liveActivityBudget)"
+    case "push-to-start-budget": "\(pushToStartBudget)"
+    case "activity-lifetime": DurationText.text(milliseconds: activityLifetime)
+    case "gone-delay": DurationText.text(milliseconds: goneDelay)
     case "channel-limit": "\(channelLimit)"
     default: word(of: name)
     }
@@ -221,6 +247,7 @@ extension GatewayRules {
     case "token-update-rule": tokenUpdateRule.rawValue
     case "token-update-scope": tokenUpdateScope.rawValue
     case "expired-token": expiredToken.rawValue
+    case "provider-token-clock": tokenClock.rawValue
     case "provider-token-form": providerTokenForm.rawValue
     case "bad-certificate": badCertificate.rawValue
     case "apns-id-form": identifierForm.rawValue

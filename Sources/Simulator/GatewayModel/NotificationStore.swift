@@ -36,15 +36,15 @@ public struct AcceptedPush: Sendable, Equatable {
 }
 
 /// The fate of an accepted push.
-public enum PushFate: UInt8, Sendable, Equatable, CaseIterable {
+public enum PushFate: Sendable, Equatable {
   /// The device had it at once.
   case delivered
   /// It waits for the device.
   case stored
   /// The device could not be reached, and it was not to be stored.
   case discarded
-  /// The device had it, and dropped it: it had taken its background pushes of this hour.
-  case overBudget
+  /// The device had it, and dropped it: it had taken those of this hour.
+  case overBudget(BudgetKind)
 
   public var name: String {
     switch self {
@@ -53,6 +53,30 @@ public enum PushFate: UInt8, Sendable, Equatable, CaseIterable {
     case .discarded: "discarded"
     case .overBudget: "over_budget"
     }
+  }
+}
+
+/// A push that was accepted and never reached its device.
+public struct UndeliveredPush: Sendable, Equatable {
+  public enum Reason: String, Sendable {
+    /// It still waits for the device.
+    case waiting
+    /// The device could not be reached, and the push was not to be stored.
+    case notStored = "not-stored"
+    /// Another push has taken its place while it waited, or was kept in place of it.
+    case overwritten
+    /// It waited until its expiration.
+    case expired
+    /// The app was gone from the device.
+    case appRemoved = "app-removed"
+  }
+
+  public let push: AcceptedPush
+  public let reason: Reason
+
+  public init(_ push: AcceptedPush, _ reason: Reason) {
+    self.push = push
+    self.reason = reason
   }
 }
 
@@ -70,7 +94,11 @@ public struct NotificationStore: Sendable {
     let push: AcceptedPush
     /// Milliseconds since the epoch.
     let until: Int64
+    /// Its number among those that were stored: two may have come within one millisecond.
+    let order: Int
   }
+
+  private var arrivals = 0
 
   private var kept: [Slot: Kept] = [:]
   /// Notifications that a newer one pushed out.
@@ -78,6 +106,10 @@ public struct NotificationStore: Sendable {
   /// Notifications that waited too long.
   public private(set) var expired = 0
   private let limit: Int
+  /// The newest pushes that will never be delivered.
+  private var lost: [UndeliveredPush] = []
+  /// Beyond twice this many the older half is forgotten.
+  private static let lostLimit = 10_000
 
   /// The longest time that a notification is kept, in ms: 30 days.
   public static let longest: Int64 = 30 * 86_400_000
@@ -96,20 +128,36 @@ public struct NotificationStore: Sendable {
     switch state {
     case .active: return .delivered
     case .powerRestricted where push.priority == 10: return .delivered
-    case .gone, .bad: return .discarded
+    case .gone, .bad:
+      lose(push, .appRemoved)
+      return .discarded
     case .offline, .powerRestricted: break
     }
-    guard let until = Self.end(of: push, rules), until > push.receivedAt else { return .discarded }
+    guard let until = Self.end(of: push, rules), until > push.receivedAt else {
+      lose(push, .notStored)
+      return .discarded
+    }
     let slot = Slot(
       token: push.token, app: push.app,
       collapseID: rules.storedNotifications == .perCollapseID ? push.collapseID ?? [] : nil)
-    if let older = kept[slot], older.until > push.receivedAt {
+    if let older = kept[slot] {
+      guard older.until > push.receivedAt else {
+        expired += 1
+        lose(older.push, .expired)
+        keep(push, until: until, at: slot)
+        return .stored
+      }
       overwritten += 1
-      if roll % 100 < UInt64(rules.storeKeepsOlder) { return .discarded }
+      if roll % 100 < UInt64(rules.storeKeepsOlder) {
+        lose(push, .overwritten)
+        return .discarded
+      }
+      lose(older.push, .overwritten)
     } else if kept.count >= limit {
+      lose(push, .notStored)
       return .discarded
     }
-    kept[slot] = Kept(push: push, until: until)
+    keep(push, until: until, at: slot)
     return .stored
   }
 
@@ -131,114 +179,41 @@ public struct NotificationStore: Sendable {
       waiting.append(entry)
       kept[slot] = nil
     }
-    expired += waiting.count { $0.until <= now }
-    return waiting.filter { $0.until > now }.map(\.push).sorted { $0.receivedAt < $1.receivedAt }
+    for entry in waiting where entry.until <= now {
+      expired += 1
+      lose(entry.push, .expired)
+    }
+    return waiting.filter { $0.until > now }.sorted { $0.order < $1.order }.map(\.push)
   }
 
   /// The app is gone from the device: nothing is delivered any more.
   public mutating func drop(_ token: [UInt8]) {
-    for slot in kept.keys where slot.token == token { kept[slot] = nil }
+    for (slot, entry) in kept where slot.token == token {
+      lose(entry.push, .appRemoved)
+      kept[slot] = nil
+    }
   }
 
   /// The pushes that wait now, oldest first.
   public func waiting(now: Int64) -> [AcceptedPush] {
-    kept.values.filter { $0.until > now }.map(\.push).sorted { $0.receivedAt < $1.receivedAt }
-  }
-}
-
-/// A notification that a device has received.
-public struct Delivery: Sendable, Equatable {
-  public let id: SpelledID
-  public let token: [UInt8]
-  public let app: [UInt8]
-  public let collapseID: [UInt8]?
-  public let type: PushType?
-  public let priority: UInt8
-  /// When the gateway got it and when the device did, in ms.
-  public let receivedAt: Int64
-  public let deliveredAt: Int64
-  public let body: [UInt8]?
-  /// The device dropped it: it had taken its background pushes of this hour.
-  public let isOverBudget: Bool
-
-  public init(
-    id: SpelledID, token: [UInt8], app: [UInt8], collapseID: [UInt8]?, type: PushType?,
-    priority: UInt8, receivedAt: Int64, deliveredAt: Int64, body: [UInt8]?,
-    isOverBudget: Bool = false
-  ) {
-    self.isOverBudget = isOverBudget
-    self.id = id
-    self.token = token
-    self.app = app
-    self.collapseID = collapseID
-    self.type = type
-    self.priority = priority
-    self.receivedAt = receivedAt
-    self.deliveredAt = deliveredAt
-    self.body = body
+    kept.values.filter { $0.until > now }.sorted { $0.order < $1.order }.map(\.push)
   }
 
-  public init(_ push: AcceptedPush, deliveredAt: Int64, isOverBudget: Bool = false) {
-    self.init(
-      id: push.id, token: push.token, app: push.app, collapseID: push.collapseID, type: push.type,
-      priority: push.priority, receivedAt: push.receivedAt, deliveredAt: deliveredAt,
-      body: push.body, isOverBudget: isOverBudget)
-  }
-
-  /// True if a device shows something of it, or makes a sound. What the app's own types do is up to the app.
-  ///
-  /// - Parameter isSilent: its body only wakes the app.
-  public func isShown(isSilent: Bool) -> Bool {
-    switch type {
-    case .background, .location, .complication, .fileprovider, .mdm, .widgets, .controls: false
-    case .alert, nil: !isSilent && !isOverBudget
-    case .voip, .liveactivity, .pushtotalk, .nowplaying, .custom: true
+  /// The pushes that were accepted and have not reached their devices, oldest first.
+  public func undelivered(now: Int64) -> [UndeliveredPush] {
+    let stored = kept.values.sorted { $0.order < $1.order }.map { entry in
+      UndeliveredPush(entry.push, entry.until > now ? .waiting : .expired)
     }
-  }
-}
-
-/// The notifications that the users of all devices would have seen.
-public enum DeliveryView {
-  /// One delivery and what the user sees of it.
-  public struct Line: Sendable, Equatable {
-    public let delivery: Delivery
-    /// A later one with the same collapse id has taken its place.
-    public let isReplaced: Bool
-    /// The same notification had come before.
-    public let isDuplicate: Bool
+    return (lost + stored).sorted { $0.push.receivedAt < $1.push.receivedAt }
   }
 
-  private struct Key: Hashable {
-    let token: [UInt8]
-    let app: [UInt8]
-    let collapseID: [UInt8]
+  private mutating func keep(_ push: AcceptedPush, until: Int64, at slot: Slot) {
+    kept[slot] = Kept(push: push, until: until, order: arrivals)
+    arrivals += 1
   }
 
-  private struct Sight: Hashable {
-    let token: [UInt8]
-    let id: NotificationID
-  }
-
-  /// Puts deliveries into the order of their times and says what is left on the screen.
-  public static func lines(_ deliveries: [Delivery]) -> [Line] {
-    let ordered = deliveries.enumerated().sorted {
-      ($0.element.deliveredAt, $0.offset) < ($1.element.deliveredAt, $1.offset)
-    }.map(\.element)
-    var newest: [Key: Int] = [:]
-    for (index, delivery) in ordered.enumerated() {
-      if let place = place(of: delivery) { newest[place] = index }
-    }
-    var seen: Set<Sight> = []
-    return ordered.enumerated().map { index, delivery in
-      let isNew = seen.insert(Sight(token: delivery.token, id: delivery.id.id)).inserted
-      let last = place(of: delivery).flatMap { newest[$0] } ?? index
-      return Line(delivery: delivery, isReplaced: last != index, isDuplicate: !isNew)
-    }
-  }
-
-  private static func place(of delivery: Delivery) -> Key? {
-    delivery.collapseID.map {
-      Key(token: delivery.token, app: delivery.app, collapseID: $0)
-    }
+  private mutating func lose(_ push: AcceptedPush, _ reason: UndeliveredPush.Reason) {
+    if lost.count >= 2 * Self.lostLimit { lost.removeFirst(Self.lostLimit) }
+    lost.append(UndeliveredPush(push, reason))
   }
 }

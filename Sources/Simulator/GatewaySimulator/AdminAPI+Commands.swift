@@ -12,7 +12,7 @@ import Settings
 /// The commands that the admin port has for the gateway.
 extension AdminAPI {
   /// Milliseconds since the epoch on the gateway's clock.
-  private var now: Int64 { WallClock.milliseconds() + world.clockAhead }
+  var now: Int64 { WallClock.milliseconds() + world.clockAhead }
 
   /// `POST /tokens/TOKEN/VERB`: uninstall (with `?ts=` in ms, else now), expire, reregister, offline,
   /// online, restrict-power.

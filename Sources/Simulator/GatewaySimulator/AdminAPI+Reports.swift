@@ -11,66 +11,93 @@ import Synchronization
 /// The reports of the admin port beyond the requests themselves.
 extension AdminAPI {
   /// The notifications that devices have received, in the order of delivery. The query may name a `token`, an `app`,
-  /// and `visible=true` for what is left on the screens: without what shows nothing.
+  /// `visible=true` for what is left on the screens, and `undelivered=true` for what never reached a device as well.
   func delivered(_ request: HTTPRequest) -> HTTPResponse {
-    let known = ["token", "app", "visible"]
+    let known = ["token", "app", "visible", "undelivered"]
     if let other = request.query.first(where: { !known.contains($0.name) }) {
-      return Self.problem("\(other.name) is not known: the query may have token, app, visible")
+      return Self.problem(
+        "\(other.name) is not known: the query may have \(known.joined(separator: ", "))")
     }
-    let visible = request.query("visible")
-    guard visible == nil || visible == "true" || visible == "false" else {
-      return Self.problem("visible must be true or false")
-    }
-    let waited = world.withExchange { $0.deliveries }
-    var lines = DeliveryView.lines(loops.flatMap { $0.log.deliveries() } + waited)
-    if let token = request.query("token") {
-      let wanted = Array(token.lowercased().utf8)
-      lines.removeAll { $0.delivery.token != wanted }
-    }
-    if let app = request.query("app") {
-      lines.removeAll { $0.delivery.app != Array(app.utf8) }
-    }
-    if visible == "true" {
-      lines.removeAll {
-        $0.isReplaced || $0.isDuplicate
-          || !$0.delivery.isShown(isSilent: Self.isSilent($0.delivery.body))
+    for flag in ["visible", "undelivered"] {
+      guard [nil, "true", "false"].contains(request.query(flag)) else {
+        return Self.problem("\(flag) must be true or false")
       }
     }
-    var buffer = ByteBuffer(capacity: 200 * lines.count + 1)
-    for line in lines {
+    let token = request.query("token").map { Array($0.lowercased().utf8) }
+    let app = request.query("app").map { Array($0.utf8) }
+    func isWanted(_ itsToken: [UInt8], _ itsApp: [UInt8]) -> Bool {
+      (token == nil || token == itsToken) && (app == nil || app == itsApp)
+    }
+    let isVisible = request.query("visible") == "true"
+    var buffer = ByteBuffer(capacity: 4_096)
+    for line in deliveryLines()
+    where isWanted(line.delivery.token, line.delivery.app) && !(isVisible && line.hidden != nil) {
       Self.json(line).write(into: &buffer)
       buffer.append(UInt8(ascii: "\n"))
+    }
+    if request.query("undelivered") == "true", !isVisible {
+      let now = now
+      for lost in world.withExchange({ $0.store.undelivered(now: now) })
+      where isWanted(lost.push.token, lost.push.app) {
+        Self.json(lost).write(into: &buffer)
+        buffer.append(UInt8(ascii: "\n"))
+      }
     }
     return HTTPResponse(
       contentType: "application/x-ndjson", body: .bytes(Array(buffer.bytes)))
   }
 
-  /// True for a body that wakes the app and has nothing to show.
-  private static func isSilent(_ body: [UInt8]?) -> Bool {
-    guard let body, let aps = try? JSONDocument(body).root["aps"],
-      aps["content-available"]?.int == 1
-    else { return false }
-    return ["alert", "badge", "sound"].allSatisfy { aps[$0]?.isNull ?? true }
+  private func deliveryLines() -> [DeliveryView.Line] {
+    let waited = world.withExchange { $0.deliveries }
+    return DeliveryView.lines(
+      loops.flatMap { $0.log.deliveries() } + waited,
+      activityLifetime: world.known.rules.activityLifetime, facts: { BodyFacts($0.body) })
   }
 
   private static func json(_ line: DeliveryView.Line) -> JSONValue {
     let delivery = line.delivery
-    func text(_ bytes: [UInt8]) -> JSONValue { .string(String(decoding: bytes, as: UTF8.self)) }
     var object = JSONObject()
-    object.append("token", text(delivery.token))
-    object.append("app", text(delivery.app))
-    object.append("apns_id", .string(delivery.id.description))
-    if let type = delivery.type { object.append("type", .string(type.description)) }
-    object.append("priority", .integer(Int64(delivery.priority)))
-    if let id = delivery.collapseID { object.append("collapse_id", text(id)) }
+    describe(
+      &object, delivery.id, token: delivery.token, app: delivery.app, delivery.type,
+      delivery.priority, collapseID: delivery.collapseID)
     object.append("received", .integer(delivery.receivedAt))
     object.append("delivered", .integer(delivery.deliveredAt))
-    if delivery.isOverBudget { object.append("dropped", "background-budget") }
+    if let kind = delivery.overBudget { object.append("dropped", .string(kind.name)) }
     object.append("waited", .bool(delivery.deliveredAt != delivery.receivedAt))
     object.append("replaced", .bool(line.isReplaced))
     object.append("duplicate", .bool(line.isDuplicate))
+    if let hidden = line.hidden { object.append("not_shown", .string(hidden.name)) }
     if let body = delivery.body { object.append("body", text(body)) }
     return .object(object)
+  }
+
+  private static func json(_ lost: UndeliveredPush) -> JSONValue {
+    let push = lost.push
+    var object = JSONObject()
+    describe(
+      &object, push.id, token: push.token, app: push.app, push.type, push.priority,
+      collapseID: push.collapseID)
+    object.append("received", .integer(push.receivedAt))
+    object.append("delivered", .null)
+    object.append("not_shown", .string(lost.reason.rawValue))
+    object.append("body", text(push.body))
+    return .object(object)
+  }
+
+  private static func describe(
+    _ object: inout JSONObject, _ id: SpelledID, token: [UInt8], app: [UInt8], _ type: PushType?,
+    _ priority: UInt8, collapseID: [UInt8]?
+  ) {
+    object.append("token", text(token))
+    object.append("app", text(app))
+    object.append("apns_id", .string(id.description))
+    if let type { object.append("type", .string(type.description)) }
+    object.append("priority", .integer(Int64(priority)))
+    if let collapseID { object.append("collapse_id", text(collapseID)) }
+  }
+
+  private static func text(_ bytes: [UInt8]) -> JSONValue {
+    .string(String(decoding: bytes, as: UTF8.self))
   }
 
   /// The open connections of every loop.
@@ -121,6 +148,7 @@ extension AdminAPI {
   func profile() -> HTTPResponse {
     let known = world.known
     var object = JSONObject()
+    object.append("profile", .string(profiles.name))
     for behaviour in Behaviour.table where behaviour.isSwitch {
       object.append(behaviour.name, .string(known.rules.text(of: behaviour.name) ?? ""))
     }
@@ -130,50 +158,11 @@ extension AdminAPI {
     return Self.answer(.object(object))
   }
 
-  /// Switches behaviours, the latency and the service's state by their names.
+  /// Chooses a profile and switches behaviours, the latency and the service's state by their names.
   func setProfile(_ value: JSONValue) throws(GatewayFileError) -> Int {
-    guard let object = value.object else {
-      throw GatewayFileError(description: "the body must be an object")
-    }
-    var choices: [(name: String, value: String)] = []
-    var latency: LatencyModel?
-    var service: ServiceState?
-    for member in object.members {
-      let text = try Self.text(member.value, of: member.key)
-      switch member.key {
-      case "latency":
-        latency = LatencyModel(text)
-        guard latency != nil else {
-          throw GatewayFileError(description: "latency is neither a time nor lognormal:P50,P99")
-        }
-      case "service":
-        service = ServiceState(rawValue: text)
-        guard service != nil else {
-          let words = ServiceState.allCases.map(\.rawValue).joined(separator: ", ")
-          throw GatewayFileError(description: "service must be one of \(words), not \(text)")
-        }
-      default: choices.append((member.key, text))
-      }
-    }
-    do throws(BehaviourError) { try world.set(choices) } catch {
-      throw GatewayFileError(description: error.description)
-    }
-    world.change { known in
-      if let latency { known.latency = latency }
-      if let service { known.service = service }
-    }
-    return object.members.count
-  }
-
-  private static func text(
-    _ value: JSONValue, of name: String
-  ) throws(GatewayFileError) -> String {
-    switch value {
-    case .string(let text): return text
-    case .integer(let number): return "\(number)"
-    case .bool(let flag): return flag ? "true" : "false"
-    default:
-      throw GatewayFileError(description: "\(name) must be a text, a whole number or true or false")
-    }
+    let change = try ProfileChange(value)
+    if let name = change.profile { try profiles.choose(name) }
+    try world.apply(change)
+    return value.object?.members.count ?? 0
   }
 }

@@ -14,6 +14,7 @@ import Telemetry
 final class AdminAPI: Sendable {
   let world: GatewayWorld
   private let faults: FaultControl
+  let profiles: ProfileControl
   /// Where relative paths in `PUT /keys` begin: the folder of the file of keys, as in that file.
   private let keysFolder: String
   let loops: [LoopShare]
@@ -27,9 +28,11 @@ final class AdminAPI: Sendable {
 
   /// - Parameter keysFolder: the folder of the file of keys; the working directory without one.
   init(
-    _ world: GatewayWorld, _ faults: FaultControl, _ loops: [LoopShare], keysFolder: String = "."
+    _ world: GatewayWorld, _ faults: FaultControl, _ profiles: ProfileControl,
+    _ loops: [LoopShare], keysFolder: String = "."
   ) {
     self.world = world
+    self.profiles = profiles
     self.keysFolder = keysFolder
     self.faults = faults
     self.loops = loops
@@ -54,6 +57,7 @@ final class AdminAPI: Sendable {
       HTTPRoute("GET", "/channels") { [self] _ in channels() },
       HTTPRoute("GET", "/profile") { [self] _ in profile() },
       HTTPRoute("GET", "/behaviours") { _ in .text(BehaviourReport.text) },
+      HTTPRoute("GET", "/profiles") { _ in Self.answer(ProfileReport.json) },
     ]
   }
 
@@ -104,7 +108,7 @@ final class AdminAPI: Sendable {
       HTTPRoute("POST", "/provider-tokens/expire") { [self] in expireProviderTokens($0) },
       HTTPRoute("POST", "/connections/*") { [self] in sendGoAway($0) },
       HTTPRoute("POST", "/reset") { [self] _ in
-        reset()
+        do { try reset() } catch { return Self.problem("\(error)", status: 500) }
         return .json("{\"status\":\"ok\"}\n")
       },
     ]
@@ -151,9 +155,10 @@ final class AdminAPI: Sendable {
     return list.sorted { $0.id < $1.id }
   }
 
-  /// Everything is as at the start but for keys and fault rules.
-  private func reset() {
+  /// Everything is as at the start, the profile included, but for keys and the fault rules that were added.
+  private func reset() throws {
     world.reset()
+    try profiles.restart()
     faults.restartConnections(after: world.connectionCount)
     wake()
     for loop in loops { loop.log.clear() }

@@ -3,11 +3,12 @@ import GatewayModel
 
 /// The table of behaviours as text: for `--behaviours` and the admin port.
 public enum BehaviourReport {
+  /// The first line of the table.
+  public static let header = "| behaviour | known from | default | values | what it is |"
+
   /// Markdown: one row a behaviour.
   public static var text: String {
-    var lines = [
-      "| behaviour | known from | default | values | what it is |", "|---|---|---|---|---|",
-    ]
+    var lines = [header, "|---|---|---|---|---|"]
     for behaviour in Behaviour.table {
       let name = behaviour.isSwitch ? "`\(behaviour.name)`" : behaviour.name
       let standard = behaviour.isSwitch ? "`\(behaviour.standard)`" : behaviour.standard

@@ -75,14 +75,7 @@ final class FaultControl: Sendable {
   func add(
     _ rules: [FaultRule], after connections: UInt64 = 0, seed: UInt64? = nil
   ) throws(FaultScriptError) {
-    var contexts: [FaultTLS: TLSContext] = [:]
-    for rule in rules {
-      guard case .tls(let fault) = rule.action else { continue }
-      do { contexts[fault] = try context(fault) } catch {
-        throw FaultScriptError("\(rule.name): \(error)")
-      }
-    }
-    let made = contexts
+    let made = try contexts(of: rules)
     state.withLock { state in
       state.contexts.merge(made) { $1 }
       state.engine.add(
@@ -91,17 +84,48 @@ final class FaultControl: Sendable {
     }
   }
 
+  /// Puts the rules of a profile in the place of those of the profile before. They draw from the gateway's seed alone:
+  /// a profile that is chosen again repeats its run.
+  func setProfile(
+    _ rules: [FaultRule], after connections: UInt64
+  ) throws(FaultScriptError) {
+    let made = try contexts(of: rules)
+    state.withLock { state in
+      state.engine.remove { $0.profile != nil }
+      state.contexts.merge(made) { $1 }
+      state.engine.add(
+        rules, at: time(MonotonicClock.milliseconds()), after: connections, seed: seed)
+      publish(state.engine)
+    }
+  }
+
+  private func contexts(
+    of rules: [FaultRule]
+  ) throws(FaultScriptError) -> [FaultTLS: TLSContext] {
+    var contexts: [FaultTLS: TLSContext] = [:]
+    for rule in rules {
+      guard case .tls(let fault) = rule.action else { continue }
+      do { contexts[fault] = try context(fault) } catch {
+        throw FaultScriptError("\(rule.name): \(error)")
+      }
+    }
+    return contexts
+  }
+
   /// The gateway was reset: the next connection is every rule's first.
   func restartConnections(after connections: UInt64) {
     state.withLock { $0.engine.restartConnections(after: connections) }
   }
 
-  /// Ends all faults. Connections that are broken already stay so.
-  func removeAll() {
+  /// Ends all faults but those of the profile, and returns how many rules that were. Connections that are broken
+  /// already stay so.
+  func removeAll() -> Int {
     state.withLock { state in
-      state.engine.removeAll()
-      state.contexts = [:]
+      let before = state.engine.counts.count
+      state.engine.remove { $0.profile == nil }
+      if state.engine.isEmpty { state.contexts = [:] }
       publish(state.engine)
+      return before - state.engine.counts.count
     }
   }
 

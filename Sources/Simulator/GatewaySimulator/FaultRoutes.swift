@@ -20,8 +20,7 @@ enum FaultRoutes {
         }
       },
       HTTPRoute("DELETE", "/faults") { _ in
-        let count = faults.counts.count
-        faults.removeAll()
+        let count = faults.removeAll()
         faults.waitForLoops()
         return .json("{\"removed\":\(count)}\n")
       },
@@ -34,10 +33,11 @@ enum FaultRoutes {
     if let root = faults.root {
       object.append("root", .string(String(decoding: root, as: UTF8.self)))
     }
-    let rules: [JSONValue] = faults.counts.map { count in
+    let rules = faults.counts.map { count -> JSONValue in
       [
         "id": .string(count.rule.fault.name), "name": .string(count.rule.name),
         "title": .string(count.rule.fault.title), "at": .string("\(count.rule.stage)"),
+        "profile": count.rule.profile.map { .string($0) } ?? .null,
         "seed": .integer(Int64(truncatingIfNeeded: count.seed)),
         "seen": .integer(Int64(count.seen)), "fired": .integer(Int64(count.fired)),
       ]

@@ -112,6 +112,8 @@ struct ConnectionReport: Sendable {
 struct LoopShare: Sendable {
   let world: GatewayWorld
   let faults: FaultControl
+  /// nil unless the gateway stands in front of a real one.
+  var relay: RelayPlan?
   let counters = Counters<SimulatorMetrics>()
   let reasons = ReasonTally()
   let log: RequestLog

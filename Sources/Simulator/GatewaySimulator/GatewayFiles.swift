@@ -59,8 +59,8 @@ public enum GatewayFiles {
   }
 
   /// Declared tokens: an array of objects with `token` and optionally `state` (active, unregistered,
-  /// expired, bad, offline or power-restricted), `timestamp` (ms; of the 410), `topic` and
-  /// `environment`.
+  /// expired, bad, offline or power-restricted), `timestamp` (ms; of the 410), `topic`,
+  /// `environment` and its own budgets.
   public static func tokens(_ value: JSONValue) throws(GatewayFileError) -> [DeclaredToken] {
     let list = try list(value, "tokens")
     var tokens: [DeclaredToken] = []
@@ -68,7 +68,8 @@ public enum GatewayFiles {
     for (index, entry) in list.enumerated() {
       let fields = try FieldReader(
         entry, "tokens[\(index)]",
-        known: ["token", "state", "timestamp", "topic", "environment"])
+        known: ["token", "state", "timestamp", "topic", "environment"]
+          + BudgetKind.allCases.map(\.field))
       let timestamp = try fields.integer("timestamp")
       let named = try fields.optionalText("state")
       tokens.append(
@@ -77,9 +78,24 @@ public enum GatewayFiles {
           state: try state(
             named ?? (timestamp == nil ? "active" : "unregistered"), timestamp, fields),
           topic: try fields.optionalText("topic"),
-          environment: try fields.environment("environment")))
+          environment: try fields.environment("environment"), budgets: try budgets(fields)))
     }
     return tokens
+  }
+
+  /// A device's own budgets: `background_budget`, `live_activity_budget`, `push_to_start_budget`; 0 is any number.
+  private static func budgets(_ fields: FieldReader) throws(GatewayFileError) -> BudgetLimits? {
+    func limit(_ kind: BudgetKind) throws(GatewayFileError) -> Int? {
+      guard let number = try fields.integer(kind.field) else { return nil }
+      guard (0...1_000_000).contains(number) else {
+        throw fields.error(kind.field, "must be from 0 to 1000000")
+      }
+      return Int(number)
+    }
+    let limits = BudgetLimits(
+      background: try limit(.background), liveActivity: try limit(.liveActivity),
+      pushToStart: try limit(.pushToStart))
+    return limits == BudgetLimits() ? nil : limits
   }
 
   private static func state(
@@ -162,4 +178,9 @@ public enum GatewayFiles {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return String(path[..<slash])
   }
+}
+
+extension BudgetKind {
+  /// The field of `PUT /tokens`.
+  fileprivate var field: String { name.replacing("-", with: "_") }
 }

@@ -47,7 +47,7 @@ public final class GatewayWorld: Sendable {
     var tokenRate = TokenRate()
     var connectionRate = ConnectionRate()
     var work = WorkQueue()
-    var budget = BackgroundBudget()
+    var budgets = DeviceBudgets()
     /// The identities of provider tokens that were right.
     var seenTokens: Set<UInt64> = []
   }
@@ -141,6 +141,29 @@ public final class GatewayWorld: Sendable {
     trust?.admitBroken(rules.badCertificate != .alert)
   }
 
+  /// Behaviours, latency and service as at the start. Provider tokens that have expired stay so.
+  func restoreBehaviours() {
+    change { known in
+      let expired = known.rules.expiredTokens
+      known.rules = standard.rules
+      known.rules.expiredTokens = expired
+      known.latency = standard.latency
+      known.service = .normal
+    }
+    trust?.admitBroken(standard.rules.badCertificate != .alert)
+  }
+
+  /// Makes a change that was read from `PUT /profile`; its profile is not looked at.
+  func apply(_ change: ProfileChange) throws(GatewayFileError) {
+    do throws(BehaviourError) { try set(change.choices) } catch {
+      throw GatewayFileError(description: error.description)
+    }
+    self.change { known in
+      if let latency = change.latency { known.latency = latency }
+      if let service = change.service { known.service = service }
+    }
+  }
+
   func withExchange<Result: Sendable>(_ body: (inout sending Exchange) -> sending Result) -> Result
   {
     exchange.withLock { body(&$0) }
@@ -198,9 +221,13 @@ public final class GatewayWorld: Sendable {
   }
 
   /// True if a device that can be reached takes this push.
-  func takes(token: [UInt8], app: [UInt8], type: PushType?, now: Int64) -> Bool {
+  func takes(
+    token: [UInt8], app: [UInt8], _ kind: BudgetKind, _ limits: BudgetLimits?, now: Int64
+  ) -> Bool {
     let rules = known.rules
-    return withExchange { $0.budget.takes(token: token, app: app, type: type, rules, now: now) }
+    return withExchange {
+      $0.budgets.takes(token: token, app: app, kind, limits, rules, now: now)
+    }
   }
 
   /// Every provider token that was right so far has expired. Returns how many.
@@ -213,10 +240,10 @@ public final class GatewayWorld: Sendable {
   /// Changes a token's state and delivers what has waited for it. Returns how many.
   func set(_ token: String, _ state: DeclaredToken.State, now: Int64) -> Int {
     let entry = DeclaredToken(token: token, state: state)
-    let rules = change { known in
+    let (rules, limits) = change { known in
       let old = known.devices.find(entry.token.span)
       known.devices.declare(old?.with(state) ?? entry)
-      return known.rules
+      return (known.rules, old?.budgets)
     }
     return withExchange { exchange in
       switch state {
@@ -224,10 +251,15 @@ public final class GatewayWorld: Sendable {
         let waiting = exchange.store.release(entry.token, now: now)
         let room = max(0, Self.deliveryLimit - exchange.deliveries.count)
         for push in waiting.prefix(room) {
-          let isTaken = exchange.budget.takes(
-            token: push.token, app: push.app, type: push.type, rules, now: now)
+          let kind = BudgetKind(
+            push.type, priority: push.priority, isStart: BodyFacts(push.body).event == .start)
+          let isTaken =
+            kind.map {
+              exchange.budgets.takes(
+                token: push.token, app: push.app, $0, limits, rules, now: now)
+            } ?? true
           exchange.deliveries.append(
-            Delivery(push, deliveredAt: now, isOverBudget: !isTaken))
+            Delivery(push, deliveredAt: now, overBudget: isTaken ? nil : kind))
         }
         return waiting.count
       case .gone, .bad: exchange.store.drop(entry.token)

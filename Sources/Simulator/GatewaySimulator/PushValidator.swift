@@ -57,6 +57,8 @@ public struct PushValidator {
   let rules: GatewayRules
   let environment: Environment
   private let shared: SharedChecks
+  /// Milliseconds that `POST /clock/advance` has moved the clock, for `provider-token-clock`.
+  var clockAhead: Int64 = 0
   let parser = JSONParser()
 
   public init(
@@ -113,7 +115,7 @@ public struct PushValidator {
     case .json: json(push, &judgement)
     case .deviceToken: deviceToken(push, judgement.device)
     case .tokenTopic: tokenTopic(push, judgement.device)
-    case .tokenState: tokenState(push, judgement.device)
+    case .tokenState: tokenState(push, judgement.device, now)
     case .tokenRate: tokenRate(push, now)
     }
   }
@@ -141,6 +143,7 @@ public struct PushValidator {
       judgement.isAuthenticated = certificate.problem == nil
       return certificate.problem.map { Refusal($0) }
     }
+    let now = rules.tokenClock == .machine ? now - clockAhead : now
     let scope = rules.tokenUpdateScope
     let (shared, address) = (shared, access.address)
     let verdict = providerTokens.judge(push.authorization, binding: &access.binding, now: now) {
@@ -241,8 +244,12 @@ public struct PushValidator {
     return topic.equals(wanted) ? nil : Refusal(.deviceTokenNotForTopic)
   }
 
-  private func tokenState(_ push: PushFields, _ device: DeclaredToken?) -> Refusal? {
-    guard case .gone(let reason, let timestamp) = device?.state else { return nil }
+  private func tokenState(
+    _ push: PushFields, _ device: DeclaredToken?, _ now: Int64
+  ) -> Refusal? {
+    guard case .gone(let reason, let timestamp) = device?.state,
+      rules.goneDelay == 0 || timestamp <= now - rules.goneDelay
+    else { return nil }
     let isExpired =
       rules.goneLiveActivity == .expiredToken
       && push.pushType?.pushType(in: rules.pushTypes) == .liveactivity

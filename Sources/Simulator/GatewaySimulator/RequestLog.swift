@@ -205,8 +205,11 @@ public final class RequestLog: Sendable {
   func deliveries() -> [Delivery] {
     let store = store.withLock { $0 }
     return store.entries.compactMap { entry in
-      guard entry.record.fate == .delivered || entry.record.fate == .overBudget else {
-        return nil
+      let overBudget: BudgetKind?
+      switch entry.record.fate {
+      case .delivered: overBudget = nil
+      case .overBudget(let kind): overBudget = kind
+      default: return nil
       }
       let text = store.text[entry.textStart..<entry.textEnd]
       let type = entry.type
@@ -219,7 +222,7 @@ public final class RequestLog: Sendable {
         collapseID: entry.hasCollapseID ? Array(text.suffix(Int(entry.collapseCount))) : nil,
         type: type, priority: entry.priority == 0 ? type?.defaultPriority ?? 10 : entry.priority,
         receivedAt: entry.record.time, deliveredAt: entry.record.time, body: detail?.body,
-        isOverBudget: entry.record.fate == .overBudget)
+        overBudget: overBudget)
     }
   }
 

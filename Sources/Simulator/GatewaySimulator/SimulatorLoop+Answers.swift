@@ -76,7 +76,7 @@ extension SimulatorLoop {
   }
 
   /// The client or its connection is gone: gives the request back.
-  private func abandon(_ request: UnsafeMutablePointer<ServerRequest>) {
+  func abandon(_ request: UnsafeMutablePointer<ServerRequest>) {
     shared.counters.add(.abandoned)
     forgetCustomAnswer(request.pointee.verdict)
     HTTP2ServerConnection.drop(request, code: HTTP2ErrorCode.cancel, pool: pool)
@@ -89,7 +89,7 @@ extension SimulatorLoop {
   }
 
   /// Lets the connection's model draw its conclusions from an answer.
-  private func advise(_ connection: GatewayConnection, _ reason: Reason?) {
+  func advise(_ connection: GatewayConnection, _ reason: Reason?) {
     // The usual case, without a copy of the rules.
     if reason == nil, connection.model?.isSettled(known.rules.maxConcurrentStreams) ?? true {
       return

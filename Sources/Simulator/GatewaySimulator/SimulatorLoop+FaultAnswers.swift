@@ -47,7 +47,7 @@ extension SimulatorLoop {
   private func describe(
     _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields
   ) -> FaultRequest {
-    FaultRequest(
+    var described = FaultRequest(
       token: (push.deviceToken ?? UnsafeRawBufferPointer(start: nil, count: 0)).map { byte in
         byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "F") ? byte | 0x20 : byte
       },
@@ -55,6 +55,21 @@ extension SimulatorLoop {
       pushType: push.pushType?.pushType(in: known.rules.pushTypes),
       streamID: request.pointee.streamID,
       headerListSize: request.pointee.headerListSize)
+    described.indexed = Self.indexed(request)
+    return described
+  }
+
+  /// The secrets of a request that its client let into the compression table.
+  private static func indexed(
+    _ request: UnsafeMutablePointer<ServerRequest>
+  ) -> IndexedFields {
+    var fields: IndexedFields = []
+    for index in 0..<request.pointee.keptFields where !request.pointee.isNeverIndexed(index) {
+      let name = request.pointee.name(index)
+      if name.spells("authorization") { fields.insert(.authorization) }
+      if name.spells(":path") { fields.insert(.path) }
+    }
+    return fields
   }
 
   private func status(_ verdict: UInt32) -> UInt16 {

@@ -15,6 +15,7 @@ extension SimulatorLoop {
       var delay = known.latency == .none ? 0 : known.latency.milliseconds(random.next())
       // One that was given up before it was looked at counts as never processed.
       if !settings.isFast, request.pointee.isAlive { delay = examine(request, delay) }
+      if delay == Self.relayed { continue }
       if delay == 0 {
         answer(request)
       } else {
@@ -23,6 +24,9 @@ extension SimulatorLoop {
       }
     }
   }
+
+  /// In place of a delay: the relay answers.
+  private static let relayed = UInt64.max
 
   /// Judges a request, records it, and leaves what its answer needs in its scratch memory. Returns
   /// when to answer, in ms from now.
@@ -51,9 +55,14 @@ extension SimulatorLoop {
       : AnswerPlan(verdict: .custom(headersTooLarge(request, kind)), delay: delay)
     if known.rules.capacity > 0 { queue(&plan) }
     requestJudged(request, push, on: connection, &plan)
-    request.pointee.verdict =
-      encode(plan.verdict, request.pointee.scratch)
-      | (kind == .push ? 0 : EncodedVerdict.channelMark)
+    if kind == .push, let relay {
+      self.relay(request, push, connection, plan, to: relay)
+      plan.delay = Self.relayed
+    } else {
+      request.pointee.verdict =
+        encode(plan.verdict, request.pointee.scratch)
+        | (kind == .push ? 0 : EncodedVerdict.channelMark)
+    }
     let fate = kind == .push && plan.isProcessed ? accept(push, id, judgement.device) : nil
     record(request, push, connection, plan.verdict, kind, id, fate, judgement.isBrokenJSON)
     return plan.delay
@@ -179,13 +188,15 @@ extension SimulatorLoop {
     _ push: PushFields, _ id: SpelledID, _ device: DeclaredToken?
   ) -> PushFate {
     let fate: PushFate
-    if let device, device.state == .offline || device.state == .powerRestricted {
+    if let device, device.state != .active {
       fate = shared.world.accept(
         AcceptedPush(
           push, id: id, device, types: known.rules.pushTypes, receivedAt: wallNow),
         roll: random.next() >> 32)
-    } else if known.rules.backgroundBudget > 0, !takesBackground(push) {
-      fate = .overBudget
+    } else if known.rules.hasBudgets || device?.budgets != nil,
+      let kind = exceededBudget(push, device)
+    {
+      fate = .overBudget(kind)
     } else {
       fate = .delivered
     }
@@ -198,15 +209,21 @@ extension SimulatorLoop {
     return fate
   }
 
-  /// False for a background push that the device drops: it has taken those of this hour.
-  private func takesBackground(_ push: PushFields) -> Bool {
+  /// The budget for whose sake the device drops a push: it has taken those of this hour.
+  private func exceededBudget(_ push: PushFields, _ device: DeclaredToken?) -> BudgetKind? {
     let types = known.rules.pushTypes
-    guard push.pushType?.pushType(in: types) == .background, let token = push.deviceToken,
+    guard let type = push.pushType?.pushType(in: types), let token = push.deviceToken,
       let topic = push.topic
-    else { return true }
+    else { return nil }
+    let priority = push.priority?.decimal ?? Int64(type.defaultPriority)
+    let isStart = type == .liveactivity && BodyFacts(Array(push.body)).event == .start
+    guard let kind = BudgetKind(type, priority: UInt8(clamping: priority), isStart: isStart)
+    else { return nil }
     let digits = Array(token.prefix(1_024)).map { (0x41...0x46).contains($0) ? $0 | 0x20 : $0 }
-    return shared.world.takes(
-      token: digits, app: Array(topic), type: .background, now: wallNow)
+    let app = Array(topic.dropLast(types.suffixLength(of: type)))
+    let isTaken = shared.world.takes(
+      token: digits, app: app, kind, device?.budgets, now: wallNow)
+    return isTaken ? nil : kind
   }
 
   private func record(

@@ -38,6 +38,8 @@ final class SimulatorLoop {
   var now: UInt64
   /// Milliseconds since the epoch.
   var wallNow: Int64
+  /// Milliseconds of it that are not the machine's.
+  private var clockAhead: Int64 = 0
   private var lastTick: UInt64 = 0
   private var lastIdleCheck: UInt64 = 0
   var drainEnds: UInt64?
@@ -49,11 +51,15 @@ final class SimulatorLoop {
   var standing = StandingFaults()
   /// The events that follow the answer that is being written.
   var sequel = AnswerSequel()
+  /// nil unless it stands in front of a real gateway.
+  let relay: GatewayRelay?
   private let heartbeat: Heartbeat
   private var early: [UnsafeMutablePointer<ServerRequest>] = []
 
   static let wakeupToken: UInt64 = 0
   static let firstListenerToken: UInt64 = 1
+  /// Behind those of the listeners, of which there are at most twelve.
+  static let relayToken: UInt64 = 15
   static let firstConnectionToken: UInt64 = 16
   private static let tickInterval: UInt64 = 100
 
@@ -75,7 +81,9 @@ final class SimulatorLoop {
     now = MonotonicClock.milliseconds()
     wallNow = WallClock.milliseconds()
     wheel = AnswerWheel(now: now)
-    poller = try Poller()
+    let poller = try Poller()
+    self.poller = poller
+    relay = share.relay.map { GatewayRelay($0, poller, token: Self.relayToken) }
     for (index, listener) in listeners.enumerated() {
       try poller.add(listener.fd, token: Self.firstListenerToken + UInt64(index), .readable)
     }
@@ -94,10 +102,14 @@ final class SimulatorLoop {
       heartbeat.beat(now)
       look()
       for event in events { handle(event) }
+      if relay != nil { turnRelay() }
       // What was changed before a request was sent holds for it, and it may have been sent and read since the turn began.
       look()
       pool.drainReady(into: &ready)
-      if !ready.isEmpty { take() }
+      if !ready.isEmpty {
+        take()
+        if relay != nil { turnRelay() }
+      }
       if knownFaults != 0 { answerEarlyRequests(&early) }
       answerDueRequests()
       tickConnections()
@@ -112,7 +124,12 @@ final class SimulatorLoop {
 
   /// Looks at the clock, and at what was changed by the admin API.
   private func look() {
-    wallNow = WallClock.milliseconds() + shared.world.clockAhead + standing.clockSkew
+    let ahead = shared.world.clockAhead
+    if ahead != clockAhead {
+      clockAhead = ahead
+      for place in validators.indices { validators[place].clockAhead = ahead }
+    }
+    wallNow = WallClock.milliseconds() + ahead + standing.clockSkew
     if shared.faults.version != knownFaults { updateFaults() }
     if shared.world.version != knownVersion { updateRules() }
   }
@@ -139,6 +156,7 @@ final class SimulatorLoop {
     known = shared.world.known
     standing.change(&known.rules)
     validators = Self.validators(known, shared.world.sharedChecks, standing)
+    for place in validators.indices { validators[place].clockAhead = clockAhead }
     guard known.rules != before else { return }
     for case let connection? in connections {
       connection.http.faulty?.endsAboveLimit = known.rules.streamAboveLimit == .goAway
@@ -165,6 +183,7 @@ final class SimulatorLoop {
     case Self.wakeupToken:
       shared.commands.wakeup.clear()
       for command in shared.commands.drain() { handle(command) }
+    case Self.relayToken where relay != nil: relay?.socketReady(event)
     case ..<Self.firstConnectionToken:
       accept(Int(event.token - Self.firstListenerToken))
     default:

@@ -74,16 +74,19 @@ public final class Simulator {
     let tls = try TLSContext.server(identity: identity, clientTrust: trust)
     let faults = try Self.faults(settings, identity)
     let world = try Self.world(settings, trust)
+    let profiles = try ProfileControl(settings, world, faults)
+    let relay = try RelayPlan(settings)
     let shares = (0..<settings.loops).map { _ in
       LoopShare(
-        world: world, faults: faults,
+        world: world, faults: faults, relay: relay,
         log: RequestLog(
           limit: settings.recordLimit / settings.loops,
           detailLimit: settings.detailLimit / settings.loops, types: settings.rules.pushTypes))
     }
     adminHost = settings.admin.numericHost
     admin = try AdminAPI(
-      world, faults, shares, keysFolder: settings.keys.map { GatewayFiles.folder(of: $0) } ?? "."
+      world, faults, profiles, shares,
+      keysFolder: settings.keys.map { GatewayFiles.folder(of: $0) } ?? "."
     ).serve(host: adminHost, port: settings.admin.port)
     adminPort = admin.port
     var plans = try Self.listeners(settings)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
+public import Faults
 public import GatewayModel
 import ServiceKit
 public import Settings
@@ -114,9 +115,11 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
 
   @Declared(
     .choice(
-      "profile", of: ["full", "fast"], default: "full",
-      "fast: constant answers, nothing checked or recorded, for benchmarks of clients.")) private
-    var profile: String
+      "profile", of: [ProfileControl.full, ProfileControl.fast] + GatewayProfile.all.map(\.name),
+      default: ProfileControl.full,
+      "fast: constant answers, nothing checked or recorded, for benchmarks of clients. Others: switches and faults that"
+        + " show one kind of error in clients; --profiles lists them.")) private
+    var profileName: String
 
   @Declared(
     .path(
@@ -130,6 +133,25 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
       "Seed of the faults' random draws: the same seed replays a run. By default the script's, else 1."
     )) private var faultSeedNumber: Int?
 
+  @Declared(
+    .endpoint(
+      "in-front-of",
+      "Real gateway, such as api.sandbox.push.apple.com:443: pushes are relayed to it, its answers go to the client, and"
+        + " both gateways' answers are compared."))
+  public var inFrontOf: Endpoint?
+
+  @Declared(
+    .path(
+      "in-front-of-root", placeholder: "FILE",
+      "PEM file of the authorities that may vouch for the real gateway; by default the system's."))
+  public var inFrontOfRoot: String?
+
+  @Declared(
+    .path(
+      "comparison", use: .output, placeholder: "FILE",
+      "File that the lines of the comparison are appended to; by default standard output.")) public
+    var comparison: String?
+
   /// How long a stop waits for open requests to be answered.
   public var drainTimeoutMilliseconds: Int64 = 5_000
 
@@ -137,6 +159,11 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
     .boolean(
       "behaviours", "Print every behaviour, its source and its values, and exit.")) private
     var printsBehaviours: Bool
+
+  @Declared(
+    .boolean(
+      "profiles", "Print every profile, what it does and what it catches, and exit.")) private
+    var printsProfiles: Bool
 
   @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
 
@@ -146,6 +173,10 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   public var environment = Environment.production
   /// Constant answers, nothing checked or recorded.
   public var isFast = false
+  /// nil for `full` and `fast`. `rules` and `latency` are without its switches.
+  public var profile: GatewayProfile?
+  /// Names of behaviours, and `latency`, that were given beside the profile and win over it.
+  var givenSwitches: Set<String> = []
   /// nil takes the script's.
   public var faultSeed: UInt64?
   public var rules = GatewayRules()
@@ -174,11 +205,15 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     environment = environmentName == "sandbox" ? .sandbox : .production
-    isFast = profile == "fast"
+    isFast = profileName == ProfileControl.fast
+    profile = GatewayProfile(profileName)
+    let switches = Behaviour.table.filter(\.isSwitch).map(\.name) + ["latency"]
+    givenSwitches = Set(switches.filter { values.isGiven($0) })
     faultSeed = faultSeedNumber.map { UInt64($0) }
     guard alsoListen.count <= Self.mostAddresses else {
       throw values.error("listen-also", "takes at most \(Self.mostAddresses) addresses")
     }
+    try checkComparison(values)
     try readFiles(values)
     listenSandbox = further(listenSandbox, "listen-sandbox", values)
     listenManagement = further(listenManagement, "listen-management", values)
@@ -192,6 +227,18 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
       throw values.error("latency", "is neither a time nor lognormal:P50,P99")
     }
     self.latency = latency
+  }
+
+  private func checkComparison(_ values: SettingValues) throws(SettingErrors) {
+    if isFast, inFrontOf != nil {
+      throw values.error("in-front-of", "cannot be combined with --profile fast")
+    }
+    if let endpoint = inFrontOf, endpoint.port == 0 || endpoint.host.isEmpty {
+      throw values.error("in-front-of", "must be a host and a port from 1 to 65535")
+    }
+    for name in ["in-front-of-root", "comparison"] where values.isGiven(name) && inFrontOf == nil {
+      throw values.error(name, "needs --in-front-of")
+    }
   }
 
   /// The files of the gateway itself: those of `--dev` unless others are given.

@@ -88,7 +88,8 @@ extension FuzzTarget {
       let request = HTTPRequest(
         method: words[0], path: words[1], query: query,
         body: Array(bytes.dropFirst(head.count + 1)))
-      let api = AdminAPI(GatewayWorld(), FaultControl(seed: 1, identity: nil), [])
+      let (world, faults) = (GatewayWorld(), FaultControl(seed: 1, identity: nil))
+      let api = AdminAPI(world, faults, ProfileControl(world, faults), [])
       guard let route = api.routes.first(where: { $0.covers(words[1]) && $0.takes(words[0]) })
       else { return nil }
       let response = route.handler(request)

@@ -91,7 +91,8 @@ import Testing
       9, ["Groups": [["GroupId": "h", "Topics": [["Name": "t", "Partitions": [0]]]]]])
     #expect(unknown["Groups"].list[0]["Topics"].list[0]["Partitions"].list[0]["Offset"] == -1)
     #expect(desk.answer(16, [:])["Groups"].list.map { $0["GroupId"].text } == ["g"])
-    #expect(desk.answer(42, ["Groups": ["g", "h"]])["Groups"].list.map { $0["Error"].int } == [0, 69])
+    let deleted = desk.answer(42, ["Groups": ["g", "h"]])["Groups"].list
+    #expect(deleted.map { $0["Error"].int } == [0, 69])
     #expect(committed().list.isEmpty)
   }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Faults
+import GatewaySimulator
 import Glibc
 import Testing
 
-/// The part of the page about faults that is made from their declarations: the table and the examples.
+/// The parts of the page that are made from declarations: the tables of faults, profiles and behaviours, and
+/// the examples.
 enum FaultsPage {
   static let path =
     "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/") + "/docs/simulator.md"
@@ -25,7 +27,18 @@ enum FaultsPage {
     replace(&lines, with: Fault.all.map(example)) {
       $0.hasPrefix("{\"id\": ") && $0.hasSuffix("}")
     }
+    replaceTable(&lines, with: ProfileReport.text, header: ProfileReport.header)
+    replaceTable(&lines, with: BehaviourReport.text, header: BehaviourReport.header)
     return lines.joined(separator: "\n")
+  }
+
+  /// Replaces the lines from the table's header to the next empty one.
+  private static func replaceTable(_ lines: inout [String], with text: String, header: String) {
+    guard let start = lines.firstIndex(of: header),
+      let end = lines[start...].firstIndex(of: "")
+    else { return }
+    let rows = text.split(separator: "\n").map { String($0) }
+    lines.replaceSubrange(start..<end, with: rows)
   }
 
   private static func replace(
@@ -42,6 +55,8 @@ enum FaultsPage {
     let page = String(decoding: try File.read(FaultsPage.path), as: UTF8.self)
     let made = FaultsPage.made(from: page)
     #expect(Fault.all.allSatisfy { made.contains(FaultsPage.example($0)) })
+    #expect(made.contains(ProfileReport.text))
+    #expect(made.contains(BehaviourReport.text))
     if getenv("MARTLET_WRITE_DOCS") != nil, let file = fopen(FaultsPage.path, "w") {
       fputs(made, file)
       fclose(file)

@@ -25,7 +25,10 @@ final class RunningGateway {
   private let folder = TemporaryFolder()
   private let context: ServiceContext
 
-  init(_ change: (inout SimulatorSettings) -> Void = { _ in }) throws {
+  /// - Parameter more: flags beside those that every gateway needs.
+  init(
+    flags more: [String] = [], _ change: (inout SimulatorSettings) -> Void = { _ in }
+  ) throws {
     key = try TestKey()
     authority = try CertificateAuthority()
     root = authority.certificatePEM
@@ -49,7 +52,7 @@ final class RunningGateway {
         "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--keys", folder.file("keys.json"),
         "--certificate", folder.file("cert.pem"), "--certificate-key", folder.file("key.pem"),
         "--client-roots", rootPath,
-      ], for: table)
+      ] + more, for: table)
     let values = try table.read(flags, environment: [:], file: nil)
     var settings = try SimulatorSettings(values)
     change(&settings)

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+public import APNS
+
+/// A notification that a device has received.
+public struct Delivery: Sendable, Equatable {
+  public let id: SpelledID
+  public let token: [UInt8]
+  public let app: [UInt8]
+  public let collapseID: [UInt8]?
+  public let type: PushType?
+  public let priority: UInt8
+  /// When the gateway got it and when the device did, in ms.
+  public let receivedAt: Int64
+  public let deliveredAt: Int64
+  public let body: [UInt8]?
+  /// The budget for whose sake the device dropped it.
+  public let overBudget: BudgetKind?
+
+  public init(
+    id: SpelledID, token: [UInt8], app: [UInt8], collapseID: [UInt8]?, type: PushType?,
+    priority: UInt8, receivedAt: Int64, deliveredAt: Int64, body: [UInt8]?,
+    overBudget: BudgetKind? = nil
+  ) {
+    self.overBudget = overBudget
+    self.id = id
+    self.token = token
+    self.app = app
+    self.collapseID = collapseID
+    self.type = type
+    self.priority = priority
+    self.receivedAt = receivedAt
+    self.deliveredAt = deliveredAt
+    self.body = body
+  }
+
+  public init(_ push: AcceptedPush, deliveredAt: Int64, overBudget: BudgetKind? = nil) {
+    self.init(
+      id: push.id, token: push.token, app: push.app, collapseID: push.collapseID, type: push.type,
+      priority: push.priority, receivedAt: push.receivedAt, deliveredAt: deliveredAt,
+      body: push.body, overBudget: overBudget)
+  }
+}
+
+/// The part of a body that decides whether a device shows it.
+public struct BodyFacts: Sendable, Equatable {
+  public enum ActivityEvent: String, Sendable { case start, update, end }
+
+  /// It only wakes the app.
+  public var isSilent = false
+  /// What it does to a Live Activity.
+  public var event: ActivityEvent?
+  /// Seconds; orders the updates of a Live Activity.
+  public var timestamp: Int64?
+
+  public init(isSilent: Bool = false, event: ActivityEvent? = nil, timestamp: Int64? = nil) {
+    self.isSilent = isSilent
+    self.event = event
+    self.timestamp = timestamp
+  }
+}
+
+/// Why a device does not show a notification that it has received.
+public enum HiddenReason: Sendable, Equatable {
+  case overBudget(BudgetKind)
+  /// The same notification had come before.
+  case duplicate
+  /// A later one with the same collapse id has taken its place.
+  case replaced
+  /// Its type or its body has nothing to show; what the app makes of it is up to the app.
+  case showsNothing
+  /// The Live Activity had ended, by a push or by its age.
+  case activityEnded
+  /// The Live Activity shows a state with a later timestamp.
+  case olderState
+
+  public var name: String {
+    switch self {
+    case .overBudget(let kind): kind.name
+    case .duplicate: "duplicate"
+    case .replaced: "replaced"
+    case .showsNothing: "shows-nothing"
+    case .activityEnded: "activity-ended"
+    case .olderState: "older-state"
+    }
+  }
+}
+
+/// The notifications that the users of all devices would have seen.
+public enum DeliveryView {
+  /// One delivery and what the user sees of it.
+  public struct Line: Sendable, Equatable {
+    public let delivery: Delivery
+    /// A later one with the same collapse id has taken its place.
+    public let isReplaced: Bool
+    /// The same notification had come before.
+    public let isDuplicate: Bool
+    /// nil if the device shows it.
+    public let hidden: HiddenReason?
+  }
+
+  private struct Key: Hashable {
+    let token: [UInt8]
+    let app: [UInt8]
+    let collapseID: [UInt8]
+  }
+
+  private struct Sight: Hashable {
+    let token: [UInt8]
+    let id: NotificationID
+  }
+
+  /// The Live Activity of one token.
+  private struct Activity {
+    var began: Int64
+    var hasEnded = false
+    var newest = Int64.min
+  }
+
+  /// Puts deliveries into the order of their times and says what is left on the screen.
+  ///
+  /// - Parameters:
+  ///   - activityLifetime: Milliseconds after which a Live Activity ends by itself; 0 for never.
+  ///   - facts: Reads a body.
+  public static func lines(
+    _ deliveries: [Delivery], activityLifetime: Int64 = 0,
+    facts: (Delivery) -> BodyFacts = { _ in BodyFacts() }
+  ) -> [Line] {
+    let ordered = deliveries.enumerated().sorted {
+      ($0.element.deliveredAt, $0.offset) < ($1.element.deliveredAt, $1.offset)
+    }.map(\.element)
+    var newest: [Key: Int] = [:]
+    var seen: Set<Sight> = []
+    // What is dropped or repeated takes nobody's place.
+    let isNew = ordered.map { delivery in
+      seen.insert(Sight(token: delivery.token, id: delivery.id.id)).inserted
+    }
+    for (index, delivery) in ordered.enumerated() where isNew[index] && delivery.overBudget == nil {
+      if let place = place(of: delivery) { newest[place] = index }
+    }
+    var activities: [[UInt8]: Activity] = [:]
+    return ordered.enumerated().map { index, delivery in
+      let isReplaced = place(of: delivery).flatMap { newest[$0] }.map { $0 > index } ?? false
+      let hidden: HiddenReason? =
+        if let kind = delivery.overBudget {
+          .overBudget(kind)
+        } else if !isNew[index] {
+          .duplicate
+        } else {
+          hidden(delivery, facts, &activities, activityLifetime, isReplaced: isReplaced)
+        }
+      return Line(
+        delivery: delivery, isReplaced: isReplaced, isDuplicate: !isNew[index], hidden: hidden)
+    }
+  }
+
+  private static func hidden(
+    _ delivery: Delivery, _ facts: (Delivery) -> BodyFacts, _ activities: inout [[UInt8]: Activity],
+    _ lifetime: Int64, isReplaced: Bool
+  ) -> HiddenReason? {
+    let reason: HiddenReason?
+    switch delivery.type {
+    case .background, .location, .complication, .fileprovider, .mdm, .widgets, .controls:
+      reason = .showsNothing
+    case .alert, nil: reason = facts(delivery).isSilent ? .showsNothing : nil
+    case .liveactivity:
+      reason = update(&activities, delivery, facts(delivery), lifetime)
+    case .voip, .pushtotalk, .nowplaying, .custom: reason = nil
+    }
+    return reason ?? (isReplaced ? .replaced : nil)
+  }
+
+  /// A push changes the Live Activity of its token, unless that has ended or knows better.
+  private static func update(
+    _ activities: inout [[UInt8]: Activity], _ delivery: Delivery, _ facts: BodyFacts,
+    _ lifetime: Int64
+  ) -> HiddenReason? {
+    var activity = activities[delivery.token] ?? Activity(began: delivery.deliveredAt)
+    if facts.event == .start { activity = Activity(began: delivery.deliveredAt) }
+    defer { activities[delivery.token] = activity }
+    let isOver = lifetime > 0 && delivery.deliveredAt - activity.began >= lifetime
+    if activity.hasEnded || isOver { return .activityEnded }
+    if let timestamp = facts.timestamp {
+      if timestamp < activity.newest { return .olderState }
+      activity.newest = timestamp
+    }
+    activity.hasEnded = facts.event == .end
+    return nil
+  }
+
+  private static func place(of delivery: Delivery) -> Key? {
+    delivery.collapseID.map {
+      Key(token: delivery.token, app: delivery.app, collapseID: $0)
+    }
+  }
+}

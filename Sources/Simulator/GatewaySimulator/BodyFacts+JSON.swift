@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+import GatewayModel
+import JSON
+
+extension BodyFacts {
+  /// Reads a body; one that is not JSON, or was not kept, says nothing.
+  init(_ body: [UInt8]?) {
+    self.init()
+    guard let body, let aps = try? JSONDocument(body).root["aps"] else { return }
+    isSilent =
+      aps["content-available"]?.int == 1
+      && ["alert", "badge", "sound"].allSatisfy { aps[$0]?.isNull ?? true }
+    event = aps["event"]?.string.flatMap { ActivityEvent(rawValue: $0) }
+    timestamp = aps["timestamp"]?.int
+  }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+import Faults
+import GatewayModel
+import Synchronization
+
+/// The profile that the gateway runs, and the change to another one. Called by one thread: the start, then the admin
+/// API's.
+final class ProfileControl: Sendable {
+  private let world: GatewayWorld
+  private let faults: FaultControl
+  private let isFast: Bool
+  private let initial: GatewayProfile?
+  /// Switches that were given beside `initial`: at the start they win over its own.
+  private let given: Set<String>
+  private let current: Mutex<GatewayProfile?>
+
+  /// The name of the profile without any trouble.
+  static let full = "full"
+  /// The name of the profile for benchmarks.
+  static let fast = "fast"
+
+  init(_ settings: SimulatorSettings, _ world: GatewayWorld, _ faults: FaultControl) throws {
+    self.world = world
+    self.faults = faults
+    isFast = settings.isFast
+    initial = settings.profile
+    given = settings.givenSwitches
+    current = Mutex(nil)
+    try restart()
+  }
+
+  /// Without a profile, for tests of the admin API's parts.
+  init(_ world: GatewayWorld, _ faults: FaultControl) {
+    self.world = world
+    self.faults = faults
+    (isFast, initial, given) = (false, nil, [])
+    current = Mutex(nil)
+  }
+
+  var name: String { isFast ? Self.fast : current.withLock { $0?.name } ?? Self.full }
+
+  /// The profile of the start, from its beginning. Behaviours must be those of the start.
+  func restart() throws {
+    try start(initial, except: given)
+  }
+
+  /// Puts a profile in the place of the one that runs: behaviours, latency and service are those of the start and its
+  /// own, and its faults begin to count.
+  func choose(_ name: String) throws(GatewayFileError) {
+    let profile = try Self.profile(name)
+    guard !isFast else {
+      throw GatewayFileError(
+        description: "profile cannot be changed: the gateway was started with --profile fast")
+    }
+    world.restoreBehaviours()
+    do { try start(profile) } catch {
+      throw GatewayFileError(description: "\(error)")
+    }
+  }
+
+  /// The profile with this name; nil for `full`.
+  static func profile(_ name: String) throws(GatewayFileError) -> GatewayProfile? {
+    if name == full { return nil }
+    if name == fast {
+      throw GatewayFileError(description: "profile can be fast from the start only: --profile fast")
+    }
+    if let profile = GatewayProfile(name) { return profile }
+    let names = ([full] + GatewayProfile.all.map(\.name)).joined(separator: ", ")
+    throw GatewayFileError(description: "profile must be one of \(names), not \(name)")
+  }
+
+  private func start(_ profile: GatewayProfile?, except kept: Set<String> = []) throws {
+    let rules = try profile?.faultRules() ?? []
+    if let profile { try world.apply(ProfileChange(profile, except: kept)) }
+    if profile != nil || current.withLock({ $0 != nil }) {
+      try faults.setProfile(rules, after: world.connectionCount)
+      faults.waitForLoops()
+    }
+    current.withLock { $0 = profile }
+  }
+}
