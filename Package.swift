@@ -353,7 +353,7 @@ let package = Package(
       ]),
     trial(
       "benchmark-topics", "benchmarks/tools",
-      ["CommandKit", "EmbeddedKafka", "Kafka", "Contract", "ServiceKit", "Settings"]),
+      ["CommandKit", "Kafka", "Contract", "ServiceKit", "Settings"]),
     .target(
       name: "TestSupport", dependencies: ["CRdKafka", "EventLoop", "Kafka", "EmbeddedKafka"],
       path: "Tests/Support/TestSupport", swiftSettings: swift),

@@ -304,7 +304,8 @@ final class ServerLoop {
   func stop() {
     isStopping = true
     connections = [:]
-    listeners = []
+    // Events that came with this order may name a place.
+    for place in listeners.indices { listeners[place] = nil }
   }
 
   /// Every answer of a broker is sent so much later.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BrokerCore
 
-/// Produce, Fetch and what a log keeps.
+/// Produce, Fetch and what a log keeps: `PartitionLog`, `ProducerState`, `LogStorage`, and the codecs of `Unfolding`.
 @Suite struct RecordTests {
   private var desk = Desk()
 

@@ -157,6 +157,18 @@ import Testing
     #expect(last?[3] == 9)
   }
 
+  @Test func `a broker that clients connect to at this moment ends`() throws {
+    for _ in 0..<200 {
+      var server: BrokerServer? = try BrokerServer()
+      let bootstrap = try #require(server?.bootstrap)
+      let client = try LoopThread(name: "client") {
+        for _ in 0..<5 { _ = try? RawConnection(bootstrap) }
+      }
+      server = nil
+      client.join()
+    }
+  }
+
   @Test func `what is no request ends its connection and no other`() throws {
     let server = try BrokerServer()
     let other = try RawConnection(server.bootstrap)
