@@ -123,7 +123,8 @@ let fuzzed: [Target.Dependency] = [
   "GatewayModel", "Schedule", "Settings", "Telemetry", "Bytes", "JSON", "Compatibility", "Records",
   "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
   "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator", "HTTP2Server",
-  "CommandKit", "OperatorCommand", "LabCommand", "EmbeddedKafka", "BrokerCore", "TokenFiles", "PEMFiles",
+  "CommandKit", "OperatorCommand", "LabCommand", "EmbeddedKafka", "BrokerCore", "TokenFiles",
+  "PEMFiles",
   "Scheduler", "Store", "Credentials", "ScheduleDecisions", "SignerDecisions",
 ]
 
