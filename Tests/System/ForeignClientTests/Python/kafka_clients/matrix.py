@@ -72,7 +72,7 @@ class MemberProcess:
             [sys.executable, "-B", str(HERE), "--kafka", checks.client.kafka, "--client", checks.name,
              "--member", group, "--topic", topic, *flags],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
-        self.partitions, self.committed, self.fenced, self.log = [], set(), None, []
+        self.partitions, self.read, self.committed, self.fenced, self.log = [], set(), set(), None, []
         self.threads = [
             threading.Thread(target=self._follow, daemon=True),
             threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True),
@@ -84,6 +84,7 @@ class MemberProcess:
         for line in self.process.stdout:
             told = json.loads(line)
             self.partitions = told.get("partitions", self.partitions)
+            self.read.update(map(tuple, told.get("read", [])))
             self.committed.update(map(tuple, told.get("committed", [])))
             self.fenced = told.get("fenced", self.fenced)
 
@@ -109,7 +110,11 @@ def be_member(client, group, topic, instance):
             if partitions != last:
                 tell(partitions=partitions)
                 last = partitions
-            unsaid += [(record.partition, record.offset) for record in records]
+            read = [(record.partition, record.offset) for record in records]
+            # Before the commit: a member that is killed behind it has told what it read.
+            if read:
+                tell(read=read)
+            unsaid += read
             # A commit without new records shows a fenced member as well.
             if member.commit() and unsaid:
                 tell(committed=unsaid)
@@ -284,7 +289,7 @@ class Checks:
         second.end(signal.SIGKILL)
         self._produce_everywhere(topic, 25)
         until("the other one has all", SESSION_MS / 1_000 + 10, lambda: len(first.partitions) == PARTITIONS)
-        until("all was read", 10, lambda: len(first.committed | second.committed) == PARTITIONS * 50, self._state)
+        until("all was read", 10, lambda: len(first.read | second.read) == PARTITIONS * 50, self._state)
         first.end()
 
     def static_member(self):
