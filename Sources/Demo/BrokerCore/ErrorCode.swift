@@ -46,6 +46,7 @@ public enum ErrorCode: Int16, Sendable, CaseIterable {
   case fencedLeaderEpoch = 74
   case unknownLeaderEpoch = 76
   case memberIDRequired = 79
+  case groupIsFull = 81
   case fencedInstance = 82
   case groupSubscribed = 86
   case invalidRecord = 87

@@ -112,6 +112,8 @@ public struct Group: Sendable {
   /// When the members that have not come are left out.
   private var joinsUntil: Int64 = .max
   private var isFirst = false
+  /// Members, and ids that were told; more are refused, as by Kafka's `group.max.size`.
+  static let mostMembers = 1_000
 
   public init() {}
 
@@ -150,6 +152,7 @@ public struct Group: Sendable {
       }
       if joining.member.isEmpty { return replace(place, joining, newID: newID, now: now) }
     } else if joining.member.isEmpty {
+      guard members.count + told.count < Self.mostMembers else { return refuse(.groupIsFull) }
       if joining.needsID, joining.instance == nil {
         told[newID] = now + joining.session
         return refuse(.memberIDRequired, newID)

@@ -143,10 +143,6 @@ extension Node {
     guard request["SessionId"].int == 0 || request["SessionEpoch"] == -1 else {
       return .answer(["SessionError": .number(ErrorCode.fetchSessionNotFound.rawValue)])
     }
-    guard version >= 4 else {
-      let api = API.numbered(1)!
-      return .answer(Refusal.answer(to: request, api, .unsupportedVersion))
-    }
     var available = 0
     var isBroken = false
     var logs: [LogID] = []
@@ -285,6 +281,8 @@ extension Node {
         // Earliest, and the earliest that is here and not in a slower store.
         case -2, -4: .init(offset: log.start, time: -1, epoch: log.epoch)
         case -3: log.newest(storage)
+        // The newest in a slower store, of which there is none.
+        case -5: nil
         case let time: log.position(atTime: time, storage)
         }
       return [

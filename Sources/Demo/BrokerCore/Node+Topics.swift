@@ -101,6 +101,10 @@ extension Node {
     return ["Topics": .list(answers)]
   }
 
+  private func hasRoom(for more: Int32) -> Bool {
+    topics.values.reduce(Int(more)) { $0 + $1.logs.count } <= options.mostPartitions
+  }
+
   private mutating func createTopic(
     _ asked: Value, isTrial: Bool, _ storage: any LogStorage
   ) -> Value {
@@ -119,6 +123,10 @@ extension Node {
     guard assigned > 0 || [-1, 1].contains(asked["Replication"].int) else {
       return refuse(
         .invalidReplicationFactor, "replication factor must be 1: this is a single node")
+    }
+    guard hasRoom(for: count) else {
+      return refuse(
+        .policyViolation, "this broker has \(options.mostPartitions) partitions at most")
     }
     var settings = TopicSettings()
     for entry in asked["Configs"].list {
@@ -190,6 +198,9 @@ extension Node {
         if count <= topic.logs.count || count > 10_000 {
           error = .invalidPartitions
           message = "topic has \(topic.logs.count) partitions; asked for \(count)"
+        } else if !hasRoom(for: count - Int32(topic.logs.count)) {
+          error = .policyViolation
+          message = "this broker has \(options.mostPartitions) partitions at most"
         } else if !request["ValidateOnly"].isTrue {
           do {
             try grow(topic, to: count, storage)

@@ -61,6 +61,8 @@ public struct Node: Sendable {
     public var firstJoinDelay: Int64 = 100
     /// Partitions of a topic whose maker leaves that to the broker.
     public var partitions: Int32 = 1
+    /// Partitions of all topics together.
+    public var mostPartitions = 100_000
     /// Topics come to be when a client that allows it asks for them.
     public var createsTopics = false
     /// Bytes of records in one answer, whatever the client would take.

@@ -42,7 +42,7 @@ public struct API: Sendable {
       ThrottleMs:i32@1
       """),
     API(
-      1, "Fetch", 0...17, flexible: 12,
+      1, "Fetch", 4...17, flexible: 12,
       """
       ClusterId:s?@12#0 ReplicaId:i32@0-14=-1 MaxWaitMs:i32 MinBytes:i32 MaxBytes:i32@3=2147483647
       Isolation:i8@4 SessionId:i32@7 SessionEpoch:i32@7=-1

@@ -40,6 +40,7 @@ public struct SessionSettings: Sendable {
 /// HTTP/2 error codes (RFC 9113 §7) that the callers of this room use.
 public enum HTTP2ErrorCode {
   public static let noError: UInt32 = 0
+  public static let protocolError: UInt32 = 1
   public static let internalError: UInt32 = 2
   public static let streamClosed: UInt32 = 5
   public static let refusedStream: UInt32 = 7

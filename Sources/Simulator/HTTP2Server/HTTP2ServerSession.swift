@@ -9,6 +9,7 @@ public final class HTTP2ServerSession: ServerSession {
   private let state: UnsafeMutablePointer<ServerState>
   private let readsBlocks: Bool
   @exclusivity(unchecked) private var frames = ClientFrames()
+  @exclusivity(unchecked) private var numbers = StreamNumbers()
   @exclusivity(unchecked) private var blocks = HeaderBlocks()
   /// The deliberate faults of the server; nil is nothing.
   var faults: ServerFaults?
@@ -129,6 +130,10 @@ public final class HTTP2ServerSession: ServerSession {
       switch piece {
       case .other(let bytes): try tell(bytes)
       case .block(let head, let frame):
+        if head.stream & 1 == 1, !numbers.take(Int32(bitPattern: head.stream)) {
+          // nghttp2 takes it for a stream that is closed.
+          nghttp2_session_terminate_session(session, HTTP2ErrorCode.protocolError)
+        }
         if readsBlocks { try read(head, frame) } else { try tell(frame) }
         try refuseIfClosed(Int32(bitPattern: head.stream))
       }

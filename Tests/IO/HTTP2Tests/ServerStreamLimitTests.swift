@@ -124,6 +124,20 @@ import Testing
     #expect(session.openStreams == 0)
   }
 
+  /// h2spec 5.1.1/2, which nghttpd does not refuse.
+  @Test func `HEADERS on a stream that was passed over end the connection with PROTOCOL_ERROR`()
+    throws
+  {
+    let session = session(limit: 10)
+    let block: [UInt8] = [0x82, 0x87, 0x84, 0x41, 1, 0x78]
+    var client = HandMadeClient()
+    client.request(Self.fields)
+    try receive(client.bytes + frame(type: 1, flags: 5, stream: 7, block), session)
+    #expect(ends(try frames(of: session)).isEmpty)
+    try receive(frame(type: 1, flags: 5, stream: 5, block), session)
+    #expect(ends(try frames(of: session)).contains { $0.type == 7 && $0.code == 1 })
+  }
+
   @Test func `the client is told the limit that holds`() throws {
     let session = session(limit: 7)
     session.updateSettings(maxConcurrentStreams: 1)

@@ -168,4 +168,16 @@ import Testing
     #expect(pass(100).isEmpty)
     #expect(group.members.isEmpty && group.state == .empty && group.isDead)
   }
+
+  @Test mutating func `a group has so many members, and ids that were told, and no more`() {
+    for number in 0..<UInt64(Group.mostMembers / 2) { _ = join(number) }
+    for number in 0..<UInt64(Group.mostMembers / 2) {
+      #expect(join(10_000 + number, needsID: true)[10_000 + number]?["Error"] == 79)
+    }
+    #expect(join(9_999)[9_999]?["Error"] == 81)
+    #expect(join(9_999, needsID: true)[9_999]?["Error"] == 81)
+    // Ids that nobody has used are void when their session is over.
+    _ = pass(20_000)
+    #expect(join(9_999)[9_999]?["Error"] != 81)
+  }
 }

@@ -139,6 +139,22 @@ import Testing
     #expect(topics(["t"])[0]["Error"] == 3)
   }
 
+  @Test mutating func `topics have so many partitions together, and no more`() {
+    var options = Node.Options()
+    options.mostPartitions = 5
+    desk = Desk(options)
+    func create(_ name: Value, _ partitions: Int64) -> Value {
+      ["Topics": [["Name": name, "Partitions": .int(partitions), "Replication": 1]]]
+    }
+    #expect(desk.answer(19, create("a", 4))["Topics"].list[0]["Error"].int == 0)
+    #expect(desk.answer(19, create("b", 2))["Topics"].list[0]["Error"] == 44)
+    func grow(_ count: Int64) -> Value {
+      desk.answer(37, ["Results": [["Name": "a", "Count": .int(count)]]])["Results"].list[0]
+    }
+    #expect(grow(6)["Error"] == 44)
+    #expect(grow(5)["Error"].int == 0)
+  }
+
   @Test mutating func `state is read again as it was written`() {
     desk.create("t", partitions: 2, ["retention.ms": "77"])
     desk.create("gone")

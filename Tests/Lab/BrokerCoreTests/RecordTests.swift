@@ -188,4 +188,17 @@ import Testing
       broker: 2)["Topics"].list[0]["Partitions"].list[0]
     #expect(end["LeaderEpoch"] == 0 && end["EndOffset"] == 2)
   }
+
+  @Test mutating func `there is no slower store, and no offset in it`() {
+    desk.create("t")
+    _ = desk.produce("t", batch(["a"]))
+    let found = desk.answer(
+      2,
+      [
+        "Topics": [
+          ["Name": "t", "Partitions": [["Index": 0, "LeaderEpoch": -1, "Time": -5]]]
+        ]
+      ])["Topics"].list[0]["Partitions"].list[0]
+    #expect(found["Offset"] == -1 && found["Error"].int == 0)
+  }
 }
