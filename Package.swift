@@ -296,8 +296,7 @@ let package = Package(
     values("Demo", "BrokerCore", []),
     shell("Demo", "Broker", ["BrokerCore", "Bytes", "EventLoop", "CLinux"], settings: outer),
     shell(
-      "Demo", "EmbeddedKafka",
-      ["Broker", "BrokerCore", "Bytes", "Diagnosis", "EventLoop", "Kafka"], settings: outer),
+      "Demo", "EmbeddedKafka", ["Broker", "BrokerCore", "Kafka"], settings: outer),
     shell(
       "Demo", "LabCommand",
       [
@@ -356,7 +355,10 @@ let package = Package(
       "benchmark-topics", "benchmarks/tools",
       ["CommandKit", "Kafka", "Contract", "ServiceKit", "Settings"]),
     .target(
-      name: "TestSupport", dependencies: ["CRdKafka", "EventLoop", "Kafka", "EmbeddedKafka"],
+      name: "TestSupport",
+      dependencies: [
+        "CRdKafka", "EventLoop", "Kafka", "EmbeddedKafka", "BrokerCore", "Bytes", "Diagnosis",
+      ],
       path: "Tests/Support/TestSupport", swiftSettings: swift),
     .target(
       name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "TestSupport"],
@@ -512,7 +514,7 @@ let package = Package(
     tests(
       "System", "System",
       [
-        "Bytes", "Diagnosis", "EmbeddedKafka", "EventLoop", "HTTPClient", "JSON", "Kafka",
+        "Bytes", "Diagnosis", "EventLoop", "HTTPClient", "JSON", "Kafka",
         "Contract", "Signing", "SystemTestSupport", "TestSupport",
       ], exclude: ["Python"]),
     tests(

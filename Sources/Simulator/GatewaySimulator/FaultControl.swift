@@ -63,10 +63,10 @@ final class FaultControl: Sendable {
   /// Waits until every loop has taken note of the rules, or for a second. For the admin API: who is
   /// answered may rely on them.
   func waitForLoops() {
-    for _ in 0..<1_000 {
+    for _ in 0..<20_000 {
       let version = version
       if loops.withLock({ $0.allSatisfy { $0.known >= version } }) { return }
-      usleep(1_000)
+      usleep(50)
     }
   }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Diagnosis
-import EmbeddedKafka
 import EventLoop
 import Kafka
 import Settings

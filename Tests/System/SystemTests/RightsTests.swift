@@ -2,7 +2,6 @@
 import Bytes
 import Contract
 import Diagnosis
-import EmbeddedKafka
 import HTTPClient
 import Kafka
 import Signing

@@ -7,7 +7,7 @@ import Glibc
 import Synchronization
 
 /// A broker with an authorizer: stands in front of an embedded broker and refuses what one user may not do, as Kafka
-/// does. The embedded broker itself has no authorizer, and refuses by kind of request only, not by topic.
+/// does. The embedded broker has no authorizer.
 ///
 /// Its cluster has another id, so that programs take it for a real cluster. Requests of a connection are answered one
 /// after the other, as Kafka does. Safe to use from any thread.
