@@ -30,8 +30,6 @@ final class ChaosRig {
   private(set) var slowestRecovery: UInt64 = 0
   private(set) var problems: [String] = []
   private(set) var memory = MemoryWatch()
-  /// Assignments that members had logged before the first fault.
-  private var firstAssignments = 0
 
   private(set) var readers: TopicReaders!
   private(set) var load: RequestLoad!
@@ -88,7 +86,6 @@ final class ChaosRig {
     readers = try TopicReaders(configuration, place.names)
     checkpoints = try OffsetCheckpoint(configuration, place.names)
     try awaitMembers()
-    firstAssignments = assignments
     load = try RequestLoad(
       configuration, place.names, place.generator, perSecond: options.rate)
   }
@@ -118,14 +115,6 @@ final class ChaosRig {
   func logText(_ name: String) -> String {
     (try? File.read(pipeline.logFile(name))).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
-
-  /// Assignments that readers in groups have logged so far.
-  private var assignments: Int {
-    (["ingest", "feedback"] + allSenders).reduce(0) { $0 + occurrences($1, "partitions assigned") }
-  }
-
-  /// True if partitions went to other owners, or back to the same ones, since the load began.
-  var hasRebalanced: Bool { assignments > firstAssignments }
 
   /// Counts from 0, and tells with each fault how far it is.
   func turns(_ count: Int) -> some Sequence<Int> {

@@ -17,9 +17,9 @@ struct MemoryWatch {
   /// Processes whose memory grew although their load did not, in words.
   private(set) var growths: [String] = []
 
-  /// The embedded broker and the simulator remember all they were given: they grow with the run, but not by
-  /// more than this for each push, in bytes.
-  private static let remembering: Set<String> = ["broker", "simulator"]
+  /// The simulator remembers all that it was given: it grows with the run, but not by more than this for each push, in
+  /// bytes.
+  private static let remembering: Set<String> = ["simulator"]
   private static let rememberedPerPush = 1_024
   /// The most that any process may have, in MiB; those that remember, beside what they remember.
   private static let limit = 160

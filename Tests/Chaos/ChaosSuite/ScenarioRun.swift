@@ -20,7 +20,6 @@ struct ScenarioRun {
       try rig.pump(1_000)
       try scenario.steps(rig)
       try rig.settle()
-      try awaitCommits(rig)
       rig.checkpoints.take(rig.readers, rig.auditor)
       try stopAndAudit(rig, &report)
     } catch {
@@ -36,21 +35,6 @@ struct ScenarioRun {
       log.info("folder kept", ["folder": rig.place.folder])
     }
     return report
-  }
-
-  /// Lets owners of partitions that moved last read again what the ones before them could not commit, because
-  /// the embedded broker takes no commits during a rebalance. Whether everything is committed is judged after
-  /// the stop; that a stop commits what is not yet committed is shown by `clean-restart`.
-  private func awaitCommits(_ rig: ChaosRig) throws {
-    guard rig.isEmbedded, rig.hasRebalanced else { return }
-    var nextLook: UInt64 = 0
-    _ = try rig.pump(
-      until: {
-        let now = MonotonicClock.milliseconds()
-        guard now >= nextLook else { return false }
-        nextLook = now + 500
-        return (try? rig.checkpoints.leftOver(rig.readers))?.isEmpty == true
-      }, within: 20_000)
   }
 
   private func stopAndAudit(_ rig: ChaosRig, _ report: inout ScenarioReport) throws {
