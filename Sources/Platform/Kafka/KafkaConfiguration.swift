@@ -307,12 +307,6 @@ public struct NativeConfiguration: ~Copyable {
     return Int(String(cString: text))
   }
 
-  /// Hands the lines of the client's log to `callback`, which finds `opaque` at the client.
-  public func setLog(_ callback: KafkaLog.Callback, opaque: UnsafeMutableRawPointer) {
-    rd_kafka_conf_set_log_cb(raw, callback)
-    rd_kafka_conf_set_opaque(raw, opaque)
-  }
-
   func reportThrottling() { rd_kafka_conf_set_throttle_cb(raw, KafkaThrottle.callback) }
 
   func enableEvents(_ events: Int32) { rd_kafka_conf_set_events(raw, events) }
