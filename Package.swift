@@ -514,7 +514,7 @@ let package = Package(
     tests(
       "System", "System",
       [
-        "Bytes", "Diagnosis", "EventLoop", "HTTPClient", "JSON", "Kafka",
+        "Bytes", "Diagnosis", "EmbeddedKafka", "EventLoop", "HTTPClient", "JSON", "Kafka",
         "Contract", "Signing", "SystemTestSupport", "TestSupport",
       ], exclude: ["Python"]),
     tests(

@@ -10,8 +10,8 @@ public struct PrefetchLimits: Sendable, Equatable {
   public let records: Int
   /// `queued.max.messages.kbytes`, at least 256: the same, by size.
   public let kilobytes: Int
-  /// `fetch.message.max.bytes`, 64 KiB … 1 MiB: what one answer to a fetch may bring of a partition, as it is
-  /// compressed. A broker sends a batch that is larger than that all the same.
+  /// `fetch.message.max.bytes`, 32 … 256 KiB: what one answer to a fetch may bring of a partition, as it is compressed:
+  /// it may become many times as much. A broker sends a batch that is larger than that all the same.
   public let answerBytes: Int
 
   /// Shares of a process's budget.
@@ -26,6 +26,6 @@ public struct PrefetchLimits: Sendable, Equatable {
 
   /// `fetch.message.max.bytes` of a process that reads so many partitions, 1 or more.
   public static func answerBytes(partitions: Int) -> Int {
-    min(max((8 << 20) / partitions, 64 << 10), 1 << 20)
+    min(max((2 << 20) / partitions, 32 << 10), 256 << 10)
   }
 }

@@ -31,7 +31,7 @@ import Testing
       ["check", "config", "\(place)/prometheus.yaml"], ["check", "rules", "\(place)/rules.yaml"],
       ["test", "rules", "\(place)/rules-tests.yaml"],
     ] {
-      let run = try BuiltProgram.run(promtool, arguments, in: folder, withinMilliseconds: 120_000)
+      let run = try BuiltProgram.run(promtool, arguments, in: folder, withinMilliseconds: 400_000)
       #expect(run.status == 0, "\(run.output)")
     }
     let rules = try text("deploy/prometheus/rules.yaml")

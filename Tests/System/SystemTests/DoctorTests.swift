@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
+import EmbeddedKafka
 import EventLoop
 import JSON
 import Kafka
@@ -40,8 +41,8 @@ import Testing
     _ fixture: KafkaFixture, _ folder: TemporaryFolder, _ more: [String: String] = [:]
   ) throws {
     for topic in TopicNames(prefix: fixture.prefix).all {
-      try fixture.createTopic(
-        String(topic.name.dropFirst(fixture.prefix.count)), partitions: Int(topic.partitions))
+      try fixture.broker?.createTopic(
+        .init(topic.name, partitions: Int(topic.partitions), settings: topic.settings))
     }
     let common = "kafka = \(fixture.configuration.bootstrap)\n"
     let own = [
