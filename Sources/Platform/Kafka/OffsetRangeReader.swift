@@ -20,7 +20,7 @@ public final class OffsetRangeReader {
   private static let limits: [KafkaConfiguration.Property] = [
     ("auto.offset.reset", "earliest"), ("enable.partition.eof", "true"),
     ("queued.min.messages", "4000"), ("queued.max.messages.kbytes", "\(heldBytes >> 10)"),
-    ("fetch.message.max.bytes", "65536"),
+    ("fetch.message.max.bytes", "32768"),
     // What is read is there already. At a log's end a fetch would wait, and with it whatever is asked on that connection.
     ("fetch.wait.max.ms", "10"),
   ]
