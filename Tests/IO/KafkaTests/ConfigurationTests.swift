@@ -202,10 +202,10 @@ import Testing
       configuration.dividePrefetch(among: partitions)
       return configuration.consumerPreferences.map(\.value)
     }
-    #expect(limits(1) == ["4000", "32768", "1048576"])
-    #expect(limits(28) == ["571", "1170", "299593"])
-    #expect(limits(1_000) == ["250", "256", "65536"])
-    #expect(limits(0) == ["4000", "32768", "1048576"])
+    #expect(limits(1) == ["4000", "32768", "262144"])
+    #expect(limits(28) == ["571", "1170", "74898"])
+    #expect(limits(1_000) == ["250", "256", "32768"])
+    #expect(limits(0) == ["4000", "32768", "262144"])
   }
 
   @Test func `partitions that share a queue share its limits undivided`() {
@@ -213,7 +213,7 @@ import Testing
     configuration.dividePrefetch(among: 28)
     configuration.sharePrefetch(among: 28)
     #expect(
-      configuration.consumerPreferences.suffix(3).map(\.value) == ["32000", "16384", "299593"])
+      configuration.consumerPreferences.suffix(3).map(\.value) == ["32000", "16384", "74898"])
   }
 
   @Test func `the error about an absent broker has its address`() throws {
