@@ -135,10 +135,10 @@ final class ServerLoop {
     } else if event.token < Self.wakeupToken {
       accept(Int(event.token), now)
     } else if let connection = connections[event.token] {
-      var isAlive = true
-      if event.readable || event.hangup { isAlive = connection.receive(buffer, now: now.ticks) }
-      if isAlive { isAlive = serve(connection, now) }
-      isAlive ? watch(connection, now) : close(connection, now)
+      guard !(event.readable || event.hangup) || connection.receive(buffer, now: now.ticks) else {
+        return close(connection, now)
+      }
+      attend(connection, now)
     }
   }
 
@@ -178,6 +178,10 @@ final class ServerLoop {
     try? poller.modify(connection.descriptor, token: connection.id.number, wanted)
   }
 
+  private func attend(_ connection: Connection, _ now: Moment) {
+    serve(connection, now) ? watch(connection, now) : close(connection, now)
+  }
+
   /// Handles what has come and sends what is due. False when the connection is over.
   private func serve(_ connection: Connection, _ now: Moment) -> Bool {
     let before = connection.answered
@@ -209,7 +213,7 @@ final class ServerLoop {
       }
       connection.isReady = false
       guard connections[connection.id.number] != nil else { continue }
-      serve(connection, now) ? watch(connection, now) : close(connection, now)
+      attend(connection, now)
     }
   }
 
@@ -265,7 +269,7 @@ final class ServerLoop {
         else { continue }
         connection.open = nil
         answer(reply.body, open, connection, now)
-        serve(connection, now) ? watch(connection, now) : close(connection, now)
+        attend(connection, now)
       }
     }
   }
@@ -273,7 +277,7 @@ final class ServerLoop {
   private func sendDue(_ now: Moment) {
     guard !delays.isEmpty else { return }
     for connection in connections.values {
-      serve(connection, now) ? watch(connection, now) : close(connection, now)
+      attend(connection, now)
     }
   }
 

@@ -135,10 +135,7 @@ extension PartitionLog {
       newestTime: old.newestTime, began: old.began)
     for batch in batches {
       guard let header = BatchHeader(batch[...]) else { continue }
-      if new.size >= (new.index.last?.place ?? -Self.indexInterval) + Self.indexInterval {
-        new.index.append((header.baseOffset, new.size))
-      }
-      new.size += batch.count
+      new.extend(header.baseOffset, batch.count)
     }
     if new.size > 0 { try storage.append(Array(batches.joined()), [], to: new.id) }
     storage.remove(old.id)

@@ -141,10 +141,7 @@ extension Node {
       topics[name]
       ?? Topic(
         name: name, number: number, id: Array(entry["Id"].bytes), logs: [], leaders: [])
-    for index in Int32(topic.logs.count)..<max(count, Int32(topic.logs.count)) {
-      topic.logs.append(PartitionLog(.init(topic: number, partition: index)))
-      topic.leaders.append(brokers[Int(index) % brokers.count].id)
-    }
+    topic.grow(to: count, brokers)
     topic.settings = TopicSettings()
     for config in entry["Configs"].list {
       _ = topic.settings.set(config["Name"].text, config["Value"].optionalText)

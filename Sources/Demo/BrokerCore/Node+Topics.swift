@@ -76,16 +76,15 @@ extension Node {
     return isPlain && (1...249).contains(name.utf8.count) && name != "." && name != ".."
   }
 
-  /// Creates a topic. Its partitions are led by the brokers in turn.
+  /// Creates a topic.
   @discardableResult
   public mutating func create(
     _ name: String, partitions: Int32, _ settings: TopicSettings, _ storage: any LogStorage
   ) throws(StorageFull) -> Bool {
     guard topics[name] == nil else { return false }
-    let topic = Topic(
-      name: name, number: nextTopic, id: newID(), settings: settings,
-      logs: (0..<partitions).map { PartitionLog(.init(topic: nextTopic, partition: $0)) },
-      leaders: (0..<partitions).map { brokers[Int($0) % brokers.count].id })
+    var topic = Topic(
+      name: name, number: nextTopic, id: newID(), settings: settings, logs: [], leaders: [])
+    topic.grow(to: partitions, brokers)
     try storage.note(Journal.topic(topic))
     nextTopic += 1
     topics[name] = topic
@@ -222,10 +221,7 @@ extension Node {
     _ topic: Topic, to count: Int32, _ storage: any LogStorage
   ) throws(StorageFull) {
     var topic = topic
-    for index in Int32(topic.logs.count)..<count {
-      topic.logs.append(PartitionLog(.init(topic: topic.number, partition: index)))
-      topic.leaders.append(brokers[Int(index) % brokers.count].id)
-    }
+    topic.grow(to: count, brokers)
     try storage.note(Journal.topic(topic))
     topics[topic.name] = topic
   }

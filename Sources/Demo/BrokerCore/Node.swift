@@ -84,6 +84,14 @@ public struct Node: Sendable {
     var leaders: [Int32]
     /// What is said of it to those who ask for its partitions; for tests.
     var fault: ErrorCode?
+
+    /// Adds partitions until there are so many; they are led by the brokers in turn.
+    mutating func grow(to count: Int32, _ brokers: [Broker]) {
+      for index in Int32(logs.count)..<max(count, Int32(logs.count)) {
+        logs.append(PartitionLog(.init(topic: number, partition: index)))
+        leaders.append(brokers[Int(index) % brokers.count].id)
+      }
+    }
   }
 
   /// What becomes of a request.

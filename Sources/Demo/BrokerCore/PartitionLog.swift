@@ -14,6 +14,14 @@ public struct PartitionLog: Sendable {
     public var began: Int64
     /// A batch every `indexInterval` bytes.
     public var index: [(offset: Int64, place: Int)] = []
+
+    /// Takes a batch that lies at its end into account.
+    mutating func extend(_ offset: Int64, _ bytes: Int) {
+      if size >= (index.last?.place ?? -PartitionLog.indexInterval) + PartitionLog.indexInterval {
+        index.append((offset, size))
+      }
+      size += bytes
+    }
   }
 
   /// Where an offset lies.
@@ -95,13 +103,10 @@ public struct PartitionLog: Sendable {
   public mutating func note(_ header: BatchHeader, now: Int64) {
     let last = segments.count - 1
     let place = segments[last].size
-    if place >= (segments[last].index.last?.place ?? -Self.indexInterval) + Self.indexInterval {
-      segments[last].index.append((header.baseOffset, place))
-    }
     if place == 0 { recent = [] }
     recent.append((header.baseOffset, place))
     if recent.count > 2 * Self.recentBatches { recent.removeFirst(Self.recentBatches) }
-    segments[last].size += header.size
+    segments[last].extend(header.baseOffset, header.size)
     segments[last].end = header.nextOffset
     segments[last].newestTime = max(segments[last].newestTime, header.newestTime)
     end = header.nextOffset
