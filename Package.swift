@@ -293,7 +293,7 @@ let package = Package(
     program("Operator", "martlet", ["OperatorCommand"]),
 
     // Demo: everything on one machine.
-    values("Demo", "BrokerCore", []),
+    values("Demo", "BrokerCore", ["Random"]),
     shell("Demo", "Broker", ["BrokerCore", "Bytes", "EventLoop", "CLinux"], settings: outer),
     shell(
       "Demo", "EmbeddedKafka", ["Broker", "BrokerCore", "Kafka"], settings: outer),

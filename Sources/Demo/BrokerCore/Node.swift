@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Random
 
 /// A connection of a client, by the number that the shell gave it.
 public struct ConnectionID: Hashable, Sendable {
@@ -128,7 +129,7 @@ public struct Node: Sendable {
   var replies: [Group.Reply] = []
   var nextTopic: Int64 = 1
   var nextProducer: Int64 = 1_000
-  var random: UInt64
+  var random: SeededGenerator
   /// Answers that tests have ordered, by the request's number.
   var faults: [Int16: [Int16]] = [:]
   /// Records that were appended since the start.
@@ -140,22 +141,14 @@ public struct Node: Sendable {
   public init(brokers: [Broker], seed: UInt64, _ options: Options = Options()) {
     self.options = options
     self.brokers = brokers
-    random = seed
+    random = SeededGenerator(seed: seed)
     clusterID = "martlet-" + Self.hex(newID())
-  }
-
-  /// SplitMix64.
-  mutating func nextRandom() -> UInt64 {
-    random &+= 0x9E37_79B9_7F4A_7C15
-    var value = (random ^ random >> 30) &* 0xBF58_476D_1CE4_E5B9
-    value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-    return value ^ value >> 31
   }
 
   mutating func newID() -> [UInt8] {
     var id = [UInt8](repeating: 0, count: 16)
-    id.put(Int64(bitPattern: nextRandom()), 8, at: 0)
-    id.put(Int64(bitPattern: nextRandom()), 8, at: 8)
+    id.put(Int64(bitPattern: random.next()), 8, at: 0)
+    id.put(Int64(bitPattern: random.next()), 8, at: 8)
     return id
   }
 
