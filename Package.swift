@@ -296,7 +296,7 @@ let package = Package(
     values("Demo", "BrokerCore", ["Random"]),
     shell("Demo", "Broker", ["BrokerCore", "Bytes", "EventLoop", "CLinux"], settings: outer),
     shell(
-      "Demo", "EmbeddedKafka", ["Broker", "BrokerCore", "Kafka"], settings: outer),
+      "Demo", "EmbeddedKafka", ["Broker", "BrokerCore", "Contract", "Kafka"], settings: outer),
     shell(
       "Demo", "LabCommand",
       [

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+public import Contract
 
 /// A topic of the embedded broker.
 public struct BrokerTopic: Sendable {
@@ -13,5 +14,10 @@ public struct BrokerTopic: Sendable {
     self.name = name
     self.partitions = partitions
     self.settings = settings
+  }
+
+  /// A topic of the pipeline, as it has to be on any cluster.
+  public init(_ topic: TopicSpecification) {
+    self.init(topic.name, partitions: Int(topic.partitions), settings: topic.settings)
   }
 }

@@ -41,8 +41,7 @@ import Testing
     _ fixture: KafkaFixture, _ folder: TemporaryFolder, _ more: [String: String] = [:]
   ) throws {
     for topic in TopicNames(prefix: fixture.prefix).all {
-      try fixture.broker?.createTopic(
-        .init(topic.name, partitions: Int(topic.partitions), settings: topic.settings))
+      try fixture.broker?.createTopic(BrokerTopic(topic))
     }
     let common = "kafka = \(fixture.configuration.bootstrap)\n"
     let own = [

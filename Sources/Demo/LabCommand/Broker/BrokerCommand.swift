@@ -109,9 +109,3 @@ public enum BrokerCommand: Service {
       ])
   }
 }
-
-extension BrokerTopic {
-  init(_ topic: TopicSpecification) {
-    self.init(topic.name, partitions: Int(topic.partitions), settings: topic.settings)
-  }
-}
