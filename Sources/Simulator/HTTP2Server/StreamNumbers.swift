@@ -11,7 +11,7 @@ struct StreamNumbers {
   /// Takes the number of a header block into account; false if its stream was passed over.
   mutating func take(_ stream: Int32) -> Bool {
     guard stream > newest else { return !skipped.contains { $0.contains(stream) } }
-    if stream - newest > 2 {
+    if stream > newest + 2 {
       if skipped.count == Self.mostRanges { skipped.removeFirst() }
       skipped.append(newest + 2...stream - 2)
     }

@@ -138,6 +138,17 @@ import Testing
     #expect(ends(try frames(of: session)).contains { $0.type == 7 && $0.code == 1 })
   }
 
+  @Test func `a client may begin with the last number that there is`() throws {
+    let session = session(limit: 10)
+    let block: [UInt8] = [0x82, 0x87, 0x84, 0x41, 1, 0x78]
+    let last = frame(type: 1, flags: 5, stream: UInt32(Int32.max), block)
+    try receive(HandMadeClient().bytes + last, session)
+    #expect(ends(try frames(of: session)).isEmpty)
+    #expect(session.lastStreamID == .max)
+    try receive(frame(type: 1, flags: 5, stream: 1, block), session)
+    #expect(ends(try frames(of: session)).contains { $0.type == 7 && $0.code == 1 })
+  }
+
   @Test func `the client is told the limit that holds`() throws {
     let session = session(limit: 7)
     session.updateSettings(maxConcurrentStreams: 1)

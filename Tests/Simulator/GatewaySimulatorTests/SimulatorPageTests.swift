@@ -27,6 +27,8 @@ import Testing
     let others: Set = [
       "client-certificates", "product", "cacert", "cert", "key", "key-id", "http2", "help",
       "config",
+      // Of benchmarks/run, which measures it.
+      "count", "rounds",
     ]
     let flags = page.matches(of: #/--([a-z][a-z0-9-]+)/#).map { String($0.1) }
     for flag in flags where !others.contains(flag) {
