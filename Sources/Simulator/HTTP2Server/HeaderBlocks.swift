@@ -18,7 +18,7 @@ struct HeaderBlocks: ~Copyable {
   private var fragments = ByteBuffer(capacity: 0)
   private var isOpen = false
   private let scratch: BlockScratch
-  /// The fields of the last block by their places, but for the first one.
+  /// The fields of the last block by their places.
   private let repeated: UnsafeMutablePointer<RepeatedField>
 
   /// No block's fields count for more, nor are more bytes of one kept while it has no end.
@@ -159,7 +159,7 @@ struct HeaderBlocks: ~Copyable {
       while position < block.count {
         let first = max(position, updates)
         told.isNeverIndexed = first < block.count && block[first] & 0xF0 == 0x10
-        guard try decodeField(block, &position, request, &told) else { break }
+        guard try decodeField(block, &position, updates: updates, request, &told) else { break }
       }
     } catch {
       // An index that no table has: nghttp2 ends the connection with COMPRESSION_ERROR.
@@ -177,18 +177,20 @@ struct HeaderBlocks: ~Copyable {
   }
 
   /// Reads the next field; false at the block's end.
+  ///
+  /// - Parameter updates: The bytes of changes of the table's size, which the decoder has to see before the first field.
   private mutating func decodeField(
-    _ block: UnsafeRawBufferPointer, _ position: inout Int,
+    _ block: UnsafeRawBufferPointer, _ position: inout Int, updates: Int,
     _ request: UnsafeMutablePointer<ServerRequest>, _ told: inout ToldRequest
   ) throws(HPACKError) -> Bool {
     let place = told.count
     told.count += 1
-    // The decoder has to see a block's beginning.
-    let canRepeat = place > 0 && place < RepeatedField.places
+    let canRepeat = position >= updates && place < RepeatedField.places
     if canRepeat,
       let count = repeated[place].length(in: block, at: position, decoder.generation)
     {
       position += count
+      if place == 0 { decoder.passField() }
       told.take(
         repeated[place].name, repeated[place].value, isKnown: true, request, &scratch.literals)
       return true

@@ -7,7 +7,7 @@ import HTTP2Server
 final class SessionPair {
   let client: HTTP2ClientSession
   let server: HTTP2ServerSession
-  let pool = ServerRequestPool()
+  let pool: ServerRequestPool
   /// Requests that the server has not answered, in the order of arrival.
   var received: [UnsafeMutablePointer<ServerRequest>] = []
   /// Exchanges that came back, in order.
@@ -17,8 +17,10 @@ final class SessionPair {
 
   init(
     _ http2: HTTP2Implementation, _ settings: SessionSettings = .gateway(maxConcurrentStreams: 100),
-    client: SessionSettings = SessionSettings(), firstStreamID: Int32 = 1
+    client: SessionSettings = SessionSettings(), firstStreamID: Int32 = 1,
+    pool: ServerRequestPool = ServerRequestPool()
   ) {
+    self.pool = pool
     self.client = HTTP2ClientSession(
       http2, settings: client, firstStreamID: firstStreamID)
     server = HTTP2ServerSession(settings: settings, pool: pool, token: 1)
@@ -70,6 +72,14 @@ final class SessionPair {
     var done: [UnsafeMutablePointer<Exchange>] = []
     client.drainCompleted(into: &done)
     completed += done
+  }
+
+  /// Takes at most about `limit` bytes of what the server has to send to the client; false at the end.
+  func carryToClient(upTo limit: Int) throws -> Bool {
+    var buffer = ByteBuffer(capacity: 0)
+    let hasMore = try server.produceOutput(into: &buffer, upTo: limit)
+    if !buffer.isEmpty { try client.receive(buffer.bytes) }
+    return hasMore
   }
 
   private func carry(

@@ -42,9 +42,9 @@ public struct HeaderDecoder {
     isAtStart = true
   }
 
-  /// The owner has read a block's first field itself, an index of the static table.
+  /// The owner has read a block's first field itself, one that leaves the table as it is.
   @inline(__always)
-  mutating func passField() {
+  public mutating func passField() {
     isAtStart = false
     listSize = 42
   }
