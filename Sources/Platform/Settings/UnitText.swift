@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Time spans as operators write them: a whole number and one of `ms`, `s`, `m`, `h`, `d`.
+/// Time spans as operators write them: a whole number and one of `ms`, `s`, `m`, `h`, `d`, or several of them, the
+/// largest unit first: `90m`, `1h30m`.
 public enum DurationText {
   private static let units: [(suffix: String, milliseconds: Int64)] = [
     ("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
@@ -8,11 +9,22 @@ public enum DurationText {
 
   /// Milliseconds, or nil when the text is not a time span. A bare `0` is one.
   public static func milliseconds(of text: String) -> Int64? {
-    guard let (number, suffix) = splitNumber(text) else { return nil }
-    if suffix.isEmpty { return number == 0 ? 0 : nil }
-    guard let unit = units.first(where: { $0.suffix == suffix }) else { return nil }
-    let (product, overflow) = number.multipliedReportingOverflow(by: unit.milliseconds)
-    return overflow ? nil : product
+    if text == "0" { return 0 }
+    var sum: Int64 = 0
+    var rest = text
+    var larger = units.count
+    repeat {
+      guard let (number, tail) = splitNumber(rest) else { return nil }
+      let suffix = String(Substring(tail.utf8.prefix { !digits.contains($0) }))
+      guard let unit = units.firstIndex(where: { $0.suffix == suffix }), unit < larger
+      else { return nil }
+      let (product, isTooLarge) = number.multipliedReportingOverflow(by: units[unit].milliseconds)
+      let (total, isOverflow) = sum.addingReportingOverflow(product)
+      guard !isTooLarge, !isOverflow else { return nil }
+      (sum, larger) = (total, unit)
+      rest = String(Substring(tail.utf8.dropFirst(suffix.utf8.count)))
+    } while !rest.isEmpty
+    return sum
   }
 
   /// The shortest whole-number form: 90,000 is `90s`, 60,000 is `1m`.
@@ -46,10 +58,12 @@ public enum ByteCountText {
   }
 }
 
+private let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+
 /// A text's leading digits as a number, and what follows them.
 private func splitNumber(_ text: String) -> (Int64, String)? {
-  let digits = text.utf8.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
-  guard let number = Int64(String(Substring(digits))) else { return nil }
+  let leading = text.utf8.prefix { digits.contains($0) }
+  guard let number = Int64(String(Substring(leading))) else { return nil }
   // By bytes: a mark that combines with the last digit would take it along.
-  return (number, String(Substring(text.utf8.dropFirst(digits.count))))
+  return (number, String(Substring(text.utf8.dropFirst(leading.count))))
 }

@@ -19,15 +19,15 @@ import Testing
 
   @Test(arguments: [
     ("0", 0), ("0s", 0), ("200ms", 200), ("5s", 5_000), ("15m", 900_000), ("1h", 3_600_000),
-    ("2d", 172_800_000),
+    ("2d", 172_800_000), ("1h30m", 5_400_000), ("1d2h3m4s5ms", 93_784_005), ("0h0s", 0),
   ])
-  func `a time is a whole number and a unit`(text: String, milliseconds: Int64) {
+  func `a time is whole numbers with units, the largest first`(text: String, milliseconds: Int64) {
     #expect(DurationText.milliseconds(of: text) == milliseconds)
   }
 
   @Test(arguments: [
     "", "5", "5 s", "s", "-5s", "1.5s", "5S", "5sec", "99999999999999999d",
-    "5\u{301}s",
+    "5\u{301}s", "30m1h", "1h1h", "1h30", "1h-30m", "1h 30m", "106751991167d24h",
   ])
   func `any other text is no time`(text: String) {
     #expect(DurationText.milliseconds(of: text) == nil)
