@@ -30,9 +30,10 @@ def gateway(options):
         process = rig.simulator("--record-limit", "0")
         time.sleep(1)
         rest = process.resident_mib()
+        parts = {"pss_mib": round(process.proportional_mib(), 1), "anonymous_mib": round(process.anonymous_mib(), 1)}
         times = resets(rig.admin)
         rows.append(told("reset", {"p50_ms": round(median(times), 2), "p99_ms": round(sorted(times)[-len(times) // 100], 2)}))
-        rows.append(row("at rest", 0, 0, 0, rest))
+        rows.append({**row("at rest", 0, 0, 0, rest), **parts})
         rows.append(row(f"{MANY:,} connections", 0, 0, 0, crowded(rig, process)))
         return rows
 

@@ -87,8 +87,16 @@ class Process:
         """The most that was ever resident."""
         return self.memory_mib("VmHWM")
 
-    def memory_mib(self, name):
-        for line in pathlib.Path(f"/proc/{self.popen.pid}/status").read_text().splitlines():
+    def anonymous_mib(self):
+        """Resident memory of the process alone: no pages of files."""
+        return self.memory_mib("RssAnon")
+
+    def proportional_mib(self):
+        """Resident memory in which a page that several processes use counts for each of them in part."""
+        return self.memory_mib("Pss", "smaps_rollup")
+
+    def memory_mib(self, name, file="status"):
+        for line in pathlib.Path(f"/proc/{self.popen.pid}/{file}").read_text().splitlines():
             if line.startswith(f"{name}:"):
                 return int(line.split()[1]) / 1_024
         raise Failure(f"{self.name} has ended; see its log")
