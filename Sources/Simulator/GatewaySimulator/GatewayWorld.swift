@@ -59,8 +59,8 @@ public final class GatewayWorld: Sendable {
   private let connectionIDs = Atomic<UInt64>(0)
   /// Connections accepted before the last reset.
   private let connectionsBefore = Atomic<UInt64>(0)
-  /// Rules and latency as the gateway was started.
-  private let standard: (rules: GatewayRules, latency: LatencyModel)
+  /// Keys, rules and latency as the gateway was started.
+  private let standard: (keys: [GatewayKey], rules: GatewayRules, latency: LatencyModel)
   /// Milliseconds that the gateway's clock is ahead of the machine's, or behind if it is negative.
   private let clockOffset = Atomic<Int64>(0)
   /// Judges client certificates in the handshake; nil when none are asked for.
@@ -80,7 +80,7 @@ public final class GatewayWorld: Sendable {
     var known = Knowledge(keys: keys, rules: rules, latency: latency)
     for token in tokens { known.devices.declare(token) }
     knowledge = Mutex(known)
-    standard = (rules, latency)
+    standard = (keys, rules, latency)
     trust = nil
   }
 
@@ -91,7 +91,7 @@ public final class GatewayWorld: Sendable {
     var known = Knowledge(keys: keys, rules: rules, latency: latency)
     for token in tokens { known.devices.declare(token) }
     knowledge = Mutex(known)
-    standard = (rules, latency)
+    standard = (keys, rules, latency)
     self.trust = trust
   }
 
@@ -171,10 +171,12 @@ public final class GatewayWorld: Sendable {
 
   /// Adds keys; one with a known id replaces it.
   public func add(_ keys: [GatewayKey]) {
-    change { known in
-      known.keys.removeAll { old in keys.contains { $0.facts.keyID == old.facts.keyID } }
-      known.keys += keys
-    }
+    change { known in known.keys = Self.keys(known.keys, without: keys) + keys }
+  }
+
+  /// The keys whose ids no other one has.
+  private static func keys(_ keys: [GatewayKey], without others: [GatewayKey]) -> [GatewayKey] {
+    keys.filter { key in !others.contains { $0.facts.keyID == key.facts.keyID } }
   }
 
   public func declare(_ tokens: [DeclaredToken]) {
@@ -193,7 +195,7 @@ public final class GatewayWorld: Sendable {
   }
 
   /// Forgets declared tokens and certificates, what waits, what was delivered, and channels; behaviours,
-  /// latency, clock and connection numbers are as at the start. Keys stay.
+  /// latency, clock, connection numbers and the keys of the start are as they were. Keys that were added stay.
   public func reset() {
     clockOffset.store(0, ordering: .relaxed)
     connectionsBefore.store(connectionCount, ordering: .relaxed)
@@ -203,6 +205,7 @@ public final class GatewayWorld: Sendable {
       known.service = .normal
       known.rules = standard.rules
       known.latency = standard.latency
+      known.keys = standard.keys + Self.keys(known.keys, without: standard.keys)
     }
     trust?.revoke([])
     trust?.admitBroken(standard.rules.badCertificate != .alert)
