@@ -19,6 +19,8 @@ public protocol Service {
   static var table: SettingTable { get }
   /// True if it prints a line of counters every `--counters-interval`.
   static var reportsCounters: Bool { get }
+  /// True if these settings are those of a test suite, which gets the line only if it gives `--counters-interval`.
+  static func isQuiet(_ settings: Settings) -> Bool
   /// True if it works on records that it takes again after a crash, and so notes which one was in hand.
   static var notesCrashes: Bool { get }
 
@@ -38,6 +40,7 @@ public protocol Service {
 
 extension Service {
   public static var reportsCounters: Bool { true }
+  public static func isQuiet(_ settings: Settings) -> Bool { false }
   public static var notesCrashes: Bool { false }
   public static var belongsToTerminal: Bool { !reportsCounters }
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] { [] }

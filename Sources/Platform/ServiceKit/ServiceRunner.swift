@@ -115,7 +115,8 @@ public enum ServiceRunner {
     log.event(
       .debug, "settings that differ from their defaults",
       values.given.map { ($0.name, .text($0.value)) })
-    let interval = S.reportsCounters ? values[CommonSettings.countersInterval] : 0
+    let isQuiet = S.isQuiet(settings) && !values.isGiven(CommonSettings.countersInterval.name)
+    let interval = S.reportsCounters && !isQuiet ? values[CommonSettings.countersInterval] : 0
     let context = ServiceContext(
       name: program, log: log, values: values,
       crashNotes: CrashNotesFile.notes(of: program, S.notesCrashes, values, log))

@@ -53,6 +53,21 @@ public struct TLSIdentity: Sendable {
   }
 }
 
+extension TLSIdentity {
+  /// True if the first certificate of a PEM file is for a server of this DNS name or numeric address.
+  public static func isCertificate(at path: String, for name: String) throws -> Bool {
+    let found = try Certificates(File.read(path), path: path)
+    return withExtendedLifetime(found) {
+      guard let own = found.list.first else { return false }
+      let isFound =
+        X509_check_ip_asc(own, name, 0) == 1
+        || X509_check_host(own, name, name.utf8.count, 0, nil) == 1
+      ERR_clear_error()
+      return isFound
+    }
+  }
+}
+
 /// The certificates of a file, as OpenSSL has them. Whoever uses one keeps this alive meanwhile.
 final class Certificates {
   let list: [OpaquePointer]

@@ -3,11 +3,14 @@ import Bytes
 import Glibc
 import JSON
 import Signing
+import TLS
 
 /// The folder of `--dev`: all that a test suite needs to talk to the gateway. What is missing is made; what is there is
 /// never written again.
 struct DevFolder {
   let path: String
+  /// Names of the gateway besides localhost and the loopback addresses.
+  var names: [String] = []
 
   static let teamID = "MARTLETDEV"
   static let keyID = "DEVKEY0001"
@@ -27,7 +30,7 @@ struct DevFolder {
 
   /// Makes the folder and what is missing in it. Processes that begin at the same time wait for each other.
   ///
-  /// - Throws: also when certificates of an older root are incomplete: the root's own key is forgotten.
+  /// - Throws: also when certificates of an older root are incomplete or lack a name: the root's own key is forgotten.
   func complete() throws {
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
       throw GatewayFileError(
@@ -45,6 +48,14 @@ struct DevFolder {
       throw GatewayFileError(
         description: "\(missing) is missing; remove \(root) to have all certificates made again")
     }
+    if let missing = try names.first(where: {
+      try !TLSIdentity.isCertificate(at: certificate, for: $0)
+    }) {
+      throw GatewayFileError(
+        description:
+          "\(certificate) is not for \(missing); remove \(root) to have all certificates made again"
+      )
+    }
     if !File.exists(key) { try File.write(key, SigningKey.generate().pem()) }
     if !File.exists(gatewayKeys) { try declareKey() }
   }
@@ -52,7 +63,8 @@ struct DevFolder {
   /// The root comes last: where it is, the others are.
   private func issueCertificates() throws {
     let authority = try CertificateAuthority(name: "Martlet simulator root")
-    try authority.issueServer().write(certificate: certificate, key: certificateKey)
+    try authority.issueServer(names: ["localhost", "127.0.0.1", "::1"] + names).write(
+      certificate: certificate, key: certificateKey)
     let issued = try authority.issueClient(bundleID: Self.app, validity: .years(5))
     try issued.write(certificate: client, key: clientKey)
     try File.write(clientArchive, issued.pkcs12(name: Self.app, passPhrase: Self.passPhrase))

@@ -25,6 +25,8 @@ public enum SimulatorService: Service {
     try SimulatorSettings(values)
   }
 
+  public static func isQuiet(_ settings: SimulatorSettings) -> Bool { settings.devFolder != nil }
+
   public static func run(
     _ settings: SimulatorSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {

@@ -15,6 +15,12 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
     var devPath: String?
 
   @Declared(
+    .list(
+      "dev-names", placeholder: "NAMES",
+      "More host names or addresses for the certificate that --dev makes, besides localhost and the loopback addresses:"
+        + " those of a container, for instance.")) private var devNames: [String]
+
+  @Declared(
     .endpoint(
       "listen", default: "127.0.0.1:2197",
       "Address and port for pushes (TLS, HTTP/2); port 0 takes a free one."))
@@ -243,7 +249,8 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
 
   /// The files of the gateway itself: those of `--dev` unless others are given.
   private mutating func readFiles(_ values: SettingValues) throws(SettingErrors) {
-    devFolder = devPath.map { DevFolder(path: $0) }
+    guard devPath != nil || devNames.isEmpty else { throw values.error("dev-names", "needs --dev") }
+    devFolder = devPath.map { DevFolder(path: $0, names: devNames) }
     if let devFolder {
       clientRoots = clientRoots ?? devFolder.root
       keys = keys ?? devFolder.gatewayKeys

@@ -86,6 +86,29 @@ import Testing
     #expect(try files()["root.pem"] != made["root.pem"])
   }
 
+  @Test
+  func `the certificate is for localhost, the loopback addresses and the names that were given`()
+    throws
+  {
+    let (simulator, context) = try start(["--dev-names", "gateway,192.0.2.7"])
+    context.signals.requestStop()
+    simulator.wait()
+    for name in ["localhost", "127.0.0.1", "::1", "gateway", "192.0.2.7"] {
+      #expect(try TLSIdentity.isCertificate(at: "\(path)/gateway.pem", for: name), "\(name)")
+    }
+    #expect(try !TLSIdentity.isCertificate(at: "\(path)/gateway.pem", for: "other"))
+    let error = #expect(throws: GatewayFileError.self) { _ = try start(["--dev-names", "other"]) }
+    #expect(error?.description.contains("gateway.pem is not for other; remove ") == true)
+  }
+
+  @Test func `a suite gets no lines of counters`() throws {
+    let table = CommonSettings.table(of: SimulatorService.self)
+    let values = try table.read(
+      CommandLineFlags(["--dev", path], for: table), environment: [:], file: nil)
+    #expect(try SimulatorService.isQuiet(SimulatorSettings(values)))
+    #expect(!SimulatorService.isQuiet(SimulatorSettings()))
+  }
+
   @Test func `without a folder the certificate stays required`() throws {
     let table = CommonSettings.table(of: SimulatorService.self)
     let values = try table.read(

@@ -6,6 +6,7 @@ import GatewaySimulator
 import Glibc
 import HTTP2
 import JSON
+import TestSupport
 import Testing
 
 /// One simulator for many tests of somebody else: its clock, its reset, its counts, and clients that mean no
@@ -27,6 +28,37 @@ import Testing
     #expect(
       try gateway.admin("POST", "/clock/advance", #"{"milliseconds":-1000}"#).contains(
         "\"clock_ahead\":-1000"))
+  }
+
+  @Test func `the clock takes a time of several units`() throws {
+    let gateway = try RunningGateway()
+    let answer = try gateway.admin("POST", "/clock/advance", #"{"by":"1h30m"}"#)
+    #expect(answer.contains("\"clock_ahead\":5400000"))
+  }
+
+  @Test func `a reset makes the keys of the start what they were, and keeps those that were added`()
+    throws
+  {
+    let gateway = try RunningGateway()
+    let added = try TestKey(id: "KEY0000002")
+    try gateway.declare(added)
+    try gateway.declare(gateway.key, [("state", "revoked")])
+    #expect(try status(GatewayClient(gateway)) == 403)
+    _ = try gateway.admin("POST", "/reset")
+    #expect(try status(GatewayClient(gateway)) == 200)
+    let token = try added.token(issuedAt: WallClock.seconds())
+    let client = try GatewayClient(gateway)
+    #expect(try client.send { $0.with("authorization", "bearer " + token) }.status == 200)
+  }
+
+  @Test func `hundreds that connect at once are all served, also behind clients that never begin`()
+    throws
+  {
+    let gateway = try RunningGateway()
+    let silent = try (0..<300).map { _ in try RawClient(port: gateway.simulator.address.port) }
+    let clients = try (0..<20).map { _ in try GatewayClient(gateway) }
+    for client in clients { #expect(try status(client) == 200) }
+    withExtendedLifetime(silent) {}
   }
 
   @Test func `a reset makes clock, behaviours and connection numbers what they were`() throws {

@@ -107,4 +107,14 @@ import Testing
         "\(example.language): \(run.output.suffix(2_000))")
     }
   }
+
+  /// Its packages are not here to type-check it with.
+  @Test func `the example that is not run is well formed`() throws {
+    let folder = TemporaryFolder()
+    let example = folder.file("example.swift")
+    try File.write(example, Array((Self.shown()[Self.notRun] ?? "").utf8))
+    let run = try BuiltProgram.run(
+      SystemProgram.path("env"), ["swiftc", "-frontend", "-parse", example], in: folder)
+    #expect(run.status == 0, "\(run.output)")
+  }
 }
