@@ -160,10 +160,10 @@ struct ScheduleOutcome {
   var startedAgain: [ExactText] = []
 
   /// - Parameter rows: what the database has of the keys.
-  init(_ jobs: [ScheduleJob], over rows: [ExactText: ScheduledEntry]) {
+  init(_ jobs: [ScheduleJob], over rows: [ExactText: ScheduleRow]) {
     for job in jobs {
-      let current = changed[job.key] ?? rows[job.key]
-      let verdict = job.change.verdict(at: job.offset, over: current?.row)
+      let current = changed[job.key].map { $0?.row } ?? rows[job.key]
+      let verdict = job.change.verdict(at: job.offset, over: current)
       guard job.refused == nil else {
         refused.append(job)
         continue
@@ -175,11 +175,11 @@ struct ScheduleOutcome {
         changed[job.key] = .some(ScheduledEntry(key: job.key, row: row, value: job.value))
         if !row.isCancellation, !row.isCampaign { scheduled += 1 }
         if job.handedBackAt != nil { handedBack += 1 }
-        if row.isCancellation, current?.row.isCancellation == false { cancelled += 1 }
+        if row.isCancellation, current?.isCancellation == false { cancelled += 1 }
       case .remove: changed.updateValue(nil, forKey: job.key)
       case .restore:
         restored.append(ScheduleRepair(job))
-        if case .request = job.change, current?.row.isCancellation == true { cancelled += 1 }
+        if case .request = job.change, current?.isCancellation == true { cancelled += 1 }
         if case .campaign(revision: 0, _) = job.change { startedAgain.append(job.key) }
       }
     }

@@ -46,6 +46,11 @@ final class SchedulerWorker {
   }
 
   private static let turnMilliseconds: Int32 = 50
+  /// Records and actions of a turn after which what comes meanwhile gathers: a turn and a transaction cost as much as some
+  /// tens of them.
+  private static let busy = 20
+  private static let restMilliseconds: UInt32 = 10
+  private static let readPause: UInt64 = 50
   private static let recordsAtOnce = 1_000
   private static let actionsATurn = 2_000
   private static let countPeriod: UInt64 = 30_000
@@ -76,6 +81,7 @@ final class SchedulerWorker {
   /// Counts assignments: an answer to a record of an earlier one concerns no slot.
   private(set) var round = 0
   private var databaseNotBefore: UInt64 = 0
+  private var readNotBefore: UInt64 = 0
   private var nextCount: UInt64 = 0
   var upkeep = ScheduleUpkeep()
   var failure: ServiceFailure?
@@ -135,8 +141,9 @@ final class SchedulerWorker {
     }
     followGroup(now)
     if member.hasLeft { return 0 }
-    let hasRead = readRecords(now)
-    var hasActed = act(now)
+    let read = readRecords(now)
+    let acted = act(now)
+    var hasActed = acted == Self.actionsATurn
     if failure == nil {
       let wall = WallClock.milliseconds()
       hasActed = campaigns.turn(now: wall) { machine.isCaughtUp($0) } || hasActed
@@ -147,9 +154,14 @@ final class SchedulerWorker {
     sendToLateTokens(now)
     producer.lookAfter(now: now)
     showFigures(now)
-    guard !hasRead, !hasActed, !hasLooked else { return 0 }
+    guard read < records.capacity, !hasActed, !hasLooked else { return 0 }
     producer.sendPromptly()
-    return Self.turnMilliseconds
+    guard read + acted < Self.busy else {
+      loop.rest(Self.restMilliseconds)
+      return 0
+    }
+    return readNotBefore > now
+      ? min(Self.turnMilliseconds, Int32(readNotBefore - now)) : Self.turnMilliseconds
   }
 
   private func showFigures(_ now: UInt64) {
@@ -306,15 +318,19 @@ final class SchedulerWorker {
 
   // MARK: Records
 
-  /// - Returns: whether there may be more.
-  private func readRecords(_ now: UInt64) -> Bool {
-    guard !member.isDraining else { return false }
+  /// - Returns: how many records were read and taken by the database.
+  private func readRecords(_ now: UInt64) -> Int {
+    guard !member.isDraining else { return 0 }
+    var count = 0
     if batch.isEmpty {
-      guard member.take(into: &records, upTo: records.capacity) > 0 else { return false }
-      for index in 0..<records.count { receive(records[index]) }
+      guard now >= readNotBefore else { return 0 }
+      count = member.take(into: &records, upTo: records.capacity)
+      guard count > 0 else { return 0 }
+      if (Self.busy..<records.capacity).contains(count) { readNotBefore = now + Self.readPause }
+      for index in 0..<count { receive(records[index]) }
       records.release()
     }
-    return apply(now)
+    return apply(now) ? count : 0
   }
 
   private func receive(_ record: KafkaRecord) {
@@ -379,7 +395,17 @@ final class SchedulerWorker {
 
   private func outcome(of partition: Int32) throws(StoreError) -> ScheduleOutcome {
     let jobs = batch.jobs[partition] ?? []
-    let rows = jobs.isEmpty ? [:] : try store.entries(partition, Array(Set(jobs.map(\.key))))
+    var rows: [ExactText: ScheduleRow] = [:]
+    var others: Set<ExactText> = []
+    for job in jobs {
+      // An end looks at what tells one record of the key from another, which is in memory as the database has it.
+      if case .end = job.change, let row = machine.row(partition, job.key) {
+        rows[job.key] = row
+      } else {
+        others.insert(job.key)
+      }
+    }
+    for (key, entry) in try store.entries(partition, Array(others)) { rows[key] = entry.row }
     let outcome = ScheduleOutcome(jobs, over: rows)
     let (stored, removed) = (outcome.stored, outcome.removed)
     if !stored.isEmpty { try store.put(partition, stored) }
@@ -450,34 +476,34 @@ final class SchedulerWorker {
 
   // MARK: What is due
 
-  /// - Returns: whether there is more to do at once.
-  private func act(_ now: UInt64) -> Bool {
-    guard failure == nil else { return false }
-    guard writeDeadLetters(), restore(now), writeAgain(now) else { return false }
+  /// - Returns: how many actions were done; `actionsATurn` if there are more to do at once.
+  private func act(_ now: UInt64) -> Int {
+    guard failure == nil else { return 0 }
+    guard writeDeadLetters(), restore(now), writeAgain(now) else { return 0 }
     if machine.hasClockGoneBack {
       let isDone = withDatabase(now) { () throws(StoreError) in
         for partition in machine.owned { try mendTimes(partition) }
       }
-      guard isDone else { return false }
+      guard isDone else { return 0 }
       machine.reload()
     }
-    for _ in 0..<Self.actionsATurn {
+    for count in 0..<Self.actionsATurn {
       let wall = WallClock.milliseconds()
-      guard let action = machine.next(now: wall) else { return false }
+      guard let action = machine.next(now: wall) else { return count }
       switch action {
       case .ask(let partitions):
         guard !watermarks.isAsked else {
           machine.unasked()
-          return false
+          return count
         }
         watermarks.ask(partitions.map { TopicPartition(topic: topics.scheduleName, partition: $0) })
       case .load(let partition, let after, let through, let limit):
-        guard load(partition, after, through, limit, now) else { return false }
-      case .release(let slot): guard release(slot) else { return false }
-      case .end(let slot): guard end(slot) else { return false }
+        guard load(partition, after, through, limit, now) else { return count }
+      case .release(let slot): guard release(slot) else { return count }
+      case .end(let slot): guard end(slot) else { return count }
       }
     }
-    return true
+    return Self.actionsATurn
   }
 
   private func load(
