@@ -19,15 +19,9 @@ public struct ExactText: Hashable, Sendable {
   }
 
   public func hash(into hasher: inout Hasher) {
-    var word: UInt64 = 0
-    var count = 0
-    for byte in text.utf8 {
-      word = word << 8 | UInt64(byte)
-      count += 1
-      if count & 7 == 0 { hasher.combine(word) }
-    }
-    hasher.combine(word)
-    hasher.combine(count)
+    let bytes = text.utf8.span
+    unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+    hasher.combine(bytes.count)
   }
 }
 

@@ -31,6 +31,10 @@ struct ScheduleBatch {
   /// Partitions that were read to their ends, there.
   var ends: [(source: Source, offset: Int64)] = []
   var isEmpty: Bool { positions.isEmpty }
+  /// Records.
+  private(set) var count = 0
+  /// Whether nothing but ends of entries is in it, which keeps nobody waiting.
+  private(set) var isOfEnds = true
 
   /// Whether the database has anything to take, given the positions that it has.
   func changes(_ known: [Int32: Int64]) -> Bool {
@@ -38,6 +42,8 @@ struct ScheduleBatch {
   }
 
   mutating func take(_ job: ScheduleJob) {
+    count += 1
+    if case .end = job.change {} else { isOfEnds = false }
     jobs[job.source.partition, default: []].append(job)
     move(job.source.partition, to: job.offset + 1)
   }

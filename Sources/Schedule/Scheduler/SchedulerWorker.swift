@@ -46,11 +46,12 @@ final class SchedulerWorker {
   }
 
   private static let turnMilliseconds: Int32 = 50
-  /// Records and actions of a turn after which what comes meanwhile gathers: a turn and a transaction cost as much as some
-  /// tens of them.
+  /// Records and actions of a turn after which what comes meanwhile gathers: a turn, and a request to Kafka for each
+  /// partition, cost as much as some tens of them.
   private static let busy = 20
-  private static let restMilliseconds: UInt32 = 10
-  private static let readPause: UInt64 = 50
+  private static let restMilliseconds: UInt32 = 25
+  /// For how long the database need not hear of ends, in milliseconds: a transaction writes a page once for all of them.
+  private static let endsWait: UInt64 = 200
   private static let recordsAtOnce = 1_000
   private static let actionsATurn = 2_000
   private static let countPeriod: UInt64 = 30_000
@@ -81,7 +82,8 @@ final class SchedulerWorker {
   /// Counts assignments: an answer to a record of an earlier one concerns no slot.
   private(set) var round = 0
   private var databaseNotBefore: UInt64 = 0
-  private var readNotBefore: UInt64 = 0
+  /// When the first record of the batch was read.
+  private var batchBegan: UInt64 = 0
   private var nextCount: UInt64 = 0
   var upkeep = ScheduleUpkeep()
   var failure: ServiceFailure?
@@ -160,8 +162,7 @@ final class SchedulerWorker {
       loop.rest(Self.restMilliseconds)
       return 0
     }
-    return readNotBefore > now
-      ? min(Self.turnMilliseconds, Int32(readNotBefore - now)) : Self.turnMilliseconds
+    return Self.turnMilliseconds
   }
 
   private func showFigures(_ now: UInt64) {
@@ -318,19 +319,19 @@ final class SchedulerWorker {
 
   // MARK: Records
 
-  /// - Returns: how many records were read and taken by the database.
+  /// - Returns: how many records were read.
   private func readRecords(_ now: UInt64) -> Int {
     guard !member.isDraining else { return 0 }
+    if batch.isEmpty { batchBegan = now }
     var count = 0
-    if batch.isEmpty {
-      guard now >= readNotBefore else { return 0 }
+    if batch.count < records.capacity {
       count = member.take(into: &records, upTo: records.capacity)
-      guard count > 0 else { return 0 }
-      if (Self.busy..<records.capacity).contains(count) { readNotBefore = now + Self.readPause }
       for index in 0..<count { receive(records[index]) }
       records.release()
     }
-    return apply(now) ? count : 0
+    let mayWait = batch.isOfEnds && batch.count >= Self.busy && batch.count < records.capacity
+    if !mayWait || now >= batchBegan + Self.endsWait { apply(now) }
+    return count
   }
 
   private func receive(_ record: KafkaRecord) {
@@ -364,9 +365,9 @@ final class SchedulerWorker {
     }
   }
 
-  /// Has the database take the batch; false when that has to be tried again.
-  private func apply(_ now: UInt64) -> Bool {
-    guard !batch.isEmpty else { return true }
+  /// Has the database take the batch, now or, where it does not answer, later.
+  private func apply(_ now: UInt64) {
+    guard !batch.isEmpty else { return }
     var outcomes: [Int32: ScheduleOutcome] = [:]
     var isOurs = true
     let isDone = withDatabase(now) { () throws(StoreError) in
@@ -384,13 +385,12 @@ final class SchedulerWorker {
         }
       }
     }
-    guard isDone else { return false }
+    guard isDone else { return }
     guard isOurs else {
       failure = failure ?? ServiceFailure("another process writes the schedule of our partitions")
-      return false
+      return
     }
     finish(outcomes)
-    return true
   }
 
   private func outcome(of partition: Int32) throws(StoreError) -> ScheduleOutcome {
