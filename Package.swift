@@ -300,9 +300,9 @@ let package = Package(
     shell(
       "Demo", "LabCommand",
       [
-        "CommandKit", "EmbeddedKafka", "APNS", "Contract", "Random", "EventLoop", "Kafka", "JSON",
-        "Records", "Signing", "Store", "HTTPClient", "HTTPServer", "ServiceKit", "Settings",
-        "Telemetry", "Bytes",
+        "CommandKit", "EmbeddedKafka", "BrokerCore", "APNS", "Contract", "Random", "EventLoop",
+        "Kafka", "JSON", "Records", "Signing", "Store", "HTTPClient", "HTTPServer", "ServiceKit",
+        "Settings", "Telemetry", "Bytes",
       ], settings: outer),
     program("Demo", "martlet-lab", ["LabCommand"]),
 

@@ -125,7 +125,7 @@ extension Node {
     case .groupGone: groups[name] = nil
     case .start:
       guard let topic = topics.values.first(where: { $0.number == number }),
-        topic.logs.indices.contains(Int(partition.partition))
+        topic.has(partition.partition)
       else { break }
       topics[topic.name]!.logs[Int(partition.partition)].restoreStart(entry["Offset"].int)
     case .cluster: clusterID = name

@@ -9,7 +9,7 @@ extension Node {
 
   private func coordinator(_ group: String) -> Int32 { coordinators[group] ?? brokers[0].id }
 
-  func findCoordinator(_ request: Value, _ version: Int16) -> Value {
+  func findCoordinator(_ request: Value, _ version: Int16, _ caller: Caller) -> Value {
     func found(_ key: String) -> Value {
       // The one error after which clients do not ask again.
       guard request["KeyType"].int == 0 else {
@@ -17,6 +17,9 @@ extension Node {
           "Key": .text(key), "Error": .number(ErrorCode.transactionalIDNotAuthorized.rawValue),
           "Message": "this broker has no transactions",
         ]
+      }
+      guard may(caller, .describe, .group(key)) else {
+        return ["Key": .text(key), "Error": .number(ErrorCode.groupNotAuthorized.rawValue)]
       }
       let number = coordinator(key)
       guard let broker = brokers.first(where: { $0.id == number }) else {
@@ -142,8 +145,9 @@ extension Node {
   private mutating func commit(
     _ group: String, _ partition: TopicPartition, _ asked: Value, _ storage: any LogStorage
   ) -> ErrorCode {
-    guard let topic = topics[partition.topic], topic.logs.indices.contains(Int(partition.partition))
-    else { return .unknownTopicOrPartition }
+    guard topics[partition.topic]?.has(partition.partition) == true else {
+      return .unknownTopicOrPartition
+    }
     let metadata = asked["Metadata"].optionalText
     guard metadata?.utf8.count ?? 0 <= 4_096 else { return .offsetMetadataTooLarge }
     let committed = Group.Committed(
@@ -167,23 +171,30 @@ extension Node {
 
   private func committed(_ asked: Value, _ caller: Caller) -> Value {
     let name = asked["GroupId"].text
-    if let error = problem(name, caller) {
+    let isAllowed = may(caller, .describe, .group(name))
+    if let error = isAllowed ? problem(name, caller) : .groupNotAuthorized {
       return ["GroupId": .text(name), "Error": .number(error.rawValue), "Topics": []]
     }
     let offsets = groups[name]?.offsets ?? [:]
+    func isVisible(_ topic: String) -> Bool { may(caller, .describe, .topic(topic)) }
     func described(_ topic: String, _ partitions: [Int32]) -> Value {
+      let isVisible = isVisible(topic)
       let entries: [Value] = partitions.map { index in
-        let found = offsets[TopicPartition(topic, index)]
+        let found = isVisible ? offsets[TopicPartition(topic, index)] : nil
+        let error = isVisible ? ErrorCode.none : .topicNotAuthorized
         return [
           "Index": .number(index), "Offset": .number(found?.offset ?? -1),
           "LeaderEpoch": .number(found?.epoch ?? -1), "Metadata": .text(found?.metadata ?? ""),
+          "PartitionError": .number(error.rawValue),
         ]
       }
       return ["Name": .text(topic), "Partitions": .list(entries)]
     }
     if asked["Topics"].isNull {
       let all = Dictionary(grouping: offsets.keys, by: \.topic).sorted { $0.key < $1.key }
-      let topics = all.map { described($0.key, $0.value.map(\.partition).sorted()) }
+      let topics = all.filter { isVisible($0.key) }.map {
+        described($0.key, $0.value.map(\.partition).sorted())
+      }
       return ["GroupId": .text(name), "Topics": .list(topics)]
     }
     let topics = asked["Topics"].map { topic in
@@ -214,12 +225,14 @@ extension Node {
 
   // MARK: Administration
 
-  func listGroups(_ request: Value) -> Value {
+  func listGroups(_ request: Value, _ caller: Caller) -> Value {
+    let seesAll = may(caller, .describe, .cluster)
     let states = request["States"].list.map { $0.text.lowercased() }
     let types = request["Types"].list.map { $0.text.lowercased() }
     let found = groups.sorted { $0.key < $1.key }.filter { entry in
       (states.isEmpty || states.contains(entry.value.state.rawValue.lowercased()))
         && (types.isEmpty || types.contains("classic"))
+        && (seesAll || may(caller, .describe, .group(entry.key)))
     }
     let entries: [Value] = found.map { name, group in
       [
