@@ -24,7 +24,8 @@ trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/python"
 
 look() {
-  "$folder/python/bin/pip" -q install --disable-pip-version-check --only-binary :all: "python-dateutil==$1" pytz==2026.2 tzdata==2026.1
+  "$folder/python/bin/pip" -q install --disable-pip-version-check --only-binary :all: "python-dateutil==$1" \
+    pytz==2026.2 tzdata==2026.1
   PYTHONTZPATH='' "$folder/python/bin/python" -W ignore - "$2" <<'PYTHON'
 import importlib.metadata
 import sys
