@@ -293,7 +293,7 @@ let package = Package(
     program("Operator", "martlet", ["OperatorCommand"]),
 
     // Demo: everything on one machine.
-    values("Demo", "BrokerCore", ["Random"]),
+    values("Demo", "BrokerCore", ["Identity", "Random"]),
     shell("Demo", "Broker", ["BrokerCore", "Bytes", "EventLoop", "CLinux"], settings: outer),
     shell(
       "Demo", "EmbeddedKafka", ["Broker", "BrokerCore", "Contract", "Kafka"], settings: outer),
@@ -492,7 +492,7 @@ let package = Package(
         "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
         "Telemetry", "TestSupport", "Waiting",
       ]),
-    tests("Lab", "BrokerCore", ["BrokerCore"]),
+    tests("Lab", "BrokerCore", ["BrokerCore", "Identity"]),
     tests(
       "Lab", "Broker",
       ["Broker", "BrokerCore", "EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),

@@ -20,7 +20,12 @@ public struct ExactText: Hashable, Sendable {
 
   public func hash(into hasher: inout Hasher) {
     let bytes = text.utf8.span
-    unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+    var word: UInt64 = 0
+    for index in 0..<bytes.count {
+      word = word << 8 | UInt64(bytes[index])
+      if index & 7 == 7 { hasher.combine(word) }
+    }
+    hasher.combine(word)
     hasher.combine(bytes.count)
   }
 }

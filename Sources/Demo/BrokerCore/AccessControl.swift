@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 
 /// Users, their passwords and their rights: Kafka's access control lists, of which every entry allows something.
 ///
@@ -63,7 +64,7 @@ public struct AccessControl: Sendable {
     func covers(_ asked: Resource) -> Bool {
       switch (resource, asked) {
       case (.topic(let own), .topic(let name)), (.group(let own), .group(let name)):
-        isPrefix ? name.hasPrefix(own) : name == own
+        isPrefix ? name.utf8.starts(with: own.utf8) : haveSameBytes(name, own)
       case (.cluster, .cluster): true
       default: false
       }
@@ -76,8 +77,8 @@ public struct AccessControl: Sendable {
     var rights: Set<Right> = []
   }
 
-  private var users: [String: User] = [
-    anonymous: User(
+  private var users: [ExactText: User] = [
+    anonymous.exact: User(
       rights: [
         Right(.all, .topic(""), isPrefix: true), Right(.all, .group(""), isPrefix: true),
         Right(.all, .cluster),
@@ -88,8 +89,10 @@ public struct AccessControl: Sendable {
 
   /// True if clients may work without authentication.
   public var admitsAnonymous: Bool {
-    get { users[Self.anonymous].map { $0.password == nil } ?? false }
-    set { users[Self.anonymous] = newValue ? AccessControl().users[Self.anonymous] : nil }
+    get { users[Self.anonymous.exact].map { $0.password == nil } ?? false }
+    set {
+      users[Self.anonymous.exact] = newValue ? AccessControl().users[Self.anonymous.exact] : nil
+    }
   }
 
   /// True if clients can authenticate.
@@ -98,30 +101,30 @@ public struct AccessControl: Sendable {
   /// Adds a user without rights. False if there is one of that name.
   @discardableResult
   public mutating func addUser(_ name: String, password: String) -> Bool {
-    guard users[name] == nil else { return false }
-    users[name] = User(password: Array(password.utf8))
+    guard users[name.exact] == nil else { return false }
+    users[name.exact] = User(password: Array(password.utf8))
     return true
   }
 
   public mutating func grant(_ right: Right, to user: String) {
-    users[user]?.rights.insert(right)
+    users[user.exact]?.rights.insert(right)
   }
 
   public mutating func revoke(_ right: Right, from user: String) {
-    users[user]?.rights.remove(right)
+    users[user.exact]?.rights.remove(right)
   }
 
-  public mutating func revokeAll(from user: String) { users[user]?.rights = [] }
+  public mutating func revokeAll(from user: String) { users[user.exact]?.rights = [] }
 
   /// True if the user has a right to the operation; an unknown user has none.
   public func may(_ user: String, _ operation: Operation, _ resource: Resource) -> Bool {
-    users[user]?.rights.contains { $0.operation.includes(operation) && $0.covers(resource) }
+    users[user.exact]?.rights.contains { $0.operation.includes(operation) && $0.covers(resource) }
       ?? false
   }
 
   /// True if there is a topic that the user may write: then the user may have the id of an idempotent producer.
   func mayWriteSomewhere(_ user: String) -> Bool {
-    users[user]?.rights.contains { right in
+    users[user.exact]?.rights.contains { right in
       if case .topic = right.resource { right.operation.includes(.write) } else { false }
     } ?? false
   }
@@ -131,7 +134,7 @@ public struct AccessControl: Sendable {
     let parts = token.split(separator: 0, omittingEmptySubsequences: false)
     guard parts.count == 3, parts[0].isEmpty || parts[0] == parts[1] else { return nil }
     let name = String(decoding: parts[1], as: UTF8.self)
-    let password = users[name]?.password ?? []
+    let password = users[name.exact]?.password ?? []
     // Who guesses does not learn from the time whether there is such a user.
     let isRight = Self.isSame(parts[2], password.isEmpty ? [0] : password)
     return isRight && !password.isEmpty ? name : nil

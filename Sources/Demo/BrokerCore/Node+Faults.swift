@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 
 /// Faults on demand, for tests of clients.
 extension Node {
@@ -46,7 +47,7 @@ extension Node {
   /// Another broker coordinates a group. False if there is no such broker.
   public mutating func setCoordinator(_ group: String, broker: Int32) -> Bool {
     guard brokers.contains(where: { $0.id == broker }) else { return false }
-    coordinators[group] = broker
+    coordinators[group.exact] = broker
     return true
   }
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 
 /// Consumer groups and their offsets.
 extension Node {
   /// Why a group's request cannot be answered by that broker.
-  private func problem(_ group: String, _ caller: Caller) -> ErrorCode? {
+  private func problem(_ group: ExactText, _ caller: Caller) -> ErrorCode? {
     coordinator(group) == caller.broker ? nil : .notCoordinator
   }
 
-  private func coordinator(_ group: String) -> Int32 { coordinators[group] ?? brokers[0].id }
+  private func coordinator(_ group: ExactText) -> Int32 { coordinators[group] ?? brokers[0].id }
 
   func findCoordinator(_ request: Value, _ version: Int16, _ caller: Caller) -> Value {
     func found(_ key: String) -> Value {
@@ -21,7 +22,7 @@ extension Node {
       guard may(caller, .describe, .group(key)) else {
         return ["Key": .text(key), "Error": .number(ErrorCode.groupNotAuthorized.rawValue)]
       }
-      let number = coordinator(key)
+      let number = coordinator(key.exact)
       guard let broker = brokers.first(where: { $0.id == number }) else {
         return ["Key": .text(key), "Error": .number(ErrorCode.coordinatorNotAvailable.rawValue)]
       }
@@ -36,7 +37,7 @@ extension Node {
   }
 
   mutating func rebalance(_ request: Request, _ caller: Caller, _ now: Moment) -> Outcome {
-    let (body, name) = (request.body, request.body["GroupId"].text)
+    let (body, name) = (request.body, request.body["GroupId"].text.exact)
     func refuse(_ error: ErrorCode) -> Outcome {
       .answer(Refusal.answer(to: body, request.api, error))
     }
@@ -83,7 +84,7 @@ extension Node {
   }
 
   mutating func heartbeat(_ request: Value, _ caller: Caller, _ now: Moment) -> Value {
-    let name = request["GroupId"].text
+    let name = request["GroupId"].text.exact
     let error =
       problem(name, caller)
       ?? groups[name]?.heartbeat(
@@ -95,7 +96,7 @@ extension Node {
   mutating func leave(
     _ request: Value, _ version: Int16, _ caller: Caller, _ now: Moment
   ) -> Value {
-    let name = request["GroupId"].text
+    let name = request["GroupId"].text.exact
     if let error = problem(name, caller) { return ["Error": .number(error.rawValue)] }
     let leaving: [Value] =
       version >= 3 ? request["Members"].list : [["MemberId": request["MemberId"]]]
@@ -122,7 +123,7 @@ extension Node {
   mutating func commitOffsets(
     _ request: Value, _ caller: Caller, _ now: Moment, _ storage: any LogStorage
   ) -> Value {
-    let name = request["GroupId"].text
+    let name = request["GroupId"].text.exact
     var refusal = name.isEmpty ? ErrorCode.invalidGroupID : problem(name, caller)
     if refusal == nil {
       refusal = groups[name, default: Group()].checkCommit(
@@ -143,7 +144,7 @@ extension Node {
   }
 
   private mutating func commit(
-    _ group: String, _ partition: TopicPartition, _ asked: Value, _ storage: any LogStorage
+    _ group: ExactText, _ partition: TopicPartition, _ asked: Value, _ storage: any LogStorage
   ) -> ErrorCode {
     guard topics[partition.topic]?.has(partition.partition) == true else {
       return .unknownTopicOrPartition
@@ -170,10 +171,10 @@ extension Node {
   }
 
   private func committed(_ asked: Value, _ caller: Caller) -> Value {
-    let name = asked["GroupId"].text
-    let isAllowed = may(caller, .describe, .group(name))
+    let name = asked["GroupId"].text.exact
+    let isAllowed = may(caller, .describe, .group(name.text))
     if let error = isAllowed ? problem(name, caller) : .groupNotAuthorized {
-      return ["GroupId": .text(name), "Error": .number(error.rawValue), "Topics": []]
+      return ["GroupId": .text(name.text), "Error": .number(error.rawValue), "Topics": []]
     }
     let offsets = groups[name]?.offsets ?? [:]
     func isVisible(_ topic: String) -> Bool { may(caller, .describe, .topic(topic)) }
@@ -195,16 +196,16 @@ extension Node {
       let topics = all.filter { isVisible($0.key) }.map {
         described($0.key, $0.value.map(\.partition).sorted())
       }
-      return ["GroupId": .text(name), "Topics": .list(topics)]
+      return ["GroupId": .text(name.text), "Topics": .list(topics)]
     }
     let topics = asked["Topics"].map { topic in
       described(topic["Name"].text, topic["Partitions"].list.map(\.int32))
     }
-    return ["GroupId": .text(name), "Topics": topics]
+    return ["GroupId": .text(name.text), "Topics": topics]
   }
 
   mutating func deleteOffsets(_ request: Value, _ storage: any LogStorage) -> Value {
-    let name = request["GroupId"].text
+    let name = request["GroupId"].text.exact
     guard let group = groups[name] else {
       return ["Error": .number(ErrorCode.groupNotFound.rawValue)]
     }
@@ -232,11 +233,11 @@ extension Node {
     let found = groups.sorted { $0.key < $1.key }.filter { entry in
       (states.isEmpty || states.contains(entry.value.state.rawValue.lowercased()))
         && (types.isEmpty || types.contains("classic"))
-        && (seesAll || may(caller, .describe, .group(entry.key)))
+        && (seesAll || may(caller, .describe, .group(entry.key.text)))
     }
     let entries: [Value] = found.map { name, group in
       [
-        "GroupId": .text(name), "ProtocolType": .text(group.kind),
+        "GroupId": .text(name.text), "ProtocolType": .text(group.kind),
         "State": .text(group.state.rawValue), "Type": "classic",
       ]
     }
@@ -245,7 +246,7 @@ extension Node {
 
   func describeGroups(_ request: Value) -> Value {
     let found = request["Groups"].map { name in
-      guard let group = groups[name.text] else { return ["GroupId": name, "State": "Dead"] }
+      guard let group = groups[name.text.exact] else { return ["GroupId": name, "State": "Dead"] }
       let members: [Value] = group.members.map { member in
         let metadata = member.protocols.first { $0.name == group.chosen }?.metadata ?? []
         return [
@@ -264,7 +265,7 @@ extension Node {
 
   mutating func deleteGroups(_ request: Value, _ storage: any LogStorage) -> Value {
     var answers: [Value] = []
-    for name in request["Groups"].list.map(\.text) {
+    for name in request["Groups"].list.map(\.text.exact) {
       var error = ErrorCode.none
       if let group = groups[name] {
         error = group.state == .empty ? .none : .nonEmptyGroup
@@ -275,7 +276,7 @@ extension Node {
       } else {
         error = .groupNotFound
       }
-      answers.append(["GroupId": .text(name), "Error": .number(error.rawValue)])
+      answers.append(["GroupId": .text(name.text), "Error": .number(error.rawValue)])
     }
     return ["Groups": .list(answers)]
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 import Random
 
 /// A connection of a client, by the number that the shell gave it.
@@ -130,8 +131,8 @@ public struct Node: Sendable {
   public internal(set) var clusterID = ""
   var topics: [String: Topic] = [:]
   var namesByID: [[UInt8]: String] = [:]
-  var groups: [String: Group] = [:]
-  var coordinators: [String: Int32] = [:]
+  var groups: [ExactText: Group] = [:]
+  var coordinators: [ExactText: Int32] = [:]
   var fetches: [ConnectionID: WaitingFetch] = [:]
   var replies: [Group.Reply] = []
   var nextTopic: Int64 = 1

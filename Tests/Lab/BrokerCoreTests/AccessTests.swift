@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 import Testing
 
 @testable import BrokerCore
@@ -22,6 +23,13 @@ import Testing
       AccessControl.Operation.create, .describe, .describeConfigs, .idempotentWrite,
     ] {
       #expect(included(in: operation).isEmpty)
+    }
+  }
+
+  @Test func `a right is for the bytes of a name`() {
+    for isPrefix in [true, false] {
+      let right = Right(.read, .group("caf\u{E9}"), isPrefix: isPrefix)
+      #expect(right.covers(.group("caf\u{E9}")) && !right.covers(.group("cafe\u{301}")))
     }
   }
 
@@ -285,7 +293,7 @@ import Testing
     #expect(deleted["Topics"].list[0]["Error"] == 29 && deleted["Topics"].list[0]["Name"].isNull)
     // Nor is one that does not exist told from one that is hidden.
     #expect(desk.answer(3, ["Topics": [["Name": "none"]]])["Topics"].list[0]["Error"] == 29)
-    for name in ["g", "h"] { desk.node.groups[name] = Group() }
+    for name: ExactText in ["g", "h"] { desk.node.groups[name] = Group() }
     #expect(desk.answer(16, [:])["Groups"].list.map { $0["GroupId"] } == ["g"])
     desk.node.access.grant(Right(.describe, .cluster), to: AccessControl.anonymous)
     #expect(desk.answer(16, [:])["Groups"].list.count == 2)
