@@ -3,24 +3,30 @@
 /// A growable buffer of bytes that its owner fills at the end and empties from the front.
 ///
 /// The storage is one allocation that is kept when the content is removed, so a loop that reuses its
-/// buffers does not allocate. `bytes` is valid until the next call that changes the buffer.
+/// buffers does not allocate; `release` gives it back. `bytes` is valid until the next call that changes the buffer.
 public struct ByteBuffer: ~Copyable {
   @usableFromInline var storage: UnsafeMutableRawPointer
   @usableFromInline var capacity: Int
   @usableFromInline var start: Int
   @usableFromInline var end: Int
 
-  /// An empty buffer with room for `capacity` bytes (at least 16).
+  /// An empty buffer with room for `capacity` bytes (at least 16); with 0 it occupies no memory before the first one.
   @inlinable
   public init(capacity: Int = 256) {
-    self.capacity = max(capacity, 16)
-    storage = .allocate(byteCount: self.capacity, alignment: 16)
+    self.capacity = capacity == 0 ? 0 : max(capacity, 16)
+    storage = self.capacity == 0 ? Self.nowhere : .allocate(byteCount: self.capacity, alignment: 16)
     start = 0
     end = 0
   }
 
   deinit {
-    storage.deallocate()
+    if capacity > 0 { storage.deallocate() }
+  }
+
+  /// The address of a buffer without memory; nothing is read or written there.
+  @usableFromInline
+  static var nowhere: UnsafeMutableRawPointer {
+    UnsafeMutableRawPointer(bitPattern: 16).unsafelyUnwrapped
   }
 
   /// The number of bytes in it.
@@ -54,6 +60,11 @@ public struct ByteBuffer: ~Copyable {
     end = 0
   }
 
+  /// Forgets the content and gives the memory back.
+  public mutating func release() {
+    self = ByteBuffer(capacity: 0)
+  }
+
   /// Removes the oldest `count` bytes; `count` must not exceed what is in it.
   @inlinable
   public mutating func removeFirst(_ count: Int) {
@@ -81,10 +92,11 @@ public struct ByteBuffer: ~Copyable {
     if capacity - filled >= count && start >= capacity / 2 {
       storage.copyMemory(from: storage + start, byteCount: filled)
     } else {
-      capacity = max(capacity * 2, filled + count)
+      let isAllocated = capacity > 0
+      capacity = max(capacity * 2, filled + count, 16)
       let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
       larger.copyMemory(from: storage + start, byteCount: filled)
-      storage.deallocate()
+      if isAllocated { storage.deallocate() }
       storage = larger
     }
     start = 0

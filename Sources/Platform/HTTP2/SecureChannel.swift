@@ -172,6 +172,9 @@ public final class SecureChannel {
     watch(waiting.pointee.isEmpty && !hasMore ? .readable : [.readable, .writable])
   }
 
+  /// Gives back the memory of buffers in which nothing waits.
+  public func releaseBuffers() { tls.releaseBuffers() }
+
   /// Says goodbye if the socket takes it, and closes it.
   ///
   /// - Parameter dropsWaiting: What waits for the socket is not to leave, so no goodbye behind it, either.

@@ -11,7 +11,8 @@ public final class TLSConnection {
   /// The name a client expects in the certificate; nil on the server side.
   public let serverName: String?
   private let ssl: OpaquePointer
-  private let incoming: OpaquePointer
+  /// The ciphertext of the peer that OpenSSL has not read.
+  private let received: UnsafeMutablePointer<ByteBuffer>
   /// The ciphertext that waits for the peer: whoever sends it removes it.
   public let ciphertext: UnsafeMutablePointer<ByteBuffer>
   /// The handshake is complete and the peer is who it should be.
@@ -22,7 +23,7 @@ public final class TLSConnection {
   /// The client side; starts the handshake at the next `advance`. The certificate must be valid for
   /// `serverName` (a DNS name, also sent as SNI, or a numeric address).
   public init(client context: TLSContext, serverName: String) throws(TLSError) {
-    (ssl, incoming, ciphertext) = try Self.create(context)
+    (ssl, received, ciphertext) = try Self.create(context)
     self.context = context
     self.serverName = serverName
     SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
@@ -39,7 +40,7 @@ public final class TLSConnection {
 
   /// The server side.
   public init(server context: TLSContext) throws(TLSError) {
-    (ssl, incoming, ciphertext) = try Self.create(context)
+    (ssl, received, ciphertext) = try Self.create(context)
     self.context = context
     serverName = nil
     SSL_set_accept_state(ssl)
@@ -47,8 +48,10 @@ public final class TLSConnection {
 
   deinit {
     SSL_free(ssl)
-    ciphertext.deinitialize(count: 1)
-    ciphertext.deallocate()
+    for buffer in [received, ciphertext] {
+      buffer.deinitialize(count: 1)
+      buffer.deallocate()
+    }
   }
 
   /// The handshake took up a session of an earlier connection.
@@ -86,7 +89,7 @@ public final class TLSConnection {
 
   /// Takes ciphertext from the peer.
   public func receive(_ ciphertext: UnsafeRawBufferPointer) {
-    BIO_write(incoming, ciphertext.baseAddress, Int32(ciphertext.count))
+    received.pointee.append(ciphertext)
   }
 
   /// Continues the handshake as far as the bytes allow. Throws when it has failed; the `ciphertext` of
@@ -107,7 +110,7 @@ public final class TLSConnection {
   }
 
   /// False if a read would find nothing, which costs half as much as one that finds something.
-  public var mayHaveMore: Bool { SSL_has_pending(ssl) == 1 || BIO_ctrl_pending(incoming) > 0 }
+  public var mayHaveMore: Bool { SSL_has_pending(ssl) == 1 || !received.pointee.isEmpty }
 
   /// Decrypts into `buffer`; 0 means nothing (more) now. Throws when the stream is broken.
   public func read(into buffer: UnsafeMutableRawBufferPointer) throws(TLSError) -> Int {
@@ -133,6 +136,12 @@ public final class TLSConnection {
     }
   }
 
+  /// Gives back the memory of buffers in which nothing waits: for a connection that has nothing to do for a while.
+  public func releaseBuffers() {
+    if received.pointee.isEmpty { received.pointee.release() }
+    if ciphertext.pointee.isEmpty { ciphertext.pointee.release() }
+  }
+
   /// Says that nothing more will be written (close_notify).
   public func end() {
     guard isEstablished else { return }
@@ -143,18 +152,20 @@ public final class TLSConnection {
   private static func create(
     _ context: TLSContext
   ) throws(TLSError) -> (
-    ssl: OpaquePointer, incoming: OpaquePointer, ciphertext: UnsafeMutablePointer<ByteBuffer>
+    ssl: OpaquePointer, received: UnsafeMutablePointer<ByteBuffer>,
+    ciphertext: UnsafeMutablePointer<ByteBuffer>
   ) {
     ERR_clear_error()
+    let received = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
     let ciphertext = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
-    ciphertext.initialize(to: ByteBuffer(capacity: 1_024))
-    guard let ssl = SSL_new(context.raw), let incoming = BIO_new(BIO_s_mem()),
-      let outgoing = CiphertextSink.bio(appendingTo: ciphertext)
+    received.initialize(to: ByteBuffer(capacity: 0))
+    ciphertext.initialize(to: ByteBuffer(capacity: 0))
+    guard let ssl = SSL_new(context.raw), let incoming = CiphertextPipe.bio(on: received),
+      let outgoing = CiphertextPipe.bio(on: ciphertext)
     else { throw TLSError.last(.configuration, "cannot set up a TLS connection") }
-    martlet_bio_no_eof(incoming)
     // The connection owns both BIOs from here.
     SSL_set_bio(ssl, incoming, outgoing)
-    return (ssl, incoming, ciphertext)
+    return (ssl, received, ciphertext)
   }
 
   private static func isNumericAddress(_ host: String) -> Bool {

@@ -33,6 +33,8 @@ final class GatewayConnection {
   @exclusivity(unchecked) var model: ConnectionModel?
   var isAuthenticated = false
   var isTouched = false
+  /// Its handshake counts among those under way.
+  var isHandshaking = true
   /// TLS is up and SETTINGS are on their way.
   var isReady = false
   /// Its certificate is refused: a GOAWAY goes out and no request is looked at.

@@ -12,10 +12,26 @@ extension SimulatorLoop {
   func accept(_ place: Int) {
     let listener = listeners[place]
     do throws(SystemError) {
-      while let socket = try listener.accept() { open(socket, listener) }
+      while let socket = try listener.accept() { arrivals.add(socket, listener) }
     } catch {
       context.log.warning("cannot accept a connection", ["error": "\(error)"])
     }
+  }
+
+  /// Begins the handshakes of those who came first.
+  func admitArrivals() {
+    while let arrival = arrivals.takeFirst(now: now) {
+      if let socket = arrival.take() { open(socket, arrival.listener) }
+    }
+  }
+
+  /// Counts a handshake that is over.
+  func noteHandshake(of connection: GatewayConnection) {
+    guard connection.isHandshaking, connection.http.isConnected || connection.http.isClosed else {
+      return
+    }
+    connection.isHandshaking = false
+    arrivals.handshakes -= 1
   }
 
   private func open(_ socket: consuming Socket, _ listener: GatewayListener) {
@@ -54,6 +70,7 @@ extension SimulatorLoop {
       connection.host = listener.host
       connection.acceptedAt = now
       connections[slot] = connection
+      arrivals.handshakes += 1
       if plan.faults != nil { connectionOpened(connection, plan) }
       shared.counters.add(.connections)
       shared.counters.set(.open, connections.count - freeSlots.count)
@@ -105,6 +122,7 @@ extension SimulatorLoop {
       connection.releaseIfIdle()
       logEnd(of: connection)
       if connection.http.isClosed {
+        noteHandshake(of: connection)
         if connection.faults != nil { shared.faults.forget(connection: connection.id) }
         connections[connection.slot] = nil
         freeSlots.append(connection.slot)
@@ -173,6 +191,7 @@ extension SimulatorLoop {
       poller.remove(listener.fd)
       listener.close()
     }
+    arrivals.removeAll()
     for case let connection? in connections {
       connection.http.sendGoAway(debug: Self.words(.shutdown))
       // A connection that a fault has silenced is not waited for.

@@ -23,6 +23,7 @@ final class SimulatorLoop {
   let pool: ServerRequestPool
   let scratch = ConnectionScratch()
   let closing = ClosingSockets()
+  var arrivals = Arrivals()
   var connections: [GatewayConnection?] = []
   var freeSlots: [Int] = []
   var touched: [GatewayConnection] = []
@@ -102,6 +103,7 @@ final class SimulatorLoop {
       heartbeat.beat(now)
       look()
       for event in events { handle(event) }
+      if !arrivals.isEmpty { admitArrivals() }
       if relay != nil { turnRelay() }
       // What was changed before a request was sent holds for it, and it may have been sent and read since the turn began.
       look()
@@ -137,7 +139,9 @@ final class SimulatorLoop {
   private var timeout: Int32 {
     let isPatient = !needsTicks && !(1..<10_000).contains(known.rules.idleTimeout)
     let longest: UInt64 =
-      if drainEnds != nil || !closing.isEmpty {
+      if !arrivals.isEmpty {
+        Arrivals.interval
+      } else if drainEnds != nil || !closing.isEmpty {
         ClosingSockets.interval
       } else {
         isPatient ? 1_000 : Self.tickInterval
@@ -192,6 +196,7 @@ final class SimulatorLoop {
       }
       connection.http.socketReady(
         readable: event.readable, writable: event.writable, hangup: event.hangup)
+      noteHandshake(of: connection)
       if !connection.isReady, connection.http.isConnected, !settings.isFast {
         connection.isReady = true
         if let problem = connection.access.certificate?.problem, connection.isRefused {

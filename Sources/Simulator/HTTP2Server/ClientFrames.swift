@@ -59,7 +59,7 @@ struct ClientFrames: ~Copyable {
   /// Bytes that pass unseen: the preface, and payloads of other frames.
   private var passing = prefaceSize
   /// A frame, or its header, that is not complete.
-  private var partial = ByteBuffer(capacity: 256)
+  private var partial = ByteBuffer(capacity: 0)
 
   /// Takes what has arrived, piece by piece; what is not complete waits for the next call.
   mutating func take<Problem: Error>(

@@ -12,7 +12,7 @@ public final class FastServerSession: ServerSession {
   private let token: UInt64
   private var connection: Unmanaged<HTTP2ServerConnection>?
   private var scanner = FrameScanner()
-  private var outgoing = ByteBuffer(capacity: 16_384)
+  private var outgoing = ByteBuffer(capacity: 0)
   private var notices: [ConnectionNotice] = []
   /// Requests that are complete and not answered.
   private var open = OpenList<ServerRequest>()

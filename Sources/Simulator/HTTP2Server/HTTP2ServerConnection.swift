@@ -180,7 +180,9 @@ public final class HTTP2ServerConnection {
       end(error)
       return
     }
-    guard channel.bytesWaiting == 0, !staysOpen else { return }
+    guard channel.bytesWaiting == 0 else { return }
+    if session.openStreams == 0 { channel.releaseBuffers() }
+    guard !staysOpen else { return }
     if endsWhenIdle, session.openStreams == 0 {
       end(nil)
     } else if session.isFinished {

@@ -10,7 +10,7 @@ public final class HTTP2ServerSession: ServerSession {
   private let readsBlocks: Bool
   @exclusivity(unchecked) private var frames = ClientFrames()
   @exclusivity(unchecked) private var numbers = StreamNumbers()
-  @exclusivity(unchecked) private var blocks = HeaderBlocks()
+  @exclusivity(unchecked) private var blocks: HeaderBlocks
   /// The deliberate faults of the server; nil is nothing.
   var faults: ServerFaults?
 
@@ -22,6 +22,7 @@ public final class HTTP2ServerSession: ServerSession {
     leavesBlocksToNGHTTP2: Bool = false
   ) {
     readsBlocks = !leavesBlocksToNGHTTP2
+    blocks = HeaderBlocks(pool.blockScratch)
     state = .allocate(capacity: 1)
     state.initialize(to: ServerState(pool: pool, token: token))
     var options: OpaquePointer?
@@ -29,8 +30,11 @@ public final class HTTP2ServerSession: ServerSession {
     nghttp2_option_set_no_closed_streams(options, 1)
     // `ServerState` counts resets itself, and names the reason.
     nghttp2_option_set_stream_reset_rate_limit(options, .max, .max)
-    var created: OpaquePointer?
-    nghttp2_session_server_new2(&created, ServerCallbacks.table, state, options)
+    let created = pool.sessionMemory.forNewSession { [state] memory in
+      var created: OpaquePointer?
+      nghttp2_session_server_new3(&created, ServerCallbacks.table, state, options, memory)
+      return created
+    }
     nghttp2_option_del(options)
     guard let created else { preconditionFailure("no memory for an HTTP/2 session") }
     session = created

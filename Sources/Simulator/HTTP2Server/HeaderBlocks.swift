@@ -15,18 +15,17 @@ struct HeaderBlocks: ~Copyable {
   /// The newest stream that began.
   private var newest: UInt32 = 0
   /// Fragments of a block whose end has not come.
-  private var fragments = ByteBuffer()
+  private var fragments = ByteBuffer(capacity: 0)
   private var isOpen = false
-  /// The block as nghttp2 is told of it, and the frames around it.
-  private var literals = ByteBuffer(capacity: 1_024)
-  private var frames = ByteBuffer(capacity: 1_024)
+  private let scratch: BlockScratch
   /// The fields of the last block by their places, but for the first one.
   private let repeated: UnsafeMutablePointer<RepeatedField>
 
   /// No block's fields count for more, nor are more bytes of one kept while it has no end.
   private static let listLimit = 1 << 20
 
-  init() {
+  init(_ scratch: BlockScratch) {
+    self.scratch = scratch
     decoder = HeaderDecoder(listLimit: Self.listLimit)
     // nghttp2 sees each change of the table's size, and knows how large the table may be.
     decoder.changeLimit(.max)
@@ -40,7 +39,7 @@ struct HeaderBlocks: ~Copyable {
   }
 
   /// The bytes to tell nghttp2 after `read`; valid until the next one.
-  var output: UnsafeRawBufferPointer { frames.bytes }
+  var output: UnsafeRawBufferPointer { scratch.frames.bytes }
 
   /// Reads a HEADERS or CONTINUATION frame.
   ///
@@ -50,14 +49,14 @@ struct HeaderBlocks: ~Copyable {
     _ head: FrameHead, _ frame: UnsafeRawBufferPointer,
     _ request: UnsafeMutablePointer<ServerRequest>
   ) -> Bool {
-    frames.removeAll()
+    scratch.frames.removeAll()
     if head.type == FrameHead.continuation || isOpen {
       continueBlock(head, frame, request)
       return false
     }
     guard let (priority, fragment) = Self.parts(head, frame) else {
       // nghttp2 says what is wrong with it, and the connection ends.
-      frames.append(frame)
+      scratch.frames.append(frame)
       return false
     }
     let isRequest = head.stream > newest
@@ -100,7 +99,7 @@ struct HeaderBlocks: ~Copyable {
     _ request: UnsafeMutablePointer<ServerRequest>
   ) {
     guard isOpen, head.type == FrameHead.continuation, head.stream == newest else {
-      frames.append(frame)
+      scratch.frames.append(frame)
       return
     }
     let payload = UnsafeRawBufferPointer(rebasing: frame[FrameHead.size...])
@@ -120,14 +119,14 @@ struct HeaderBlocks: ~Copyable {
     var priority = priority
     var start = 0
     repeat {
-      let end = min(literals.count, start + ClientFrames.largest - 5)
-      write(head, priority, from: start, upTo: end, isEnd: end == literals.count)
+      let end = min(scratch.literals.count, start + ClientFrames.largest - 5)
+      write(head, priority, from: start, upTo: end, isEnd: end == scratch.literals.count)
       start = end
       head = FrameHead(
         length: 0, type: FrameHead.continuation, flags: head.flags & FrameHead.endHeaders,
         stream: head.stream)
       priority = nil
-    } while start < literals.count
+    } while start < scratch.literals.count
   }
 
   /// One frame with a part of `literals`.
@@ -139,9 +138,9 @@ struct HeaderBlocks: ~Copyable {
     head.flags &= ~FrameHead.padded
     if !isEnd { head.flags &= ~FrameHead.endHeaders }
     head.length = end - start + (priority?.count ?? 0)
-    head.write(into: &frames)
-    if let priority { frames.append(priority) }
-    frames.append(UnsafeRawBufferPointer(rebasing: literals.bytes[start..<end]))
+    head.write(into: &scratch.frames)
+    if let priority { scratch.frames.append(priority) }
+    scratch.frames.append(UnsafeRawBufferPointer(rebasing: scratch.literals.bytes[start..<end]))
   }
 
   // MARK: Reading
@@ -151,9 +150,9 @@ struct HeaderBlocks: ~Copyable {
     isRequest: Bool
   ) -> Bool {
     var told = ToldRequest(isPlain: isRequest)
-    literals.removeAll()
+    scratch.literals.removeAll()
     let updates = Self.sizeUpdates(of: block)
-    literals.append(UnsafeRawBufferPointer(rebasing: block[..<updates]))
+    scratch.literals.append(UnsafeRawBufferPointer(rebasing: block[..<updates]))
     decoder.beginBlock()
     var position = 0
     do throws(HPACKError) {
@@ -164,16 +163,16 @@ struct HeaderBlocks: ~Copyable {
       }
     } catch {
       // An index that no table has: nghttp2 ends the connection with COMPRESSION_ERROR.
-      literals.removeAll()
-      literals.append(0x80)
+      scratch.literals.removeAll()
+      scratch.literals.append(0x80)
       return false
     }
     guard told.isPlain else { return false }
     guard told.plain.isComplete else {
-      HeaderLiterals.write(fieldsOf: request, into: &literals)
+      HeaderLiterals.write(fieldsOf: request, into: &scratch.literals)
       return false
     }
-    told.plain.writeShort(into: &literals)
+    told.plain.writeShort(into: &scratch.literals)
     return true
   }
 
@@ -191,7 +190,7 @@ struct HeaderBlocks: ~Copyable {
     {
       position += count
       told.take(
-        repeated[place].name, repeated[place].value, isKnown: true, request, &literals)
+        repeated[place].name, repeated[place].value, isKnown: true, request, &scratch.literals)
       return true
     }
     let start = position
@@ -203,7 +202,7 @@ struct HeaderBlocks: ~Copyable {
     decoder.text.bytes.withUnsafeBytes { text in
       let name = UnsafeRawBufferPointer(rebasing: text[..<nameCount])
       let value = UnsafeRawBufferPointer(rebasing: text[nameCount..<nameCount + valueCount])
-      told.take(name, value, isKnown: false, request, &literals)
+      told.take(name, value, isKnown: false, request, &scratch.literals)
       if canRepeat, told.isPlain {
         let coded = UnsafeRawBufferPointer(rebasing: block[start..<position])
         repeated[place].keep(coded, name, value, decoder.generation)
@@ -225,6 +224,13 @@ struct HeaderBlocks: ~Copyable {
     }
     return place
   }
+}
+
+/// The memory in which a block is written as nghttp2 is told of it: the block, and the frames around it. One for all
+/// connections of a loop, because nothing in it outlives a call.
+final class BlockScratch {
+  @exclusivity(unchecked) fileprivate(set) var literals = ByteBuffer(capacity: 1_024)
+  @exclusivity(unchecked) fileprivate(set) var frames = ByteBuffer(capacity: 1_024)
 }
 
 /// The part of a block that has been decoded so far: a plain request, or literals.

@@ -5,11 +5,12 @@ import Glibc
 /// A field of the last block: what comes again with every push, such as the provider token, is not decoded again.
 struct RepeatedField: ~Copyable {
   /// So many fields of a block are remembered.
-  static let places = 24
+  static let places = 16
 
-  private var coded = ByteBuffer(capacity: 16)
-  private var text = ByteBuffer(capacity: 16)
-  private var nameCount = 0
+  /// The field as it was coded, its name and its value.
+  private var bytes = ByteBuffer(capacity: 0)
+  private var codedCount: Int32 = 0
+  private var nameCount: Int32 = 0
   private var generation = -1
 
   /// Its length if it stands in `block` at `position`; nil if something else stands there, or the compression table
@@ -18,28 +19,34 @@ struct RepeatedField: ~Copyable {
   func length(
     in block: UnsafeRawBufferPointer, at position: Int, _ generation: Int
   ) -> Int? {
-    let count = coded.count
+    let count = Int(codedCount)
     guard self.generation == generation, count > 0, block.count - position >= count,
-      let here = block.baseAddress, let known = coded.bytes.baseAddress
+      let here = block.baseAddress, let known = bytes.bytes.baseAddress
     else { return nil }
     return memcmp(here + position, known, count) == 0 ? count : nil
   }
 
-  var name: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: text.bytes[..<nameCount]) }
-  var value: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: text.bytes[nameCount...]) }
+  var name: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(rebasing: bytes.bytes[Int(codedCount)..<Int(codedCount + nameCount)])
+  }
+  var value: UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(rebasing: bytes.bytes[Int(codedCount + nameCount)...])
+  }
 
   /// Remembers a field, unless it enters the compression table: that happens with every such field.
   mutating func keep(
     _ field: UnsafeRawBufferPointer, _ name: UnsafeRawBufferPointer,
     _ value: UnsafeRawBufferPointer, _ generation: Int
   ) {
-    coded.removeAll()
+    codedCount = 0
     guard field[0] & 0xC0 != 0x40 else { return }
-    coded.append(field)
-    text.removeAll()
-    text.append(name)
-    text.append(value)
-    nameCount = name.count
+    bytes.removeAll()
+    bytes.reserve(field.count + name.count + value.count)
+    bytes.append(field)
+    bytes.append(name)
+    bytes.append(value)
+    codedCount = Int32(field.count)
+    nameCount = Int32(name.count)
     self.generation = generation
   }
 }

@@ -184,6 +184,9 @@ public final class ServerRequestPool {
 
   /// Keep header fields and bodies. Without it a request has neither, and its session is the one for load tests.
   public let keepsContent: Bool
+  /// The memory of their sessions.
+  let sessionMemory = SessionMemory()
+  let blockScratch = BlockScratch()
 
   public init(keepsContent: Bool = true) { self.keepsContent = keepsContent }
 

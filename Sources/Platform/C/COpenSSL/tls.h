@@ -36,11 +36,6 @@ static inline int martlet_ssl_set_server_name(SSL *ssl, const char *name) {
   return (int)SSL_set_tlsext_host_name(ssl, name);
 }
 
-static inline void martlet_bio_no_eof(BIO *bio) {
-  /* An empty memory BIO means "wait", not "the end". */
-  BIO_set_mem_eof_return(bio, -1);
-}
-
 static inline int martlet_ssl_ctx_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
   return (int)SSL_CTX_add1_chain_cert(context, certificate);
 }
