@@ -293,16 +293,16 @@ let package = Package(
     program("Operator", "martlet", ["OperatorCommand"]),
 
     // Demo: everything on one machine.
-    values("Demo", "BrokerCore", ["Random"]),
+    values("Demo", "BrokerCore", ["Identity", "Random"]),
     shell("Demo", "Broker", ["BrokerCore", "Bytes", "EventLoop", "CLinux"], settings: outer),
     shell(
       "Demo", "EmbeddedKafka", ["Broker", "BrokerCore", "Contract", "Kafka"], settings: outer),
     shell(
       "Demo", "LabCommand",
       [
-        "CommandKit", "EmbeddedKafka", "APNS", "Contract", "Random", "EventLoop", "Kafka", "JSON",
-        "Records", "Signing", "Store", "HTTPClient", "HTTPServer", "ServiceKit", "Settings",
-        "Telemetry", "Bytes",
+        "CommandKit", "EmbeddedKafka", "BrokerCore", "APNS", "Contract", "Random", "EventLoop",
+        "Kafka", "JSON", "Records", "Signing", "Store", "HTTPClient", "HTTPServer", "ServiceKit",
+        "Settings", "Telemetry", "Bytes",
       ], settings: outer),
     program("Demo", "martlet-lab", ["LabCommand"]),
 
@@ -492,7 +492,7 @@ let package = Package(
         "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
         "Telemetry", "TestSupport", "Waiting",
       ]),
-    tests("Lab", "BrokerCore", ["BrokerCore"]),
+    tests("Lab", "BrokerCore", ["BrokerCore", "Identity"]),
     tests(
       "Lab", "Broker",
       ["Broker", "BrokerCore", "EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),

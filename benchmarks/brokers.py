@@ -11,6 +11,9 @@ from results import median, row
 # It has no reader of its own, so that nothing but these clients works on it.
 TOPIC = "push.receipts"
 CODECS = ("none", "lz4")
+# As long as the largest payloads.
+STORED_BYTES = 4_096
+STORED_AT_ONCE = 25_000
 
 
 def broker(options):
@@ -53,3 +56,44 @@ def passing(rig, process, kcat, codec, count):
         raise Failure("kcat failed")
     seconds = time.monotonic() - begin
     return (process.cpu() - before) / count, count / seconds, process.resident_mib()
+
+
+def stored(options):
+    """Resident memory of the broker with --count records of 4 KiB in its folder: after they were written, read from the
+    first to the last, and found again by a new start."""
+    kcat = shutil.which("kcat")
+    if not kcat:
+        raise Failure("kcat is missing: apt-get install kcat")
+    with Rig(options) as rig:
+        process = rig.broker(receipts=options.partitions)[0]
+        file = rig.folder / "lines"
+        with file.open("w") as output:
+            for number in range(STORED_AT_ONCE):
+                output.write(f"{number:08d}".ljust(STORED_BYTES, "x") + "\n")
+        count = max(1, options.count // STORED_AT_ONCE) * STORED_AT_ONCE
+        begin = time.monotonic()
+        for _ in range(count // STORED_AT_ONCE):
+            client([kcat, "-P", "-b", rig.kafka, "-t", TOPIC, "-l", str(file)])
+        rows = [state("written", process, count, begin)]
+        begin = time.monotonic()
+        client([kcat, "-C", "-b", rig.kafka, "-t", TOPIC, "-o", "beginning", "-c", str(count), "-f", "", "-q"])
+        rows.append(state("read", process, count, begin))
+        process.stop()
+        begin = time.monotonic()
+        process = rig.broker(receipts=options.partitions)[0]
+        rows.append(state("found again", process, count, begin))
+        return rows
+
+
+def client(words):
+    if subprocess.run(words, check=False, stdout=subprocess.DEVNULL).returncode != 0:
+        raise Failure("kcat failed")
+
+
+def state(name, process, count, begin):
+    """Resident memory, beside it the part that is no file's, and how long it took."""
+    seconds = time.monotonic() - begin
+    entry = row(f"{count * STORED_BYTES / 1e9:.1f} GB {name}", 0, 0, count / seconds, process.resident_mib())
+    entry |= {"seconds": round(seconds, 1), "anonymous_mib": round(process.memory_mib("RssAnon"), 1)}
+    log(f"{entry['name']} in {seconds:.1f} s: {entry['resident_mib']:.0f} MiB, {entry['anonymous_mib']} of them anonymous")
+    return entry

@@ -9,7 +9,6 @@ The templates have these places between double braces:
     times | FILE | ROW | FIELD | COUNT | FORMAT    the figure, that many times
     rows | FILE | FIELD, FIELD …     a table of all rows
     command | FILE                   what was run, with "under load" if the machine was busy
-    files                            every file with its command
 """
 import re
 import textwrap
@@ -61,8 +60,6 @@ def block(text, figures):
 def figure(place, figures):
     words = [word.strip() for word in place.split("|")]
     match words:
-        case ["files"]:
-            return files(figures)
         case ["command", name]:
             return command(figures.get(name))
         case ["rows", name, *fields]:
@@ -127,13 +124,6 @@ def shown(found):
         case int(0) | None:
             return ""
     return f"{found:,}"
-
-
-def files(figures):
-    table = ["| file | `benchmarks/run` |", "| --- | --- |"]
-    table += [
-        f"| {name} | {command(lines).replace('benchmarks/run ', '')} |" for name, lines in figures.items()]
-    return "\n".join(table)
 
 
 def load(line):

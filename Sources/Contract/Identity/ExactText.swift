@@ -19,15 +19,14 @@ public struct ExactText: Hashable, Sendable {
   }
 
   public func hash(into hasher: inout Hasher) {
+    let bytes = text.utf8.span
     var word: UInt64 = 0
-    var count = 0
-    for byte in text.utf8 {
-      word = word << 8 | UInt64(byte)
-      count += 1
-      if count & 7 == 0 { hasher.combine(word) }
+    for index in 0..<bytes.count {
+      word = word << 8 | UInt64(bytes[index])
+      if index & 7 == 7 { hasher.combine(word) }
     }
     hasher.combine(word)
-    hasher.combine(count)
+    hasher.combine(bytes.count)
   }
 }
 

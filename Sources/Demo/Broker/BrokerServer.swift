@@ -29,6 +29,8 @@ public final class BrokerServer: Sendable {
     /// Connections, if the process may have that many files open; others are closed at once.
     public var mostConnections = 100_000
     public var node = Node.Options()
+    /// Who may do what.
+    public var access = AccessControl()
 
     public init() {}
   }

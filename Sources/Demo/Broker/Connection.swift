@@ -59,6 +59,8 @@ final class Connection {
   private(set) var moved: Int64
   /// True once a whole request has come.
   private(set) var hasAsked = false
+  /// It has its last answer, and is closed soon: a client that finds both at once may overlook the answer.
+  var isEnding = false
   /// It waits for its next turn.
   var isReady = false
   /// What the poller was told last.
@@ -81,7 +83,7 @@ final class Connection {
   }
 
   var descriptor: Int32 { socket.fd }
-  var mayHandle: Bool { open == nil && unsent <= Self.mostUnsent }
+  var mayHandle: Bool { open == nil && unsent <= Self.mostUnsent && !isEnding }
 
   /// Takes what has come, at most the buffer at once. False when the connection is over.
   func receive(_ buffer: UnsafeMutableRawBufferPointer, now: Int64) -> Bool {

@@ -15,8 +15,12 @@ final class ServerLoop {
   private static let idleMilliseconds: Int64 = 600_000
   /// Stored records of so many bytes go from their file to the socket; fewer are copied.
   private static let leastSentFromFile = 8 << 10
-  /// So is one that has sent no whole request for so long.
+  /// So is one that has sent no whole request, or not authenticated, for so long.
   private static let silentMilliseconds: Int64 = 30_000
+  /// And one that has its last answer.
+  private static let endingMilliseconds: Int64 = 100
+  /// Bytes of a request of a client that has yet to authenticate.
+  private static let largestUnauthenticated = 64 << 10
   /// A connection's turn ends with so many requests, or so many bytes of answers.
   private static let mostRequests = 32
   private static let mostAnswered = 256 << 10
@@ -73,6 +77,7 @@ final class ServerLoop {
     var options = settings.node
     options.checksum = Checksum.best
     node = Node(brokers: brokers, seed: generator.next(), options)
+    node.access = settings.access
     if let folder = settings.folder {
       let files = try FileStorage(folder: folder, syncs: settings.syncs)
       try files.restore(&node, at: Self.now())
@@ -187,7 +192,9 @@ final class ServerLoop {
     let before = connection.answered
     for _ in 0..<Self.mostRequests where connection.answered - before < Self.mostAnswered {
       guard connection.mayHandle else { return connection.flush(now: now.ticks) }
-      switch connection.nextFrame(largest: settings.largestRequest) {
+      let isKnown = node.user(of: connection.id) != nil
+      let largest = isKnown ? settings.largestRequest : Self.largestUnauthenticated
+      switch connection.nextFrame(largest: largest) {
       case .tooLarge: return false
       case .incomplete: return connection.flush(now: now.ticks)
       case .frame(let frame):
@@ -237,6 +244,9 @@ final class ServerLoop {
     let caller = Caller(connection.id, broker: connection.broker, host: connection.host)
     switch node.handle(request, from: caller, at: now, storage) {
     case .answer(let body): answer(body, open, connection, now)
+    case .farewell(let body):
+      connection.isEnding = true
+      answer(body, open, connection, now)
     case .later: connection.open = open
     case .silent: break
     case .close: return false
@@ -297,9 +307,11 @@ final class ServerLoop {
       try? files.rewriteJournal(node.journal)
     }
     for connection in connections.values where connection.open == nil {
-      let silent = now.ticks - (connection.hasAsked ? connection.heard : connection.began)
-      let limit = connection.hasAsked ? Self.idleMilliseconds : Self.silentMilliseconds
-      if silent > limit { close(connection, now) }
+      let isKnown = connection.hasAsked && node.user(of: connection.id) != nil
+      let isEnding = connection.isEnding
+      let since = isKnown || isEnding ? connection.heard : connection.began
+      let limit = isKnown ? Self.idleMilliseconds : Self.silentMilliseconds
+      if now.ticks - since > (isEnding ? Self.endingMilliseconds : limit) { close(connection, now) }
     }
   }
 

@@ -25,6 +25,8 @@ public enum ErrorCode: Int16, Sendable, CaseIterable {
   case topicNotAuthorized = 29
   case groupNotAuthorized = 30
   case clusterNotAuthorized = 31
+  case unsupportedSaslMechanism = 33
+  case illegalSaslState = 34
   case unsupportedVersion = 35
   case topicExists = 36
   case invalidPartitions = 37
@@ -39,6 +41,7 @@ public enum ErrorCode: Int16, Sendable, CaseIterable {
   case invalidTransactionState = 48
   case transactionalIDNotAuthorized = 53
   case storageError = 56
+  case saslAuthenticationFailed = 58
   case unknownProducer = 59
   case nonEmptyGroup = 68
   case groupNotFound = 69

@@ -67,19 +67,6 @@ public struct Request: Sendable {
   /// ApiVersions is answered with the old header: the client does not know yet what the broker can do.
   private static let versionsKey: Int16 = 18
 
-  /// The frame of this request with another body, without a length before it.
-  public func frame(_ body: Value) -> [UInt8] {
-    var writer = MessageWriter()
-    for number in [api.key, version] { writer.int(Int64(number), 2) }
-    writer.int(Int64(correlation), 4)
-    writer.int(Int64(clientID.utf8.count), 2)
-    writer.bytes += clientID.utf8
-    let isFlexible = version >= api.flexibleFrom
-    if isFlexible { writer.bytes.append(0) }
-    writer.message(body, api.request, version: version, isFlexible: isFlexible)
-    return writer.bytes
-  }
-
   /// The answer to this request that a frame holds, which has no length before it; nil for a damaged one.
   public func answer(in frame: ArraySlice<UInt8>) -> Value? {
     var reader = MessageReader(frame.dropFirst(4))

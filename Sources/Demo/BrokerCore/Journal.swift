@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 
 /// Entries of the broker's own state: topics, committed offsets, starts of logs. They are read in their order after a
 /// restart, and written anew as a whole when most of them have been overtaken (`Node.journal`).
@@ -43,26 +44,27 @@ public enum Journal {
   static func gone(topic: Int64) -> [UInt8] { entry(.topicGone, ["Number": .number(topic)]) }
 
   static func offset(
-    _ group: String, _ partition: TopicPartition, _ committed: Group.Committed
+    _ group: ExactText, _ partition: TopicPartition, _ committed: Group.Committed
   ) -> [UInt8] {
     entry(
       .offset,
       [
-        "Group": .text(group), "Topic": .text(partition.topic),
+        "Group": .text(group.text), "Topic": .text(partition.topic),
         "Index": .number(partition.partition), "Offset": .number(committed.offset),
         "Epoch": .number(committed.epoch), "Metadata": .optional(committed.metadata),
       ])
   }
 
-  static func gone(offset: TopicPartition, of group: String) -> [UInt8] {
+  static func gone(offset: TopicPartition, of group: ExactText) -> [UInt8] {
     entry(
       .offsetGone,
       [
-        "Group": .text(group), "Topic": .text(offset.topic), "Index": .number(offset.partition),
+        "Group": .text(group.text), "Topic": .text(offset.topic),
+        "Index": .number(offset.partition),
       ])
   }
 
-  static func gone(group: String) -> [UInt8] { entry(.groupGone, ["Group": .text(group)]) }
+  static func gone(group: ExactText) -> [UInt8] { entry(.groupGone, ["Group": .text(group.text)]) }
 
   static func start(_ log: LogID, _ offset: Int64) -> [UInt8] {
     entry(
@@ -107,7 +109,7 @@ extension Node {
       return false
     }
     let partition = TopicPartition(entry["Topic"].text, entry["Index"].int32)
-    let (number, name) = (entry["Number"].int, entry["Group"].text)
+    let (number, name) = (entry["Number"].int, entry["Group"].text.exact)
     switch kind {
     case .topic: restoreTopic(entry)
     case .topicGone:
@@ -125,10 +127,10 @@ extension Node {
     case .groupGone: groups[name] = nil
     case .start:
       guard let topic = topics.values.first(where: { $0.number == number }),
-        topic.logs.indices.contains(Int(partition.partition))
+        topic.has(partition.partition)
       else { break }
       topics[topic.name]!.logs[Int(partition.partition)].restoreStart(entry["Offset"].int)
-    case .cluster: clusterID = name
+    case .cluster: clusterID = name.text
     case .producers: nextProducer = max(nextProducer, entry["Offset"].int)
     }
     return true

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 
 /// Faults on demand, for tests of clients.
 extension Node {
@@ -22,7 +23,7 @@ extension Node {
     _ partition: TopicPartition, broker: Int32, _ storage: any LogStorage
   ) -> Bool {
     let index = Int(partition.partition)
-    guard let topic = topics[partition.topic], topic.logs.indices.contains(index),
+    guard let topic = topics[partition.topic], topic.has(partition.partition),
       broker == -1 || brokers.contains(where: { $0.id == broker })
     else { return false }
     topics[partition.topic]!.leaders[index] = broker
@@ -36,7 +37,7 @@ extension Node {
     _ batch: [UInt8], to partition: TopicPartition, at now: Moment, _ storage: any LogStorage
   ) -> Bool {
     guard let header = BatchHeader(batch[...]),
-      topics[partition.topic]?.logs.indices.contains(Int(partition.partition)) == true
+      topics[partition.topic]?.has(partition.partition) == true
     else { return false }
     return
       (try? write(
@@ -46,7 +47,7 @@ extension Node {
   /// Another broker coordinates a group. False if there is no such broker.
   public mutating func setCoordinator(_ group: String, broker: Int32) -> Bool {
     guard brokers.contains(where: { $0.id == broker }) else { return false }
-    coordinators[group] = broker
+    coordinators[group.exact] = broker
     return true
   }
 }

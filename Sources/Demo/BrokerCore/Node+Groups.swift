@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 
 /// Consumer groups and their offsets.
 extension Node {
   /// Why a group's request cannot be answered by that broker.
-  private func problem(_ group: String, _ caller: Caller) -> ErrorCode? {
+  private func problem(_ group: ExactText, _ caller: Caller) -> ErrorCode? {
     coordinator(group) == caller.broker ? nil : .notCoordinator
   }
 
-  private func coordinator(_ group: String) -> Int32 { coordinators[group] ?? brokers[0].id }
+  private func coordinator(_ group: ExactText) -> Int32 { coordinators[group] ?? brokers[0].id }
 
-  func findCoordinator(_ request: Value, _ version: Int16) -> Value {
+  func findCoordinator(_ request: Value, _ version: Int16, _ caller: Caller) -> Value {
     func found(_ key: String) -> Value {
       // The one error after which clients do not ask again.
       guard request["KeyType"].int == 0 else {
@@ -18,7 +19,10 @@ extension Node {
           "Message": "this broker has no transactions",
         ]
       }
-      let number = coordinator(key)
+      guard may(caller, .describe, .group(key)) else {
+        return ["Key": .text(key), "Error": .number(ErrorCode.groupNotAuthorized.rawValue)]
+      }
+      let number = coordinator(key.exact)
       guard let broker = brokers.first(where: { $0.id == number }) else {
         return ["Key": .text(key), "Error": .number(ErrorCode.coordinatorNotAvailable.rawValue)]
       }
@@ -33,7 +37,7 @@ extension Node {
   }
 
   mutating func rebalance(_ request: Request, _ caller: Caller, _ now: Moment) -> Outcome {
-    let (body, name) = (request.body, request.body["GroupId"].text)
+    let (body, name) = (request.body, request.body["GroupId"].text.exact)
     func refuse(_ error: ErrorCode) -> Outcome {
       .answer(Refusal.answer(to: body, request.api, error))
     }
@@ -80,7 +84,7 @@ extension Node {
   }
 
   mutating func heartbeat(_ request: Value, _ caller: Caller, _ now: Moment) -> Value {
-    let name = request["GroupId"].text
+    let name = request["GroupId"].text.exact
     let error =
       problem(name, caller)
       ?? groups[name]?.heartbeat(
@@ -92,7 +96,7 @@ extension Node {
   mutating func leave(
     _ request: Value, _ version: Int16, _ caller: Caller, _ now: Moment
   ) -> Value {
-    let name = request["GroupId"].text
+    let name = request["GroupId"].text.exact
     if let error = problem(name, caller) { return ["Error": .number(error.rawValue)] }
     let leaving: [Value] =
       version >= 3 ? request["Members"].list : [["MemberId": request["MemberId"]]]
@@ -119,7 +123,7 @@ extension Node {
   mutating func commitOffsets(
     _ request: Value, _ caller: Caller, _ now: Moment, _ storage: any LogStorage
   ) -> Value {
-    let name = request["GroupId"].text
+    let name = request["GroupId"].text.exact
     var refusal = name.isEmpty ? ErrorCode.invalidGroupID : problem(name, caller)
     if refusal == nil {
       refusal = groups[name, default: Group()].checkCommit(
@@ -140,10 +144,11 @@ extension Node {
   }
 
   private mutating func commit(
-    _ group: String, _ partition: TopicPartition, _ asked: Value, _ storage: any LogStorage
+    _ group: ExactText, _ partition: TopicPartition, _ asked: Value, _ storage: any LogStorage
   ) -> ErrorCode {
-    guard let topic = topics[partition.topic], topic.logs.indices.contains(Int(partition.partition))
-    else { return .unknownTopicOrPartition }
+    guard topics[partition.topic]?.has(partition.partition) == true else {
+      return .unknownTopicOrPartition
+    }
     let metadata = asked["Metadata"].optionalText
     guard metadata?.utf8.count ?? 0 <= 4_096 else { return .offsetMetadataTooLarge }
     let committed = Group.Committed(
@@ -166,34 +171,41 @@ extension Node {
   }
 
   private func committed(_ asked: Value, _ caller: Caller) -> Value {
-    let name = asked["GroupId"].text
-    if let error = problem(name, caller) {
-      return ["GroupId": .text(name), "Error": .number(error.rawValue), "Topics": []]
+    let name = asked["GroupId"].text.exact
+    let isAllowed = may(caller, .describe, .group(name.text))
+    if let error = isAllowed ? problem(name, caller) : .groupNotAuthorized {
+      return ["GroupId": .text(name.text), "Error": .number(error.rawValue), "Topics": []]
     }
     let offsets = groups[name]?.offsets ?? [:]
+    func isVisible(_ topic: String) -> Bool { may(caller, .describe, .topic(topic)) }
     func described(_ topic: String, _ partitions: [Int32]) -> Value {
+      let isVisible = isVisible(topic)
       let entries: [Value] = partitions.map { index in
-        let found = offsets[TopicPartition(topic, index)]
+        let found = isVisible ? offsets[TopicPartition(topic, index)] : nil
+        let error = isVisible ? ErrorCode.none : .topicNotAuthorized
         return [
           "Index": .number(index), "Offset": .number(found?.offset ?? -1),
           "LeaderEpoch": .number(found?.epoch ?? -1), "Metadata": .text(found?.metadata ?? ""),
+          "PartitionError": .number(error.rawValue),
         ]
       }
       return ["Name": .text(topic), "Partitions": .list(entries)]
     }
     if asked["Topics"].isNull {
       let all = Dictionary(grouping: offsets.keys, by: \.topic).sorted { $0.key < $1.key }
-      let topics = all.map { described($0.key, $0.value.map(\.partition).sorted()) }
-      return ["GroupId": .text(name), "Topics": .list(topics)]
+      let topics = all.filter { isVisible($0.key) }.map {
+        described($0.key, $0.value.map(\.partition).sorted())
+      }
+      return ["GroupId": .text(name.text), "Topics": .list(topics)]
     }
     let topics = asked["Topics"].map { topic in
       described(topic["Name"].text, topic["Partitions"].list.map(\.int32))
     }
-    return ["GroupId": .text(name), "Topics": topics]
+    return ["GroupId": .text(name.text), "Topics": topics]
   }
 
   mutating func deleteOffsets(_ request: Value, _ storage: any LogStorage) -> Value {
-    let name = request["GroupId"].text
+    let name = request["GroupId"].text.exact
     guard let group = groups[name] else {
       return ["Error": .number(ErrorCode.groupNotFound.rawValue)]
     }
@@ -214,16 +226,18 @@ extension Node {
 
   // MARK: Administration
 
-  func listGroups(_ request: Value) -> Value {
+  func listGroups(_ request: Value, _ caller: Caller) -> Value {
+    let seesAll = may(caller, .describe, .cluster)
     let states = request["States"].list.map { $0.text.lowercased() }
     let types = request["Types"].list.map { $0.text.lowercased() }
     let found = groups.sorted { $0.key < $1.key }.filter { entry in
       (states.isEmpty || states.contains(entry.value.state.rawValue.lowercased()))
         && (types.isEmpty || types.contains("classic"))
+        && (seesAll || may(caller, .describe, .group(entry.key.text)))
     }
     let entries: [Value] = found.map { name, group in
       [
-        "GroupId": .text(name), "ProtocolType": .text(group.kind),
+        "GroupId": .text(name.text), "ProtocolType": .text(group.kind),
         "State": .text(group.state.rawValue), "Type": "classic",
       ]
     }
@@ -232,7 +246,7 @@ extension Node {
 
   func describeGroups(_ request: Value) -> Value {
     let found = request["Groups"].map { name in
-      guard let group = groups[name.text] else { return ["GroupId": name, "State": "Dead"] }
+      guard let group = groups[name.text.exact] else { return ["GroupId": name, "State": "Dead"] }
       let members: [Value] = group.members.map { member in
         let metadata = member.protocols.first { $0.name == group.chosen }?.metadata ?? []
         return [
@@ -251,7 +265,7 @@ extension Node {
 
   mutating func deleteGroups(_ request: Value, _ storage: any LogStorage) -> Value {
     var answers: [Value] = []
-    for name in request["Groups"].list.map(\.text) {
+    for name in request["Groups"].list.map(\.text.exact) {
       var error = ErrorCode.none
       if let group = groups[name] {
         error = group.state == .empty ? .none : .nonEmptyGroup
@@ -262,7 +276,7 @@ extension Node {
       } else {
         error = .groupNotFound
       }
-      answers.append(["GroupId": .text(name), "Error": .number(error.rawValue)])
+      answers.append(["GroupId": .text(name.text), "Error": .number(error.rawValue)])
     }
     return ["Groups": .list(answers)]
   }

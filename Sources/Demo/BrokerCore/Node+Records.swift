@@ -4,9 +4,7 @@
 extension Node {
   /// Why a partition cannot be used by that caller.
   func problem(_ topic: Topic?, _ partition: Int32, _ caller: Caller) -> ErrorCode? {
-    guard let topic, topic.logs.indices.contains(Int(partition)) else {
-      return .unknownTopicOrPartition
-    }
+    guard let topic, topic.has(partition) else { return .unknownTopicOrPartition }
     return topic.leaders[Int(partition)] == caller.broker ? nil : .notLeader
   }
 
@@ -147,13 +145,13 @@ extension Node {
     var isBroken = false
     var logs: [LogID] = []
     for topic in request["Topics"].list {
-      let found = self.topic(topic, version)
+      let found = readable(topic, version, caller)
       for partition in topic["Partitions"].list {
-        guard fetchProblem(found, partition, caller) == nil, let found else {
+        guard fetchProblem(found, partition, caller) == nil, let topic = found.topic else {
           isBroken = true
           continue
         }
-        let log = found.logs[Int(partition["Index"].int)]
+        let log = topic.logs[Int(partition["Index"].int)]
         logs.append(log.id)
         available += log.bytes(from: partition["Offset"].int, storage)
       }
@@ -169,15 +167,24 @@ extension Node {
     return .later
   }
 
-  func topic(_ asked: Value, _ version: Int16) -> Topic? {
-    version >= 13
-      ? namesByID[Array(asked["Id"].bytes)].flatMap { topics[$0] } : topics[asked["Name"].text]
+  /// The topic that a Fetch request names, or why the caller does not get it.
+  private func readable(
+    _ asked: Value, _ version: Int16, _ caller: Caller
+  ) -> (topic: Topic?, error: ErrorCode) {
+    let isByID = version >= 13
+    let name = isByID ? namesByID[Array(asked["Id"].bytes)] : asked["Name"].text
+    guard let name else { return (nil, .unknownTopicID) }
+    guard may(caller, .read, .topic(name)) else { return (nil, .topicNotAuthorized) }
+    return (topics[name], isByID ? .unknownTopicID : .unknownTopicOrPartition)
   }
 
-  private func fetchProblem(_ topic: Topic?, _ asked: Value, _ caller: Caller) -> ErrorCode? {
+  private func fetchProblem(
+    _ found: (topic: Topic?, error: ErrorCode), _ asked: Value, _ caller: Caller
+  ) -> ErrorCode? {
+    guard let topic = found.topic else { return found.error }
     let index = asked["Index"].int32
     if let error = problem(topic, index, caller) { return error }
-    let log = topic!.logs[Int(index)]
+    let log = topic.logs[Int(index)]
     let epoch = asked["LeaderEpoch"].int32
     if epoch >= 0, epoch != log.epoch {
       return epoch < log.epoch ? .fencedLeaderEpoch : .unknownLeaderEpoch
@@ -191,13 +198,12 @@ extension Node {
     var room = min(Int(request["MaxBytes"].int), options.largestFetch)
     var isFirst = true
     let topics: [Value] = request["Topics"].list.map { asked in
-      let topic = topic(asked, version)
+      let found = readable(asked, version, caller)
       let partitions: [Value] = asked["Partitions"].list.map { partition in
-        if let error = fetchProblem(topic, partition, caller) {
-          let isByID = topic == nil && version >= 13
-          return fetchRefusal(partition, isByID ? .unknownTopicID : error, topic)
+        if let error = fetchProblem(found, partition, caller) {
+          return fetchRefusal(partition, error, found.topic)
         }
-        let log = topic!.logs[Int(partition["Index"].int)]
+        let log = found.topic!.logs[Int(partition["Index"].int)]
         let limit = min(room, Int(partition["MaxBytes"].int))
         let ranges =
           limit > 0 || isFirst
@@ -220,8 +226,8 @@ extension Node {
       .init(name: "Index", value: asked["Index"]),
       .init(name: "Error", value: .number(error.rawValue)),
     ]
-    let index = Int(asked["Index"].int)
-    if let topic, topic.logs.indices.contains(index) {
+    let index = Int(asked["Index"].int32)
+    if let topic, topic.has(asked["Index"].int32) {
       let (log, leader) = (topic.logs[index], topic.leaders[index])
       if error == .offsetOutOfRange {
         answer.append(.init(name: "HighWatermark", value: .number(log.end)))
@@ -338,7 +344,7 @@ extension Node {
   public mutating func cut(
     _ name: String, _ index: Int, to offset: Int64, _ storage: any LogStorage
   ) throws(StorageFull) {
-    guard let topic = topics[name], topic.logs.indices.contains(index) else { return }
+    guard let topic = topics[name], topic.has(Int32(index)) else { return }
     let log = topic.logs[index]
     guard offset > log.start else { return }
     try storage.note(Journal.start(log.id, offset))
@@ -372,8 +378,8 @@ extension Node {
   public mutating func step(
     _ run: inout Compaction, _ partition: TopicPartition, _ storage: any LogStorage
   ) -> Bool {
-    let index = Int(partition.partition)
-    guard topics[partition.topic]?.logs.indices.contains(index) == true else { return false }
-    return (try? run.step(&topics[partition.topic]!.logs[index], storage)) ?? false
+    guard topics[partition.topic]?.has(partition.partition) == true else { return false }
+    return
+      (try? run.step(&topics[partition.topic]!.logs[Int(partition.partition)], storage)) ?? false
   }
 }

@@ -2,46 +2,43 @@
 
 /// Topics and the cluster: Metadata, CreateTopics, configurations and the rest.
 extension Node {
-  func described(_ broker: Broker) -> Value {
-    ["NodeId": .number(broker.id), "Host": .text(broker.host), "Port": .number(broker.port)]
-  }
-
   func describeCluster() -> Value {
-    [
-      "ClusterId": .text(clusterID), "Controller": .number(brokers[0].id),
-      "Brokers": .list(brokers.map(described)),
+    let known: [Value] = brokers.map { broker in
+      ["NodeId": .number(broker.id), "Host": .text(broker.host), "Port": .number(broker.port)]
+    }
+    return [
+      "ClusterId": .text(clusterID), "Controller": .number(brokers[0].id), "Brokers": .list(known),
     ]
   }
 
   // MARK: Metadata
 
-  mutating func metadata(_ request: Value, _ version: Int16, _ storage: any LogStorage) -> Value {
+  func metadata(_ request: Value, _ version: Int16, _ caller: Caller) -> Value {
     let asked = request["Topics"]
     let wantsAll = asked.isNull || (version == 0 && asked.list.isEmpty)
     let found: [Value]
     if wantsAll {
-      found = topics.values.sorted { $0.name < $1.name }.map { described($0) }
+      found = topics.values.filter { may(caller, .describe, .topic($0.name)) }
+        .sorted { $0.name < $1.name }.map { described($0) }
     } else {
       found = asked.list.map { topic in
         if let name = topic["Name"].optionalText {
-          let mayCreate = options.createsTopics && request["MayCreate"].isTrue
-          if topics[name] == nil, mayCreate, Self.isValid(name) {
-            _ = try? create(name, partitions: options.partitions, .init(), storage)
-          }
+          guard may(caller, .describe, .topic(name)) else { return hidden(topic) }
           return topics[name].map { described($0) } ?? unknown(name)
         }
-        if let name = namesByID[Array(topic["Id"].bytes)], let topic = topics[name] {
-          return described(topic)
+        if let name = namesByID[Array(topic["Id"].bytes)], let known = topics[name] {
+          return may(caller, .describe, .topic(name)) ? described(known) : hidden(topic)
         }
         return [
           "Error": .number(ErrorCode.unknownTopicID.rawValue), "Id": topic["Id"], "Name": .null,
         ]
       }
     }
-    return [
-      "Brokers": .list(brokers.map(described)), "ClusterId": .text(clusterID),
-      "Controller": .number(brokers[0].id), "Topics": .list(found),
-    ]
+    return describeCluster().with("Topics", .list(found))
+  }
+
+  private func hidden(_ asked: Value) -> Value {
+    asked.with("Error", .number(ErrorCode.topicNotAuthorized.rawValue))
   }
 
   private func unknown(_ name: String) -> Value {
@@ -92,10 +89,13 @@ extension Node {
     return true
   }
 
-  mutating func createTopics(_ request: Value, _ storage: any LogStorage) -> Value {
+  mutating func createTopics(
+    _ request: Value, _ caller: Caller, _ storage: any LogStorage
+  ) -> Value {
     var answers: [Value] = []
     for asked in request["Topics"].list {
-      answers.append(createTopic(asked, isTrial: request["ValidateOnly"].isTrue, storage))
+      answers.append(
+        createTopic(asked, isTrial: request["ValidateOnly"].isTrue, caller, storage))
     }
     return ["Topics": .list(answers)]
   }
@@ -105,7 +105,7 @@ extension Node {
   }
 
   private mutating func createTopic(
-    _ asked: Value, isTrial: Bool, _ storage: any LogStorage
+    _ asked: Value, isTrial: Bool, _ caller: Caller, _ storage: any LogStorage
   ) -> Value {
     let name = asked["Name"].text
     func refuse(_ error: ErrorCode, _ message: String) -> Value {
@@ -140,16 +140,20 @@ extension Node {
         return refuse(.storageError, error.reason)
       }
     }
+    let created: Value = ["Name": .text(name), "Id": .bytes((topics[name]?.id ?? [])[...])]
+    guard may(caller, .describeConfigs, .topic(name)) else {
+      return created.with("ConfigError", .number(ErrorCode.topicNotAuthorized.rawValue))
+    }
     let configs = TopicSettings.entries.map { described($0, settings) }
     return [
-      "Name": .text(name), "Id": .bytes((topics[name]?.id ?? [])[...]), "Count": .number(count),
+      "Name": .text(name), "Id": created["Id"], "Count": .number(count),
       "Replication": 1,
       "Configs": .list(configs.map { .fields($0.filter { $0.name != "Kind" }) }),
     ]
   }
 
   mutating func deleteTopics(
-    _ request: Value, _ version: Int16, _ storage: any LogStorage
+    _ request: Value, _ version: Int16, _ caller: Caller, _ storage: any LogStorage
   ) -> Value {
     let asked: [Value] =
       version >= 6
@@ -160,7 +164,9 @@ extension Node {
       let byID = namesByID[Array(entry["Id"].bytes)]
       let name = entry["Name"].optionalText ?? byID
       var error = ErrorCode.none
-      if let name, let topic = topics[name] {
+      if let name, !may(caller, .delete, .topic(name)) {
+        error = .topicNotAuthorized
+      } else if let name, let topic = topics[name] {
         do { try delete(topic, storage) } catch let full {
           storageProblem = full.reason
           error = .storageError
@@ -168,8 +174,10 @@ extension Node {
       } else {
         error = entry["Name"].isNull ? .unknownTopicID : .unknownTopicOrPartition
       }
+      // The name of an id is told to those alone who may delete the topic.
+      let told = error == .topicNotAuthorized ? entry["Name"].optionalText : name
       answers.append([
-        "Name": .optional(name), "Id": entry["Id"], "Error": .number(error.rawValue),
+        "Name": .optional(told), "Id": entry["Id"], "Error": .number(error.rawValue),
       ])
     }
     return ["Topics": .list(answers)]

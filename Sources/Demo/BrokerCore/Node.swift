@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 import Random
 
 /// A connection of a client, by the number that the shell gave it.
@@ -33,6 +34,8 @@ public struct Caller: Sendable {
   public var connection: ConnectionID
   public var broker: Int32
   public var host: String
+  /// Who it is, which the node knows.
+  var user = AccessControl.anonymous
 
   public init(_ connection: ConnectionID, broker: Int32 = 1, host: String = "") {
     self.connection = connection
@@ -64,8 +67,6 @@ public struct Node: Sendable {
     public var partitions: Int32 = 1
     /// Partitions of all topics together.
     public var mostPartitions = 100_000
-    /// Topics come to be when a client that allows it asks for them.
-    public var createsTopics = false
     /// Bytes of records in one answer, whatever the client would take.
     public var largestFetch = 1 << 20
     public var shortestSession: Int64 = 1
@@ -86,6 +87,8 @@ public struct Node: Sendable {
     /// What is said of it to those who ask for its partitions; for tests.
     var fault: ErrorCode?
 
+    func has(_ partition: Int32) -> Bool { logs.indices.contains(Int(partition)) }
+
     /// Adds partitions until there are so many; they are led by the brokers in turn.
     mutating func grow(to count: Int32, _ brokers: [Broker]) {
       for index in Int32(logs.count)..<max(count, Int32(logs.count)) {
@@ -98,6 +101,8 @@ public struct Node: Sendable {
   /// What becomes of a request.
   public enum Outcome: Equatable, Sendable {
     case answer(Value)
+    /// The connection is to be closed behind the answer.
+    case farewell(Value)
     /// It wants no answer.
     case silent
     /// Its answer comes later, among `takeReplies`.
@@ -119,12 +124,15 @@ public struct Node: Sendable {
 
   public let options: Options
   public internal(set) var brokers: [Broker]
+  /// Who may do what.
+  public var access = AccessControl()
+  var sessions: [ConnectionID: Session] = [:]
   /// Another one for each cluster that is made anew; the journal keeps it.
   public internal(set) var clusterID = ""
   var topics: [String: Topic] = [:]
   var namesByID: [[UInt8]: String] = [:]
-  var groups: [String: Group] = [:]
-  var coordinators: [String: Int32] = [:]
+  var groups: [ExactText: Group] = [:]
+  var coordinators: [ExactText: Int32] = [:]
   var fetches: [ConnectionID: WaitingFetch] = [:]
   var replies: [Group.Reply] = []
   var nextTopic: Int64 = 1
@@ -161,6 +169,7 @@ public struct Node: Sendable {
   public mutating func handle(
     _ request: Request, from caller: Caller, at now: Moment, _ storage: any LogStorage
   ) -> Outcome {
+    if let outcome = authenticate(request, caller.connection) { return outcome }
     if let fault = faults[request.api.key]?.first {
       faults[request.api.key]?.removeFirst()
       if faults[request.api.key]?.isEmpty == true { faults[request.api.key] = nil }
@@ -170,6 +179,20 @@ public struct Node: Sendable {
         return isSilent ? .silent : .answer(Refusal.answer(to: request.body, request.api, error))
       }
     }
+    var (request, caller) = (request, caller)
+    caller.user = user(of: caller.connection) ?? ""
+    if let error = refusal(of: request, caller) {
+      return .answer(Refusal.answer(to: request.body, request.api, error))
+    }
+    let refused = takeRefused(from: &request, caller)
+    let outcome = perform(request, caller, now, storage)
+    guard let (list, answers) = refused, case .answer(let body) = outcome else { return outcome }
+    return .answer(body.with(list, .list(body[list].list + answers)))
+  }
+
+  private mutating func perform(
+    _ request: Request, _ caller: Caller, _ now: Moment, _ storage: any LogStorage
+  ) -> Outcome {
     let (body, version) = (request.body, request.version)
     switch request.api.key {
     case 0: return produce(body, caller, now, storage)
@@ -184,18 +207,17 @@ public struct Node: Sendable {
   ) -> Value {
     switch request.api.key {
     case 2: listOffsets(body, request.version, caller, storage)
-    case 3: metadata(body, request.version, storage)
+    case 3: metadata(body, request.version, caller)
     case 8: commitOffsets(body, caller, now, storage)
     case 9: committedOffsets(body, request.version, caller)
-    case 10: findCoordinator(body, request.version)
+    case 10: findCoordinator(body, request.version, caller)
     case 12: heartbeat(body, caller, now)
     case 13: leave(body, request.version, caller, now)
     case 15: describeGroups(body)
-    case 16: listGroups(body)
-    case 17: ["Error": .number(ErrorCode.unsupportedVersion.rawValue)]
+    case 16: listGroups(body, caller)
     case 18: Self.versions
-    case 19: createTopics(body, storage)
-    case 20: deleteTopics(body, request.version, storage)
+    case 19: createTopics(body, caller, storage)
+    case 20: deleteTopics(body, request.version, caller, storage)
     case 21: deleteRecords(body, caller, storage)
     case 22: initProducer(body, storage)
     case 23: offsetsForEpochs(body, caller)
@@ -241,6 +263,7 @@ public struct Node: Sendable {
   /// A connection is gone, and with it what it waits for.
   public mutating func disconnected(_ connection: ConnectionID, at now: Moment) {
     forgetFetch(connection)
+    sessions[connection] = nil
     for name in groups.keys { groups[name]?.disconnected(connection, now: now.ticks) }
   }
 }

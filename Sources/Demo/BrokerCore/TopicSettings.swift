@@ -36,20 +36,21 @@ public struct TopicSettings: Equatable, Sendable {
 
   /// What was set.
   public private(set) var given: [String: String] = [:]
-  public private(set) var isDeleting = true
+  // From the table of entries, defaults as well.
+  public private(set) var isDeleting = false
   public private(set) var isCompacting = false
-  public private(set) var retentionMilliseconds: Int64 = 604_800_000
-  public private(set) var retentionBytes: Int64 = -1
-  public private(set) var segmentBytes = 16 << 20
-  public private(set) var segmentMilliseconds: Int64 = 604_800_000
-  public private(set) var largestBatch = 1_048_588
-  public private(set) var deleteRetention: Int64 = 86_400_000
+  public private(set) var retentionMilliseconds: Int64 = 0
+  public private(set) var retentionBytes: Int64 = 0
+  public private(set) var segmentBytes = 0
+  public private(set) var segmentMilliseconds: Int64 = 0
+  public private(set) var largestBatch = 0
+  public private(set) var deleteRetention: Int64 = 0
   public private(set) var compactionLag: Int64 = 0
-  public private(set) var longestLag = Int64.max
-  public private(set) var dirtyRatio = 0.5
+  public private(set) var longestLag: Int64 = 0
+  public private(set) var dirtyRatio = 0.0
   public private(set) var hasLogAppendTime = false
 
-  public init() {}
+  public init() { apply() }
 
   /// Sets a value, or with nil the default again. Returns why not.
   public mutating func set(_ name: String, _ value: String?) -> String? {
@@ -81,7 +82,7 @@ public struct TopicSettings: Equatable, Sendable {
     deleteRetention = number("delete.retention.ms")
     compactionLag = number("min.compaction.lag.ms")
     longestLag = number("max.compaction.lag.ms")
-    dirtyRatio = value("min.cleanable.dirty.ratio").flatMap { Double($0) } ?? 0.5
+    dirtyRatio = value("min.cleanable.dirty.ratio").flatMap { Double($0) } ?? 0
     hasLogAppendTime = value("message.timestamp.type") == "LogAppendTime"
   }
 }

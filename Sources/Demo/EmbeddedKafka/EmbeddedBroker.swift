@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Broker
-import BrokerCore
+public import BrokerCore
 public import Kafka
 
 /// The Kafka broker of one machine inside this process (`BrokerServer`), as the commands and the tests use it. Safe to use
@@ -23,19 +23,27 @@ public final class EmbeddedBroker: Sendable {
   ///   - brokers: how many brokers it pretends to be.
   ///   - port: of the first of them, on 127.0.0.1; 0 takes a free one.
   ///   - folder: where it keeps its records; nil keeps them in memory.
+  ///   - access: who may do what.
   public init(
-    _ topics: [BrokerTopic] = [], brokers: Int = 1, port: UInt16 = 0, folder: String? = nil
+    _ topics: [BrokerTopic] = [], brokers: Int = 1, port: UInt16 = 0, folder: String? = nil,
+    access: AccessControl = AccessControl()
   ) throws(KafkaError) {
     var settings = BrokerServer.Settings()
     settings.brokers = brokers
     settings.port = port
     settings.folder = folder
+    settings.access = access
     do {
       server = try BrokerServer(settings)
     } catch {
       throw .invalid("cannot start the embedded broker: \(error)")
     }
     for topic in topics { try createTopic(topic) }
+  }
+
+  /// Changes who may do what: from the next request on, also on connections that are there already.
+  public func changeAccess(_ change: @escaping @Sendable (inout AccessControl) -> Void) {
+    server.withNode { node, _ in change(&node.access) }
   }
 
   /// Creates a topic that is not there yet: the only way in which one comes to be, beside a client's CreateTopics.

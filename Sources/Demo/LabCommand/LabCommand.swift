@@ -19,7 +19,7 @@ public enum LabCommand {
   }
 }
 
-/// `martlet completion -- words up …`: the settings of the laboratory's commands.
+/// `martlet completion -- words up …`: the settings of this program's commands.
 enum LabCompletion: Service {
   static let name = "completion"
   static let summary = "Completes the commands of this program, for martlet completion."

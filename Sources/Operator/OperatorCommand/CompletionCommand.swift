@@ -48,7 +48,7 @@ public enum CompletionCommand: Service {
     }
   }
 
-  /// The commands by their settings, and those of the laboratory by their names.
+  /// The commands by their settings, and those of `martlet-lab` by their names.
   private static func answer(_ words: [String]) -> String {
     CompletionAnswer.text(
       MartletCommand.commands.map {

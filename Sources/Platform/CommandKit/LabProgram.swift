@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 public import ServiceKit
 
-/// The commands of `martlet` that belong to the laboratory: everything on one machine, with a broker in memory and
-/// the simulator. They are in a program of their own, `martlet-lab`, which `martlet` runs in its place.
+/// The commands of `martlet` for trials on one machine, with the embedded broker and the simulator. They are in a program
+/// of their own, `martlet-lab`, which `martlet` runs in its place.
 public enum LabProgram: String, CaseIterable, Sendable {
   case up
   case demo

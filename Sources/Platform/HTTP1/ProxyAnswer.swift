@@ -19,9 +19,9 @@ public struct ProxyAnswer: Equatable, Sendable {
     let lines = head.split(separator: 0x0A, omittingEmptySubsequences: false).map { line in
       line.last == 0x0D ? line.dropLast() : line
     }
-    guard let first = lines.first else { return nil }
+    guard let first = lines.first, first.starts(with: Array("HTTP/1.".utf8)) else { return nil }
     let words = first.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: true)
-    guard words.count >= 2, words[0].starts(with: Array("HTTP/1.".utf8)), words[1].count == 3,
+    guard words.count >= 2, words[1].count == 3,
       let status = Int(String(decoding: words[1], as: UTF8.self))
     else { return nil }
     self.status = status

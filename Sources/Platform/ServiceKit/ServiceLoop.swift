@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Bytes
 public import EventLoop
+import Glibc
 
 /// What a thread of a service does between its turns: it says that it lives, and sleeps until somebody wakes it or its
 /// time is up. A stop or reload request wakes it.
@@ -41,6 +42,9 @@ public final class ServiceLoop {
     wakeup.clear()
     return beat()
   }
+
+  /// Sleeps so many milliseconds, at most a thousand, whatever happens: what comes meanwhile is dealt with together.
+  public func rest(_ milliseconds: UInt32) { usleep(milliseconds * 1_000) }
 
   /// Says that the thread lives.
   ///

@@ -5,8 +5,7 @@ public import Kafka
 /// A producer that keeps for each record, until Kafka has answered, what it is to the service that wrote it. Watches for
 /// records that Kafka does not take, if it is given a watch.
 ///
-/// Owned by one thread. It looks every tag up: paths that write tens of thousands of records per second use numbers
-/// of their own on a `KafkaProducer`.
+/// Owned by one thread.
 public final class TaggedProducer<Tag> {
   /// Kafka's final answer to one record.
   public struct Answer {
@@ -22,8 +21,9 @@ public final class TaggedProducer<Tag> {
 
   private let producer: KafkaProducer
   private var watch: ProducerWatch?
-  private var tags: [UInt: Tag] = [:]
-  private var last: UInt = 0
+  /// By the numbers that Kafka's client has of the records without an answer.
+  private var tags: [Tag?] = []
+  private var free: [UInt] = []
 
   /// Creates the client; does not wait for a broker. Throws for properties that librdkafka does not take.
   ///
@@ -43,7 +43,7 @@ public final class TaggedProducer<Tag> {
   }
 
   /// How many records wait for their answer.
-  public var outstanding: Int { tags.count }
+  public var outstanding: Int { tags.count - free.count }
   /// Where it stands, as of the last answers that were taken.
   public var standing: ProducerStanding { producer.standing }
   /// Whether the next `produce` is sure to find no room.
@@ -61,9 +61,15 @@ public final class TaggedProducer<Tag> {
     _ topic: KafkaTopic, key: [UInt8]?, value: [UInt8]?, headers: [KafkaHeader] = [],
     as tag: Tag
   ) throws(KafkaError) -> Bool {
-    last += 1
-    switch producer.produce(topic, key: key, value: value, headers: headers, tag: last) {
-    case .queued: tags[last] = tag
+    if free.isEmpty {
+      free.append(UInt(tags.count))
+      tags.append(nil)
+    }
+    let number = free[free.count - 1]
+    switch producer.produce(topic, key: key, value: value, headers: headers, tag: number) {
+    case .queued:
+      free.removeLast()
+      tags[Int(number)] = tag
     case .full: return false
     case .refused(let error): throw error
     }
@@ -73,7 +79,9 @@ public final class TaggedProducer<Tag> {
   /// The answers that have come since the last call. To be called every turn: repetitions happen here.
   public func drainAnswers() -> [Answer] {
     producer.drainDeliveries().compactMap { delivery -> Answer? in
-      guard let tag = tags.removeValue(forKey: delivery.tag) else { return nil }
+      guard let tag = tags[Int(delivery.tag)] else { return nil }
+      tags[Int(delivery.tag)] = nil
+      free.append(delivery.tag)
       let refused = delivery.refused
       let problem = refused.map { error in
         producer.refusedRecord(delivery.tag).map { producer.describe($0, error) } ?? "\(error)"
@@ -96,9 +104,9 @@ public final class TaggedProducer<Tag> {
   /// - Returns: their tags.
   @discardableResult
   public func abandon() -> [Tag] {
-    defer { tags = [:] }
+    defer { (tags, free) = ([], []) }
     producer.abandon()
-    return Array(tags.values)
+    return tags.compactMap(\.self)
   }
 
   /// Sends what waits without lingering, and waits for all answers, which `drainAnswers` brings.

@@ -247,7 +247,7 @@ extension Statement {
       row: ScheduleRow(
         offset: integer(1) ?? 0, due: integer(2) ?? 0, at: integer(3) ?? 0,
         isCancellation: integer(4) == 1, identity: ScheduleRow.identity(of: value.utf8),
-        handBack: HandBack(value: value.utf8)),
+        handBack: HandBack(value: value.utf8.span)),
       value: value)
   }
 

@@ -190,6 +190,12 @@ public struct ScheduleMachine: Sendable {
   /// The database has nothing of a key any more.
   public mutating func removed(_ partition: Int32, _ key: ExactText) { leave(partition, key) }
 
+  /// The row of a key that the database has, if it is in memory.
+  public func row(_ partition: Int32, _ key: ExactText) -> ScheduleRow? {
+    guard let slot = places[Key(partition: partition, key: key)] else { return nil }
+    return slots[slot]!.entry.row
+  }
+
   /// The entry of a key in memory counts no more.
   private mutating func leave(_ partition: Int32, _ key: ExactText) {
     guard let slot = places.removeValue(forKey: Key(partition: partition, key: key)) else { return }

@@ -31,6 +31,10 @@ struct ScheduleBatch {
   /// Partitions that were read to their ends, there.
   var ends: [(source: Source, offset: Int64)] = []
   var isEmpty: Bool { positions.isEmpty }
+  /// Records.
+  private(set) var count = 0
+  /// Whether nothing but ends of entries is in it, which keeps nobody waiting.
+  private(set) var isOfEnds = true
 
   /// Whether the database has anything to take, given the positions that it has.
   func changes(_ known: [Int32: Int64]) -> Bool {
@@ -38,6 +42,8 @@ struct ScheduleBatch {
   }
 
   mutating func take(_ job: ScheduleJob) {
+    count += 1
+    if case .end = job.change {} else { isOfEnds = false }
     jobs[job.source.partition, default: []].append(job)
     move(job.source.partition, to: job.offset + 1)
   }
@@ -160,10 +166,10 @@ struct ScheduleOutcome {
   var startedAgain: [ExactText] = []
 
   /// - Parameter rows: what the database has of the keys.
-  init(_ jobs: [ScheduleJob], over rows: [ExactText: ScheduledEntry]) {
+  init(_ jobs: [ScheduleJob], over rows: [ExactText: ScheduleRow]) {
     for job in jobs {
-      let current = changed[job.key] ?? rows[job.key]
-      let verdict = job.change.verdict(at: job.offset, over: current?.row)
+      let current = changed[job.key].map { $0?.row } ?? rows[job.key]
+      let verdict = job.change.verdict(at: job.offset, over: current)
       guard job.refused == nil else {
         refused.append(job)
         continue
@@ -175,11 +181,11 @@ struct ScheduleOutcome {
         changed[job.key] = .some(ScheduledEntry(key: job.key, row: row, value: job.value))
         if !row.isCancellation, !row.isCampaign { scheduled += 1 }
         if job.handedBackAt != nil { handedBack += 1 }
-        if row.isCancellation, current?.row.isCancellation == false { cancelled += 1 }
+        if row.isCancellation, current?.isCancellation == false { cancelled += 1 }
       case .remove: changed.updateValue(nil, forKey: job.key)
       case .restore:
         restored.append(ScheduleRepair(job))
-        if case .request = job.change, current?.row.isCancellation == true { cancelled += 1 }
+        if case .request = job.change, current?.isCancellation == true { cancelled += 1 }
         if case .campaign(revision: 0, _) = job.change { startedAgain.append(job.key) }
       }
     }

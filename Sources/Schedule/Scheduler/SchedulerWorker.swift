@@ -46,6 +46,12 @@ final class SchedulerWorker {
   }
 
   private static let turnMilliseconds: Int32 = 50
+  /// Records and actions of a turn after which what comes meanwhile gathers: a turn, and a request to Kafka for each
+  /// partition, cost as much as some tens of them.
+  static let busy = 20
+  private static let restMilliseconds: UInt32 = 25
+  /// For how long the database need not hear of ends, in milliseconds: a transaction writes a page once for all of them.
+  static let endsWait: UInt64 = 200
   private static let recordsAtOnce = 1_000
   private static let actionsATurn = 2_000
   private static let countPeriod: UInt64 = 30_000
@@ -62,12 +68,12 @@ final class SchedulerWorker {
   let watermarks: WatermarkReader
   var machine: Machine
   var people: PeopleDesk
-  private var records: KafkaBatch
-  private var batch = ScheduleBatch()
+  var records: KafkaBatch
+  var batch = ScheduleBatch()
   /// Records to be written again, by the records that make it necessary, and records that cannot be read and have no dead
   /// letter yet.
   var owed: (repairs: [ScheduleRepair], letters: [ScheduleJob]) = ([], [])
-  private let campaigns: CampaignDesk
+  let campaigns: CampaignDesk
   /// Whose requests end.
   var ended: (holders: [ExactText: Int64], revision: Int) { campaigns.ended }
   var sweep = HolderSweep()
@@ -76,6 +82,8 @@ final class SchedulerWorker {
   /// Counts assignments: an answer to a record of an earlier one concerns no slot.
   private(set) var round = 0
   private var databaseNotBefore: UInt64 = 0
+  /// When the first record of the batch was read.
+  var batchBegan: UInt64 = 0
   private var nextCount: UInt64 = 0
   var upkeep = ScheduleUpkeep()
   var failure: ServiceFailure?
@@ -135,8 +143,9 @@ final class SchedulerWorker {
     }
     followGroup(now)
     if member.hasLeft { return 0 }
-    let hasRead = readRecords(now)
-    var hasActed = act(now)
+    let read = readRecords(now)
+    let acted = act(now)
+    var hasActed = acted == Self.actionsATurn
     if failure == nil {
       let wall = WallClock.milliseconds()
       hasActed = campaigns.turn(now: wall) { machine.isCaughtUp($0) } || hasActed
@@ -147,8 +156,12 @@ final class SchedulerWorker {
     sendToLateTokens(now)
     producer.lookAfter(now: now)
     showFigures(now)
-    guard !hasRead, !hasActed, !hasLooked else { return 0 }
+    guard read < records.capacity, !hasActed, !hasLooked else { return 0 }
     producer.sendPromptly()
+    guard read + acted < Self.busy else {
+      loop.rest(Self.restMilliseconds)
+      return 0
+    }
     return Self.turnMilliseconds
   }
 
@@ -304,180 +317,36 @@ final class SchedulerWorker {
     }
   }
 
-  // MARK: Records
-
-  /// - Returns: whether there may be more.
-  private func readRecords(_ now: UInt64) -> Bool {
-    guard !member.isDraining else { return false }
-    if batch.isEmpty {
-      guard member.take(into: &records, upTo: records.capacity) > 0 else { return false }
-      for index in 0..<records.count { receive(records[index]) }
-      records.release()
-    }
-    return apply(now)
-  }
-
-  private func receive(_ record: KafkaRecord) {
-    let source = member.source(record)
-    if record.isEndOfPartition {
-      batch.ends.append((source, record.offset))
-      return batch.move(source.partition, to: record.offset)
-    }
-    if let error = record.error {
-      return context.log.warning("cannot read records; retrying", ["error": "\(error)"])
-    }
-    batch.move(source.partition, to: record.offset + 1)
-    let admission = member.admit(source, record)
-    if admission == .known { return }
-    do throws(RecordError) {
-      guard admission == .new else {
-        throw RecordError(record: "schedule", field: nil, problem: DeadLetter.crashed)
-      }
-      batch.take(
-        try ScheduleJob(
-          record, source, topics.audiences, now: WallClock.milliseconds(),
-          isCaughtUp: machine.isCaughtUp(source.partition)))
-    } catch {
-      counters.add(.unreadable)
-      context.log.error(
-        "a record of the schedule cannot be read; it becomes a dead letter",
-        [
-          "partition": "\(record.partition)", "offset": "\(record.offset)", "problem": "\(error)",
-        ])
-      batch.take(ScheduleJob(unreadable: record, source, "\(error)"))
-    }
-  }
-
-  /// Has the database take the batch; false when that has to be tried again.
-  private func apply(_ now: UInt64) -> Bool {
-    guard !batch.isEmpty else { return true }
-    var outcomes: [Int32: ScheduleOutcome] = [:]
-    var isOurs = true
-    let isDone = withDatabase(now) { () throws(StoreError) in
-      guard batch.changes(positions) else { return }
-      outcomes = [:]
-      try store.transaction { () throws(StoreError) in
-        for (partition, position) in batch.positions {
-          // Another owner has gone on: what we have read is older.
-          guard try store.position(partition) == positions[partition] else {
-            isOurs = false
-            return
-          }
-          outcomes[partition] = try outcome(of: partition)
-          try store.setPosition(partition, max(position, positions[partition] ?? 0))
-        }
-      }
-    }
-    guard isDone else { return false }
-    guard isOurs else {
-      failure = failure ?? ServiceFailure("another process writes the schedule of our partitions")
-      return false
-    }
-    finish(outcomes)
-    return true
-  }
-
-  private func outcome(of partition: Int32) throws(StoreError) -> ScheduleOutcome {
-    let jobs = batch.jobs[partition] ?? []
-    let rows = jobs.isEmpty ? [:] : try store.entries(partition, Array(Set(jobs.map(\.key))))
-    let outcome = ScheduleOutcome(jobs, over: rows)
-    let (stored, removed) = (outcome.stored, outcome.removed)
-    if !stored.isEmpty { try store.put(partition, stored) }
-    if !removed.isEmpty { try store.remove(partition, removed) }
-    return outcome
-  }
-
-  /// The database has the batch: its offsets are complete, but for those that need a record to be written again.
-  private func finish(_ outcomes: [Int32: ScheduleOutcome]) {
-    for (partition, outcome) in outcomes {
-      for entry in outcome.stored {
-        machine.stored(entry.machineEntry(partition), bytes: entry.bytes)
-        if entry.row.isCampaign { campaigns.stored(entry, partition) }
-      }
-      upkeep.hasRemoved = upkeep.hasRemoved || !outcome.removed.isEmpty
-      for key in outcome.removed {
-        machine.removed(partition, key)
-        campaigns.removed(key: key)
-      }
-      counters.add(.scheduled, outcome.scheduled)
-      counters.add(.cancelled, outcome.cancelled)
-      if outcome.handedBack > 0 { reportClocks() }
-      counters.add(.handedBack, outcome.handedBack)
-      for key in outcome.startedAgain { reportStart(key) }
-      owed.repairs += outcome.restored
-      owed.letters += outcome.refused
-    }
-    let open = Set(
-      outcomes.values.flatMap { outcome in
-        outcome.restored.map { Place($0.source, $0.offset) }
-          + outcome.refused.map { Place($0.source, $0.offset) }
-      })
-    for (partition, position) in batch.positions {
-      positions[partition] = max(position, positions[partition] ?? 0)
-      machine.read(partition, to: position)
-      for job in batch.jobs[partition] ?? [] where !open.contains(Place(job.source, job.offset)) {
-        member.completed(job.source, epoch: member.epoch, job.offset)
-      }
-    }
-    for end in batch.ends { member.ended(end.source, at: end.offset) }
-    batch = ScheduleBatch()
-  }
-
-  private struct Place: Hashable {
-    let partition: Int32
-    let offset: Int64
-    init(_ source: Source, _ offset: Int64) {
-      (partition, self.offset) = (source.partition, offset)
-    }
-  }
-
-  private func reportStart(_ key: ExactText) {
-    counters.add(.campaignsStartedAgain)
-    context.log.warning(
-      "a campaign of this name exists; another start of it changes nothing",
-      [
-        "campaign": key.text,
-        "remedy": "use another name, or wait until 30 days after the end of the first",
-      ])
-  }
-
-  private func reportClocks() {
-    guard counters[.handedBack] == 0 else { return }
-    context.log.error(
-      "ingest handed a request back: its clock is behind this one by more than a second; set both clocks"
-    )
-  }
-
   // MARK: What is due
 
-  /// - Returns: whether there is more to do at once.
-  private func act(_ now: UInt64) -> Bool {
-    guard failure == nil else { return false }
-    guard writeDeadLetters(), restore(now), writeAgain(now) else { return false }
+  /// - Returns: how many actions were done; `actionsATurn` if there are more to do at once.
+  private func act(_ now: UInt64) -> Int {
+    guard failure == nil else { return 0 }
+    guard writeDeadLetters(), restore(now), writeAgain(now) else { return 0 }
     if machine.hasClockGoneBack {
       let isDone = withDatabase(now) { () throws(StoreError) in
         for partition in machine.owned { try mendTimes(partition) }
       }
-      guard isDone else { return false }
+      guard isDone else { return 0 }
       machine.reload()
     }
-    for _ in 0..<Self.actionsATurn {
+    for count in 0..<Self.actionsATurn {
       let wall = WallClock.milliseconds()
-      guard let action = machine.next(now: wall) else { return false }
+      guard let action = machine.next(now: wall) else { return count }
       switch action {
       case .ask(let partitions):
         guard !watermarks.isAsked else {
           machine.unasked()
-          return false
+          return count
         }
         watermarks.ask(partitions.map { TopicPartition(topic: topics.scheduleName, partition: $0) })
       case .load(let partition, let after, let through, let limit):
-        guard load(partition, after, through, limit, now) else { return false }
-      case .release(let slot): guard release(slot) else { return false }
-      case .end(let slot): guard end(slot) else { return false }
+        guard load(partition, after, through, limit, now) else { return count }
+      case .release(let slot): guard release(slot) else { return count }
+      case .end(let slot): guard end(slot) else { return count }
       }
     }
-    return true
+    return Self.actionsATurn
   }
 
   private func load(

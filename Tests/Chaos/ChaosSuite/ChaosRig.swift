@@ -78,7 +78,10 @@ final class ChaosRig {
     gateway = DemoGateway(address: pipeline.gatewayAdmin)
     if hasStragglers {
       try addGatewayFaults([
-        ["id": "added_latency", "profile": "constant", "time": "1s", "when": ["probability": 0.02]]
+        [
+          "id": "added_latency", "profile": "constant", "time": "700ms",
+          "when": ["probability": 0.02],
+        ]
       ])
     }
     let configuration = KafkaConfiguration(bootstrap: pipeline.kafka, clientID: "martlet-chaos")

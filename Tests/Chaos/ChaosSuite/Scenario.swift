@@ -91,7 +91,8 @@ struct Scenario: Sendable {
   /// True if no sender comes, goes or is stopped by its faults, and the broker stays. Then a rebalance of the senders
   /// is none of them, and a busy machine must not make one: their sessions are longer.
   var sendersStay = false
-  /// True if one answer in fifty takes a second longer, so that offset maps have incomplete offsets to record.
+  /// True if one answer in fifty takes 0.7 s longer, so that offset maps have incomplete offsets to record. A sender that
+  /// gives back partitions waits 1.5 s for its answers, which such a one must not use up on a busy machine.
   var hasStragglers = false
   /// True if a notification may meet so many outages that its last wait is that of the 15-minute topic.
   var mayWaitLong = false

@@ -25,7 +25,10 @@ import Testing
     #expect(short?.opensTunnel == true && short?.reason == "")
     #expect(answer("HTTP/1.1 200 Connection established\r\n\r\n")?.opensTunnel == true)
     #expect(answer("HTTP/1.1 199 x\r\n")?.opensTunnel == false)
-    for text in ["", "HTTP/2 200", "SSH-2.0", "HTTP/1.1", "HTTP/1.1 20", "HTTP/1.1 abc x", "\r\n"] {
+    for text in [
+      " HTTP/1.1 200 OK\r\n\r\n", "", "HTTP/2 200", "SSH-2.0", "HTTP/1.1", "HTTP/1.1 20",
+      "HTTP/1.1 abc x", "\r\n",
+    ] {
       #expect(answer(text) == nil, "\(text)")
     }
     #expect(answer("HTTP/1.1 503 \u{1b}[31mx\r\n")?.reason == "?[31mx")

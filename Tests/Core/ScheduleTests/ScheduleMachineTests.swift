@@ -185,6 +185,7 @@ import Testing
     }
     (world.isReading, world.answers, world.acknowledges) = (true, true, true)
     world.run(until: world.now + 60_000)
+    #expect(!world.isAtOdds, "seed \(seed): memory and database differ")
     for (key, due) in dues {
       let times = world.released.filter { $0.key == key }.map(\.at)
       #expect(times.allSatisfy { $0 >= due }, "seed \(seed): \(key) early")
@@ -217,6 +218,8 @@ struct ScheduleWorld {
   var isReading = true
   var answers = true
   var acknowledges = true
+  /// The machine has had another row of a key than the database.
+  private(set) var isAtOdds = false
   /// Questions to the database.
   private(set) var loads = 0
   private let capacity: Int
@@ -271,6 +274,7 @@ struct ScheduleWorld {
       let record = topic[position]
       let offset = Int64(position)
       position += 1
+      if let row = machine.row(0, record.key), row != rows[record.key]?.row { isAtOdds = true }
       switch record.change.verdict(at: offset, over: rows[record.key]?.row) {
       case .store(let row):
         rows[record.key] = (row, record.change)

@@ -127,7 +127,7 @@ private final class HostileSchedule {
       }
     }
     guard let job else { return }
-    let outcome = ScheduleOutcome([job], over: rows)
+    let outcome = ScheduleOutcome([job], over: rows.mapValues(\.row))
     for entry in outcome.stored {
       rows[entry.key] = entry
       machine.stored(entry.machineEntry(0), bytes: entry.bytes)

@@ -7,11 +7,13 @@ import Testing
 @Suite struct NodeTests {
   private var desk = Desk()
 
-  private mutating func commit(_ offset: Int64, metadata: String = "") -> Value {
+  private mutating func commit(
+    _ offset: Int64, metadata: String = "", group: String = "g"
+  ) -> Value {
     desk.answer(
       8,
       [
-        "GroupId": "g", "Generation": -1,
+        "GroupId": .text(group), "Generation": -1,
         "Topics": [
           [
             "Name": "t",
@@ -94,6 +96,16 @@ import Testing
     let deleted = desk.answer(42, ["Groups": ["g", "h"]])["Groups"].list
     #expect(deleted.map { $0["Error"].int } == [0, 69])
     #expect(committed().list.isEmpty)
+  }
+
+  @Test mutating func `names of other bytes but equal text are two groups`() {
+    desk.create("t")
+    #expect(commit(5, group: "caf\u{E9}") == 0)
+    #expect(commit(7, group: "cafe\u{301}") == 0)
+    let groups = desk.answer(16, [:])["Groups"].list.map { Array($0["GroupId"].text.utf8).count }
+    #expect(groups.sorted() == [5, 6])
+    #expect(desk.answer(42, ["Groups": ["caf\u{E9}"]])["Groups"].list[0]["Error"] == 0)
+    #expect(desk.answer(16, [:])["Groups"].list.count == 1)
   }
 
   @Test mutating func `a topic that goes takes its offsets along`() {

@@ -171,6 +171,41 @@ import Testing
     }
   }
 
+  @Test func `an authenticated user works, others are refused, and their requests are bounded`()
+    throws
+  {
+    KafkaLog.silence()
+    let access = try AccessControl(
+      file: "user ann secret\nall topic things\nread group *\nuser bob word")
+    let broker = try EmbeddedBroker([.init("things", partitions: 1)], access: access)
+    func properties(_ name: String, _ password: String) -> KafkaConfiguration {
+      var all = configuration(broker.bootstrap)
+      all.common = [
+        ("security.protocol", "sasl_plaintext"), ("sasl.mechanisms", "PLAIN"),
+        ("sasl.username", name), ("sasl.password", password),
+      ]
+      return all
+    }
+    func high(_ user: KafkaConfiguration) throws -> Int64 {
+      let admin = try KafkaAdmin(user)
+      defer { admin.close() }
+      return try admin.watermarks(
+        .init(topic: "things", partition: 0), timeoutMilliseconds: 3_000
+      ).high
+    }
+    #expect(try high(properties("ann", "secret")) == 0)
+    #expect(throws: KafkaError.self) { try high(properties("bob", "word")) }
+    #expect(throws: KafkaError.self) { try high(properties("ann", "word")) }
+    #expect(throws: KafkaError.self) { try high(configuration(broker.bootstrap)) }
+    // ApiVersions of 65 kB: its length alone ends the connection.
+    let connection = try RawConnection(broker.bootstrap)
+    connection.send(versions(0, number: 1))
+    let first = connection.answer()
+    connection.send([0, 1, 0, 1, 0, 18, 0, 0])
+    let second = connection.answer()
+    #expect(first != nil && second == nil)
+  }
+
   @Test func `what is no request ends its connection and no other`() throws {
     let server = try BrokerServer()
     let other = try RawConnection(server.bootstrap)

@@ -23,7 +23,7 @@ import Testing
     for (name, line) in listed { #expect(longest + 4 + line.count <= 80, "\(name)") }
   }
 
-  @Test func `an argument list belongs to the laboratory by its command's words`() {
+  @Test func `an argument list belongs to martlet-lab by its command's words`() {
     let sibling = LabProgram.sibling
     #expect(sibling.hasCommand(["up", "--help"]))
     #expect(sibling.hasCommand(["keys", "generate", "folder"]))

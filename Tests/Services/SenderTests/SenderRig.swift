@@ -137,11 +137,10 @@ final class SenderRig {
   /// - Parameters:
   ///   - gateway: the simulator's unless told.
   ///   - sandbox: the same one unless told.
-  ///   - kafka: the broker unless told.
   @discardableResult
   func startSender(
     _ flags: [String] = [], loops: Int = 2, gateway: String? = nil, sandbox: String? = nil,
-    answering: ScriptedGateway? = nil, kafka: String? = nil,
+    answering: ScriptedGateway? = nil,
     fixed change: (inout DispatchSettings) -> Void = { _ in }
   ) throws -> RunningSender {
     let gateway =
@@ -154,7 +153,7 @@ final class SenderRig {
     let context = try Self.context(
       SenderService.self,
       [
-        "--kafka", kafka ?? fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
+        "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
         "--gateway", gateway, "--sandbox-gateway", sandbox ?? gateway, "--gateway-roots",
         answering?.roots ?? folder.file("root.pem"), "--loops", "\(loops)",
         "--kafka.consumer.session.timeout.ms=\(fixture.sessionMilliseconds)",

@@ -11,13 +11,13 @@ import Testing
 
 @testable import ServiceKit
 
-/// Rights that are missing at the start or taken away at run time, against an authorizer that grants exactly the table.
+/// Rights that are missing at the start or taken away at run time, for a user with exactly those of the table.
 @Suite(.onOwnThread) struct RightsWatchTests {
   private struct Place {
     let fixture: KafkaFixture
     let names: TopicNames
     let rights: KafkaRights
-    let proxy: AuthorizingProxy
+    let user: RestrictedUser
     let kafka: KafkaConfiguration
     let context: ServiceContext
 
@@ -28,10 +28,10 @@ import Testing
       for topic in rights.topics {
         try fixture.createTopic(String(topic.dropFirst(fixture.prefix.count)), partitions: 1)
       }
-      proxy = try AuthorizingProxy(to: fixture.configuration.bootstrap, rights: rights.all)
-      var kafka = KafkaConfiguration(bootstrap: proxy.bootstrap, clientID: "test")
-      kafka.common = fixture.configuration.common
-      kafka.producer = fixture.configuration.producer
+      let broker = try #require(fixture.broker)
+      user = RestrictedUser(broker, rights: rights.all)
+      var kafka = fixture.configuration
+      kafka.common += user.properties
       self.kafka = kafka
       let table = SettingTable([])
       context = ServiceContext(
@@ -50,23 +50,21 @@ import Testing
   @Test(arguments: KafkaUser.allCases)
   func `each right to a topic is missed, named and found again`(program: KafkaUser) throws {
     let place = try Place(program)
-    defer { place.proxy.close() }
     let admin = try KafkaAdmin(place.kafka)
     defer { admin.close() }
-    #expect(try admin.clusterID(timeoutMilliseconds: 5_000).hasPrefix("authorizing"))
     var watch = RightsWatch(place.kafka, place.context.rights)
     _ = try watch.look(admin)
     #expect(place.obstacle == nil)
     for right in place.rights.all {
       guard case .topic(let topic) = right.resource else { continue }
       let operation: KafkaRight.Operation = right.operations.contains(.read) ? .read : .write
-      place.proxy.revoke(operation, right.resource)
+      place.user.revoke(operation, right.resource)
       #expect(
         try eventually {
           _ = try watch.look(admin)
           return place.obstacle == "needs \(operation.rawValue) on topic \(topic)"
         }, "\(topic): \(place.obstacle ?? "")")
-      place.proxy.grant(operation, right.resource)
+      place.user.grant(operation, right.resource)
       #expect(
         try eventually {
           _ = try watch.look(admin)
@@ -78,8 +76,7 @@ import Testing
   /// A cluster may leave the questions of the start without an answer for seconds.
   @Test func `what is missing is said before anything else is asked of the cluster`() throws {
     let place = try Place(.signer)
-    defer { place.proxy.close() }
-    place.proxy.revoke(.read, .topic(place.names.tokenRequests))
+    place.user.revoke(.read, .topic(place.names.tokenRequests))
     let said = Mutex<String?>(nil)
     let status = place.context.status
     try PartitionWatch.start(
@@ -95,10 +92,9 @@ import Testing
 
   @Test func `a hidden topic is neither gone nor new: its partitions are not known`() throws {
     let place = try Place(.signer)
-    defer { place.proxy.close() }
     let admin = try KafkaAdmin(place.kafka)
     defer { admin.close() }
-    place.proxy.revoke(.read, .topic(place.names.tokenRequests))
+    place.user.revoke(.read, .topic(place.names.tokenRequests))
     let listing = try admin.topicListing(
       naming: place.rights.topics + ["nowhere"], timeoutMilliseconds: 5_000)
     #expect(Set(listing.hidden.keys) == [place.names.tokenRequests, "nowhere"])
@@ -110,9 +106,8 @@ import Testing
     throws
   {
     let place = try Place(.signer)
-    defer { place.proxy.close() }
     let topic = KafkaRight.Resource.topic(place.names.providerTokens)
-    place.proxy.revoke(.write, topic)
+    place.user.revoke(.write, topic)
     let producer = try KafkaProducer(place.kafka)
     defer { producer.close() }
     let output = try producer.topic(known: place.names.providerTokens)
@@ -128,7 +123,7 @@ import Testing
         return place.obstacle == "needs Write on topic \(place.names.providerTokens)"
       })
     #expect(counter("refused_by_kafka", place) > 0 && counter("producers_refused", place) == 1)
-    place.proxy.grant(.write, topic)
+    place.user.grant(.write, topic)
     var isHanded = false
     #expect(
       eventually(withinMilliseconds: 30_000) {
@@ -141,7 +136,6 @@ import Testing
 
   @Test func `a right to write that is taken away: the record waits, the right is named`() throws {
     let place = try Place(.api)
-    defer { place.proxy.close() }
     let topic = KafkaRight.Resource.topic(place.names.devices)
     let producer = try KafkaProducer(place.kafka)
     defer { producer.close() }
@@ -161,11 +155,11 @@ import Testing
     _ = produce("one", producer, output)
     #expect(wait { deliveries.count == 1 })
     // Visible still, by another right.
-    place.proxy.grant(.describe, topic)
-    place.proxy.revoke(.write, topic)
+    place.user.grant(.describe, topic)
+    place.user.revoke(.write, topic)
     _ = produce("two", producer, output)
     #expect(wait { place.obstacle == "needs Write on topic \(place.names.devices)" })
-    place.proxy.grant(.write, topic)
+    place.user.grant(.write, topic)
     #expect(wait { deliveries.count == 2 && place.obstacle == nil })
   }
 

@@ -52,18 +52,18 @@ final class SignerFixture {
   }
 
   /// The settings that these flags give, on this fixture's cluster.
-  func values(_ more: [String] = [], kafka address: String? = nil) throws -> SettingValues {
+  func values(_ more: [String] = []) throws -> SettingValues {
     let table = CommonSettings.table(of: SignerService.self)
     let flags = try CommandLineFlags(
       [
-        "--kafka", address ?? kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix,
+        "--kafka", kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix,
         "--credentials", credentialsPath, "--kafka.session.timeout.ms=\(kafka.sessionMilliseconds)",
       ] + more, for: table)
     return try table.read(flags, environment: [:], file: nil)
   }
 
-  func start(_ more: [String] = [], kafka address: String? = nil) throws -> RunningSigner {
-    let values = try values(more, kafka: address)
+  func start(_ more: [String] = []) throws -> RunningSigner {
+    let values = try values(more)
     return try RunningSigner(SignerService.settings(values), values)
   }
 

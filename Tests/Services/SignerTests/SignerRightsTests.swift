@@ -12,14 +12,13 @@ import Testing
 @Suite(.onOwnThread) struct SignerRightsTests {
   private struct Place {
     let fixture: SignerFixture
-    let proxy: AuthorizingProxy
+    let user: RestrictedUser
 
     init() throws {
       KafkaLog.silence()
       fixture = try SignerFixture(embedded: true)
-      proxy = try AuthorizingProxy(
-        to: fixture.kafka.configuration.bootstrap,
-        rights: KafkaRights(of: .signer, fixture.names).all)
+      user = RestrictedUser(
+        try #require(fixture.kafka.broker), rights: KafkaRights(of: .signer, fixture.names).all)
     }
 
     /// A right of the signer, and how it is named when it is missing.
@@ -41,16 +40,15 @@ import Testing
   @Test(arguments: 0..<4)
   func `a right that is missing at the start`(number: Int) throws {
     let place = try Place()
-    defer { place.proxy.close() }
     let (operation, resource, words) = place.right(number)
-    place.proxy.revoke(operation, resource)
-    let signer = try place.fixture.start(kafka: place.proxy.bootstrap)
+    place.user.revoke(operation, resource)
+    let signer = try place.fixture.start(place.user.flags)
     defer { signer.stop() }
     #expect(
       eventually(withinMilliseconds: 30_000) { obstacles(signer).contains(words) },
       "\(obstacles(signer))")
     #expect(signer.counter("minted") == 0)
-    place.proxy.grant(operation, resource)
+    place.user.grant(operation, resource)
     #expect(try place.fixture.tokens(atLeast: 1).count == 1 || signer.counter("minted") > 0)
     #expect(
       eventually(withinMilliseconds: 40_000) {
@@ -61,16 +59,15 @@ import Testing
   @Test(arguments: [0, 2, 3])
   func `a right that is taken away at run time`(number: Int) throws {
     let place = try Place()
-    defer { place.proxy.close() }
     let (operation, resource, words) = place.right(number)
-    let signer = try place.fixture.start(kafka: place.proxy.bootstrap)
+    let signer = try place.fixture.start(place.user.flags)
     defer { signer.stop() }
     #expect(eventually(withinMilliseconds: 20_000) { signer.counter("minted") == 1 })
-    place.proxy.revoke(operation, resource)
+    place.user.revoke(operation, resource)
     #expect(
       eventually(withinMilliseconds: 40_000) { obstacles(signer).contains(words) },
       "\(obstacles(signer))")
-    place.proxy.grant(operation, resource)
+    place.user.grant(operation, resource)
     #expect(
       eventually(withinMilliseconds: 60_000) { !obstacles(signer).contains(words) },
       "\(obstacles(signer))")

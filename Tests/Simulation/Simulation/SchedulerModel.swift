@@ -224,7 +224,11 @@ final class SchedulerModel: GroupProcess {
     let current = world.schedule.databases[place].entries[partition][key]
     var isOpen = false
     if !job.record.isGone {
-      switch change(job, world).verdict(at: job.offset, over: current?.row) {
+      let change = change(job, world)
+      var row = current?.row
+      // As the product does.
+      if case .end = change, let known = machine.row(Int32(partition), key.exact) { row = known }
+      switch change.verdict(at: job.offset, over: row) {
       case .ignore: break
       case .store(var row):
         if case .request(_, _, .some) = job.record.value { row.at = job.clock }

@@ -53,6 +53,16 @@ import Testing
     #expect(run.status == 0, "it printed: \(run.output.suffix(2_000))")
   }
 
+  @Test func `users authenticate, and do what they have rights to`() throws {
+    let run = try PythonScript.run(
+      "kafka_clients/users.py", ["--martlet", ChildProcess.sibling("martlet")],
+      in: TemporaryFolder(), withinMilliseconds: 110_000)
+    for result in run.objects where result["result"]?.string != "ok" {
+      Issue.record("\(result)")
+    }
+    #expect(run.status == 0 && run.objects.count == 12, "it printed: \(run.output.suffix(2_000))")
+  }
+
   @Test func `a broker that is killed under load loses nothing, repeats nothing, keeps the order`()
     throws
   {

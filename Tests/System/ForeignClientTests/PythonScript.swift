@@ -33,7 +33,7 @@ enum PythonScript {
     guard File.exists(python) else { throw MissingProgram(name: python) }
     let script = Repository.path("Tests/System/ForeignClientTests/Python/\(name)")
     let result = try BuiltProgram.run(
-      python, ["-B", script] + arguments, in: folder, withinMilliseconds: 60_000)
+      python, ["-B", script] + arguments, in: folder, withinMilliseconds: limit)
     let objects = result.output.split(separator: "\n").compactMap {
       $0.hasPrefix("{") ? try? JSONDocument(String($0)).root : nil
     }

@@ -2,6 +2,7 @@
 import Bytes
 import Contract
 import Diagnosis
+import EmbeddedKafka
 import HTTPClient
 import Kafka
 import Signing
@@ -17,10 +18,10 @@ import Testing
     "--kafka.consumer.max.poll.interval.ms=10000",
   ]
 
-  /// A process behind an authorizer of its own.
+  /// A process with a user of its own.
   private struct Place {
     let program: KafkaUser
-    let proxy: AuthorizingProxy
+    let user: RestrictedUser
     let rights: [KafkaRight]
     let process: BuiltProgram
 
@@ -37,8 +38,8 @@ import Testing
       }
     }
 
-    func revokeAll() { change { proxy.revoke($0, $1) } }
-    func grantAll() { change { proxy.grant($0, $1) } }
+    func revokeAll() { change { user.revoke($0, $1) } }
+    func grantAll() { change { user.grant($0, $1) } }
 
     private func change(_ apply: (KafkaRight.Operation, KafkaRight.Resource) -> Void) {
       for right in rights {
@@ -57,8 +58,14 @@ import Testing
   }
 
   private let rig: PipelineRig
+  /// In this process, where the test changes its users' rights.
+  private let broker: EmbeddedBroker
 
-  init() throws { rig = try PipelineRig() }
+  init() throws {
+    rig = try PipelineRig()
+    broker = try EmbeddedBroker(
+      rig.names.all.map { .init($0.name, partitions: Int($0.partitions)) })
+  }
 
   private func flags(_ program: KafkaUser) throws -> [String] {
     switch program {
@@ -88,18 +95,14 @@ import Testing
       rights.append(KafkaRight(.group(rig.names.webhookGroup("crm")), [.read]))
       rights.removeAll { $0.resource == .group(rig.names.group(.webhooks)) }
     }
-    let proxy = try AuthorizingProxy(to: rig.kafka, rights: [])
-    try rig.start(program.rawValue, try flags(program), kafka: proxy.bootstrap)
-    return Place(
-      program: program, proxy: proxy, rights: rights, process: rig[program.rawValue])
+    let user = RestrictedUser(broker, name: program.rawValue, rights: [])
+    try rig.start(program.rawValue, try flags(program) + user.flags, kafka: broker.bootstrap)
+    return Place(program: program, user: user, rights: rights, process: rig[program.rawValue])
   }
 
   @Test func `each right of each program, at its start and while it works`() throws {
-    // Topics come into being when somebody asks for them by name.
-    for topic in rig.names.all { try rig.produce(topic.name, 0..<1) { _ in ("", "x") } }
     let places = try [KafkaUser.ingest, .feedback, .api, .webhooks, .signer, .sender, .scheduler]
       .map(start)
-    defer { for place in places { place.proxy.close() } }
     for place in places { try expectNamed(place, "at the start", since: 0) }
     for place in places { place.grantAll() }
     for place in places { try expectReady(place, "at the start") }

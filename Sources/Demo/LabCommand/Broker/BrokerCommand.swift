@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import BrokerCore
 import Bytes
 import CommandKit
 import Contract
@@ -40,6 +41,14 @@ public enum BrokerCommand: Service {
     var brokers: Int
 
     @Declared(
+      .path(
+        "users", placeholder: "FILE",
+        "File of users, readable by its owner only: a line \"user NAME PASSWORD\" for each (SASL PLAIN), and below it a line"
+          + " for each right, such as \"read topic push.requests\", \"all group *\" or \"create cluster\". Without it every"
+          + " client may do everything.")) fileprivate var usersFile: String?
+    fileprivate var access = AccessControl()
+
+    @Declared(
       .endpoint(
         "control",
         "Address and port (0 takes a free one) of an HTTP interface that injects faults, for tests"
@@ -64,7 +73,22 @@ public enum BrokerCommand: Service {
     var settings = Settings.reading(values)
     settings.lanes = try Lanes(values)
     settings.topics = try PartitionCounts.specifications(settings.names, values)
+    if let file = settings.usersFile { settings.access = try access(file, values) }
     return settings
+  }
+
+  private static func access(
+    _ file: String, _ values: SettingValues
+  ) throws(SettingErrors) -> AccessControl {
+    do {
+      if let problem = try File.exposure(of: file) { throw values.error("users", problem) }
+      let text = String(decoding: try File.read(file, limit: 1 << 20), as: UTF8.self)
+      return try AccessControl(file: text)
+    } catch let error as SettingErrors {
+      throw error
+    } catch {
+      throw values.error("users", "\(error)")
+    }
   }
 
   public static func run(
@@ -74,7 +98,7 @@ public enum BrokerCommand: Service {
       OpenFileLimit.raise()
       let broker = try EmbeddedBroker(
         settings.topics.map { BrokerTopic($0) }, brokers: settings.brokers, port: settings.port,
-        folder: settings.folder)
+        folder: settings.folder, access: settings.access)
       let watch = BrokerWatch(broker, context)
       announce(broker, settings, context)
       context.reportReady()

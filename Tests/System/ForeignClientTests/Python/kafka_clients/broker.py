@@ -25,8 +25,8 @@ def free_port():
 class Broker:
     """Its records are in a folder, and its port stays the same."""
 
-    def __init__(self, martlet, folder):
-        self.martlet, self.folder = martlet, folder
+    def __init__(self, martlet, folder, flags=()):
+        self.martlet, self.folder, self.flags = martlet, folder, flags
         self.port = free_port()
         self.kafka = f"127.0.0.1:{self.port}"
         self.process = None
@@ -40,7 +40,7 @@ class Broker:
         with open(log_file, "ab") as log:
             self.process = subprocess.Popen(
                 [self.martlet, "broker", "--port", str(self.port), "--dir", os.path.join(self.folder, "data"),
-                 "--address-file", address],
+                 "--address-file", address, *self.flags],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent)
         deadline = time.monotonic() + 20
         while not os.path.exists(address):
@@ -61,9 +61,9 @@ class Broker:
 
 
 @contextlib.contextmanager
-def running(martlet):
+def running(martlet, *flags):
     with tempfile.TemporaryDirectory() as folder:
-        broker = Broker(martlet, folder)
+        broker = Broker(martlet, folder, flags)
         try:
             yield broker
         finally:

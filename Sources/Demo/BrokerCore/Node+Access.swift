@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Authentication of connections (SASL PLAIN), and the rights that requests need, as Kafka's `KafkaApis` asks for them.
+///
+/// What a list of topics or groups leaves out, and what is refused within a topic, is where that request is answered.
+extension Node {
+  /// How far a connection has come with its authentication.
+  enum Session: Equatable {
+    /// It has named the mechanism.
+    case chosen
+    case user(String)
+  }
+
+  private static let mechanism = "PLAIN"
+
+  /// The user of a connection; nil while it has yet to authenticate.
+  public func user(of connection: ConnectionID) -> String? {
+    switch sessions[connection] {
+    case .user(let name): name
+    case .chosen: nil
+    case nil: access.admitsAnonymous ? AccessControl.anonymous : nil
+    }
+  }
+
+  /// Answers the requests of an authentication, and refuses those that come too early; nil for all others.
+  mutating func authenticate(_ request: Request, _ connection: ConnectionID) -> Outcome? {
+    switch (request.api.key, sessions[connection]) {
+    case (17, nil) where access.hasPasswords:
+      let isKnown = request.body["Mechanism"] == .text(Self.mechanism)
+      // Behind version 0 tokens come without requests around them. librdkafka looks for it and uses version 1.
+      let error: ErrorCode =
+        request.version == 0 ? .unsupportedVersion : isKnown ? .none : .unsupportedSaslMechanism
+      let body: Value = [
+        "Error": .number(error.rawValue), "Mechanisms": [.text(Self.mechanism)],
+      ]
+      guard error == .none else { return .farewell(body) }
+      sessions[connection] = .chosen
+      return .answer(body)
+    case (36, .chosen):
+      guard let user = access.user(token: request.body["Bytes"].bytes) else {
+        return .farewell([
+          "Error": .number(ErrorCode.saslAuthenticationFailed.rawValue),
+          "Message": "Authentication failed: Invalid username or password",
+        ])
+      }
+      sessions[connection] = .user(user)
+      return .answer([:])
+    case (18, _): return nil
+    case _ where user(of: connection) == nil: return .close
+    case (17, _), (36, _):
+      return .answer(Refusal.answer(to: request.body, request.api, .illegalSaslState))
+    default: return nil
+    }
+  }
+
+  func may(
+    _ caller: Caller, _ operation: AccessControl.Operation, _ resource: AccessControl.Resource
+  ) -> Bool { access.may(caller.user, operation, resource) }
+
+  /// Why a request is refused as a whole.
+  func refusal(of request: Request, _ caller: Caller) -> ErrorCode? {
+    let group = AccessControl.Resource.group(request.body["GroupId"].text)
+    let isAllowed =
+      switch request.api.key {
+      case 8, 11, 12, 13, 14: may(caller, .read, group)
+      case 47: may(caller, .delete, group)
+      case 22:
+        may(caller, .idempotentWrite, .cluster) || access.mayWriteSomewhere(caller.user)
+      default: true
+      }
+    return isAllowed ? nil : request.api.key == 22 ? .clusterNotAuthorized : .groupNotAuthorized
+  }
+
+  /// The list of a request whose elements are refused one by one, and the operation that each needs.
+  private static let elements: [Int16: (list: String, operation: AccessControl.Operation)] = [
+    0: ("Topics", .write), 2: ("Topics", .describe), 8: ("Topics", .read),
+    15: ("Groups", .describe), 19: ("Topics", .create), 21: ("Topics", .delete),
+    23: ("Topics", .describe), 32: ("Results", .describeConfigs),
+    33: ("Results", .alterConfigs), 37: ("Results", .alter), 42: ("Groups", .delete),
+    44: ("Results", .alterConfigs), 47: ("Topics", .read),
+  ]
+
+  /// Takes out of a request what its caller may not do.
+  ///
+  /// - Returns: the answer's list, and its elements that refuse them; nil if nothing is refused.
+  func takeRefused(
+    from request: inout Request, _ caller: Caller
+  ) -> (list: String, answers: [Value])? {
+    guard let (list, operation) = Self.elements[request.api.key],
+      request.api.key != 19 || !may(caller, .create, .cluster)
+    else { return nil }
+    func isAllowed(_ element: Value) -> Bool { may(caller, operation, resource(element)) }
+    let asked = request.body[list].list
+    guard !asked.allSatisfy(isAllowed) else { return nil }
+    let body = request.body
+    request.body = body.with(list, .list(asked.filter(isAllowed)))
+    let answers = asked.filter { !isAllowed($0) }.flatMap { element in
+      Refusal.answer(to: body.with(list, [element]), request.api, resource(element).refusal)[list]
+        .list
+    }
+    return (list, answers)
+  }
+
+  /// Groups are named by their names alone; configurations other than those of topics are the cluster's.
+  private func resource(_ element: Value) -> AccessControl.Resource {
+    if let group = element.optionalText { return .group(group) }
+    let isTopic = element["Type"].isNull || element["Type"] == 2
+    return isTopic ? .topic(element["Name"].text) : .cluster
+  }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
+import EventLoop
+import Identity
+import Kafka
+import Records
+import Schedule
+import ScheduleDecisions
+import ServiceKit
+import Store
+
+/// Records of the schedule, from the topic into the database and the machine's memory.
+extension SchedulerWorker {
+  /// - Returns: how many records were read.
+  func readRecords(_ now: UInt64) -> Int {
+    guard !member.isDraining else { return 0 }
+    if batch.isEmpty { batchBegan = now }
+    var count = 0
+    if batch.count < records.capacity {
+      count = member.take(into: &records, upTo: records.capacity)
+      for index in 0..<count { receive(records[index]) }
+      records.release()
+    }
+    let mayWait = batch.isOfEnds && batch.count >= Self.busy && batch.count < records.capacity
+    if !mayWait || now >= batchBegan + Self.endsWait { apply(now) }
+    return count
+  }
+
+  private func receive(_ record: KafkaRecord) {
+    let source = member.source(record)
+    if record.isEndOfPartition {
+      batch.ends.append((source, record.offset))
+      return batch.move(source.partition, to: record.offset)
+    }
+    if let error = record.error {
+      return context.log.warning("cannot read records; retrying", ["error": "\(error)"])
+    }
+    batch.move(source.partition, to: record.offset + 1)
+    let admission = member.admit(source, record)
+    if admission == .known { return }
+    do throws(RecordError) {
+      guard admission == .new else {
+        throw RecordError(record: "schedule", field: nil, problem: DeadLetter.crashed)
+      }
+      batch.take(
+        try ScheduleJob(
+          record, source, topics.audiences, now: WallClock.milliseconds(),
+          isCaughtUp: machine.isCaughtUp(source.partition)))
+    } catch {
+      counters.add(.unreadable)
+      context.log.error(
+        "a record of the schedule cannot be read; it becomes a dead letter",
+        [
+          "partition": "\(record.partition)", "offset": "\(record.offset)", "problem": "\(error)",
+        ])
+      batch.take(ScheduleJob(unreadable: record, source, "\(error)"))
+    }
+  }
+
+  /// Has the database take the batch, now or, where it does not answer, later.
+  private func apply(_ now: UInt64) {
+    guard !batch.isEmpty else { return }
+    var outcomes: [Int32: ScheduleOutcome] = [:]
+    var isOurs = true
+    let isDone = withDatabase(now) { () throws(StoreError) in
+      guard batch.changes(positions) else { return }
+      outcomes = [:]
+      try store.transaction { () throws(StoreError) in
+        for (partition, position) in batch.positions {
+          // Another owner has gone on: what we have read is older.
+          guard try store.position(partition) == positions[partition] else {
+            isOurs = false
+            return
+          }
+          outcomes[partition] = try outcome(of: partition)
+          try store.setPosition(partition, max(position, positions[partition] ?? 0))
+        }
+      }
+    }
+    guard isDone else { return }
+    guard isOurs else {
+      failure = failure ?? ServiceFailure("another process writes the schedule of our partitions")
+      return
+    }
+    finish(outcomes)
+  }
+
+  private func outcome(of partition: Int32) throws(StoreError) -> ScheduleOutcome {
+    let jobs = batch.jobs[partition] ?? []
+    var rows: [ExactText: ScheduleRow] = [:]
+    var others: Set<ExactText> = []
+    for job in jobs {
+      // An end looks at what tells one record of the key from another, which is in memory as the database has it.
+      if case .end = job.change, let row = machine.row(partition, job.key) {
+        rows[job.key] = row
+      } else {
+        others.insert(job.key)
+      }
+    }
+    for (key, entry) in try store.entries(partition, Array(others)) { rows[key] = entry.row }
+    let outcome = ScheduleOutcome(jobs, over: rows)
+    let (stored, removed) = (outcome.stored, outcome.removed)
+    if !stored.isEmpty { try store.put(partition, stored) }
+    if !removed.isEmpty { try store.remove(partition, removed) }
+    return outcome
+  }
+
+  /// The database has the batch: its offsets are complete, but for those that need a record to be written again.
+  private func finish(_ outcomes: [Int32: ScheduleOutcome]) {
+    for (partition, outcome) in outcomes {
+      for entry in outcome.stored {
+        machine.stored(entry.machineEntry(partition), bytes: entry.bytes)
+        if entry.row.isCampaign { campaigns.stored(entry, partition) }
+      }
+      upkeep.hasRemoved = upkeep.hasRemoved || !outcome.removed.isEmpty
+      for key in outcome.removed {
+        machine.removed(partition, key)
+        campaigns.removed(key: key)
+      }
+      counters.add(.scheduled, outcome.scheduled)
+      counters.add(.cancelled, outcome.cancelled)
+      if outcome.handedBack > 0 { reportClocks() }
+      counters.add(.handedBack, outcome.handedBack)
+      for key in outcome.startedAgain { reportStart(key) }
+      owed.repairs += outcome.restored
+      owed.letters += outcome.refused
+    }
+    let open = Set(
+      outcomes.values.flatMap { outcome in
+        outcome.restored.map { Place($0.source, $0.offset) }
+          + outcome.refused.map { Place($0.source, $0.offset) }
+      })
+    for (partition, position) in batch.positions {
+      positions[partition] = max(position, positions[partition] ?? 0)
+      machine.read(partition, to: position)
+      for job in batch.jobs[partition] ?? [] where !open.contains(Place(job.source, job.offset)) {
+        member.completed(job.source, epoch: member.epoch, job.offset)
+      }
+    }
+    for end in batch.ends { member.ended(end.source, at: end.offset) }
+    batch = ScheduleBatch()
+  }
+
+  private struct Place: Hashable {
+    let partition: Int32
+    let offset: Int64
+    init(_ source: Source, _ offset: Int64) {
+      (partition, self.offset) = (source.partition, offset)
+    }
+  }
+
+  private func reportStart(_ key: ExactText) {
+    counters.add(.campaignsStartedAgain)
+    context.log.warning(
+      "a campaign of this name exists; another start of it changes nothing",
+      [
+        "campaign": key.text,
+        "remedy": "use another name, or wait until 30 days after the end of the first",
+      ])
+  }
+
+  private func reportClocks() {
+    guard counters[.handedBack] == 0 else { return }
+    context.log.error(
+      "ingest handed a request back: its clock is behind this one by more than a second; set both clocks"
+    )
+  }
+}
