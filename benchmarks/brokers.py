@@ -18,23 +18,33 @@ STORED_AT_ONCE = 25_000
 
 def broker(options):
     """CPU of the broker for each record that kcat writes and another kcat reads at the same time, with each codec."""
-    kcat = shutil.which("kcat")
-    if not kcat:
-        raise Failure("kcat is missing: apt-get install kcat")
+    kcat = installed_kcat()
     rows = []
     for codec in CODECS:
         rounds = []
         for number in range(options.rounds):
             with Rig(options) as rig:
-                processes = rig.broker(receipts=options.partitions)
-                if not processes:
-                    raise Failure("the CPU of a cluster's brokers is not ours to measure: leave out --kafka")
-                rounds.append(passing(rig, processes[0], kcat, codec, options.count))
+                rounds.append(passing(rig, own_broker(rig, options), kcat, codec, options.count))
                 log(f"{codec}, round {number + 1} of {options.rounds}: {rounds[-1][0]:.2f} µs,"
                     f" {rounds[-1][1]:,.0f} per second")
         cpu, rate, resident = zip(*rounds)
         rows.append(row(f"broker, {codec}", median(cpu), 0, median(rate), max(resident)))
     return rows
+
+
+def installed_kcat():
+    kcat = shutil.which("kcat")
+    if not kcat:
+        raise Failure("kcat is missing: apt-get install kcat")
+    return kcat
+
+
+def own_broker(rig, options):
+    """The embedded broker's process, with the topic of these benchmarks."""
+    processes = rig.broker(receipts=options.partitions)
+    if not processes:
+        raise Failure("a cluster's brokers are not ours to measure: leave out --kafka")
+    return processes[0]
 
 
 def passing(rig, process, kcat, codec, count):
@@ -49,10 +59,8 @@ def passing(rig, process, kcat, codec, count):
     reader = subprocess.Popen(
         [kcat, "-C", "-b", rig.kafka, "-t", TOPIC, "-o", "beginning", "-c", str(count), "-f", "", "-q"],
         stdout=subprocess.DEVNULL)
-    writer = subprocess.run(
-        [kcat, "-P", "-b", rig.kafka, "-t", TOPIC, "-z", codec, "-X", "linger.ms=5", "-l", str(file)],
-        check=False, stdout=subprocess.DEVNULL)
-    if writer.returncode != 0 or reader.wait(timeout=120) != 0:
+    client([kcat, "-P", "-b", rig.kafka, "-t", TOPIC, "-z", codec, "-X", "linger.ms=5", "-l", str(file)])
+    if reader.wait(timeout=120) != 0:
         raise Failure("kcat failed")
     seconds = time.monotonic() - begin
     return (process.cpu() - before) / count, count / seconds, process.resident_mib()
@@ -61,11 +69,9 @@ def passing(rig, process, kcat, codec, count):
 def stored(options):
     """Resident memory of the broker with --count records of 4 KiB in its folder: after they were written, read from the
     first to the last, and found again by a new start."""
-    kcat = shutil.which("kcat")
-    if not kcat:
-        raise Failure("kcat is missing: apt-get install kcat")
+    kcat = installed_kcat()
     with Rig(options) as rig:
-        process = rig.broker(receipts=options.partitions)[0]
+        process = own_broker(rig, options)
         file = rig.folder / "lines"
         with file.open("w") as output:
             for number in range(STORED_AT_ONCE):
@@ -80,7 +86,7 @@ def stored(options):
         rows.append(state("read", process, count, begin))
         process.stop()
         begin = time.monotonic()
-        process = rig.broker(receipts=options.partitions)[0]
+        process = own_broker(rig, options)
         rows.append(state("found again", process, count, begin))
         return rows
 
@@ -94,6 +100,6 @@ def state(name, process, count, begin):
     """Resident memory, beside it the part that is no file's, and how long it took."""
     seconds = time.monotonic() - begin
     entry = row(f"{count * STORED_BYTES / 1e9:.1f} GB {name}", 0, 0, count / seconds, process.resident_mib())
-    entry |= {"seconds": round(seconds, 1), "anonymous_mib": round(process.memory_mib("RssAnon"), 1)}
+    entry |= {"seconds": round(seconds, 1), "anonymous_mib": round(process.anonymous_mib(), 1)}
     log(f"{entry['name']} in {seconds:.1f} s: {entry['resident_mib']:.0f} MiB, {entry['anonymous_mib']} of them anonymous")
     return entry

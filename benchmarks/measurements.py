@@ -713,7 +713,8 @@ def campaign(options):
 ALL = {
     "latency": latencies.latency, "feedback": loads.feedback, "backlog": loads.backlog,
     "memory": loads.memory, "scale": loads.scale, "compare": peers.compare, "start": starts.start,
-    "broker": brokers.broker, "stored": brokers.stored, "gateway": gateways.gateway, "guard": programs.guard, "demo": programs.demo,
+    "broker": brokers.broker, "stored": brokers.stored, "gateway": gateways.gateway,
+    "guard": programs.guard, "demo": programs.demo,
     "api": api, "store": store, "suppression": suppression,
     "import": imports, "schedule": schedules.schedule, "people": people.people,
     "campaign": campaign,

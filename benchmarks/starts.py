@@ -20,8 +20,9 @@ PROGRAMS = [
 def start(options):
     """From exec to the end of --version, its files not in memory before, and until a service's /healthz answers.
 
-    Also from the start of `martlet up` until its first push is delivered. In milliseconds, of the programs that an operator installs; the limit is 200. The longest of the rounds is
-    told beside: the first time, a virtual machine may fetch a file's blocks from elsewhere.
+    Also from the start of `martlet up` until its first push is delivered. In milliseconds, of the programs that an
+    operator installs; the limit is 200, for a push 2,000. The longest of the rounds is told beside: the first time, a
+    virtual machine may fetch a file's blocks from elsewhere.
     """
     built = harness.BUILD
     harness.BUILD = installed()
