@@ -200,6 +200,7 @@ final class ServerLoop {
       case .frame(let frame):
         guard take(frame, connection, now) else { return false }
       }
+      connection.endFrame()
     }
     if !connection.isReady {
       connection.isReady = true
@@ -227,7 +228,7 @@ final class ServerLoop {
   private func take(_ frame: ArraySlice<UInt8>, _ connection: Connection, _ now: Moment) -> Bool {
     let request: Request
     do {
-      request = try Request(frame)
+      request = try connection.request(frame)
     } catch .unknownVersions(let correlation) {
       guard case .fields(let fields) = Node.versions else { return false }
       let error = Value.Field(name: "Error", value: .number(ErrorCode.unsupportedVersion.rawValue))
@@ -306,7 +307,9 @@ final class ServerLoop {
     if let files = storage as? FileStorage, files.isJournalLong {
       try? files.rewriteJournal(node.journal)
     }
-    for connection in connections.values where connection.open == nil {
+    for connection in connections.values {
+      connection.rest(now: now.ticks)
+      guard connection.open == nil else { continue }
       let isKnown = connection.hasAsked && node.user(of: connection.id) != nil
       let isEnding = connection.isEnding
       let since = isKnown || isEnding ? connection.heard : connection.began

@@ -164,6 +164,7 @@ extension Node {
     fetches[caller.connection] = WaitingFetch(
       caller: caller, request: request, version: version, until: now.ticks + wait, wanted: wanted,
       logs: logs)
+    fetchesDue = min(fetchesDue, now.ticks + wait)
     return .later
   }
 

@@ -134,6 +134,9 @@ public struct Node: Sendable {
   var groups: [ExactText: Group] = [:]
   var coordinators: [ExactText: Int32] = [:]
   var fetches: [ConnectionID: WaitingFetch] = [:]
+  /// No Fetch request's wait is over before this moment, in ticks; and no member's time or rebalance before the other.
+  var fetchesDue = Int64.max
+  private var groupsDue = Int64.max
   var replies: [Group.Reply] = []
   var nextTopic: Int64 = 1
   var nextProducer: Int64 = 1_000
@@ -197,8 +200,12 @@ public struct Node: Sendable {
     switch request.api.key {
     case 0: return produce(body, caller, now, storage)
     case 1: return fetch(body, version, caller, now, storage)
-    case 11, 14: return rebalance(request, caller, now)
-    default: return .answer(answer(request, body, caller, now, storage))
+    case 11, 14:
+      defer { lookAtGroups() }
+      return rebalance(request, caller, now)
+    default:
+      defer { lookAtGroups() }
+      return .answer(answer(request, body, caller, now, storage))
     }
   }
 
@@ -243,21 +250,27 @@ public struct Node: Sendable {
       })
   ]
 
-  /// The earliest time, in ticks, at which `tick` has something to do.
-  public var nextDeadline: Int64 {
-    let fetch = fetches.values.lazy.map(\.until).min() ?? .max
-    return min(fetch, groups.values.lazy.map(\.nextDeadline).min() ?? .max)
+  /// The earliest time, in ticks, at which `tick` may have something to do.
+  public var nextDeadline: Int64 { min(fetchesDue, groupsDue) }
+
+  private mutating func lookAtGroups() {
+    groupsDue = groups.values.lazy.map(\.nextDeadline).min() ?? .max
   }
 
   /// Ends the waits that are over.
   public mutating func tick(at now: Moment, _ storage: any LogStorage) {
-    for (connection, fetch) in fetches where fetch.until <= now.ticks {
-      finish(connection, storage)
+    if fetchesDue <= now.ticks {
+      for (connection, fetch) in fetches where fetch.until <= now.ticks {
+        finish(connection, storage)
+      }
+      fetchesDue = fetches.values.lazy.map(\.until).min() ?? .max
     }
+    guard groupsDue <= now.ticks else { return }
     for (name, group) in groups where group.nextDeadline <= now.ticks {
       replies += groups[name]?.tick(now: now.ticks) ?? []
       if groups[name]?.isDead == true { groups[name] = nil }
     }
+    lookAtGroups()
   }
 
   /// A connection is gone, and with it what it waits for.
@@ -265,5 +278,6 @@ public struct Node: Sendable {
     forgetFetch(connection)
     sessions[connection] = nil
     for name in groups.keys { groups[name]?.disconnected(connection, now: now.ticks) }
+    lookAtGroups()
   }
 }

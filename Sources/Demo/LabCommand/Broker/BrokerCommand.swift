@@ -46,7 +46,7 @@ public enum BrokerCommand: Service {
         "File of users, readable by its owner only: a line \"user NAME PASSWORD\" for each (SASL PLAIN), and below it a line"
           + " for each right, such as \"read topic push.requests\", \"all group *\" or \"create cluster\". Without it every"
           + " client may do everything.")) fileprivate var usersFile: String?
-    fileprivate var access = AccessControl()
+    var access = AccessControl()
 
     @Declared(
       .endpoint(

@@ -113,14 +113,15 @@ struct BrokerControl {
   }
 
   private func fault(_ name: JSONValue, field: String) throws -> EmbeddedBroker.Fault {
-    let all = EmbeddedBroker.Fault.allCases
-    guard let fault = all.first(where: { SnakeCase.text("\($0)") == name.string }) else {
-      throw Refusal(
-        text: "\(field): there are "
-          + all.map { SnakeCase.text("\($0)") }.joined(separator: ", "))
+    guard let fault = Self.faults[name.string ?? ""] else {
+      throw Refusal(text: "\(field): there are \(Self.faults.keys.sorted().joined(separator: ", "))")
     }
     return fault
   }
+
+  /// By their names. An order may have thousands of them.
+  private static let faults = Dictionary(
+    uniqueKeysWithValues: EmbeddedBroker.Fault.allCases.map { (SnakeCase.text("\($0)"), $0) })
 
   /// `{"request":"produce"}`: takes back what was not used.
   @Sendable private func clearErrors(_ body: JSONValue) throws {

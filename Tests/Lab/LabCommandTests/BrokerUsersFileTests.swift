@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EmbeddedKafka
+import Kafka
+import ServiceKit
+import Settings
+import TestSupport
+import Testing
+
+@testable import LabCommand
+
+/// `martlet broker --users FILE`.
+@Suite struct BrokerUsersFileTests {
+  private let folder = TemporaryFolder()
+
+  private func settings(_ text: String, mode: UInt32 = 0o600) throws -> BrokerCommand.Settings {
+    let file = folder.file("users")
+    try File.write(file, Array(text.utf8), mode: mode)
+    let table = CommonSettings.table(of: BrokerCommand.self)
+    let flags = try CommandLineFlags(["--users", file], for: table)
+    return try BrokerCommand.settings(table.read(flags, environment: [:], file: nil))
+  }
+
+  @Test func `the users of the file are the broker's`() throws {
+    KafkaLog.silence()
+    let settings = try settings("# one user\nuser ann word\nread topic things\ndescribe cluster\n")
+    let broker = try EmbeddedBroker([.init("things", partitions: 1)], access: settings.access)
+    func high(_ password: String) throws -> Int64 {
+      var configuration = KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "test")
+      configuration.common = [
+        ("security.protocol", "sasl_plaintext"), ("sasl.mechanisms", "PLAIN"),
+        ("sasl.username", "ann"), ("sasl.password", password),
+      ]
+      let admin = try KafkaAdmin(configuration)
+      defer { admin.close() }
+      let things = TopicPartition(topic: "things", partition: 0)
+      return try admin.watermarks(things, timeoutMilliseconds: 3_000).high
+    }
+    #expect(try high("word") == 0)
+    #expect(throws: KafkaError.self) { try high("other") }
+  }
+
+  @Test func `a file that others may read, or with a wrong line, is refused by its setting`() throws {
+    for (text, mode, problem) in [
+      ("user ann word", 0o644, "read"), ("user ann", 0o600, "line 1: expected user NAME PASSWORD"),
+      ("user ann word\nfly topic a", 0o600, "line 2: expected OPERATION"),
+      ("read topic a", 0o600, "line 1: expected user NAME PASSWORD before"), ("", 0o600, "no user"),
+    ] {
+      let errors = #expect(throws: SettingErrors.self) { try settings(text, mode: UInt32(mode)) }
+      let told = "\(try #require(errors))"
+      #expect(told.contains("users") && told.contains(problem) && !told.contains("word"), "\(told)")
+    }
+  }
+}
