@@ -119,7 +119,7 @@ func tests(
 
 /// What the fuzz targets parse with.
 let fuzzed: [Target.Dependency] = [
-  "APNS", "Identity", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Random", "Faults",
+  "APNS", "Identity", "Contract", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Random", "Faults",
   "GatewayModel", "Schedule", "Settings", "Telemetry", "Bytes", "JSON", "Compatibility", "Records",
   "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
   "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator", "HTTP2Server",
@@ -150,7 +150,7 @@ let package = Package(
     values("Contract", "Contract", ["APNS", "Identity"]),
     values("Contract", "Credentials", ["APNS", "Contract"]),
     values("Contract", "DeviceTokens", ["APNS", "Contract", "Identity"]),
-    values("Contract", "Schedule", ["Contract"]),
+    values("Contract", "Schedule", ["Contract", "Identity"]),
     // C++, because simdjson is: reads requests and payloads in one pass (its include/CSimdjson.h).
     .target(
       name: "CSimdjson", path: "Sources/Contract/CSimdjson",
@@ -220,7 +220,7 @@ let package = Package(
     program("Ingest", "martlet-ingest", ["Ingest", "ServiceKit"]),
 
     values(
-      "Sender", "Gateways",
+      "Sender", "SenderDecisions",
       [
         "Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS", "Credentials",
         "Waiting", "Telemetry",
@@ -229,7 +229,7 @@ let package = Package(
       "Sender", "Sender",
       [
         "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP1",
-        "HTTP2", "HTTP2Engine", "ConsumerGroup", "DeviceTokens", "Gateways", "Credentials",
+        "HTTP2", "HTTP2Engine", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Credentials",
         "Schedule", "Waiting",
       ]),
     program("Sender", "martlet-sender", ["Sender", "ServiceKit"]),
@@ -324,7 +324,7 @@ let package = Package(
     .target(
       name: "Simulation",
       dependencies: [
-        "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways", "Identity", "Random",
+        "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Identity", "Random",
         "Schedule", "Credentials", "FeedbackDecisions", "IngestDecisions", "ScheduleDecisions",
         "SignerDecisions",
       ],
@@ -372,14 +372,14 @@ let package = Package(
     tests(
       "Core", "DeviceTokens", ["Random", "DeviceTokens", "Contract", "APNS", "FeedbackDecisions"]),
     tests(
-      "Core", "Gateways",
+      "Core", "SenderDecisions",
       [
-        "Random", "TestSupport", "ConsumerGroup", "DeviceTokens", "Gateways", "Contract", "APNS",
+        "Random", "TestSupport", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Contract", "APNS",
         "Credentials", "Diagnosis", "SignerDecisions", "Waiting",
       ]),
     tests(
       "Simulation", "Simulation",
-      ["Random", "Simulation", "TestSupport", "Gateways", "Credentials", "SignerDecisions"]),
+      ["Random", "Simulation", "TestSupport", "SenderDecisions", "Credentials", "SignerDecisions"]),
     tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "Waiting"]),
     tests("Core", "Settings", ["Settings"]),
     tests("Core", "Access", ["Identity", "Access", "Random"]),
@@ -447,7 +447,7 @@ let package = Package(
         "Sender", "APNS", "Diagnosis", "Faults", "Contract", "Kafka", "JSON", "Records", "TLS",
         "HTTP1", "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport",
         "GatewaySimulator", "ServiceKit", "EmbeddedKafka", "Signing", "Telemetry",
-        "OperatorCommand", "HTTPClient", "Signer", "ConsumerGroup", "Gateways", "Credentials",
+        "OperatorCommand", "HTTPClient", "Signer", "ConsumerGroup", "SenderDecisions", "Credentials",
       ]),
     tests(
       "Services", "Feedback",
@@ -461,7 +461,7 @@ let package = Package(
       [
         "Identity", "APNS", "Ingest", "Schedule", "Scheduler", "ServiceKit", "Telemetry",
         "Contract", "Kafka", "Records", "EventLoop", "Settings", "TestSupport", "Store",
-        "DeviceTokens", "JSON", "Bytes",
+        "DeviceTokens", "JSON", "Bytes", "ConsumerGroup",
       ]),
     tests(
       "Services", "WebhookDelivery",
@@ -536,7 +536,7 @@ let package = Package(
         "API", "Ingest", "Signer", "Sender", "Feedback", "WebhookDelivery", "Scheduler",
         "GatewaySimulator", "OperatorCommand", "LabCommand", "ServiceKit", "Settings", "Telemetry",
         "Contract", "APNS", "Diagnosis", "Kafka", "EventLoop", "JSON", "Bytes", "TestSupport",
-        "SystemTestSupport", "Gateways",
+        "SystemTestSupport", "SenderDecisions",
       ], exclude: ["Python"]),
     tests("Tidy", "Tidy", []),
     fuzz,

@@ -8,7 +8,7 @@ import ServiceKit
 /// The frame of the small resources: it has their open requests, and takes each from its head over its body, the database
 /// and Kafka to its answer. The rights of a key are asked for before every step.
 final class APIFrame {
-  private let api: APIDesk
+  private let api: APIContext
   /// Asks the database; nil without one.
   private let queries: QueryWorker?
   private let routes: [APIRoute]
@@ -26,7 +26,7 @@ final class APIFrame {
   /// The tag of a record whose answer is nobody's.
   static let noTag = mark
 
-  init(_ api: APIDesk, _ queries: QueryWorker?) {
+  init(_ api: APIContext, _ queries: QueryWorker?) {
     self.api = api
     self.queries = queries
     routes = APIRoute.all + (api.settings.gorush ? GorushAPI.routes : [])

@@ -17,7 +17,7 @@ final class APILoop: StreamHandler {
   private static let turnMilliseconds: Int32 = 100
   private static let tellMilliseconds: UInt64 = 60_000
 
-  private let api: APIDesk
+  private let api: APIContext
   private let notifications: NotificationsAPI
   /// The small resources.
   private let frame: APIFrame
@@ -39,7 +39,7 @@ final class APILoop: StreamHandler {
       kafka.preferLinger(milliseconds: KafkaDefaults.lingerOfAPI)
       loop = try ServiceLoop("loop", context)
       let wakeup = loop.wakeup
-      api = try APIDesk(
+      api = try APIContext(
         settings, context, keys, KafkaProducer(kafka, wakeup: wakeup), names,
         ControlsView(names, cluster, wakeup: wakeup))
       queries = try settings.database.map {

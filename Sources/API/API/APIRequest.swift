@@ -29,7 +29,7 @@ struct APIRecord {
 
 /// A request to a small resource, from its head to its answer.
 final class APIRequest {
-  let api: APIDesk
+  let api: APIContext
   let exchange: StreamExchange
   let route: APIRoute
   /// What the path has for the names in the route's.
@@ -60,7 +60,7 @@ final class APIRequest {
   var deadline = UInt64.max
 
   init(
-    _ api: APIDesk, _ exchange: StreamExchange, _ route: APIRoute, _ values: [String], _ key: APIKey
+    _ api: APIContext, _ exchange: StreamExchange, _ route: APIRoute, _ values: [String], _ key: APIKey
   ) {
     (self.api, self.exchange, self.route, self.values, self.key) = (
       api, exchange, route, values, key

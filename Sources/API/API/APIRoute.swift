@@ -46,7 +46,7 @@ struct APIRoute: Sendable {
   var body = 0
   var tooLarge: @Sendable (Int) -> Problem = Problem.tooLarge
   /// Its key.
-  var key: @Sendable (APIDesk, StreamExchange) throws(Problem) -> APIKey = {
+  var key: @Sendable (APIContext, StreamExchange) throws(Problem) -> APIKey = {
     (api, exchange) throws(Problem) in try api.key(exchange)
   }
   /// The wording of a refusal.

@@ -233,7 +233,7 @@ enum CampaignsAPI {
   /// Ends the campaigns and the requests that wait for their time of holders of keys that are no more.
   ///
   /// - Returns: those for which Kafka takes no record now.
-  static func end(_ holders: [ExactText], _ api: APIDesk) -> [ExactText] {
+  static func end(_ holders: [ExactText], _ api: APIContext) -> [ExactText] {
     guard api.controls.exists else { return [] }
     return holders.filter { name in
       let author = ControlRecord.Author(

@@ -18,7 +18,7 @@ enum GorushAPI {
 
   /// The key of a request; without `Authorization`, which gorush does not know, the one that a setting names.
   private static func key(
-    _ api: APIDesk, _ exchange: StreamExchange
+    _ api: APIContext, _ exchange: StreamExchange
   ) throws(Problem) -> APIKey {
     guard exchange.header("Authorization") == nil, let name = api.settings.gorushKey else {
       return try api.key(exchange)

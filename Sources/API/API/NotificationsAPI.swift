@@ -14,10 +14,10 @@ final class NotificationsAPI {
   /// The most bytes of one request: what a broker takes in a record, less room for an id.
   static let longestItem = 900_000
 
-  private let api: APIDesk
+  private let api: APIContext
   private var submissions = Submissions()
 
-  init(_ api: APIDesk) { self.api = api }
+  init(_ api: APIContext) { self.api = api }
 
   /// Whether no body is under way.
   var isEmpty: Bool { submissions.isEmpty }

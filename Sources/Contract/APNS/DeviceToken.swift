@@ -33,7 +33,7 @@ public enum DeviceToken {
     case oddLength(Int)
     case tooLong(Int)
     /// The first byte that is no hexadecimal digit, where it stands, and what the text seems to be instead.
-    case notHexadecimal(at: Int, Disguise? = nil)
+    case notHexadecimal(at: Int, Lookalike? = nil)
     /// A JSON value that is no string.
     case notText
 
@@ -43,9 +43,9 @@ public enum DeviceToken {
       case .oddLength(let count): "has an odd number of digits (\(count))"
       case .tooLong(let count): "has \(count) digits, more than \(DeviceToken.maximumDigits)"
       case .notText: "is not a string"
-      case .notHexadecimal(let position, let disguise):
+      case .notHexadecimal(let position, let lookalike):
         "has no hexadecimal digit at character \(position + 1)"
-          + (disguise.map { "; \($0.words)" } ?? "")
+          + (lookalike.map { "; \($0.words)" } ?? "")
       }
     }
   }
@@ -57,7 +57,7 @@ public enum DeviceToken {
     for index in text.indices { invalid |= HexDigit.isNone(text[index]) }
     if invalid == 0 { return }
     for index in 0..<text.count where HexDigit.value(text[index]) > 15 {
-      throw .notHexadecimal(at: index, Disguise(text))
+      throw .notHexadecimal(at: index, Lookalike(text))
     }
   }
 
@@ -77,7 +77,7 @@ public enum DeviceToken {
       let byte = text[index]
       if isDecoration(byte) { continue }
       guard HexDigit.value(byte) <= 15 else {
-        problem = .notHexadecimal(at: index, Disguise(text))
+        problem = .notHexadecimal(at: index, Lookalike(text))
         break
       }
       // Sets the bit that makes a letter lower case; digits have it already.

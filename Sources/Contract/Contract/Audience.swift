@@ -37,8 +37,8 @@ public struct Audience: Equatable, Sendable {
   /// The most words of each list of tags.
   public static let mostTags = 20
 
-  /// The types of registrations that are in it, as for `Addressees`.
-  public var registrationTypes: [String?] { Addressees.registrationTypes(for: type) }
+  /// The types of registrations that are in it, as for `Recipients`.
+  public var registrationTypes: [String?] { Recipients.registrationTypes(for: type) }
 
   /// True if a version of an app is `least` or a later one: numbers are compared one after the other, whatever stands
   /// between them, and one that is missing is 0.

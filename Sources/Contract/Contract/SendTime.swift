@@ -15,14 +15,14 @@ public enum SendTime {
   ///
   /// - Parameters:
   ///   - written: when its record was written, by the writer's clock; below 0 if it does not say.
-  ///   - handedBackAt: ingest's clock when it handed the request back last; nil if it never did.
+  ///   - requeuedAt: ingest's clock when it handed the request back last; nil if it never did.
   ///   - now: ingest's clock.
   public static func waits(
-    _ sendAt: Int64, written: Int64, handedBackAt: Int64?, now: Int64
+    _ sendAt: Int64, written: Int64, requeuedAt: Int64?, now: Int64
   ) -> Bool {
     let written = written < 0 ? now : written
     if written < sendAt || now < sendAt - tolerance { return true }
-    let wasKept = handedBackAt.map { $0 >= sendAt - longestHold } ?? false
+    let wasKept = requeuedAt.map { $0 >= sendAt - longestHold } ?? false
     return written > now + tolerance && !wasKept
   }
 
@@ -30,7 +30,7 @@ public enum SendTime {
   /// another clock's. So the last record of it is known as that.
   ///
   /// - Parameter last: what was noted before; nil for the first time.
-  public static func handBack(now: Int64, after last: Int64?) -> Int64 {
+  public static func requeue(now: Int64, after last: Int64?) -> Int64 {
     last.map { max(now, $0 + 1) } ?? now
   }
 }

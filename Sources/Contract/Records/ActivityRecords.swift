@@ -11,13 +11,13 @@ public import Identity
 public struct ActivityState: Equatable, Sendable {
   public var sentAt: Int64
   public var accepted: Int64
-  public var event: Addressees.Activity.Event
+  public var event: Recipients.Activity.Event
   /// The channel that the activity was started with (`input-push-channel`); empty for none.
   public var channel: String
   public var traceParent: String
 
   public init(
-    sentAt: Int64, accepted: Int64, event: Addressees.Activity.Event, channel: String,
+    sentAt: Int64, accepted: Int64, event: Recipients.Activity.Event, channel: String,
     traceParent: String
   ) {
     (self.sentAt, self.accepted, self.event) = (sentAt, accepted, event)
@@ -25,7 +25,7 @@ public struct ActivityState: Equatable, Sendable {
   }
 
   init(_ fields: [String]) throws(RecordError) {
-    guard let event = Addressees.Activity.Event(rawValue: fields[3]), event != .startOrUpdate else {
+    guard let event = Recipients.Activity.Event(rawValue: fields[3]), event != .startOrUpdate else {
       throw RecordError(record: "schedule", field: "event", problem: "is none of an activity")
     }
     guard fields[4].isEmpty || (try? ChannelID.validate(Array(fields[4].utf8).span)) != nil else {

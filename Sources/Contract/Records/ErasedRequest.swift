@@ -27,7 +27,7 @@ public enum ErasedRequest: Equatable, Sendable {
     case .request(let request):
       let json = ScheduleRecord.request(in: value)
       self =
-        request.addressees.map { Self.people($0, request, json, user) }
+        request.recipients.map { Self.people($0, request, json, user) }
         ?? Self.devices(json, request, tokens, parser)
     // The activity's user is in the key.
     case .activity:
@@ -37,13 +37,13 @@ public enum ErasedRequest: Equatable, Sendable {
   }
 
   private static func people(
-    _ addressees: Addressees, _ request: ScheduledRequest, _ json: UnsafeRawBufferPointer,
+    _ recipients: Recipients, _ request: ScheduledRequest, _ json: UnsafeRawBufferPointer,
     _ user: ExactText
   ) -> ErasedRequest {
-    let rest = addressees.users.filter { $0 != user }
-    guard rest.count < addressees.users.count else { return .untouched }
+    let rest = recipients.users.filter { $0 != user }
+    guard rest.count < recipients.users.count else { return .untouched }
     var request = request
-    request.addressees?.users = rest
+    request.recipients?.users = rest
     return with(.array(rest.map { .string($0.text) }), as: "users", in: json, of: request)
   }
 

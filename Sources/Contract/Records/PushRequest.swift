@@ -88,7 +88,7 @@ public struct PushRequest {
   }
 
   /// Whether the devices of its users are still to be looked up.
-  public var isToPeople: Bool {
+  public var isToUsers: Bool {
     guard isForSchedule, let raw else { return false }
     return raw.hasUsers && !raw.has(.tokens) && !raw.has(.token) && !raw.has(.channel)
   }
@@ -252,7 +252,7 @@ public struct RequestTokens {
       let byte = text[position]
       if HexDigit.value(byte) > 15 {
         if DeviceToken.isDecoration(byte) { continue }
-        throw .notHexadecimal(at: position, DeviceToken.Disguise(span))
+        throw .notHexadecimal(at: position, DeviceToken.Lookalike(span))
       }
       // Counted on, so that the error can tell the length.
       if digits < DeviceToken.maximumDigits {

@@ -21,7 +21,7 @@ public final class RequestReader {
   private let refusesWarnings: Bool
   /// More members of `headers` or `data` are not read: those of `data` would be too long.
   static let maximumMembers = 128
-  private static let startOrUpdate = Addressees.Activity.Event.startOrUpdate.rawValue
+  private static let startOrUpdate = Recipients.Activity.Event.startOrUpdate.rawValue
   /// The bits of the fields that are carried beside the payload.
   private static let carried: UInt32 = ~0 << UInt32(RequestField.headers.rawValue)
   /// The bits of the fields with which a request may have to wait in the schedule.

@@ -51,32 +51,32 @@ public struct ScheduledRequest: Equatable, Sendable {
   /// The header of a request that says who has requested it over the HTTP API, and the most bytes of it.
   public static let byHeader: StaticString = "by"
   public static let longestBy = 80
-  /// The header of a released request: `accepted`, and with a blank between them `handedBackAt` if there is one.
+  /// The header of a released request: `accepted`, and with a blank between them `requeuedAt` if there is one.
   public static let header = "scheduled"
 
   public var due: Int64
   /// When the request was written; a cancellation that is not older concerns it.
   public var accepted: Int64
   /// Ingest's clock when it handed a released request back because its time had not come; nil for all others.
-  public var handedBackAt: Int64?
+  public var requeuedAt: Int64?
   public var traceParent = ""
   /// The API key that it came with, as `APIKey.actor` has it; empty for none.
   public var by = ""
   /// The people whose devices are looked up when it is due; nil for a request to tokens or a channel.
-  public var addressees: Addressees?
+  public var recipients: Recipients?
 
-  public init(due: Int64, accepted: Int64, handedBackAt: Int64?, traceParent: String = "") {
-    (self.due, self.accepted, self.handedBackAt) = (due, accepted, handedBackAt)
+  public init(due: Int64, accepted: Int64, requeuedAt: Int64?, traceParent: String = "") {
+    (self.due, self.accepted, self.requeuedAt) = (due, accepted, requeuedAt)
     self.traceParent = traceParent
   }
 
   /// The value of that header.
-  public var headerValue: String { "\(accepted)" + (handedBackAt.map { " \($0)" } ?? "") }
+  public var headerValue: String { "\(accepted)" + (requeuedAt.map { " \($0)" } ?? "") }
 
   /// The times in the header of a released request; nil if it is none.
   public static func released(
     _ header: UnsafeRawBufferPointer
-  ) -> (accepted: Int64, handedBackAt: Int64?)? {
+  ) -> (accepted: Int64, requeuedAt: Int64?)? {
     let words = String(decoding: header, as: UTF8.self).split(separator: " ")
     let times = words.compactMap { ScheduleRecord.time(String($0)) }
     guard (1...2).contains(times.count), times.count == words.count else { return nil }
@@ -93,17 +93,17 @@ public struct ScheduledRequest: Equatable, Sendable {
     buffer.append(UInt8(ascii: "\t"))
     buffer.append(decimal: accepted)
     buffer.append(UInt8(ascii: "\t"))
-    if let handedBackAt { buffer.append(decimal: handedBackAt) }
+    if let requeuedAt { buffer.append(decimal: requeuedAt) }
     buffer.append(UInt8(ascii: "\t"))
     buffer.append(traceParent)
     if !by.isEmpty {
       buffer.append(UInt8(ascii: " "))
       buffer.append(Array(by.utf8))
     }
-    if let addressees {
-      let activity = addressees.activity
-      let texts = [addressees.type, activity?.event.rawValue ?? "", activity?.name.text ?? ""]
-      for text in texts + addressees.users.map(\.text) {
+    if let recipients {
+      let activity = recipients.activity
+      let texts = [recipients.type, activity?.event.rawValue ?? "", activity?.name.text ?? ""]
+      for text in texts + recipients.users.map(\.text) {
         buffer.append(UInt8(ascii: "\t"))
         buffer.append(Array(text.utf8))
       }
@@ -166,7 +166,7 @@ public enum ScheduleRecord: Equatable, Sendable {
   private static func request(_ fields: [String]) throws(RecordError) -> ScheduledRequest {
     var request = ScheduledRequest(
       due: try time(fields[1], "due"), accepted: try time(fields[2], "accepted"),
-      handedBackAt: fields[3].isEmpty ? nil : try time(fields[3], "handed back"))
+      requeuedAt: fields[3].isEmpty ? nil : try time(fields[3], "handed back"))
     let words = fields[4].split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
     if TraceParent.isValid(Array(words[0].utf8).span) { request.traceParent = String(words[0]) }
     if words.count == 2 { request.by = String(words[1]) }
@@ -174,10 +174,10 @@ public enum ScheduleRecord: Equatable, Sendable {
     guard fields.count - 8 <= RequestRules.maximumUsers else {
       throw RecordError(record: "schedule", field: "users", problem: "are too many")
     }
-    request.addressees = Addressees(
+    request.recipients = Recipients(
       type: fields[5], users: fields[8...].map(\.exact),
-      activity: Addressees.Activity.Event(rawValue: fields[6]).map {
-        Addressees.Activity(name: fields[7].exact, event: $0)
+      activity: Recipients.Activity.Event(rawValue: fields[6]).map {
+        Recipients.Activity(name: fields[7].exact, event: $0)
       })
     return request
   }
@@ -195,7 +195,7 @@ public enum ScheduleRecord: Equatable, Sendable {
   }
 }
 
-extension Addressees {
+extension Recipients {
   /// The people that a request is to.
   public init(_ request: borrowing PushRequest) {
     self.init(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Contract
+public import Identity
 
 /// The state of one key of the schedule as the database has it: the record that counts. Times are milliseconds since the
 /// epoch.
@@ -20,16 +21,16 @@ public struct ScheduleRow: Equatable, Sendable {
   /// `identity(of:)` of the record's value.
   public var identity: Int64
   /// Of a request that ingest has handed back.
-  public var handBack: HandBack?
+  public var requeue: Requeue?
 
   public init(
     offset: Int64, due: Int64, at: Int64, isCancellation: Bool, identity: Int64,
-    handBack: HandBack? = nil
+    requeue: Requeue? = nil
   ) {
     (self.offset, self.due, self.at) = (offset, due, at)
     self.isCancellation = isCancellation
     self.identity = identity
-    self.handBack = handBack
+    self.requeue = requeue
   }
 
   /// Tells one value of a key from another, also on a copy of the topic, where it has another offset: FNV-1a, 64 bits.
@@ -42,8 +43,8 @@ public struct ScheduleRow: Equatable, Sendable {
 
 /// The meaning of one record of the schedule for its key.
 public enum ScheduleChange: Equatable, Sendable {
-  /// `handBack`: ingest has handed it back, after it was released.
-  case request(due: Int64, accepted: Int64, identity: Int64, handBack: HandBack? = nil)
+  /// `requeue`: ingest has handed it back, after it was released.
+  case request(due: Int64, accepted: Int64, identity: Int64, requeue: Requeue? = nil)
   /// Requests that were written until `at` are cancelled: the canceller's clock and the requests' writer's say so, no
   /// process's that reads them. It stays for `cancellationKept` from then, or from `keptFrom`, if its clock is ahead of
   /// the reader's.
@@ -99,26 +100,26 @@ public enum ScheduleChange: Equatable, Sendable {
         ScheduleRow(
           offset: offset, due: (keptFrom ?? at) + Self.cancellationKept, at: at,
           isCancellation: true, identity: identity))
-    case .request(let due, let accepted, let identity, let handBack):
+    case .request(let due, let accepted, let identity, let requeue):
       if let row, row.isCancellation, accepted <= row.at { return .restore }
       // Ingest has read the request again whose release it has handed back since, or handed back what was replaced since,
       // or a process has written again what was handed back before: that one's end may be on its way.
-      if let row, Self.isOlder(handBack, accepted, than: row) { return .restore }
+      if let row, Self.isOlder(requeue, accepted, than: row) { return .restore }
       return .store(
         ScheduleRow(
           offset: offset, due: due, at: accepted, isCancellation: false, identity: identity,
-          handBack: handBack))
+          requeue: requeue))
     }
   }
 }
 
 extension ScheduleChange {
   /// True if a request is older than what counts.
-  private static func isOlder(_ handBack: HandBack?, _ accepted: Int64, than row: ScheduleRow)
+  private static func isOlder(_ requeue: Requeue?, _ accepted: Int64, than row: ScheduleRow)
     -> Bool
   {
-    guard let handBack else { return accepted < row.at }
-    return row.handBack.map { handBack < $0 } ?? (handBack.written < row.at)
+    guard let requeue else { return accepted < row.at }
+    return row.requeue.map { requeue < $0 } ?? (requeue.written < row.at)
   }
 }
 
@@ -146,17 +147,31 @@ public enum ScheduleView {
     return end < position
   }
 
+  /// Whether the log is another one though it is long enough by now: where the database has read an entry's record, it has
+  /// that of another key, or with another value.
+  ///
+  /// - Parameters:
+  ///   - found: the key and the value's identity of the record at the entry's offset; nil where compaction has removed it,
+  ///     which says nothing.
+  ///   - known: those of the entry.
+  public static func isAnotherLog(
+    found: (key: ExactText, identity: Int64)?, known: (key: ExactText, identity: Int64)
+  ) -> Bool {
+    guard let found else { return false }
+    return found.key != known.key || found.identity != known.identity
+  }
+
   /// When a request is released. One that ingest has handed back waits for as long as ingest's clock says that it is
   /// early, at least a second and at most five minutes: then it is tried again.
   ///
   /// - Parameters:
-  ///   - handedBackAt: ingest's clock when it did; nil for a request that was not released yet.
+  ///   - requeuedAt: ingest's clock when it did; nil for a request that was not released yet.
   ///   - now: this process's clock.
   ///   - isCaughtUp: whether the record was written just now. An older one has waited already.
   public static func release(
-    due: Int64, handedBackAt: Int64?, now: Int64, isCaughtUp: Bool
+    due: Int64, requeuedAt: Int64?, now: Int64, isCaughtUp: Bool
   ) -> Int64 {
-    guard let handedBackAt, isCaughtUp else { return due }
-    return max(due, now + min(max(due - handedBackAt, 1_000), 300_000))
+    guard let requeuedAt, isCaughtUp else { return due }
+    return max(due, now + min(max(due - requeuedAt, 1_000), 300_000))
   }
 }

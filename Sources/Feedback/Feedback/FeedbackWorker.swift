@@ -72,7 +72,7 @@ final class FeedbackWorker {
       KafkaProducer(kafka, wakeup: wakeup), ProducerWatch(context), names)
     member = try GroupMember(Self.plan(settings, names), kafka, context, wakeup: wakeup)
     context.counters.add(counters)
-    try DeviceCensus.start(settings.database, context)
+    try DeviceCountReporter.start(settings.database, context)
   }
 
   private static func plan(_ settings: FeedbackSettings, _ names: TopicNames) -> GroupPlan {
@@ -284,20 +284,20 @@ final class FeedbackWorker {
       guard try tables.isCurrent() else { return nil }
       var outcome = try invalidator.judge(jobs)
       if rounds.refuting.isDue || !outcome.alarms.isEmpty {
-        try invalidator.withdraw(now: WallClock.milliseconds(), &outcome, isMine: isMine)
+        try invalidator.withdraw(now: WallClock.milliseconds(), &outcome, isOwned: isOwned)
         outcome.believed = try invalidator.believe(now: WallClock.milliseconds())
-        try invalidator.release(now: WallClock.milliseconds(), &outcome, isMine: isMine)
+        try invalidator.release(now: WallClock.milliseconds(), &outcome, isOwned: isOwned)
       }
       if rounds.refuting.isDue {
         rounds.refuting.read(
           to: try invalidator.refute(
-            after: rounds.refuting.after, limit: limit, &outcome, isMine: isMine))
+            after: rounds.refuting.after, limit: limit, &outcome, isOwned: isOwned))
       }
       if machine.isConfirming {
         rounds.confirming.read(
           to: try invalidator.confirm(
             after: rounds.confirming.after, limit: limit, now: WallClock.milliseconds(), &outcome,
-            isMine: isMine))
+            isOwned: isOwned))
       }
       return outcome
     }
@@ -306,7 +306,7 @@ final class FeedbackWorker {
   }
 
   /// Whether this process speaks for a device.
-  private func isMine(_ device: DeviceKey) -> Bool {
+  private func isOwned(_ device: DeviceKey) -> Bool {
     machine.owns(KafkaPartitioner.partition(of: device.bytes, among: feedbackPartitions))
   }
 

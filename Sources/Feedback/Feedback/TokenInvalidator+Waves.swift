@@ -112,15 +112,15 @@ extension TokenInvalidator {
   ///
   /// - Parameters:
   ///   - now: milliseconds since the epoch.
-  ///   - isMine: whether this process speaks for the device.
+  ///   - isOwned: whether this process speaks for the device.
   func withdraw(
-    now: Int64, _ outcome: inout Outcome, isMine: (DeviceKey) -> Bool
+    now: Int64, _ outcome: inout Outcome, isOwned: (DeviceKey) -> Bool
   ) throws(StoreError) {
     let said = Set(outcome.publications.map(\.device))
     // Answers that came late, and imports, are as old as an hour: their wave may be over when it begins.
     let invalid = try store.invalidationsInWaves(
       endedAfter: now - BadTokenWave.day, limit: Self.atOnce)
-    for token in invalid where isMine(token.device) && !said.contains(token.device) {
+    for token in invalid where isOwned(token.device) && !said.contains(token.device) {
       let mark = DeviceState.Mark(
         since: token.since, aliveFrom: token.since, reason: token.reason,
         recordedAt: token.recordedAt)
@@ -135,12 +135,12 @@ extension TokenInvalidator {
   /// Publishes the marks of waves that were released. In the caller's transaction; what is not all published by now is
   /// found again.
   func release(
-    now: Int64, _ outcome: inout Outcome, isMine: (DeviceKey) -> Bool
+    now: Int64, _ outcome: inout Outcome, isOwned: (DeviceKey) -> Bool
   ) throws(StoreError) {
     let said = Set(outcome.publications.map(\.device))
     let released = try store.releasedDevices(after: now - BadTokenWave.day, limit: Self.atOnce)
     for (identity, suspicion) in released
-    where isMine(identity) && !said.contains(identity) {
+    where isOwned(identity) && !said.contains(identity) {
       outcome.publications.append(
         Publication(device: identity, record: InvalidTokenRecord(identity, suspicion.mark)))
       outcome.counts.append((.released, 1))

@@ -196,14 +196,14 @@ struct TokenInvalidator {
 
   /// Takes marks back that a registration refutes, a page of them, in the caller's transaction.
   ///
-  /// - Parameter isMine: whether this process speaks for the device.
+  /// - Parameter isOwned: whether this process speaks for the device.
   func refute(
     after device: DeviceKey?, limit: Int, _ outcome: inout Outcome,
-    isMine: (DeviceKey) -> Bool
+    isOwned: (DeviceKey) -> Bool
   ) throws(StoreError) -> DeviceKey? {
     let page = try store.refutedMarks(after: device, limit: limit)
     let said = Set(outcome.publications.map(\.device))
-    for device in page where isMine(device) && !said.contains(device) {
+    for device in page where isOwned(device) && !said.contains(device) {
       outcome.publications.append(Publication(device: device, record: nil))
       outcome.counts.append((.revived, 1))
     }
@@ -214,14 +214,14 @@ struct TokenInvalidator {
   ///
   /// - Parameters:
   ///   - now: all answers until then are judged, milliseconds since the epoch.
-  ///   - isMine: whether this process speaks for the device.
+  ///   - isOwned: whether this process speaks for the device.
   func confirm(
     after device: DeviceKey?, limit: Int, now: Int64, _ outcome: inout Outcome,
-    isMine: (DeviceKey) -> Bool
+    isOwned: (DeviceKey) -> Bool
   ) throws(StoreError) -> DeviceKey? {
     let page = try store.repeatedSuspicions(after: device, limit: limit)
     let said = Set(outcome.publications.map(\.device))
-    for (identity, suspicion) in page where isMine(identity) && !said.contains(identity) {
+    for (identity, suspicion) in page where isOwned(identity) && !said.contains(identity) {
       let state = try store.device(identity)
       let isConfirmed = suspicion.isConfirmed(
         now: now, registeredAt: state.registeredAt,

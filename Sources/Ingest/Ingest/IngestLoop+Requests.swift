@@ -14,7 +14,7 @@ extension IngestLoop {
   /// Works on the batch at hand; false when it has to wait, in the middle of a request perhaps.
   func workOnBatch() -> Bool {
     while position < batch.count {
-      if !output.machine.isMaking {
+      if !output.machine.isExpanding {
         guard !output.machine.isFull else { return false }
         begin(batch[position])
         askForNext()
@@ -115,7 +115,7 @@ extension IngestLoop {
 
   /// Goes on with the request at hand; false when it has to wait.
   private func finishRequest() -> Bool {
-    guard output.machine.isMaking else { return true }
+    guard output.machine.isExpanding else { return true }
     while let step = output.machine.next {
       guard perform(step) else { return false }
       output.machine.made()
@@ -168,17 +168,17 @@ extension IngestLoop {
   private func sendingTime(_ record: KafkaRecord, _ created: Int64) throws(RequestError) -> Int64? {
     try request.checkSendAt(received: created)
     let released = released(record)
-    if request.isToPeople { return nil }
+    if request.isToUsers { return nil }
     // The devices of people are looked up when it is released: they are theirs.
     if !request.isResolved { scheduledAt = released?.accepted }
     guard let sendAt = request.sendAt else { return min(released?.accepted ?? created, created) }
     let waits = SendTime.waits(
-      sendAt, written: record.timestamp, handedBackAt: released?.handedBackAt, now: takenAt)
+      sendAt, written: record.timestamp, requeuedAt: released?.requeuedAt, now: takenAt)
     return waits ? nil : sendAt
   }
 
   /// The scheduler's header, if it released the request.
-  private func released(_ record: KafkaRecord) -> (accepted: Int64, handedBackAt: Int64?)? {
+  private func released(_ record: KafkaRecord) -> (accepted: Int64, requeuedAt: Int64?)? {
     record.headerBytes(named: "scheduled").flatMap { ScheduledRequest.released($0) }
   }
 
@@ -197,9 +197,9 @@ extension IngestLoop {
     let accepted = released?.accepted ?? output.machine.created
     var entry = ScheduledRequest(
       due: request.sendAt ?? accepted, accepted: accepted,
-      handedBackAt: released.map { SendTime.handBack(now: takenAt, after: $0.handedBackAt) })
+      requeuedAt: released.map { SendTime.requeue(now: takenAt, after: $0.requeuedAt) })
     entry.by = requester(record)
-    if request.isToPeople { entry.addressees = Addressees(request) }
+    if request.isToUsers { entry.recipients = Recipients(request) }
     scratch.removeAll()
     let key = ScheduleKey.append(request, to: &scratch)
     entry.append(to: &scratch, traceParent: traceParent, request: record.value)

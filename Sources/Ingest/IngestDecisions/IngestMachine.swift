@@ -20,7 +20,7 @@ public struct IngestMachine: ~Copyable, Sendable {
   /// When the request at hand was made, in milliseconds since the epoch.
   public var created: Int64 { table.entry(slot).created }
   /// Whether a request is at hand.
-  public var isMaking: Bool { walk != nil }
+  public var isExpanding: Bool { walk != nil }
 
   // MARK: The request at hand
 

@@ -96,7 +96,7 @@ final class Importer {
       let request = try reader.read(bytes)
       if request.isBroadcast { return request.channel }
       noteInvalidTokens(of: request)
-      return request.isToPeople ? UnsafeRawBufferPointer(request.users[0]) : request.tokens[0]
+      return request.isToUsers ? UnsafeRawBufferPointer(request.users[0]) : request.tokens[0]
     } catch {
       result.unusable += 1
       report("line \(line) is not a valid request and will become a dead letter: \(error)")

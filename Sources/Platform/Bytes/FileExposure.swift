@@ -54,14 +54,14 @@ public struct FileExposure: Equatable, Sendable {
   ///   - user: whom this process runs as.
   ///   - groups: the groups that it is in.
   public func isExposed(to user: UInt32, in groups: [UInt32]) -> Bool {
-    func isOurs(_ group: UInt32) -> Bool { group == 0 || groups.contains(group) }
+    func isOwnGroup(_ group: UInt32) -> Bool { group == 0 || groups.contains(group) }
     if mode & 0o004 != 0 { return true }
     // The group's bits are the list's mask: no entry of the list has more than it grants.
     guard mode & 0o040 != 0 else { return false }
-    guard let list else { return !isOurs(group) }
+    guard let list else { return !isOwnGroup(group) }
     return list.contains { grant in
       guard grant.mayRead else { return false }
-      guard grant.isUser else { return !isOurs(grant.id ?? group) }
+      guard grant.isUser else { return !isOwnGroup(grant.id ?? group) }
       return grant.id != user && grant.id != owner && grant.id != 0
     }
   }

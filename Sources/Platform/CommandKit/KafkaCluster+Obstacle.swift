@@ -12,7 +12,7 @@ extension KafkaCluster {
   ///   - standing: of the producer that waits.
   ///   - throttledBefore: the milliseconds for which brokers had delayed answers when all was well (`KafkaThrottle`).
   func obstacle(
-    to topics: [String], _ standing: ProducerStanding, throttledBefore: Int
+    to topics: [String], _ standing: ProducerSnapshot, throttledBefore: Int
   ) -> WriteObstacle {
     var found = WriteObstacle()
     found.lastError = standing.lastError.map { "\($0)" }

@@ -36,7 +36,7 @@ public struct WriteWatch {
   ///
   /// Throws when nothing was acknowledged for too long.
   public mutating func look(
-    _ standing: ProducerStanding, _ progress: inout ProgressLine?
+    _ standing: ProducerSnapshot, _ progress: inout ProgressLine?
   ) throws(ServiceFailure) {
     let now = MonotonicClock.milliseconds()
     let (answered, outstanding) = (standing.answered, standing.outstanding)
@@ -63,7 +63,7 @@ public struct WriteWatch {
     }
   }
 
-  private mutating func find(_ standing: ProducerStanding, _ now: UInt64) {
+  private mutating func find(_ standing: ProducerSnapshot, _ now: UInt64) {
     guard now >= looksAt else { return }
     looksAt = now + Self.lookEvery
     let found = cluster.obstacle(to: topics, standing, throttledBefore: throttled).reason

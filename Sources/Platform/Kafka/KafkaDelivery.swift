@@ -99,7 +99,7 @@ public struct ProducerTrouble: Sendable {
 }
 
 /// Where a producer stands, for whoever waits for it.
-public struct ProducerStanding: Sendable {
+public struct ProducerSnapshot: Sendable {
   /// Records that Kafka has answered for since the producer was made, and those that it has not.
   public let answered: UInt64
   public let outstanding: Int

@@ -154,8 +154,8 @@ public final class KafkaProducer {
   }
 
   /// Where it stands, as of the last answers that were taken.
-  public var standing: ProducerStanding {
-    ProducerStanding(
+  public var standing: ProducerSnapshot {
+    ProducerSnapshot(
       answered: answered, outstanding: outstanding, trouble: trouble, lastError: lastError)
   }
 

@@ -43,7 +43,7 @@ public final class StatusBoard: Sendable {
   public static let writePatience: UInt64 = 10_000
 
   /// Conditions without which the process is not ready.
-  public struct Obstacle: Sendable, Equatable {
+  public struct ReadinessCondition: Sendable, Equatable {
     public let condition: String
     public let reason: String
   }
@@ -56,7 +56,7 @@ public final class StatusBoard: Sendable {
 
   private struct State {
     var heartbeats: [Heartbeat] = []
-    var obstacles: [Obstacle] = [Obstacle(condition: "start", reason: "is starting")]
+    var obstacles: [ReadinessCondition] = [ReadinessCondition(condition: "start", reason: "is starting")]
     var sections: [(name: String, value: @Sendable () -> JSONValue)] = []
     var producers: [Producer] = []
   }
@@ -90,10 +90,10 @@ public final class StatusBoard: Sendable {
       let place = state.obstacles.firstIndex { $0.condition == condition }
       switch (place, reason) {
       case (let place?, let reason?):
-        state.obstacles[place] = Obstacle(condition: condition, reason: reason)
+        state.obstacles[place] = ReadinessCondition(condition: condition, reason: reason)
       case (let place?, nil): state.obstacles.remove(at: place)
       case (nil, let reason?):
-        state.obstacles.append(Obstacle(condition: condition, reason: reason))
+        state.obstacles.append(ReadinessCondition(condition: condition, reason: reason))
       case (nil, nil): break
       }
     }
@@ -105,11 +105,11 @@ public final class StatusBoard: Sendable {
   }
 
   /// Why the process is not ready; empty when it is.
-  public var obstacles: [Obstacle] {
+  public var obstacles: [ReadinessCondition] {
     let wait = unacknowledged
     guard wait >= Self.writePatience else { return state.withLock { $0.obstacles } }
     let reason = "Kafka has not acknowledged a record for \(wait / 1_000) s"
-    return state.withLock { $0.obstacles } + [Obstacle(condition: "writes", reason: reason)]
+    return state.withLock { $0.obstacles } + [ReadinessCondition(condition: "writes", reason: reason)]
   }
 
   /// A producer begins; it counts until its owner is gone.

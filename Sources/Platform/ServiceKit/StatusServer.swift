@@ -99,8 +99,8 @@ struct StatusPages: Sendable {
     return json(["status": "not ready", "reasons": .array(reasons)], status: 503)
   }
 
-  private var obstacles: [StatusBoard.Obstacle] {
-    let stopping = StatusBoard.Obstacle(condition: "stop", reason: "is stopping")
+  private var obstacles: [StatusBoard.ReadinessCondition] {
+    let stopping = StatusBoard.ReadinessCondition(condition: "stop", reason: "is stopping")
     return context.status.obstacles + (context.signals.isStopping ? [stopping] : [])
   }
 

@@ -45,7 +45,7 @@ public final class TaggedProducer<Tag> {
   /// How many records wait for their answer.
   public var outstanding: Int { tags.count - free.count }
   /// Where it stands, as of the last answers that were taken.
-  public var standing: ProducerStanding { producer.standing }
+  public var standing: ProducerSnapshot { producer.standing }
   /// Whether the next `produce` is sure to find no room.
   public var isFull: Bool { producer.isFull }
 

@@ -141,6 +141,17 @@ public final class ScheduleStore {
     return try statement.scheduledEntries()
   }
 
+  /// An entry of a partition that was read of its topic: that with the earliest time. nil if there is none.
+  public func firstRead(_ partition: Int32) throws(StoreError) -> ScheduledEntry? {
+    let statement = try store.database.prepare(
+      """
+      SELECT \(Self.columns) FROM schedule
+      WHERE partition = ?1 AND record_offset >= 0 ORDER BY due, key LIMIT 1
+      """)
+    statement.bind(1, Int64(partition))
+    return try statement.scheduledEntries().first
+  }
+
   /// The campaigns of a partition.
   public func campaigns(_ partition: Int32) throws(StoreError) -> [ScheduledEntry] {
     try due(
@@ -247,7 +258,7 @@ extension Statement {
       row: ScheduleRow(
         offset: integer(1) ?? 0, due: integer(2) ?? 0, at: integer(3) ?? 0,
         isCancellation: integer(4) == 1, identity: ScheduleRow.identity(of: value.utf8),
-        handBack: HandBack(value: value.utf8.span)),
+        requeue: Requeue(value: value.utf8.span)),
       value: value)
   }
 

@@ -381,7 +381,7 @@ public struct ScheduleMachine: Sendable {
   }
 
   /// The question that `ask` named could not be asked.
-  public mutating func unasked() { askedAt = nil }
+  public mutating func askFailed() { askedAt = nil }
 
   /// The database does not answer: nothing is loaded before this time.
   public mutating func notLoaded(until time: Int64) { loadNotBefore = time }

@@ -17,7 +17,7 @@ struct ScheduleJob {
   /// The record's value; empty for a tombstone.
   let value: String
   /// This process's clock, if ingest has handed the request back: its new time was reckoned by that.
-  var handedBackAt: Int64?
+  var requeuedAt: Int64?
   /// Of a record that cannot be read: its dead letter.
   var refused: UnreadableRecord?
 }
@@ -34,7 +34,24 @@ struct ScheduleBatch {
   /// Records.
   private(set) var count = 0
   /// Whether nothing but ends of entries is in it, which keeps nobody waiting.
-  private(set) var isOfEnds = true
+  private var isOfEnds = true
+  /// When its first record was read, in monotonic milliseconds.
+  private var began: UInt64 = 0
+  /// So many ends make a transaction worth waiting for, which writes a page once for all of them; and so long, in
+  /// milliseconds.
+  private static let manyEnds = 20
+  private static let endsWait: UInt64 = 200
+
+  /// Records are about to be read into it.
+  mutating func begin(now: UInt64) { if isEmpty { began = now } }
+
+  /// Whether the database is to take it now.
+  ///
+  /// - Parameter capacity: records that it may have.
+  func isDue(now: UInt64, capacity: Int) -> Bool {
+    let mayWait = isOfEnds && (Self.manyEnds..<capacity).contains(count)
+    return !mayWait || now >= began + Self.endsWait
+  }
 
   /// Whether the database has anything to take, given the positions that it has.
   func changes(_ known: [Int32: Int64]) -> Bool {
@@ -109,12 +126,12 @@ extension ScheduleJob {
     case .activity(let state):
       change = .cancellation(at: min(state.sentAt, now), identity: identity)
     case .request(let request):
-      handedBackAt = request.handedBackAt.map { _ in now }
+      requeuedAt = request.requeuedAt.map { _ in now }
       change = .request(
         due: ScheduleView.release(
-          due: request.due, handedBackAt: request.handedBackAt, now: now, isCaughtUp: isCaughtUp),
+          due: request.due, requeuedAt: request.requeuedAt, now: now, isCaughtUp: isCaughtUp),
         accepted: min(request.accepted, now), identity: identity,
-        handBack: request.handedBackAt.map { HandBack(written: request.accepted, at: $0) })
+        requeue: request.requeuedAt.map { Requeue(written: request.accepted, at: $0) })
     }
   }
 }
@@ -177,10 +194,10 @@ struct ScheduleOutcome {
       switch verdict {
       case .ignore: break
       case .store(var row):
-        row.at = job.handedBackAt ?? row.at
+        row.at = job.requeuedAt ?? row.at
         changed[job.key] = .some(ScheduledEntry(key: job.key, row: row, value: job.value))
         if !row.isCancellation, !row.isCampaign { scheduled += 1 }
-        if job.handedBackAt != nil { handedBack += 1 }
+        if job.requeuedAt != nil { handedBack += 1 }
         if row.isCancellation, current?.isCancellation == false { cancelled += 1 }
       case .remove: changed.updateValue(nil, forKey: job.key)
       case .restore:

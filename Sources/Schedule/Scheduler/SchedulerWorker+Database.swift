@@ -3,6 +3,7 @@ import Contract
 import EventLoop
 import Identity
 import Kafka
+import Schedule
 import ScheduleDecisions
 import ServiceKit
 import Store
@@ -75,6 +76,47 @@ extension SchedulerWorker {
     upkeep.impatientUntil = MonotonicClock.milliseconds() + 30_000
     return nil
   }
+
+  /// Whether a partition's log has another record where the database has read one: its topic was made anew, and is as long
+  /// as the one before by now. Waits for Kafka.
+  func hasAnotherRecord(_ partition: Int32) throws(StoreError) -> Bool {
+    guard let entry = try store.firstRead(partition) else { return false }
+    do throws(KafkaError) {
+      let found = try record(partition, at: entry.row.offset)
+      return ScheduleView.isAnotherLog(found: found, known: (entry.key, entry.row.identity))
+    } catch {
+      context.log.warning(
+        "cannot read a record that the database has; its topic is taken for the one that it was",
+        ["partition": "\(partition)", "offset": "\(entry.row.offset)", "error": "\(error)"])
+      return false
+    }
+  }
+
+  /// The key, and the value's identity, of the record at an offset; nil if there is none.
+  private func record(
+    _ partition: Int32, at offset: Int64
+  ) throws(KafkaError) -> (key: ExactText, identity: Int64)? {
+    let reader = try OffsetRangeReader(kafka)
+    defer { reader.close() }
+    var batch = KafkaBatch(capacity: 16)
+    defer { batch.release() }
+    _ = try reader.read(
+      TopicPartition(topic: topics.scheduleName, partition: partition), offset..<offset + 1,
+      timeoutMilliseconds: Self.recordPatience)
+    let deadline = MonotonicClock.milliseconds() + UInt64(Self.recordPatience)
+    while !reader.isDone, MonotonicClock.milliseconds() < deadline, !context.signals.isStopping {
+      reader.poll(into: &batch, timeoutMilliseconds: 20)
+      _ = reader.drainFinished()
+      loop.beat()
+    }
+    guard batch.count > 0 else { return nil }
+    return (
+      String(decoding: batch[0].key, as: UTF8.self).exact,
+      ScheduleRow.identity(of: batch[0].value)
+    )
+  }
+
+  private static let recordPatience: Int32 = 5_000
 
   /// A partition's log is another one than the database was read from: what the database has is on no topic. It is written
   /// there again before anything is sent.

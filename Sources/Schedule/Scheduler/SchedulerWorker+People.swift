@@ -15,7 +15,7 @@ extension SchedulerWorker {
   /// Releases the requests to people whose devices can be looked up.
   ///
   /// - Returns: whether there may be more to do at once.
-  func sendToPeople(_ now: UInt64) -> Bool {
+  func sendToUsers(_ now: UInt64) -> Bool {
     guard failure == nil else { return false }
     let found = people.look(now: now) { [store] key throws(StoreError) in
       try store.entry(key.exact)?.activity?.state
@@ -34,7 +34,7 @@ extension SchedulerWorker {
   }
 
   /// - Returns: false when it was put back.
-  private func send(_ answer: PeopleDesk.Answer) -> Bool {
+  private func send(_ answer: RecipientResolver.Answer) -> Bool {
     let request = answer.request
     // What started nothing is no state of its activity.
     let isState = answer.reaches || answer.state?.event != .start
@@ -70,11 +70,11 @@ extension SchedulerWorker {
         state.isFor(tokenSeenAt: firstSeen)
       else { continue }
       let request = ScheduledRequest(
-        due: state.accepted, accepted: state.accepted, handedBackAt: nil,
+        due: state.accepted, accepted: state.accepted, requeuedAt: nil,
         traceParent: state.traceParent)
       let isTaken = try? producer.produce(
         topics.requests, key: Array(token.user.utf8),
-        value: Addressees.request(json, "token", token.device.token), headers: request.headers,
+        value: Recipients.request(json, "token", token.device.token), headers: request.headers,
         as: .late)
       guard isTaken == true else { return }
       people.served(token)

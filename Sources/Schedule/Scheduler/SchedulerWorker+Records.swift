@@ -15,15 +15,14 @@ extension SchedulerWorker {
   /// - Returns: how many records were read.
   func readRecords(_ now: UInt64) -> Int {
     guard !member.isDraining else { return 0 }
-    if batch.isEmpty { batchBegan = now }
+    batch.begin(now: now)
     var count = 0
     if batch.count < records.capacity {
       count = member.take(into: &records, upTo: records.capacity)
       for index in 0..<count { receive(records[index]) }
       records.release()
     }
-    let mayWait = batch.isOfEnds && batch.count >= Self.busy && batch.count < records.capacity
-    if !mayWait || now >= batchBegan + Self.endsWait { apply(now) }
+    if batch.isDue(now: now, capacity: records.capacity) { apply(now) }
     return count
   }
 
@@ -62,7 +61,7 @@ extension SchedulerWorker {
   private func apply(_ now: UInt64) {
     guard !batch.isEmpty else { return }
     var outcomes: [Int32: ScheduleOutcome] = [:]
-    var isOurs = true
+    var isOwner = true
     let isDone = withDatabase(now) { () throws(StoreError) in
       guard batch.changes(positions) else { return }
       outcomes = [:]
@@ -70,7 +69,7 @@ extension SchedulerWorker {
         for (partition, position) in batch.positions {
           // Another owner has gone on: what we have read is older.
           guard try store.position(partition) == positions[partition] else {
-            isOurs = false
+            isOwner = false
             return
           }
           outcomes[partition] = try outcome(of: partition)
@@ -79,7 +78,7 @@ extension SchedulerWorker {
       }
     }
     guard isDone else { return }
-    guard isOurs else {
+    guard isOwner else {
       failure = failure ?? ServiceFailure("another process writes the schedule of our partitions")
       return
     }

@@ -31,7 +31,7 @@ final class SchedulerWorker {
     /// An entry that a new topic does not have.
     case again
     case deadLetter(ScheduleRepair, epoch: UInt32)
-    case campaign(CampaignDesk.Tag)
+    case campaign(CampaignRunner.Tag)
   }
 
   /// The topics that are written, and those that campaigns may be for.
@@ -48,10 +48,8 @@ final class SchedulerWorker {
   private static let turnMilliseconds: Int32 = 50
   /// Records and actions of a turn after which what comes meanwhile gathers: a turn, and a request to Kafka for each
   /// partition, cost as much as some tens of them.
-  static let busy = 20
+  private static let busy = 20
   private static let restMilliseconds: UInt32 = 25
-  /// For how long the database need not hear of ends, in milliseconds: a transaction writes a page once for all of them.
-  static let endsWait: UInt64 = 200
   private static let recordsAtOnce = 1_000
   private static let actionsATurn = 2_000
   private static let countPeriod: UInt64 = 30_000
@@ -63,17 +61,18 @@ final class SchedulerWorker {
   var member: GroupMember
   let counters = Counters<SchedulerMetrics>()
   private let lateness = LatencyCells(SchedulerMetrics.lateness, [[]])
+  let kafka: KafkaConfiguration
   let producer: TaggedProducer<Tag>
   let topics: Topics
   let watermarks: WatermarkReader
   var machine: Machine
-  var people: PeopleDesk
+  var people: RecipientResolver
   var records: KafkaBatch
   var batch = ScheduleBatch()
   /// Records to be written again, by the records that make it necessary, and records that cannot be read and have no dead
   /// letter yet.
   var owed: (repairs: [ScheduleRepair], letters: [ScheduleJob]) = ([], [])
-  let campaigns: CampaignDesk
+  let campaigns: CampaignRunner
   /// Whose requests end.
   var ended: (holders: [ExactText: Int64], revision: Int) { campaigns.ended }
   var sweep = HolderSweep()
@@ -82,8 +81,6 @@ final class SchedulerWorker {
   /// Counts assignments: an answer to a record of an earlier one concerns no slot.
   private(set) var round = 0
   private var databaseNotBefore: UInt64 = 0
-  /// When the first record of the batch was read.
-  var batchBegan: UInt64 = 0
   private var nextCount: UInt64 = 0
   var upkeep = ScheduleUpkeep()
   var failure: ServiceFailure?
@@ -96,6 +93,7 @@ final class SchedulerWorker {
     self.store = store
     var kafka = cluster.configuration
     kafka.preferLinger(milliseconds: KafkaDefaults.lingerOfScheduler)
+    self.kafka = kafka
     loop = try ServiceLoop("worker", context)
     let wakeup = loop.wakeup
     producer = try TaggedProducer(kafka, wakeup: wakeup, watch: ProducerWatch(context))
@@ -106,11 +104,11 @@ final class SchedulerWorker {
     watermarks = try WatermarkReader(kafka, context, wakeup: wakeup)
     machine = Machine(
       capacity: settings.maxLoaded, bytes: settings.maxLoadedBytes, page: Self.recordsAtOnce)
-    people = PeopleDesk(
+    people = RecipientResolver(
       settings.devices, onePerModel: Set(settings.newestPerModel.map(\.exact)), context, counters)
     records = KafkaBatch(capacity: Self.recordsAtOnce)
     let (counters, producer) = (counters, producer)
-    campaigns = try CampaignDesk(
+    campaigns = try CampaignRunner(
       settings.devices, settings.audienceTopics, context, counters, names, cluster, producer,
       wakeup: wakeup)
     let plan = GroupPlan(
@@ -152,7 +150,7 @@ final class SchedulerWorker {
       failure = failure ?? campaigns.failure
     }
     hasActed = endRequestsOfRemovedKeys(now) || hasActed
-    let hasLooked = sendToPeople(now)
+    let hasLooked = sendToUsers(now)
     sendToLateTokens(now)
     producer.lookAfter(now: now)
     showFigures(now)
@@ -222,7 +220,9 @@ final class SchedulerWorker {
     for _ in 0..<40 where !context.signals.isStopping {
       do throws(StoreError) {
         let position = try store.position(number)
-        if ScheduleView.isAnotherLog(position: position, end: end) {
+        var isAnother = ScheduleView.isAnotherLog(position: position, end: end)
+        if !isAnother, end != nil { isAnother = try hasAnotherRecord(number) }
+        if isAnother {
           try renew(number, position, end)
           return true
         }
@@ -336,7 +336,7 @@ final class SchedulerWorker {
       switch action {
       case .ask(let partitions):
         guard !watermarks.isAsked else {
-          machine.unasked()
+          machine.askFailed()
           return count
         }
         watermarks.ask(partitions.map { TopicPartition(topic: topics.scheduleName, partition: $0) })
@@ -382,8 +382,8 @@ final class SchedulerWorker {
     }
     // What has crashed this process, or a database that was written by another program: it ends unsent.
     guard let (request, json) = content else { return bury(slot) }
-    if let addressees = request.addressees, let key = ScheduleKey(entry.key) {
-      people.add(slot, key, addressees, request, json)
+    if let recipients = request.recipients, let key = ScheduleKey(entry.key) {
+      people.add(slot, key, recipients, request, json)
       return true
     }
     return release(slot, entry.key, request, json)

@@ -204,7 +204,7 @@ private final class TokenStretch {
     while true {
       if index == batch.count, let state = try fill(until: deadline) { return state }
       let record = batch[index]
-      if isOurs(record), !read(record, body) { return .enough }
+      if isReadHere(record), !read(record, body) { return .enough }
       cursor.advance(record.partition, to: record.offset + 1)
       (index, done) = (index + 1, nil)
       if index & 7 == 0, MonotonicClock.milliseconds() >= deadline { return .late }
@@ -241,7 +241,7 @@ private final class TokenStretch {
     return start
   }
 
-  private func isOurs(_ record: KafkaRecord) -> Bool {
+  private func isReadHere(_ record: KafkaRecord) -> Bool {
     if record.key.isEmpty { return true }
     guard keys.contains(where: { record.key.elementsEqual($0) }) else { return false }
     // Those of another start with this name are not meant.

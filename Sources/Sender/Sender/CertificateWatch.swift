@@ -2,7 +2,7 @@
 import Credentials
 import Diagnosis
 import EventLoop
-import Gateways
+import SenderDecisions
 import ServiceKit
 import TLS
 import Telemetry

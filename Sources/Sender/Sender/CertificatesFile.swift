@@ -4,7 +4,7 @@ import Contract
 public import Credentials
 import Diagnosis
 public import EventLoop
-import Gateways
+import SenderDecisions
 import JSON
 public import TLS
 import Telemetry

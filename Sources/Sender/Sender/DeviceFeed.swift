@@ -3,7 +3,7 @@ import APNS
 import Contract
 import DeviceTokens
 import EventLoop
-import Gateways
+import SenderDecisions
 import Kafka
 import ServiceKit
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import EventLoop
-import Gateways
+import SenderDecisions
 import HTTP2
 import ServiceKit
 import Settings

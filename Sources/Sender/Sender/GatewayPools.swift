@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-import Gateways
+import SenderDecisions
 import HTTP2
 import ServiceKit
 import Settings

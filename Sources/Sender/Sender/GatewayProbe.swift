@@ -2,7 +2,7 @@
 import APNS
 import Diagnosis
 import EventLoop
-import Gateways
+import SenderDecisions
 import Glibc
 import HTTP1
 import HTTP2

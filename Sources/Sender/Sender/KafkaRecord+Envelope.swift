@@ -2,7 +2,7 @@
 import APNS
 import Bytes
 import Contract
-import Gateways
+import SenderDecisions
 import Kafka
 import Records
 
@@ -204,7 +204,7 @@ extension PushFacts {
     // `apns-expiration` 0 is one attempt, not the past.
     let expiresAt = envelope.expiration.map { $0 == 0 ? .max : $0 * 1_000 } ?? .max
     self.init(
-      takenID: envelope.takenID, app: envelope.appHash, device: device, lane: envelope.lane,
+      dedupKey: envelope.dedupKey, app: envelope.appHash, device: device, lane: envelope.lane,
       created: created, expiresAt: expiresAt)
     environment = envelope.environment
     target = envelope.target

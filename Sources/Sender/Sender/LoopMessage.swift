@@ -3,7 +3,7 @@ import ConsumerGroup
 import Contract
 import Credentials
 import EventLoop
-import Gateways
+import SenderDecisions
 import Kafka
 import Records
 
@@ -16,14 +16,14 @@ struct PartitionGrant: Sendable {
   var queue: KafkaQueue
 
   init(
-    partition: TopicPartition, feed: Feed, epoch: UInt32, resume: ResumePoint,
+    partition: TopicPartition, topicKind: TopicKind, epoch: UInt32, resume: ResumePoint,
     window: DedupWindow? = nil, windowDeadline: UInt64?, queue: KafkaQueue
   ) {
     self.partition = partition
     self.epoch = epoch
     self.queue = queue
     start = GrantedPartition(
-      feed: feed, resume: resume, window: window, windowDeadline: windowDeadline)
+      topicKind: topicKind, resume: resume, window: window, windowDeadline: windowDeadline)
   }
 }
 

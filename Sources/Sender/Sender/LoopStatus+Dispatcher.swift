@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Gateways
+import SenderDecisions
 import Kafka
 import Records
 
@@ -56,7 +56,7 @@ extension LoopStatus {
 }
 
 extension LoopStatus.Connection {
-  fileprivate init(_ connection: GatewayConnection, _ state: Gateways.Connection, now: UInt64) {
+  fileprivate init(_ connection: GatewayConnection, _ state: SenderDecisions.Connection, now: UInt64) {
     self.init(
       address: connection.address, credential: connection.pool.credential,
       environment: connection.pool.environment, state: state.machine.state,
@@ -66,7 +66,7 @@ extension LoopStatus.Connection {
 }
 
 extension LoopStatus.Destination {
-  fileprivate init(_ pool: GatewayPool, _ state: PoolStanding, now: UInt64) {
+  fileprivate init(_ pool: GatewayPool, _ state: PoolSnapshot, now: UInt64) {
     pool.refusals.prune(state.health, now: now)
     // The breaker of an app that nobody sends to any more is no trouble.
     let trouble =
@@ -85,9 +85,9 @@ extension LoopStatus.Destination {
 }
 
 extension LoopStatus.Partition {
-  fileprivate init(_ standing: PartitionStanding, _ name: TopicPartition, _ lanes: [String]) {
+  fileprivate init(_ standing: PartitionSnapshot, _ name: TopicPartition, _ lanes: [String]) {
     let lane =
-      switch standing.feed {
+      switch standing.topicKind {
       case .lane(let lane): lanes[Int(lane.place)]
       case .retries: LoopStatus.retries
       }

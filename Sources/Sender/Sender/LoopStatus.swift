@@ -2,7 +2,7 @@
 import APNS
 import Contract
 import EventLoop
-import Gateways
+import SenderDecisions
 import JSON
 import Kafka
 import ServiceKit

@@ -2,7 +2,7 @@
 import APNS
 import Bytes
 import Contract
-import Gateways
+import SenderDecisions
 import HTTP2
 import JSON
 import Kafka

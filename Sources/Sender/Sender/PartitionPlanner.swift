@@ -2,7 +2,7 @@
 import ConsumerGroup
 import Contract
 import EventLoop
-import Gateways
+import SenderDecisions
 import Kafka
 import ServiceKit
 import Telemetry
@@ -57,13 +57,13 @@ struct PartitionPlanner {
     open: (TopicPartition, Wakeup) -> KafkaQueue
   ) -> Plan {
     let topics = Dictionary(grouping: committed) { $0.partition.topic }
-      .filter { feed(of: $0.key) != nil }
+      .filter { topicKind(of: $0.key) != nil }
       .sorted { $0.key < $1.key }
     let plan = assignments.plan(
       topics.map { topic in
         topic.value.sorted { $0.partition.partition < $1.partition.partition }.map {
           .init(
-            $0.partition, takesIDs: feed(of: topic.key)?.isLane == true, committed: $0.offset,
+            $0.partition, takesIDs: topicKind(of: topic.key)?.isLane == true, committed: $0.offset,
             metadata: $0.metadata, logStart: logStarts[$0.partition],
             logEnd: logEnds[$0.partition])
         }
@@ -71,10 +71,10 @@ struct PartitionPlanner {
     report(plan)
     var grants: [[PartitionGrant]] = Array(repeating: [], count: loops.count)
     for grant in plan.grants {
-      guard let feed = feed(of: grant.partition.topic) else { continue }
+      guard let topicKind = topicKind(of: grant.partition.topic) else { continue }
       grants[grant.loop].append(
         PartitionGrant(
-          partition: grant.partition, feed: feed, epoch: epoch, resume: grant.resume,
+          partition: grant.partition, topicKind: topicKind, epoch: epoch, resume: grant.resume,
           window: grant.window, windowDeadline: grant.windowDeadline,
           queue: open(grant.partition, loops[grant.loop].wakeup)))
     }
@@ -91,7 +91,7 @@ struct PartitionPlanner {
     }
   }
 
-  private func feed(of topic: String) -> Feed? {
+  private func topicKind(of topic: String) -> TopicKind? {
     for lane in topics.lanes.all where topic == topics.notifications(lane) { return .lane(lane) }
     for tier in RetryTier.allCases where topic == topics.retries(tier) { return .retries(tier) }
     return nil

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import EventLoop
-import Gateways
+import SenderDecisions
 import Kafka
 
 /// The Kafka queues of one loop's partitions, by the numbers that the `Dispatcher` gives them.

@@ -2,7 +2,7 @@
 import Bytes
 import Credentials
 import EventLoop
-import Gateways
+import SenderDecisions
 import JSON
 import Kafka
 import Records

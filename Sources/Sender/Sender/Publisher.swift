@@ -3,7 +3,7 @@ import APNS
 import Bytes
 import Contract
 import EventLoop
-import Gateways
+import SenderDecisions
 import Kafka
 import Records
 import ServiceKit

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
-import Gateways
+import SenderDecisions
 
 /// Outcomes on their way to the receipts topic, in batches by `ReceiptLimits`. A record's offset is complete when Kafka has acknowledged the batch that holds its receipt.
 ///

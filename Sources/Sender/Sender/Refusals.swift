@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Gateways
+import SenderDecisions
 
 /// The apps that APNs refuses with one credential, and the credential itself if APNs refuses that, with Apple's reasons.
 ///

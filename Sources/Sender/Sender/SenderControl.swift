@@ -2,7 +2,7 @@
 import ConsumerGroup
 import Contract
 import EventLoop
-import Gateways
+import SenderDecisions
 import Kafka
 import ServiceKit
 import Telemetry

@@ -4,7 +4,7 @@ import ConsumerGroup
 import Contract
 import Credentials
 import EventLoop
-import Gateways
+import SenderDecisions
 import Glibc
 import HTTP2
 import JSON
@@ -277,7 +277,7 @@ final class SenderLoop {
 
   private func readRecords() {
     dispatcher.beginIntake()
-    while let take = dispatcher.nextTake(isProducerOpen: publisher.isOpen) {
+    while let take = dispatcher.nextReadRequest(isProducerOpen: publisher.isOpen) {
       perform()
       let count = queues.take(from: take.partition, into: &batch, upTo: take.count)
       for index in 0..<count { self.receive(batch[index], from: take.partition) }
@@ -294,7 +294,7 @@ final class SenderLoop {
         "Kafka reported an error", ["partition": "\(queues.name(partition))", "error": "\(error)"])
     }
     if record.value.first == FreedID.mark, let freed = FreedID(record.value) {
-      return dispatcher.free(freed.takenID, at: record.offset, from: partition)
+      return dispatcher.free(freed.dedupKey, at: record.offset, from: partition)
     }
     switch dispatcher.admit(record.offset, from: partition) {
     case .new: break
@@ -305,7 +305,7 @@ final class SenderLoop {
           ? StateFacts(envelope, key: record.key, value: record.value, in: record.partition)
           : .none
         dispatcher.remember(
-          envelope.takenID, payload: PushFacts.hash(payload: envelope, record.value), state,
+          envelope.dedupKey, payload: PushFacts.hash(payload: envelope, record.value), state,
           at: record.offset, from: partition)
       }
       return

@@ -3,7 +3,7 @@ import Contract
 import Credentials
 public import Diagnosis
 import EventLoop
-import Gateways
+import SenderDecisions
 public import ServiceKit
 import TLS
 

@@ -2,7 +2,7 @@
 import Contract
 import Diagnosis
 import EventLoop
-import Gateways
+import SenderDecisions
 import Glibc
 import Kafka
 public import ServiceKit

@@ -3,7 +3,7 @@ import APNS
 import Bytes
 public import ConsumerGroup
 import Contract
-import Gateways
+import SenderDecisions
 import Settings
 import TLS
 

@@ -2,7 +2,7 @@
 public import APNS
 import ConsumerGroup
 public import Contract
-public import Gateways
+public import SenderDecisions
 import Glibc
 public import HTTP2
 public import Kafka

@@ -3,7 +3,7 @@ import APNS
 import ConsumerGroup
 import Contract
 import EventLoop
-import Gateways
+import SenderDecisions
 import Glibc
 import Kafka
 import Records
@@ -151,7 +151,7 @@ final class WindowRebuild: Sendable {
         let record = batch[index]
         guard let partition = places[stretches.place(of: record)] else { continue }
         if record.value.first == FreedID.mark, let freed = FreedID(record.value) {
-          reading.free(freed.takenID, at: record.offset, of: partition)
+          reading.free(freed.dedupKey, at: record.offset, of: partition)
           continue
         }
         // What could not be sent has taken no id. Of which type it is does not matter here.
@@ -163,7 +163,7 @@ final class WindowRebuild: Sendable {
             envelope, key: record.key, value: record.value, in: record.partition) : .none
         reading.take(
           .init(
-            envelope.takenID, identity: state.identity == 0 ? 0 : state.tracked,
+            envelope.dedupKey, identity: state.identity == 0 ? 0 : state.tracked,
             position: state.position, push: state.push,
             payload: PushFacts.hash(payload: envelope, record.value),
             end: state.isFinal ? state.end : 0),

@@ -64,7 +64,7 @@ extension SignerWorker {
     guard keepsApps(credentials, now, isAsked) else { return false }
     let gone = issuer.replace(credentials, now: now)
     log.info("credentials reloaded", ["count": "\(credentials.count)"])
-    complaints.forgetUnknown()
+    logThrottle.forgetUnknown()
     if issuer.machine.isOwner, !gone.isEmpty {
       log.info(
         "removed credentials are withdrawn when their successors are published",

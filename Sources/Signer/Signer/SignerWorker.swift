@@ -43,7 +43,7 @@ final class SignerWorker {
     case removal(String)
   }
 
-  var complaints = Complaints()
+  var logThrottle = LogThrottle()
   /// What keeps the tokens secret on their topic.
   var seal: TokenSeal
   /// The files whose change is noticed without a signal.
@@ -242,7 +242,7 @@ final class SignerWorker {
         "", ["seconds": "\(ahead)"])
     }
     guard issuer.requested(request, now: now / 1_000) else {
-      if complaints.isFirst(of: who) {
+      if logThrottle.isFirst(of: who) {
         log.warning(
           "a sender needs a credential that the credentials file does not list", ["for": who])
       }
@@ -261,7 +261,7 @@ final class SignerWorker {
   private func logOncePerMinute(
     _ text: String, _ who: String, _ facts: KeyValuePairs<String, String>
   ) {
-    if complaints.isDue(who, now: MonotonicClock.milliseconds()) { log.error(text, facts) }
+    if logThrottle.isDue(who, now: MonotonicClock.milliseconds()) { log.error(text, facts) }
   }
 
   // MARK: Minting

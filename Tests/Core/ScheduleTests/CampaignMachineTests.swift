@@ -44,7 +44,7 @@ import Testing
     }
 
     /// The devices of the wave that is addressed.
-    var addressees: [String] {
+    var recipients: [String] {
       guard !waves.isEmpty else { return audience }
       let number = waves.firstIndex { $0 == machine.progress.wave }
       return audience.indices.filter { $0 % waves.count == number }.map { audience[$0] }
@@ -59,7 +59,7 @@ import Testing
         case .setPace(let isSet):
           #expect(isSet && plan.hasPace)
           if chance(10) {
-            machine.unpaced()
+            machine.paceFailed()
             return
           }
           isPacing = true
@@ -73,7 +73,7 @@ import Testing
           if chance(10) { return }
         case .save(let progress):
           if chance(10) {
-            machine.unsaved()
+            machine.saveFailed()
             return
           }
           saving.append(progress)
@@ -88,7 +88,7 @@ import Testing
         case .count: machine.counted(audience.count)
         case .findWaves: machine.found(waves: waves)
         case .read(let after, let limit):
-          let page = addressees.drop { $0 <= after }.prefix(limit)
+          let page = recipients.drop { $0 <= after }.prefix(limit)
           if let number = machine.read(
             count: page.count, last: page.last ?? "", limit: limit, now: now)
           {
@@ -366,7 +366,7 @@ import Testing
     var machine = CampaignMachine(plan, .init(), pageSize: 10)
     #expect(machine.next(now: 0, .init()) == .setPace(isSet: true))
     #expect(machine.next(now: 0, .init()) == nil && !machine.isIdle)
-    machine.unpaced()
+    machine.paceFailed()
     #expect(machine.next(now: 0, .init()) == .setPace(isSet: true))
     machine.paced(now: 4_800)
     #expect(state(&machine, 4_800, 0, 0) == .scheduled)
@@ -397,7 +397,7 @@ import Testing
     // Repeats count: a device that is there twice has one push.
     #expect(machine.next(now: 2_000, .init(outcomes: 9, ended: 10)) == .setPace(isSet: false))
     #expect(machine.next(now: 2_000, .init(outcomes: 10)) == nil)
-    machine.unpaced()
+    machine.paceFailed()
     // What has no outcome for a day has none any more.
     #expect(
       machine.next(now: 1_001 + CampaignProgress.countedAfterEnd, .init()) == .setPace(isSet: false)
@@ -410,7 +410,7 @@ import Testing
     #expect(!saved.hasSetPace && machine.next(now: end, .init()) == nil)
     #expect(machine.next(now: end + 1, .init()) == .forget)
     #expect(machine.next(now: end + 1, .init()) == nil)
-    machine.unforgotten()
+    machine.forgetFailed()
     #expect(machine.next(now: end + 1, .init()) == .forget)
     machine = CampaignMachine(CampaignPlan(startAt: 0), progress, pageSize: 10)
     #expect(machine.next(now: end + 1, .init()) == .forget)

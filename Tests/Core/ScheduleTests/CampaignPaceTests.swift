@@ -268,7 +268,7 @@ import Testing
             saved = progress
             machine.saved()
           } else {
-            machine.unsaved()
+            machine.saveFailed()
           }
         default: break
         }

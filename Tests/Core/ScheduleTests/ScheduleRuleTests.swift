@@ -68,7 +68,7 @@ import Testing
   @Test func `a request that is read again does not replace what was handed back of it`() {
     // Released at 300, handed back, and read again by an ingest that came after a crash; then the first one's end comes.
     let back = ScheduleChange.request(
-      due: 9_000, accepted: 100, identity: 2, handBack: HandBack(written: 100, at: 290))
+      due: 9_000, accepted: 100, identity: 2, requeue: Requeue(written: 100, at: 290))
     guard case .store(var row) = back.verdict(at: 11, over: Self.entry) else {
       return #expect(Bool(false))
     }
@@ -83,7 +83,7 @@ import Testing
     func back(_ written: Int64, at: Int64, identity: Int64) -> ScheduleChange {
       .request(
         due: 9_000, accepted: written, identity: identity,
-        handBack: HandBack(written: written, at: at))
+        requeue: Requeue(written: written, at: at))
     }
     guard case .store(let row) = back(100, at: 290, identity: 3).verdict(at: 12, over: Self.entry)
     else { return #expect(Bool(false)) }
@@ -96,17 +96,17 @@ import Testing
     #expect(back(100, at: 290, identity: 3).verdict(at: 12, over: replaced) == .restore)
     #expect(back(150, at: 290, identity: 3).verdict(at: 12, over: replaced) != .restore)
     var other = row
-    other.handBack = HandBack(written: 150, at: 200)
+    other.requeue = Requeue(written: 150, at: 200)
     #expect(back(100, at: 290, identity: 3).verdict(at: 13, over: other) == .restore)
   }
 
   @Test func `a record says when it was handed back`() {
     let value = "S1\t9000\t100\t290\t\n{\"id\":\"a\\tb\"}"
-    #expect(HandBack(value: value.utf8.span) == HandBack(written: 100, at: 290))
+    #expect(Requeue(value: value.utf8.span) == Requeue(written: 100, at: 290))
     for value in [
       "S1\t9000\t100\t\t\n{}", "C1\t100\tann\tb\tc\n", "S1\t1\n\t2\t3\t4", "", "S1\t1\tx\t2\t\n",
     ] {
-      #expect(HandBack(value: value.utf8.span) == nil)
+      #expect(Requeue(value: value.utf8.span) == nil)
     }
   }
 
@@ -143,9 +143,9 @@ import Testing
   }
 
   @Test func `what ingest hands back waits for as long as ingest's clock says, within bounds`() {
-    func release(_ handedBackAt: Int64?, _ isCaughtUp: Bool = true) -> Int64 {
+    func release(_ requeuedAt: Int64?, _ isCaughtUp: Bool = true) -> Int64 {
       ScheduleView.release(
-        due: 1_000_000, handedBackAt: handedBackAt, now: 4_600_000, isCaughtUp: isCaughtUp)
+        due: 1_000_000, requeuedAt: requeuedAt, now: 4_600_000, isCaughtUp: isCaughtUp)
     }
     #expect(release(nil) == 1_000_000)
     #expect(release(990_000) == 4_610_000)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
-import Gateways
+import SenderDecisions
 import JSON
 import Records
 
@@ -58,7 +58,7 @@ extension FuzzTarget {
           let released = header.lend { ScheduledRequest.released($0) }
           if let sendAt = request.sendAt {
             _ = SendTime.waits(
-              sendAt, written: recordTime, handedBackAt: released?.handedBackAt,
+              sendAt, written: recordTime, requeuedAt: released?.requeuedAt,
               now: HostileRecord.now)
           }
           var encoder = EnvelopeEncoder()
@@ -75,7 +75,7 @@ extension FuzzTarget {
     _ request: borrowing PushRequest, _ accepted: Int64, _ value: UnsafeRawBufferPointer
   ) -> String? {
     let entry = ScheduledRequest(
-      due: request.sendAt ?? accepted, accepted: accepted, handedBackAt: nil)
+      due: request.sendAt ?? accepted, accepted: accepted, requeuedAt: nil)
     var buffer = ByteBuffer()
     entry.append(
       to: &buffer, traceParent: UnsafeRawBufferPointer(start: nil, count: 0), request: value)

@@ -107,7 +107,7 @@ extension FuzzTarget {
     }
     do throws(EnvelopeError) {
       let again = try Envelope.parse(retry.bytes.octets.span)
-      guard again.id == envelope.id, again.takenID == envelope.takenID, again.attempt == .max,
+      guard again.id == envelope.id, again.dedupKey == envelope.dedupKey, again.attempt == .max,
         again.target == envelope.target,
         again.carried(in: retry.bytes).bytes.elementsEqual(envelope.carried(in: record).bytes),
         again.expiration == envelope.expiration, again.pushType == envelope.pushType,

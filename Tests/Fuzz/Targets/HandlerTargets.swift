@@ -5,7 +5,7 @@ import ConsumerGroup
 import Contract
 import Credentials
 import DeviceTokens
-import Gateways
+import SenderDecisions
 import JSON
 import Records
 import SignerDecisions

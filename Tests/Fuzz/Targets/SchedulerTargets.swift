@@ -38,7 +38,7 @@ private final class HostileSchedule {
   private var offset: Int64 = 0
   private var now = HostileRecord.now
 
-  /// A campaign as `CampaignDesk` has it.
+  /// A campaign as `CampaignRunner` has it.
   private struct Campaign {
     var record: CampaignRecord
     var machine: CampaignMachine
@@ -202,7 +202,7 @@ private final class HostileSchedule {
         _ = campaign.machine.read(count: limit, last: "t", limit: limit, now: now)
       case .produce(let page): campaign.machine.produced(page: page)
       case .save(let progress): save(progress, &campaign)
-      case .forget: campaign.machine.unforgotten()
+      case .forget: campaign.machine.forgetFailed()
       }
     }
   }

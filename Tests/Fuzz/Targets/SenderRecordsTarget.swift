@@ -4,7 +4,7 @@ import Bytes
 import ConsumerGroup
 import Contract
 import Credentials
-import Gateways
+import SenderDecisions
 import JSON
 import Records
 
@@ -48,8 +48,8 @@ private final class HostileLoop {
     var settings = DispatchSettings()
     settings.maxInFlight = 64
     dispatcher = Dispatcher(settings, now: 1_000_000, wall: HostileRecord.now, seed: 1)
-    for feed in [Feed.lane(.first), .retries(.seconds5)] {
-      _ = dispatcher.granted(GrantedPartition(feed: feed, resume: ResumePoint(next: 0)))
+    for topicKind in [TopicKind.lane(.first), .retries(.seconds5)] {
+      _ = dispatcher.granted(GrantedPartition(topicKind: topicKind, resume: ResumePoint(next: 0)))
     }
     dispatcher.updateTokens(
       [
@@ -100,7 +100,7 @@ private final class HostileLoop {
   private func readRecords() {
     dispatcher.signalledAll()
     dispatcher.beginIntake()
-    while let take = dispatcher.nextTake(isProducerOpen: true) {
+    while let take = dispatcher.nextReadRequest(isProducerOpen: true) {
       perform()
       let count = script.isAtEnd ? 0 : min(take.count, Int(script.byte() % 3))
       for _ in 0..<count { accept(from: take.partition) }

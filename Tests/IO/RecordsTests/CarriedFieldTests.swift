@@ -78,7 +78,7 @@ import Testing
       #expect(try carried(record) == fields)
       let moved = try retry(record)
       #expect(try carried(moved) == fields)
-      #expect(try Envelope.parse(moved.span).takenID == Envelope.parse(record.span).takenID)
+      #expect(try Envelope.parse(moved.span).dedupKey == Envelope.parse(record.span).dedupKey)
       let again = try replay(moved, "0/1")
       #expect(try carried(again) == fields.filter { $0 != "replay=3/17" } + ["replay=0/1"])
       let fresh = try Envelope.parse(again.span)
@@ -202,7 +202,7 @@ import Testing
     throws
   {
     func taken(_ more: String...) throws -> NotificationID {
-      try Envelope.parse(record(more).span).takenID
+      try Envelope.parse(record(more).span).dedupKey
     }
     let id = try taken()
     let first = try taken("replay=" + ReplayMark.text(partition: 3, offset: 17))

@@ -127,7 +127,7 @@ import Testing
     let value = try encode(
       #"{"app":"a.b","token":"ab","supersede":"s","payload":{"aps":{"badge":1}}}"#)
     let envelope = try Envelope.parse(value.span)
-    var taken = [envelope.takenID]
+    var taken = [envelope.dedupKey]
     var record = value
     for moves in 1...2 as ClosedRange<UInt16> {
       var buffer = ByteBuffer()
@@ -142,7 +142,7 @@ import Testing
       record = Array(buffer.bytes)
       let line = String(decoding: record, as: UTF8.self).split(separator: "\n")[0]
       #expect(line.hasSuffix("\tsupersede=s\tsilent=1\tposition=3/7/\(moves)/1m"))
-      taken.append(try Envelope.parse(record.span).takenID)
+      taken.append(try Envelope.parse(record.span).dedupKey)
     }
     // Each time it is another sending.
     #expect(Set(taken).count == 3)

@@ -135,14 +135,14 @@ import Testing
 
   @Test func `of another app or environment never count as taken for this one's id`() throws {
     func taken(_ field: EnvelopeField, _ value: String) throws -> NotificationID {
-      try Envelope.parse(Self.record(field, value).span).takenID
+      try Envelope.parse(Self.record(field, value).span).dedupKey
     }
-    let mine = try Envelope.parse(Self.record().span).takenID
+    let mine = try Envelope.parse(Self.record().span).dedupKey
     #expect(mine != NotificationID(Self.id))
     for app in ["com.example.apq", "com.example.app2", "com.example.ap", "COM.example.app"] {
       var fields = Self.fields
       (fields[3], fields[4]) = (app, "\(app).voip")
-      #expect(try Envelope.parse(Self.record(fields).span).takenID != mine, "\(app)")
+      #expect(try Envelope.parse(Self.record(fields).span).dedupKey != mine, "\(app)")
     }
     #expect(try taken(.environment, "production") != mine)
     // Whatever else differs, it is the same notification.
@@ -249,7 +249,7 @@ import Testing
         let read = try record.withUnsafeBytes { try reader.read($0) }
         #expect(String(decoding: record[read.app.indices], as: UTF8.self) == fields[3])
         #expect(String(decoding: record[read.pushTypeText.indices], as: UTF8.self) == type)
-        #expect(read.takenID == (try Envelope.parse(record.span)).takenID)
+        #expect(read.dedupKey == (try Envelope.parse(record.span)).dedupKey)
         guard read.beginning != 0 else { continue }
         #expect(begun[read.beginning, default: fields] == fields, "one number, one beginning")
         begun[read.beginning] = fields

@@ -13,8 +13,8 @@ import Testing
   private let parser = JSONParser()
 
   private func scheduled(_ json: String, users: [ExactText] = []) -> [UInt8] {
-    var request = ScheduledRequest(due: 9, accepted: 5, handedBackAt: nil)
-    if !users.isEmpty { request.addressees = Addressees(type: "alert", users: users) }
+    var request = ScheduledRequest(due: 9, accepted: 5, requeuedAt: nil)
+    if !users.isEmpty { request.recipients = Recipients(type: "alert", users: users) }
     return Array(json.utf8).withUnsafeBytes { request.value($0) }
   }
 
@@ -51,7 +51,7 @@ import Testing
     guard case .rest(let value) = rest else { return }
     let read = try value.withUnsafeBytes { bytes throws(RecordError) in try ScheduleRecord(bytes) }
     guard case .request(let request) = read else { return #expect(Bool(false), "no request") }
-    #expect(request.addressees?.users == ["bob"] && request.due == 9 && request.accepted == 5)
+    #expect(request.recipients?.users == ["bob"] && request.due == 9 && request.accepted == 5)
   }
 
   @Test func `tokens are known in either case, and other devices keep their push`() {

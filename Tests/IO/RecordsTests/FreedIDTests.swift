@@ -17,7 +17,7 @@ import Testing
   }
 
   private func freed(_ value: [UInt8]) -> NotificationID? {
-    value.withUnsafeBytes { FreedID($0)?.takenID }
+    value.withUnsafeBytes { FreedID($0)?.dedupKey }
   }
 
   private func value(_ notification: [UInt8]) throws -> [UInt8] {
@@ -38,9 +38,9 @@ import Testing
     let notification = notification(id, environment: environment)
     let value = try value(notification)
     #expect(value.first == FreedID.mark && !Envelope.begins(value))
-    #expect(freed(value) == (try Envelope.parse(notification.span).takenID))
+    #expect(freed(value) == (try Envelope.parse(notification.span).dedupKey))
     let other = self.notification(id, app: "com.example.other", environment: environment)
-    #expect(freed(value) != (try Envelope.parse(other.span).takenID))
+    #expect(freed(value) != (try Envelope.parse(other.span).dedupKey))
     #expect(throws: EnvelopeError.self) { try Envelope.parse(value.span) }
   }
 

@@ -60,10 +60,10 @@ import Testing
 
   @Test
   func `a request waits until the clocks of its writer and of ingest say that its time has come`() {
-    #expect(SendTime.handBack(now: 5, after: nil) == 5)
-    #expect(SendTime.handBack(now: 5, after: 4) == 5 && SendTime.handBack(now: 5, after: 9) == 10)
-    func waits(_ written: Int64, _ now: Int64, _ handedBackAt: Int64? = nil) -> Bool {
-      SendTime.waits(1_000_000, written: written, handedBackAt: handedBackAt, now: now)
+    #expect(SendTime.requeue(now: 5, after: nil) == 5)
+    #expect(SendTime.requeue(now: 5, after: 4) == 5 && SendTime.requeue(now: 5, after: 9) == 10)
+    func waits(_ written: Int64, _ now: Int64, _ requeuedAt: Int64? = nil) -> Bool {
+      SendTime.waits(1_000_000, written: written, requeuedAt: requeuedAt, now: now)
     }
     #expect(waits(999_999, 2_000_000))
     #expect(waits(1_000_000, 998_999))
@@ -81,17 +81,17 @@ import Testing
     let header = Array("1795000000000 1795000000001".utf8).withUnsafeBytes {
       ScheduledRequest.released($0)
     }
-    #expect(header?.accepted == 1_795_000_000_000 && header?.handedBackAt == 1_795_000_000_001)
+    #expect(header?.accepted == 1_795_000_000_000 && header?.requeuedAt == 1_795_000_000_001)
     #expect((try? RequestRules.checkSendAt(40 * day, received: 10 * day)) != nil)
     #expect((try? RequestRules.checkSendAt(40 * day + 1, received: 10 * day)) == nil)
   }
 
   @Test func `records are read as they are written`() throws {
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-    for handedBackAt in [nil, 1_795_000_000_002] as [Int64?] {
+    for requeuedAt in [nil, 1_795_000_000_002] as [Int64?] {
       for trace in ["", trace] {
         var entry = ScheduledRequest(
-          due: 1_795_000_000_000, accepted: 1_795_000_000_001, handedBackAt: handedBackAt)
+          due: 1_795_000_000_000, accepted: 1_795_000_000_001, requeuedAt: requeuedAt)
         entry.traceParent = trace
         var buffer = ByteBuffer()
         Array(trace.utf8).withUnsafeBytes { trace in

@@ -97,7 +97,7 @@ import Testing
       #expect(error?.description.contains("name the database that it keeps") == true)
     }
     let store = try filled(location)
-    let (audiences, people) = (try AudienceReader(location), try PeopleReader(location))
+    let (audiences, people) = (try AudienceReader(location), try UsersReader(location))
     #expect(try audiences.count(audience) == 4)
     #expect(try people.devices([question]).first?.count == 4)
     try store.startOver(at: 60)

@@ -41,7 +41,7 @@ import Testing
       try apply(store, count..<count + 300)
       count += 300
       // New ones and old ones in turn, on two connections of the server.
-      let (queries, people) = (try TokenQueries(location), try PeopleReader(location))
+      let (queries, people) = (try TokenQueries(location), try UsersReader(location))
       #expect(try queries.state(device(count - 1)).registeredAt == 5, "round \(round)")
       #expect(try people.devices([question]).first?.count == count)
       #expect(

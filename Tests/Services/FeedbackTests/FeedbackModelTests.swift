@@ -180,7 +180,7 @@ private final class ModelHost {
   func judge(_ jobs: [Job]) throws -> [TokenInvalidator.Publication] {
     try store.transaction { () throws(StoreError) in
       var outcome = try invalidator.judge(jobs)
-      _ = try invalidator.refute(after: nil, limit: 1_000, &outcome, isMine: { _ in true })
+      _ = try invalidator.refute(after: nil, limit: 1_000, &outcome, isOwned: { _ in true })
       return outcome.publications
     }
   }

@@ -50,7 +50,7 @@ import Testing
     -> TokenInvalidator.Outcome
   {
     var outcome = try invalidator.judge(records.map(job))
-    _ = try invalidator.refute(after: nil, limit: 100, &outcome, isMine: { _ in true })
+    _ = try invalidator.refute(after: nil, limit: 100, &outcome, isOwned: { _ in true })
     for publication in outcome.publications {
       try publication.device.bytes.withUnsafeBytes { key in
         try (publication.record?.value ?? []).withUnsafeBytes { value in
@@ -128,7 +128,7 @@ import Testing
   private func confirmed(_ invalidator: TokenInvalidator, now: Int64) throws -> [DeviceKey] {
     var outcome = TokenInvalidator.Outcome()
     #expect(
-      try invalidator.confirm(after: nil, limit: 100, now: now, &outcome, isMine: { _ in true })
+      try invalidator.confirm(after: nil, limit: 100, now: now, &outcome, isOwned: { _ in true })
         == nil)
     return outcome.publications.map(\.device)
   }
@@ -204,7 +204,7 @@ import Testing
   /// Publishes what has to be taken back, and reads it back.
   private func withdraw(_ invalidator: TokenInvalidator, now: Int64) throws -> Int {
     var outcome = TokenInvalidator.Outcome()
-    try invalidator.withdraw(now: now, &outcome, isMine: { _ in true })
+    try invalidator.withdraw(now: now, &outcome, isOwned: { _ in true })
     for publication in outcome.publications {
       #expect(publication.record == nil)
       try publication.device.bytes.withUnsafeBytes { key in

@@ -60,9 +60,9 @@ import Testing
     let outcome = try invalidator.store.transaction {
       () throws(StoreError) -> TokenInvalidator.Outcome in
       var outcome = try invalidator.judge(jobs)
-      try invalidator.withdraw(now: now, &outcome, isMine: { _ in true })
+      try invalidator.withdraw(now: now, &outcome, isOwned: { _ in true })
       outcome.believed = try invalidator.believe(now: now)
-      try invalidator.release(now: now, &outcome, isMine: { _ in true })
+      try invalidator.release(now: now, &outcome, isOwned: { _ in true })
       return outcome
     }
     var rows = try invalidator.store.rows(of: outcome.publications.map(\.device))

@@ -59,7 +59,7 @@ private let channel = "dHN0LXNyY2gtY2hubA=="
       #expect(String(decoding: request.id, as: UTF8.self) == id)
       #expect(request.isBroadcast == (target == channel))
       #expect(request.lane == .first)
-      #expect(request.isToPeople == (target == "user:ann"))
+      #expect(request.isToUsers == (target == "user:ann"))
       if !request.isBroadcast { #expect(request.expiration == 1_800_000_011) }
     }
   }

@@ -227,7 +227,7 @@ enum Letter {
       #expect(envelope.firstSeen == nil)
       #expect(envelope.created == 5_000)
       #expect(envelope.id == NotificationID(Letter.id))
-      #expect(envelope.takenID != (try Envelope.parse(Array(old.utf8).span).takenID))
+      #expect(envelope.dedupKey != (try Envelope.parse(Array(old.utf8).span).dedupKey))
       bytes.withUnsafeBytes {
         #expect(envelope.carried(in: $0).bytes.elementsEqual("replay=2/9".utf8))
       }

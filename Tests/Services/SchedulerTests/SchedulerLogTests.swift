@@ -68,6 +68,32 @@ import Testing
     #expect(second.stop() == nil)
   }
 
+  /// Ingest has gone on writing before the scheduler came.
+  @Test func `what waits is sent though the new topic is as long as the one before`() throws {
+    let (old, new) = (try SchedulerFixture(partitions: 1), try SchedulerFixture(partitions: 1))
+    let path = old.folder.file("a.db")
+    let due = WallClock.milliseconds() + 20_000
+    let oldIngest = try old.ingest()
+    let first = try old.scheduler(path)
+    for number in 0..<3 { try old.request("before\(number)", sendAt: due) }
+    #expect(eventually(withinMilliseconds: 15_000) { first.counter("scheduled") == 3 })
+    #expect(first.stop() == nil)
+    #expect(oldIngest.stop() == nil)
+    let ingest = try new.ingest()
+    for number in 0..<5 { try new.request("after\(number)", sendAt: due) }
+    #expect(
+      try eventually(withinMilliseconds: 15_000) {
+        try new.readAll(new.names.schedule).count == 5
+      })
+    let second = try new.scheduler(path)
+    #expect(try eventually(withinMilliseconds: 60_000) { try new.sent().count >= 8 })
+    #expect(
+      try new.sent().map(\.id).sorted()
+        == (0..<5).map { "after\($0)" } + (0..<3).map { "before\($0)" })
+    #expect(ingest.stop() == nil)
+    #expect(second.stop() == nil)
+  }
+
   /// The group's offset and the database's are those of a log that was longer.
   private func forget(_ path: String, _ fixture: SchedulerFixture) throws {
     let store = try ScheduleStore(try TokenStore(path, now: 1))

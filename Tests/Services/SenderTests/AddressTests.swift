@@ -107,7 +107,7 @@ import Testing
     var script = ScriptedGateway.Script()
     script.reply = { peer, request in
       // The first connection that has served ten requests is lost by the network.
-      if request.stream >= 21, isFirst.isMine(peer.http.token, of: peer) {
+      if request.stream >= 21, isFirst.isOwned(peer.http.token, of: peer) {
         peer.http.goSilent()
         return .hold
       }
@@ -136,7 +136,7 @@ final class Once: Sendable {
   var first: Bool { !isUsed.exchange(true, ordering: .acquiringAndReleasing) }
 
   /// Whether this connection is the one that asked first.
-  func isMine(_ token: UInt64, of peer: ScriptedGateway.Peer) -> Bool {
+  func isOwned(_ token: UInt64, of peer: ScriptedGateway.Peer) -> Bool {
     lock.withLock { _ in
       if owner == nil { owner = peer.http }
       return owner === peer.http

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Gateways
+import SenderDecisions
 import Telemetry
 import Testing
 

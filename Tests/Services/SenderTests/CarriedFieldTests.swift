@@ -2,7 +2,7 @@
 import APNS
 import Contract
 import GatewaySimulator
-import Gateways
+import SenderDecisions
 import HTTPClient
 import Kafka
 import Records

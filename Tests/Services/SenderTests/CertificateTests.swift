@@ -4,7 +4,7 @@ import Bytes
 import Contract
 import Credentials
 import EventLoop
-import Gateways
+import SenderDecisions
 import HTTP2
 import HTTP2Server
 import Kafka

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Gateways
+import SenderDecisions
 import Settings
 import Testing
 

@@ -26,7 +26,7 @@ import Testing
       guard once.first else { return }
       peer.http.faulty?.mute([], discardingQueued: true)
       peer.http.staysOpen = true
-      peer.http.faulty?.sendRawGoAway(lastStreamID: 0, debug: Farewell.shutdown)
+      peer.http.faulty?.sendRawGoAway(lastStreamID: 0, debug: GoAwayEnding.shutdown)
       guard closes else { return }
       peer.http.flush()
       peer.http.close()

@@ -3,7 +3,7 @@ import Bytes
 import Contract
 import EventLoop
 import Faults
-import Gateways
+import SenderDecisions
 import Glibc
 import Kafka
 import Records

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import Gateways
+import SenderDecisions
 import Records
 import Synchronization
 import TestSupport

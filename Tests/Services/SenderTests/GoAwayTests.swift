@@ -12,7 +12,7 @@ import Testing
 @testable import Sender
 
 /// A way in which APNs was seen to say goodbye.
-enum Farewell: CaseIterable, Sendable {
+enum GoAwayEnding: CaseIterable, Sendable {
   case shutdownWithOpenSocket, twoFrames, twoSteps, text, nothing, noUTF8, lastStreamZero
 
   static let shutdown = Array(#"{"reason":"Shutdown"}"#.utf8)
@@ -40,21 +40,21 @@ enum Farewell: CaseIterable, Sendable {
   }
 }
 
-/// GOAWAY in every form on the wire. All that follows from one is in `Tests/Core/GatewaysTests/Dispatch/GoAwayTests.swift`.
+/// GOAWAY in every form on the wire. All that follows from one is in `Tests/Core/SenderDecisionsTests/Dispatch/GoAwayTests.swift`.
 @Suite(.onOwnThread) struct GoAwayTests {
   /// Each connection answers its first request, holds the next 19, and says goodbye after the 20th: the
   /// streams up to the sixth may have been processed, those above were not.
-  @Test(arguments: Farewell.allCases)
+  @Test(arguments: GoAwayEnding.allCases)
   func
     `streams above the last one go elsewhere at once and uncounted; the others wait, then are ambiguous`(
-      _ form: Farewell
+      _ form: GoAwayEnding
     ) throws
   {
     let rig = try SenderRig()
     let isOver = Once()
     var script = ScriptedGateway.Script()
     script.reply = { peer, request in
-      guard isOver.isMine(0, of: peer) else { return .answer(200) }
+      guard isOver.isOwned(0, of: peer) else { return .answer(200) }
       if request.stream == 1 { return .answer(200) }
       if request.stream == 39 { form.send(peer.http, last: 11) }
       return .hold

@@ -3,7 +3,7 @@ import APNS
 import Bytes
 import Contract
 import EventLoop
-import Gateways
+import SenderDecisions
 import HTTP2
 import HTTP2Server
 import Records

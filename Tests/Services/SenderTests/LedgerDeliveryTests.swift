@@ -4,7 +4,7 @@ import ConsumerGroup
 import Contract
 import EmbeddedKafka
 import EventLoop
-import Gateways
+import SenderDecisions
 import Kafka
 import Records
 import TestSupport

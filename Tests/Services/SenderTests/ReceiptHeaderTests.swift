@@ -3,7 +3,7 @@ import APNS
 import Contract
 import EventLoop
 import GatewaySimulator
-import Gateways
+import SenderDecisions
 import JSON
 import Records
 import Settings

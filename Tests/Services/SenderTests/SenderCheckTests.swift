@@ -5,7 +5,7 @@ import Contract
 import Diagnosis
 import EventLoop
 import GatewaySimulator
-import Gateways
+import SenderDecisions
 import HTTP2Server
 import HTTPClient
 import Kafka

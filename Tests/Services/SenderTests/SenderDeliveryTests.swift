@@ -2,7 +2,7 @@
 import APNS
 import Contract
 import EventLoop
-import Gateways
+import SenderDecisions
 import Kafka
 import Records
 import TestSupport

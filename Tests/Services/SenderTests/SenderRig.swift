@@ -4,7 +4,7 @@ import Bytes
 import Contract
 import EventLoop
 import GatewaySimulator
-import Gateways
+import SenderDecisions
 import Glibc
 import JSON
 import Kafka

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Gateways
+import SenderDecisions
 import Kafka
 import Records
 import TestSupport

@@ -3,7 +3,7 @@ import APNS
 import Contract
 import DeviceTokens
 import FeedbackDecisions
-import Gateways
+import SenderDecisions
 import Random
 
 /// The topics about devices: answers of APNs, registrations, and the marks that follow.
@@ -190,7 +190,7 @@ final class FeedbackModel: GroupProcess {
       switch task {
       case .begun(let partitions):
         machine.begin(Set(partitions.filter { $0 < 2 }.map { Int32($0) }), now: world.now)
-        refuted = Set(states.keys.filter { states[$0]!.isMarkObsolete && isMine($0) })
+        refuted = Set(states.keys.filter { states[$0]!.isMarkObsolete && isOwned($0) })
       case .drain: if machine.drain(isRebuilding: !hasJudged) { drop() }
       case .abandon: drop()
       case .unassigned:
@@ -207,7 +207,7 @@ final class FeedbackModel: GroupProcess {
     (jobs, outgoing, storedAt) = ([], [], nil)
   }
 
-  private func isMine(_ key: DeviceOfApp) -> Bool { machine.owns(Int32(key.device % 2)) }
+  private func isOwned(_ key: DeviceOfApp) -> Bool { machine.owns(Int32(key.device % 2)) }
 
   // MARK: Tables
 
@@ -240,7 +240,7 @@ final class FeedbackModel: GroupProcess {
   }
 
   private func note(_ key: DeviceOfApp) {
-    if states[key]!.isMarkObsolete, isMine(key) { refuted.insert(key) } else { refuted.remove(key) }
+    if states[key]!.isMarkObsolete, isOwned(key) { refuted.insert(key) } else { refuted.remove(key) }
   }
 
   private func askEnds(_ world: inout World) {
@@ -321,7 +321,7 @@ final class FeedbackModel: GroupProcess {
 
   private func refute() {
     let said = Set(outgoing.map(\.key))
-    for key in refuted.sorted() where isMine(key) && !said.contains(key) {
+    for key in refuted.sorted() where isOwned(key) && !said.contains(key) {
       outgoing.append(.init(key: key, mark: nil))
     }
     refuted = []

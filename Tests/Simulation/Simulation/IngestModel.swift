@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import Gateways
+import SenderDecisions
 import IngestDecisions
 import Random
 
@@ -59,7 +59,7 @@ final class IngestModel: GroupProcess {
   private func readRequests(_ world: inout World) {
     guard member.isAssigned else { return }
     for _ in 0..<20 {
-      if !machine.isMaking {
+      if !machine.isExpanding {
         guard !machine.isFull,
           let (partition, offset) = member.take(&world, end: world.requests.end)
         else { return }
@@ -77,7 +77,7 @@ final class IngestModel: GroupProcess {
     if request.isBad { return .refusal }
     if let schedule = request.schedule,
       SendTime.waits(
-        schedule.sendAt, written: schedule.written, handedBackAt: schedule.released?.handedBackAt,
+        schedule.sendAt, written: schedule.written, requeuedAt: schedule.released?.requeuedAt,
         now: world.wall)
     {
       return .scheduled
@@ -113,8 +113,8 @@ final class IngestModel: GroupProcess {
     let schedule = request.schedule!
     let value = ScheduleModel.Value.request(
       work: schedule.work, accepted: schedule.released?.accepted ?? request.created,
-      handedBackAt: schedule.released.map {
-        SendTime.handBack(now: world.wall, after: $0.handedBackAt)
+      requeuedAt: schedule.released.map {
+        SendTime.requeue(now: world.wall, after: $0.requeuedAt)
       })
     let entry = machine.entry(machine.slot)
     let record = ScheduleModel.Record(key: ScheduleModel.key(ofWork: schedule.work), value: value)
@@ -136,7 +136,7 @@ final class IngestModel: GroupProcess {
       what = .outcome(.suppressed)
     } else {
       var facts = PushFacts(
-        takenID: world.kafka.notifications[notification].id, app: key.app, device: key.device,
+        dedupKey: world.kafka.notifications[notification].id, app: key.app, device: key.device,
         lane: request.lane,
         created: request.schedule?.sendAt ?? request.created, expiresAt: request.expiresAt)
       if let campaign = request.campaign {
@@ -145,7 +145,7 @@ final class IngestModel: GroupProcess {
       if request.isKeyed {
         // The same key for all: an identity is a device's, and devices have one app each.
         facts.state = StateFacts(
-          key.device + 1, of: facts.takenID, isFinal: request.isFinal, urgency: request.urgency)
+          key.device + 1, of: facts.dedupKey, isFinal: request.isFinal, urgency: request.urgency)
       }
       what = .notification(facts)
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Gateways
+import SenderDecisions
 
 /// One partition of a lane or of a retry topic, and what the senders' group has committed in it.
 struct PartitionModel {
-  let feed: Feed
+  let topicKind: TopicKind
   /// The records from `base` on; older ones were verified and are of no more use to anybody.
   private(set) var records: [LogRecord] = []
   private(set) var base: Int64 = 0
@@ -31,7 +31,7 @@ struct PartitionModel {
   /// counts as lost (docs/operations.md).
   private(set) var removed: [(offset: Int64, notification: Int)] = []
 
-  init(_ feed: Feed) { self.feed = feed }
+  init(_ topicKind: TopicKind) { self.topicKind = topicKind }
 
   var end: Int64 { base + Int64(records.count) }
 
@@ -105,11 +105,11 @@ struct KafkaModel {
   var tracedEvents = 0
 
   /// What the partitions of senders are of, before there are further ones.
-  static let feeds: [Feed] =
+  static let topicKinds: [TopicKind] =
     Array(repeating: .lane(.first), count: 3) + [.lane(.bulk), .lane(.bulk)]
-    + RetryTier.allCases.flatMap { [Feed.retries($0), .retries($0)] }
+    + RetryTier.allCases.flatMap { [TopicKind.retries($0), .retries($0)] }
 
-  init() { partitions = Self.feeds.map { PartitionModel($0) } }
+  init() { partitions = Self.topicKinds.map { PartitionModel($0) } }
 
   subscript(_ partition: Int) -> PartitionModel {
     get { partitions[partition] }
@@ -130,11 +130,11 @@ struct KafkaModel {
   // MARK: Records
 
   /// Adds a partition to a topic.
-  mutating func grow(_ feed: Feed) { partitions.append(PartitionModel(feed)) }
+  mutating func grow(_ topicKind: TopicKind) { partitions.append(PartitionModel(topicKind)) }
 
   /// The partition of a topic that a device's records go to.
-  func place(_ feed: Feed, _ device: UInt64) -> Int {
-    let places = partitions.indices.filter { partitions[$0].feed == feed }
+  func place(_ topicKind: TopicKind, _ device: UInt64) -> Int {
+    let places = partitions.indices.filter { partitions[$0].topicKind == topicKind }
     return places[Int(device % UInt64(places.count))]
   }
 
@@ -265,7 +265,7 @@ struct KafkaModel {
 
   /// A lane was made again, or has another partition: places of before and after do not compare.
   var hasOtherLogs: Bool {
-    let lanes = partitions.filter(\.feed.isLane)
+    let lanes = partitions.filter(\.topicKind.isLane)
     return lanes.count > 5 || lanes.contains { $0.log > 0 }
   }
 
@@ -385,7 +385,7 @@ struct KafkaModel {
   }
 }
 
-extension Feed {
+extension TopicKind {
   static let all =
-    [Feed.lane(.first), .lane(.bulk)] + RetryTier.allCases.map { .retries($0) }
+    [TopicKind.lane(.first), .lane(.bulk)] + RetryTier.allCases.map { .retries($0) }
 }

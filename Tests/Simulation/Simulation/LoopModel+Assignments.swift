@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Gateways
+import SenderDecisions
 import Random
 
 /// Partitions are begun, given back, lost, and made again.
@@ -40,12 +40,12 @@ extension LoopModel {
   private func plan(
     _ assignment: GroupAssignment<Int>, _ world: inout World
   ) -> Assignments<Int>.Plan {
-    let topics = Feed.all.map { feed in
-      assignment.partitions.filter { world.kafka[$0].feed == feed }.map { partition in
+    let topics = TopicKind.all.map { topicKind in
+      assignment.partitions.filter { world.kafka[$0].topicKind == topicKind }.map { partition in
         let state = world.kafka[partition]
         let committed = assignment.atFirstRecord.contains(partition) ? nil : state.committed
         return Assignments.Known(
-          partition, takesIDs: feed.isLane, committed: committed, metadata: state.metadata,
+          partition, takesIDs: topicKind.isLane, committed: committed, metadata: state.metadata,
           logStart: nil, logEnd: state.end)
       }
     }
@@ -54,8 +54,8 @@ extension LoopModel {
 
   /// Two loops would have as much of each topic.
   private func judgeDivision(_ plan: Assignments<Int>.Plan, _ world: inout World) {
-    let topics = Feed.all.map { feed in
-      plan.grants.filter { world.kafka[$0.partition].feed == feed }
+    let topics = TopicKind.all.map { topicKind in
+      plan.grants.filter { world.kafka[$0.partition].topicKind == topicKind }
     }
     for topic in topics + [plan.grants] {
       let second = topic.reduce(0) { $0 + $1.loop }
@@ -71,7 +71,7 @@ extension LoopModel {
     let state = world.kafka[grant.partition]
     let number = dispatcher.granted(
       GrantedPartition(
-        feed: state.feed, resume: grant.resume, window: grant.window,
+        topicKind: state.topicKind, resume: grant.resume, window: grant.window,
         windowDeadline: grant.windowDeadline))
     // Nothing is known to be done: what the owner before sent is not looked for.
     if grant.resume.next ?? 0 == 0 { withoutWindow.insert(number) }

@@ -2,7 +2,7 @@
 import APNS
 import Contract
 import DeviceTokens
-import Gateways
+import SenderDecisions
 import Random
 
 /// Connections, and what the dispatcher wants done.
@@ -212,7 +212,7 @@ extension LoopModel {
         isFinal: state.isFinal, urgency: state.urgency, position: position, in: partition)
       // As `Envelope` does.
       let mark = Array(position.text.utf8)
-      facts.takenID = ReplayMark.mix(
+      facts.dedupKey = ReplayMark.mix(
         world.kafka.notifications[taken[slot]!.notification].id, mark.span)
     }
     put(.retry(tier, facts), slot, &world)
@@ -227,7 +227,7 @@ extension LoopModel {
       let place = LanePosition(
         partition: Int32(taken[slot]!.place), offset: dispatcher.push(slot).origin.offset, moves: 0,
         tier: tier)
-      facts.takenID = ReplayMark.mix(
+      facts.dedupKey = ReplayMark.mix(
         world.kafka.notifications[notification].id, Array(place.text.utf8).span)
     }
     put(.lane(facts), slot, &world)

@@ -2,7 +2,7 @@
 import APNS
 import ConsumerGroup
 import Contract
-import Gateways
+import SenderDecisions
 import Random
 
 extension LoopModel {
@@ -99,7 +99,7 @@ extension LoopModel {
     for offset in first..<max(first, min(offsets.upperBound, state.end)) {
       let facts = state[offset].facts
       let record = RebuiltWindow.Record(
-        facts.takenID, identity: facts.state.identity == 0 ? 0 : facts.state.tracked,
+        facts.dedupKey, identity: facts.state.identity == 0 ? 0 : facts.state.tracked,
         position: facts.state.position, push: facts.state.push,
         end: facts.state.isFinal ? facts.state.end : 0)
       reading?.take(record, at: offset, of: partition)

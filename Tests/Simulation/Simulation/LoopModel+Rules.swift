@@ -2,7 +2,7 @@
 import APNS
 import Contract
 import Credentials
-import Gateways
+import SenderDecisions
 
 /// What must hold whenever a push is sent or ends, or a connection is opened or closed.
 extension LoopModel {

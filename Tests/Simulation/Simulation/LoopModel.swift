@@ -4,7 +4,7 @@ import ConsumerGroup
 import Contract
 import Credentials
 import DeviceTokens
-import Gateways
+import SenderDecisions
 import Random
 
 /// One process of the sender with one loop: the shipped `Dispatcher`, the shipped `GroupMachine` and `Assignments` of the
@@ -222,7 +222,7 @@ final class LoopModel: GroupProcess {
 
   private func readRecords(_ world: inout World) {
     dispatcher.beginIntake()
-    while let take = dispatcher.nextTake(isProducerOpen: outgoing.count < 5_000) {
+    while let take = dispatcher.nextReadRequest(isProducerOpen: outgoing.count < 5_000) {
       perform(&world)
       var taken = 0
       while taken < take.count, accept(take.partition, &world) { taken += 1 }
@@ -244,7 +244,7 @@ final class LoopModel: GroupProcess {
     case .new: break
     case .alreadyCompleted:
       if log != place.log { passedOver[place.partition] = passedOver[place.partition] ?? 0 }
-      dispatcher.remember(record.facts.takenID, record.facts.state, at: offset, from: number)
+      dispatcher.remember(record.facts.dedupKey, record.facts.state, at: offset, from: number)
       return true
     case .alreadyReceived:
       if log != place.log {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import Gateways
+import SenderDecisions
 
 /// A record of a lane or of a retry topic.
 struct LogRecord {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import Gateways
+import SenderDecisions
 
 /// The paces of a run, and what was sent of each lately: none is faster, whoever sends, comes and goes.
 struct PaceModel {
@@ -85,10 +85,10 @@ extension LoopModel {
       dispatcher.update(paces)
       perform(&world)
     }
-    let feeds = world.kafka.partitions.map(\.feed)
+    let topicKinds = world.kafka.partitions.map(\.topicKind)
     let totals = PartitionTotals(
-      ofLanes: settings.lanes.all.map { lane in feeds.count { $0 == .lane(lane) } },
-      ofRetries: feeds.count { !$0.isLane })
+      ofLanes: settings.lanes.all.map { lane in topicKinds.count { $0 == .lane(lane) } },
+      ofRetries: topicKinds.count { !$0.isLane })
     if totals != toldTotals {
       toldTotals = totals
       dispatcher.update(totals)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import Gateways
+import SenderDecisions
 
 /// A request of an application: one notification for each of its devices.
 struct Request {
@@ -31,7 +31,7 @@ struct Request {
     /// When this record was written, by the writer's clock.
     var written: Int64
     /// What the scheduler knows of it; nil if it has not released it.
-    var released: (accepted: Int64, handedBackAt: Int64?)?
+    var released: (accepted: Int64, requeuedAt: Int64?)?
   }
 }
 

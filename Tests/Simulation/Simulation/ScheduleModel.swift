@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import Gateways
+import SenderDecisions
 import Identity
 import Random
 import Schedule
@@ -53,15 +53,15 @@ struct ScheduleModel {
   /// Campaigns whose pushes senders do not send.
   private(set) var holds = CampaignHolds()
   enum Value: Equatable {
-    case request(work: Int, accepted: Int64, handedBackAt: Int64?)
+    case request(work: Int, accepted: Int64, requeuedAt: Int64?)
     case cancellation(at: Int64)
     case campaign(Int, CampaignProgress)
 
     /// The record's value.
     var text: String {
       switch self {
-      case .request(let work, let accepted, let handedBackAt):
-        "\(work) \(accepted) \(handedBackAt ?? 0)"
+      case .request(let work, let accepted, let requeuedAt):
+        "\(work) \(accepted) \(requeuedAt ?? 0)"
       case .cancellation(let at): "cancelled \(at)"
       case .campaign(let number, let progress): "campaign \(number) \(progress)"
       }
@@ -73,7 +73,7 @@ struct ScheduleModel {
       guard numbers.count == 3 else { return nil }
       self = .request(
         work: Int(numbers[0]), accepted: numbers[1],
-        handedBackAt: numbers[2] == 0 ? nil : numbers[2])
+        requeuedAt: numbers[2] == 0 ? nil : numbers[2])
     }
 
     var identity: Int64 { ScheduleRow.identity(of: text.utf8) }

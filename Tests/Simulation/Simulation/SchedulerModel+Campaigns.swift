@@ -141,7 +141,7 @@ extension SchedulerModel {
       return true
     case .save(let progress):
       guard hasRoom(&world) else {
-        run.machine.unsaved()
+        run.machine.saveFailed()
         return false
       }
       world.kafka.note("campaign \(run.campaign), run \(run.number): \(progress)")

@@ -156,7 +156,9 @@ final class SchedulerModel: GroupProcess {
   private func startsOver(_ partition: Int, _ committed: Int64?, _ world: inout World) -> Bool? {
     guard !isDown(world) else { return nil }
     let position = world.schedule.databases[place].positions[partition]
-    if ScheduleView.isAnotherLog(position: position, end: world.schedule.end(partition)) {
+    if ScheduleView.isAnotherLog(position: position, end: world.schedule.end(partition))
+      || hasAnotherRecord(partition, world)
+    {
       world.kafka.note("scheduler \(skew): the log of \(partition) is another one")
       world.schedule.databases[place].renew(partition)
       positions[partition] = 0
@@ -171,6 +173,16 @@ final class SchedulerModel: GroupProcess {
     world.schedule.databases[place].startOver(partition)
     positions[partition] = nil
     return true
+  }
+
+  private func hasAnotherRecord(_ partition: Int, _ world: World) -> Bool {
+    let read = world.schedule.databases[place].entries[partition].filter { $0.value.row.offset >= 0 }
+    let first = read.min { ($0.value.row.due, $0.key) < ($1.value.row.due, $1.key) }
+    guard let (key, entry) = first else { return false }
+    let record = world.schedule[partition, entry.row.offset]
+    return ScheduleView.isAnotherLog(
+      found: record.isGone ? nil : (record.key.exact, record.value?.identity ?? 0),
+      known: (key.exact, entry.row.identity))
   }
 
   /// Requests that were handed back while the clock was ahead get their own times.
@@ -254,13 +266,13 @@ final class SchedulerModel: GroupProcess {
       return .cancellation(at: at, keptFrom: min(at, job.clock), identity: value.identity)
     case .campaign(_, let progress):
       return .campaign(revision: progress.revision, identity: value.identity)
-    case .request(let work, let accepted, let handedBackAt):
+    case .request(let work, let accepted, let requeuedAt):
       return .request(
         due: ScheduleView.release(
-          due: world.schedule.works[work].sendAt, handedBackAt: handedBackAt, now: job.clock,
+          due: world.schedule.works[work].sendAt, requeuedAt: requeuedAt, now: job.clock,
           isCaughtUp: job.isCaughtUp),
         accepted: min(accepted, job.clock), identity: value.identity,
-        handBack: handedBackAt.map { HandBack(written: accepted, at: $0) })
+        requeue: requeuedAt.map { Requeue(written: accepted, at: $0) })
     }
   }
 
@@ -317,7 +329,7 @@ final class SchedulerModel: GroupProcess {
       return false
     }
     guard
-      case .request(let work, let accepted, let handedBackAt)? = ScheduleModel.Value(
+      case .request(let work, let accepted, let requeuedAt)? = ScheduleModel.Value(
         text: entry.content)
     else {
       preconditionFailure("a request that was read before")
@@ -332,7 +344,7 @@ final class SchedulerModel: GroupProcess {
     }
     var request = world.schedule.works[work].request
     request.schedule!.written = clock
-    request.schedule!.released = (accepted, handedBackAt)
+    request.schedule!.released = (accepted, requeuedAt)
     produce(.release(request, work: work), .request(slot: slot, round: round), &world)
     return true
   }

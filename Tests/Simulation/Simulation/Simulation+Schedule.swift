@@ -155,7 +155,9 @@ extension Simulation {
     // What an older copy lacks is nowhere any more.
     copiedSchedule = nil
     for index in schedulers.indices { schedulers[index] = newScheduler(index) }
-    world[.scheduler].wantRebalance(at: world.now + 3_000)
+    // The new log may be as long as the old one when a scheduler looks at it.
+    world[.scheduler].wantRebalance(
+      at: world.now + world.schedule.chance.pick([3_000, 3_000, 30_000, 120_000]))
   }
 
   private mutating func setSchedulersClock() {

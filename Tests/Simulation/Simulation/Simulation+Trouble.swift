@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import Gateways
+import SenderDecisions
 import Random
 
 /// What happens outside of the processes, and to them.
@@ -295,9 +295,9 @@ extension Simulation {
       world[.ingest].grow()
       return world[.ingest].wantRebalance(at: world.now + 5_000)
     }
-    let feed = world.chance.pick(world.kafka.partitions.map(\.feed))
-    world.kafka.note("\(feed) gets another partition")
-    world.kafka.grow(feed)
+    let topicKind = world.chance.pick(world.kafka.partitions.map(\.topicKind))
+    world.kafka.note("\(topicKind) gets another partition")
+    world.kafka.grow(topicKind)
     world[.sender].grow()
     world[.sender].wantRebalance(at: world.now + 5_000)
   }

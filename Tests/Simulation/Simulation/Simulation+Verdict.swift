@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Gateways
+import SenderDecisions
 
 /// What must hold beyond one process: one app's failure affects no other, and in the end every push has its outcome.
 extension Simulation {
@@ -64,7 +64,7 @@ extension Simulation {
       let left = (max(state.low, state.base)..<state.end).filter { !state[$0].isSettled }
       guard !left.isEmpty else { return nil }
       return
-        "\(state.feed) partition \(number): \(left.prefix(5)), committed \(state.committed ?? -1), above it"
+        "\(state.topicKind) partition \(number): \(left.prefix(5)), committed \(state.committed ?? -1), above it"
         + " \(state.completedAbove), read to \(state.readTo) of \(state.low)..<\(state.end)"
     }
   }

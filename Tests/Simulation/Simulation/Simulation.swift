@@ -3,7 +3,7 @@ import APNS
 import ConsumerGroup
 import Contract
 import Credentials
-import Gateways
+import SenderDecisions
 import Random
 
 /// The shipped decisions of ingest, sender, signer and feedback in virtual time: two processes of each in their

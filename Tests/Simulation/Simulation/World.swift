@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Gateways
+import SenderDecisions
 import Random
 
 /// A device of an app: what tokens are registered and invalid for.
@@ -66,7 +66,7 @@ struct World {
   var kafka = KafkaModel()
   var groups = [
     GroupModel(.ingest, partitions: 3), GroupModel(.signer, partitions: 1),
-    GroupModel(.feedback, partitions: 4), GroupModel(.sender, partitions: KafkaModel.feeds.count),
+    GroupModel(.feedback, partitions: 4), GroupModel(.sender, partitions: KafkaModel.topicKinds.count),
     GroupModel(.scheduler, partitions: ScheduleModel.partitions),
   ]
   var requests = RequestsModel()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Credentials
-import Gateways
+import SenderDecisions
 import Random
 
 /// One sender: a book of provider tokens, some connections, and a clock that is set now and then.

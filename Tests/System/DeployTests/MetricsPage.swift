@@ -2,7 +2,7 @@
 import API
 import Feedback
 import GatewaySimulator
-import Gateways
+import SenderDecisions
 import Ingest
 import LabCommand
 import OperatorCommand

@@ -5,7 +5,7 @@ import Testing
 @Suite struct OwnedStateTests {
   private let repository = Repository()
   private var paths: [String] {
-    repository.swiftPaths.filter { $0.hasPrefix("Sources/Sender/Gateways/Dispatch/") }
+    repository.swiftPaths.filter { $0.hasPrefix("Sources/Sender/SenderDecisions/Dispatch/") }
   }
 
   @Test func `a value of the dispatcher has one file, so that nobody touches another's fields`() {
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test func `the sender sees of the dispatcher what it says, and nothing that it owns`() {
-    let lines = repository.lines("Sources/Sender/Gateways/Dispatch/Dispatcher.swift")
+    let lines = repository.lines("Sources/Sender/SenderDecisions/Dispatch/Dispatcher.swift")
     let stored = lines.filter(isStored)
     #expect(stored.count >= 3)
     for line in stored { #expect(!line.contains("public") || line.contains("static"), "\(line)") }

@@ -79,7 +79,7 @@ enum SourceRules {
   /// Whatever makes a file of values more than that: pointers, clocks, output, other rooms.
   static func impurities(_ lines: [Substring]) -> [String] {
     let core = [
-      "Identity", "Random", "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "Gateways",
+      "Identity", "Random", "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "SenderDecisions",
       "Diagnosis", "Schedule", "Settings", "Telemetry", "HTTP2Engine", "GatewayModel", "Waiting",
       "Credentials", "IngestDecisions", "SignerDecisions", "FeedbackDecisions", "ScheduleDecisions",
     ]

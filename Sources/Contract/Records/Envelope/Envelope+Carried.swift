@@ -46,7 +46,7 @@ extension Envelope {
     guard row.rule.allows(text) else { throw Self.wrong(.invalid, value, row.field) }
     switch row.field {
     case .target: target = PushTarget(text) ?? .device
-    case .replay, .position: takenID = ReplayMark.mix(takenID, text)
+    case .replay, .position: dedupKey = ReplayMark.mix(dedupKey, text)
     case .supersede: hasStateKey = true
     case .final: isFinal = true
     case .silent: isSilent = true

@@ -35,8 +35,8 @@ public struct Envelope: Sendable {
   /// What tells one sending of this notification from another: app, environment and `apns-id`, and for a dead letter that
   /// was replayed also which one. A notification that is known to have been taken may then be replayed, once for each of
   /// its dead letters; one that went back from a retry topic to its lane is told from its record before. The same in this
-  /// process only (`TakenScope`).
-  public internal(set) var takenID = NotificationID(high: 0, low: 0)
+  /// process only (`DedupScope`).
+  public internal(set) var dedupKey = NotificationID(high: 0, low: 0)
   /// The app's `AppHash`.
   public internal(set) var appHash: UInt64 = 0
   /// Envelopes that one reader gave the same number, other than 0, have the same bytes up to the push type.
@@ -146,7 +146,7 @@ public struct Envelope: Sendable {
     pushType = known
     let name = record.extracting(app.indices)
     appHash = AppHash.of(name)
-    takenID = TakenScope.bits(app: name, environment: self.environment)
+    dedupKey = DedupScope.bits(app: name, environment: self.environment)
   }
 
   private mutating func readHeaders(
@@ -196,7 +196,7 @@ public struct Envelope: Sendable {
     firstSeen = first
     lastReason = try cursor.lastFixedField(.lastReason, in: record)
     // So far it is the scope.
-    takenID = NotificationID(high: takenID.high ^ id.high, low: takenID.low ^ id.low)
+    dedupKey = NotificationID(high: dedupKey.high ^ id.high, low: dedupKey.low ^ id.low)
     if cursor.lineGoesOn(in: record) { try readCarried(record, &cursor) }
     cursor.step()
   }

@@ -10,8 +10,8 @@ internal import Contract
 ///
 /// It has the key of the notification, so that it comes to the same partition.
 public struct FreedID {
-  /// What the id counts as taken under (`Envelope.takenID`).
-  public let takenID: NotificationID
+  /// What the id counts as taken under (`Envelope.dedupKey`).
+  public let dedupKey: NotificationID
 
   /// The first byte of a value; a notification's begins otherwise.
   public static let mark = UInt8(ascii: "F")
@@ -47,8 +47,8 @@ public struct FreedID {
     guard end + 1 < bytes.count,
       let environment = Environment(bytes.extracting(environmentStart..<end))
     else { return nil }
-    let scope = TakenScope.bits(
+    let scope = DedupScope.bits(
       app: bytes.extracting(end + 1..<bytes.count), environment: environment)
-    takenID = NotificationID(high: scope.high ^ id.high, low: scope.low ^ id.low)
+    dedupKey = NotificationID(high: scope.high ^ id.high, low: scope.low ^ id.low)
   }
 }

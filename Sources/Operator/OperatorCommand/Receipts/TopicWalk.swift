@@ -21,12 +21,12 @@ struct TopicWalk {
     defer { progress?.end() }
     var looked = 0
     for topic in topics {
-      let goesOn = try visit(topic, since) { record throws(ServiceFailure) in
+      let shouldContinue = try visit(topic, since) { record throws(ServiceFailure) in
         looked += 1
         progress?.update(count: looked, fraction: nil, note: topic)
         return try body(record)
       }
-      guard goesOn else { return }
+      guard shouldContinue else { return }
     }
   }
 

@@ -39,7 +39,7 @@ final class TokenProducer {
   }
 
   var outstanding: Int { producer.outstanding }
-  var standing: ProducerStanding { producer.standing }
+  var standing: ProducerSnapshot { producer.standing }
 
   /// - Returns: false if there is no room now.
   func produce(_ record: DeviceRecord, line: Int) throws(KafkaError) -> Bool {

@@ -9,7 +9,7 @@ public import APNS
 /// been taken here as a window holds.
 public struct RecentIDs: Sendable {
   /// What an id is that comes.
-  public enum Standing: Sendable, Equatable {
+  public enum Verdict: Sendable, Equatable {
     /// The first with it; it is taken from now on.
     case first
     /// It is remembered already: what comes with it is a repeat.
@@ -61,7 +61,7 @@ public struct RecentIDs: Sendable {
   /// Takes the id in, if it is the first.
   ///
   /// - Parameter payload: a hash of what comes with it.
-  public mutating func take(_ id: NotificationID, payload: UInt16) -> Standing {
+  public mutating func take(_ id: NotificationID, payload: UInt16) -> Verdict {
     guard capacity > 0 else { return .first }
     if taken == nil {
       taken = inherited ?? DedupWindow(capacity: capacity)

@@ -7,7 +7,7 @@ public struct StartOfReading<Partition: Hashable & Sendable>: Sendable {
   private var open: [Partition: Int64?] = [:]
   private var unread: Int64 = 0
   /// True if some partition goes on above its first record.
-  private var goesOn = false
+  private var hasProgress = false
 
   public init() {}
 
@@ -31,12 +31,12 @@ public struct StartOfReading<Partition: Hashable & Sendable>: Sendable {
       guard let ends = ends[partition] else { continue }
       open[partition] = nil
       guard ends.high > ends.low else { continue }
-      if let committed, committed != ends.low { goesOn = true }
+      if let committed, committed != ends.low { hasProgress = true }
       unread += ends.high - ends.low
     }
     guard open.isEmpty else { return nil }
     defer { removeAll() }
-    return goesOn || unread == 0 ? nil : unread
+    return hasProgress || unread == 0 ? nil : unread
   }
 
   /// The partitions were given up.

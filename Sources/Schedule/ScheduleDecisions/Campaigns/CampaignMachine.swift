@@ -13,7 +13,7 @@ public import Schedule
 /// from the database when its turn is near. One that was read and is not addressed is read again after a pause.
 public struct CampaignMachine: Sendable {
   public enum Action: Equatable, Sendable {
-    /// Set the pace of its requests, or remove it; ends with `paced` or `unpaced`.
+    /// Set the pace of its requests, or remove it; ends with `paced` or `paceFailed`.
     case setPace(isSet: Bool)
     /// Count the audience; ends with `counted` or `unanswered`.
     case count
@@ -26,7 +26,7 @@ public struct CampaignMachine: Sendable {
     case produce(page: Int)
     /// Write how far it is; ends with `saved`.
     case save(CampaignProgress)
-    /// Remove its record; ends with `unforgotten`, or for good.
+    /// Remove its record; ends with `forgetFailed`, or for good.
     case forget
   }
 
@@ -197,7 +197,7 @@ public struct CampaignMachine: Sendable {
   }
 
   /// That record could not be written now.
-  public mutating func unsaved() {
+  public mutating func saveFailed() {
     (record.isSaving, record.isDirty) = (false, true)
     progress.revision -= 1
     (record.savingPages, record.savingDevices) = (0, record.devices)
@@ -216,10 +216,10 @@ public struct CampaignMachine: Sendable {
   }
 
   /// The pace could not be written now.
-  public mutating func unpaced() { pacing = nil }
+  public mutating func paceFailed() { pacing = nil }
 
   /// Its record could not be removed now.
-  public mutating func unforgotten() { isForgotten = false }
+  public mutating func forgetFailed() { isForgotten = false }
 
   /// Something else than its progress is to be written.
   public mutating func touch() { record.isDirty = true }

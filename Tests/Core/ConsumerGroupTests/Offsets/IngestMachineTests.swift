@@ -23,8 +23,8 @@ import Testing
     let early = machine.settle(slot)
     let (rest, whileMade) = (machine.next, machine.finish())
     #expect(early == nil && rest == nil && whileMade == nil)
-    let (count, isMaking, oldest) = (machine.count, machine.isMaking, machine.oldest)
-    #expect(count == 1 && !isMaking && oldest == 5)
+    let (count, isExpanding, oldest) = (machine.count, machine.isExpanding, machine.oldest)
+    #expect(count == 1 && !isExpanding && oldest == 5)
     let done = machine.settle(slot)
     #expect(done?.offset == 7 && done?.partition == 3 && done?.epoch == 1)
     let left = machine.count
@@ -42,8 +42,8 @@ import Testing
     machine.expect()
     machine.made()
     machine.drop()
-    let isMaking = machine.isMaking
-    #expect(!isMaking)
+    let isExpanding = machine.isExpanding
+    #expect(!isExpanding)
     let done = machine.settle(machine.slot)
     #expect(done?.epoch == RequestTable.noEpoch)
     machine.drop()

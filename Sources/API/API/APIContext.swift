@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+import Access
+import Contract
+import EventLoop
+import HTTPServer
+import Identity
+import JSON
+import Kafka
+import Records
+import ServiceKit
+
+/// What all requests to the API share: the keys with their rates, the producer, and how much of a turn is left.
+final class APIContext {
+  let settings: APISettings
+  let context: ServiceContext
+  let counters = Counters<APIMetrics>()
+  let producer: KafkaProducer
+  let topics: Topics
+  let controls: ControlsView
+  let items: ItemReader
+  /// For requests of campaigns: `items` keeps its last one.
+  let requests: RequestReader
+  let stored: StoredInHand
+  let parser = JSONParser()
+  var keys: KeyRing
+  var budget = TurnBudget()
+  /// Turns so far.
+  var turns: UInt64 = 0
+  /// Something waits for the next turn only.
+  var hasBacklog = false
+  /// Monotonic milliseconds of this turn.
+  var now = MonotonicClock.milliseconds()
+  var server: StreamServer!
+
+  /// Where records go.
+  struct Topics {
+    /// Notification requests.
+    let requests: KafkaTopic
+    let devices: KafkaTopic
+    let schedule: KafkaTopic
+    let controls: KafkaTopic
+  }
+
+  init(
+    _ settings: APISettings, _ context: ServiceContext, _ keys: KeyRing, _ producer: KafkaProducer,
+    _ names: TopicNames, _ controls: ControlsView
+  ) throws(KafkaError) {
+    self.settings = settings
+    self.context = context
+    self.keys = keys
+    self.producer = producer
+    self.controls = controls
+    topics = Topics(
+      requests: try producer.topic(known: names.requests),
+      devices: try producer.topic(known: names.devices),
+      schedule: try producer.topic(known: names.schedule),
+      controls: try producer.topic(known: names.controls))
+    items = ItemReader(settings)
+    requests = RequestReader(settings)
+    stored = StoredInHand(names.schedule, context)
+  }
+
+  func beginTurn(now: UInt64) {
+    self.now = now
+    turns += 1
+    budget = TurnBudget()
+    hasBacklog = false
+  }
+
+  // MARK: Rights and room
+
+  func key(_ exchange: StreamExchange) throws(Problem) -> APIKey {
+    guard let key = keys.find(try Admission.bearer(exchange.header("Authorization"))) else {
+      throw .unauthorized("this API key is not known")
+    }
+    return try valid(key)
+  }
+
+  /// The key, unless it has expired.
+  func valid(_ key: APIKey) throws(Problem) -> APIKey {
+    guard !key.isExpired(now: WallClock.milliseconds()) else {
+      throw .unauthorized("this API key has expired")
+    }
+    return key
+  }
+
+  /// The key of an open request with the rights that it has now.
+  func current(_ key: APIKey) throws(Problem) -> APIKey {
+    guard let key = keys.current(key) else {
+      throw .unauthorized("this API key is not valid any more")
+    }
+    return key
+  }
+
+  /// The key's rate allows a request, and this process goes on.
+  func demandTurn(_ key: APIKey) throws(Problem) {
+    let wait = keys.wait(key, now: now)
+    if wait > 0 { throw .tooMany(seconds: Int(wait / 1_000) + 1) }
+    if context.signals.isStopping { throw .unavailable("this process is stopping") }
+  }
+
+  /// Kafka takes records.
+  func demandProducer() throws(Problem) {
+    if producer.trouble != nil || producer.isFull {
+      throw .unavailable("Kafka does not take requests now")
+    }
+  }
+
+  /// This process holds less of bodies and answers than it may, in memory and in files.
+  func demandRoom(_ key: APIKey) throws(Problem) {
+    if isOutOfMemory(key) { throw .outOfMemory }
+    if isOutOfStorage(key) { throw .outOfStorage }
+  }
+
+  /// A key may hold half of what all may: one that fills it leaves room for others.
+  func isOutOfMemory(_ key: APIKey) -> Bool {
+    Self.isOver(server.held, settings.maxHeldBytes) { server.held(by: key.name) }
+  }
+
+  /// The same of files.
+  func isOutOfStorage(_ key: APIKey) -> Bool {
+    Self.isOver(server.stored, settings.maxStoredBytes) { server.stored(by: key.name) }
+  }
+
+  private static func isOver(_ all: Int, _ limit: Int, own: () -> Int) -> Bool {
+    all > limit || (all > limit / 2 && own() > limit / 2)
+  }
+
+  // MARK: Answers
+
+  /// Answers, unless the client has gone or was answered: then something else is attached.
+  func answer(_ exchange: StreamExchange, _ owner: AnyObject, _ response: HTTPResponse) {
+    guard exchange.attachment === owner else { return }
+    count(response)
+    exchange.attachment = nil
+    exchange.held = response.heldBytes
+    exchange.answer(response)
+  }
+
+  /// Admits a request.
+  ///
+  /// - Parameter words: the answer that says why not; nil: the problem's own.
+  /// - Returns: the answer to one that is refused.
+  func refusal(
+    _ words: ((Problem) -> HTTPResponse)? = nil, _ admit: () throws(Problem) -> Void
+  ) -> HTTPResponse? {
+    do throws(Problem) {
+      try admit()
+      return nil
+    } catch {
+      let response = words?(error) ?? error.response
+      count(response)
+      return response
+    }
+  }
+
+  func count(_ response: HTTPResponse) {
+    counters.add(
+      response.status < 300
+        ? .httpAccepted : response.status >= 500 ? .httpUnavailable : .httpRefused)
+  }
+
+  /// The line of the log that says who has sent something. At level debug: there may be thousands per second.
+  func note(_ exchange: StreamExchange, _ key: APIKey, requests: Int) {
+    context.log.debug(
+      "HTTP request accepted",
+      [
+        "key": key.name.text, "client": exchange.client, "method": exchange.method,
+        "path": exchange.path, "requests": "\(requests)",
+      ])
+  }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// That ingest has handed a released request back, because its time had not come. Of two of one key that with the newer
+/// request counts, then the later one: what is written again of an earlier one may come last, and the tombstone of that
+/// one's release after it. Times are milliseconds since the epoch, as the record has them.
+public struct Requeue: Comparable, Sendable {
+  /// When the request was written.
+  public let written: Int64
+  /// Ingest's clock when it handed the request back (`SendTime.requeue`).
+  public let at: Int64
+
+  public init(written: Int64, at: Int64) { (self.written, self.at) = (written, at) }
+
+  /// Reads the value of a record of the schedule; nil if it is none of a request that was handed back.
+  public init?(value: borrowing Span<UInt8>) {
+    guard value.count > 3, value[0] == UInt8(ascii: "S"), value[1] == UInt8(ascii: "1") else {
+      return nil
+    }
+    // The tabs behind the first four fields.
+    var tabs: (Int, Int, Int, Int) = (0, 0, 0, 0)
+    var (count, index) = (0, 2)
+    while count < 4, index < value.count, value[index] != UInt8(ascii: "\n") {
+      if value[index] == UInt8(ascii: "\t") {
+        count += 1
+        tabs = (tabs.1, tabs.2, tabs.3, index)
+      }
+      index += 1
+    }
+    guard count == 4, tabs.0 == 2, let written = Self.number(value, tabs.1 + 1..<tabs.2),
+      let at = Self.number(value, tabs.2 + 1..<tabs.3)
+    else { return nil }
+    self.init(written: written, at: at)
+  }
+
+  private static func number(_ value: borrowing Span<UInt8>, _ range: Range<Int>) -> Int64? {
+    guard !range.isEmpty else { return nil }
+    return Int64(String(decoding: range.map { value[$0] }, as: UTF8.self))
+  }
+
+  public static func < (one: Requeue, other: Requeue) -> Bool {
+    (one.written, one.at) < (other.written, other.at)
+  }
+}

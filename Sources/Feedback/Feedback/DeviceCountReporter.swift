@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+import Bytes
+import EventLoop
+import ServiceKit
+import Store
+import Synchronization
+import Telemetry
+
+/// How many device tokens the database has in each state, for `/metrics`: counted on a thread of its own, over a
+/// connection of its own, until the service is told to stop. Nobody waits for it.
+enum DeviceCountReporter {
+  private static let intervalMilliseconds: UInt64 = 60_000
+  /// A count that took long is followed by a pause of so many times that: it costs the database 2 % of its time at most.
+  private static let share: UInt64 = 50
+
+  static func start(
+    _ location: String, _ context: ServiceContext,
+    intervalMilliseconds: UInt64 = intervalMilliseconds
+  ) throws(SystemError) {
+    let latest = Latest()
+    context.counters.add(metrics: latest)
+    let thread = try LoopThread(name: "device-census") {
+      guard let loop = try? ServiceLoop(nil, context) else { return }
+      while !context.signals.isStopping {
+        let begun = MonotonicClock.milliseconds()
+        // While the database cannot be read the last count stays.
+        if let counts = try? TokenStoreReader(location).stateCounts() { latest.set(counts) }
+        let pause = (MonotonicClock.milliseconds() - begun) * share
+        _ = loop.wait(Int32(clamping: max(intervalMilliseconds, pause)))
+      }
+    }
+    thread.detach()
+  }
+
+  private final class Latest: MetricSource {
+    private let counts = Mutex<TokenStoreReader.StateCounts?>(nil)
+
+    func set(_ new: TokenStoreReader.StateCounts) { counts.withLock { $0 = new } }
+
+    var samples: [MetricSample] {
+      guard let counts = counts.withLock({ $0 }) else { return [] }
+      return [
+        MetricSample(FeedbackMetrics.deviceRows, ["valid"], counts.valid),
+        MetricSample(FeedbackMetrics.deviceRows, ["removed"], counts.removed),
+        MetricSample(FeedbackMetrics.deviceRows, ["invalid"], counts.invalid),
+        MetricSample(FeedbackMetrics.deviceRows, ["suspected"], counts.suspected),
+        MetricSample(FeedbackMetrics.wavesHeld, counts.wavesHeld),
+      ]
+    }
+  }
+}

@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+import Credentials
+
+/// The newest provider token of a pool.
+struct PoolToken: Sendable {
+  let stamp: ProviderTokenStamp
+  /// Counts the tokens that the pool had.
+  let number: UInt32
+}
+
+/// The way of one pool to its gateway: its connections and the connectAttempts for further ones, the provider token that they
+/// carry, and what all of these say about the destination's health.
+///
+/// Connections come and go here: when they are opened, watched, replaced and closed, what their ends and their answers
+/// are evidence about, and which of them a push takes.
+struct ConnectionSet: Sendable {
+  private let pool: Int32
+  let authentication: ConnectionStateMachine.Authentication
+  private let settings: DispatchSettings
+  /// The health of the destination, and what follows from it for connections and retries.
+  private(set) var health: DestinationHealth
+  private(set) var connections = Connections()
+  private(set) var connectAttempts = ConnectAttempts()
+  /// nil while there is none that may be sent.
+  private(set) var token: PoolToken?
+  /// The token itself: a secret.
+  private(set) var tokenBytes: [UInt8] = []
+  private var tokens: UInt32 = 0
+
+  init(
+    _ pool: Int32, _ authentication: ConnectionStateMachine.Authentication,
+    _ settings: DispatchSettings
+  ) {
+    self.pool = pool
+    self.authentication = authentication
+    self.settings = settings
+    health = DestinationHealth(
+      pool: settings.pool, retries: RetryPolicy(maximumAttempts: settings.maxAttempts),
+      budget: RetryBudget(percent: settings.retryBudgetPercent))
+  }
+
+  /// True with a valid provider token or a certificate.
+  var isAuthorized: Bool { token != nil || authentication == .certificate }
+
+  // MARK: Connections come
+
+  mutating func endedLookUp() { connectAttempts.endedLookUp() }
+
+  /// The gateway's addresses have come, in the order to try them; nil when it has none.
+  mutating func lookedUp(_ addresses: [PeerAddress]?, _ turn: inout Turn) {
+    if let addresses { health.lookedUp(addresses) }
+    let inUse = connections.staying.map { connections[$0].address }
+    let route = health.route(inUse: inUse, now: turn.now)
+    goOn(connectAttempts.begin(addresses == nil ? [] : route), &turn)
+  }
+
+  /// A search goes on with its next address. When none is left and nothing is under way, nobody can be reached.
+  private mutating func goOn(_ race: UInt32, _ turn: inout Turn) {
+    if let address = connectAttempts.nextAddress(of: race, now: turn.now) {
+      return open(race, address, &turn)
+    }
+    guard connectAttempts.removeIfOver(race) else { return }
+    health.connectFailed(now: turn.now, random: turn.chance())
+    noteLoss(&turn)
+  }
+
+  private mutating func open(_ race: UInt32, _ address: PeerAddress, _ turn: inout Turn) {
+    let age = settings.connectionAge
+    let machine = ConnectionStateMachine(
+      authentication: authentication, maximumStreams: settings.connectionRequests)
+    let id = connections.add(
+      of: pool, race: race, to: address, machine, now: turn.now,
+      replaceAt: turn.now + age / 2 + turn.chance() % (age / 2 + 1))
+    turn.count(.connects)
+    turn.append(.open(id))
+  }
+
+  /// A connection could not even be begun: the system refuses it, which another address does not change.
+  mutating func notOpened(_ index: Int32, _ turn: inout Turn) {
+    let race = connections[index].race
+    connections.remove(index)
+    connectAttempts.endAttempt(of: race, isLast: true)
+    goOn(race, &turn)
+  }
+
+  /// A connection came a step nearer.
+  mutating func advanced(_ index: Int32, now: UInt64) {
+    connections[index].noteActivity(now: now)
+    connectAttempts.advanced(connections[index].race, now: now)
+  }
+
+  /// TLS is up.
+  mutating func connected(_ index: Int32, now: UInt64) {
+    connections[index].connected(now: now)
+    connectAttempts.advanced(connections[index].race, now: now)
+    health.connected()
+  }
+
+  /// The gateway allows so many streams at once: the connection takes requests, and what else its search has under way
+  /// is not needed any more.
+  mutating func settings(_ index: Int32, limit: Int, _ turn: inout Turn) {
+    connections[index].settings(limit: limit)
+    let race = connections[index].race
+    guard race != 0, connections[index].isServing else { return }
+    connections[index].leaveRace()
+    connectAttempts.remove(race)
+    for other in connections.indices where connections[other].race == race {
+      let isSilent = connections[other].silence(now: turn.now) >= AddressRace.patience
+      connections[other].beaten()
+      if isSilent { connections[other].giveUp(&turn) } else { connections[other].retire(&turn) }
+    }
+  }
+
+  /// The gateway allows fewer streams than it did, perhaps.
+  mutating func limit(_ index: Int32, to limit: Int) { connections[index].limit(to: limit) }
+
+  // MARK: Connections go
+
+  /// The gateway is leaving.
+  ///
+  /// - Parameter isError: it says with its code that something is wrong.
+  mutating func goAway(_ index: Int32, _ reason: Reason?, isError: Bool, _ turn: inout Turn) {
+    turn.count(.goAways)
+    let verdict = health.goAway(
+      reason, at: connections[index].address, hasAccepted: connections[index].machine.hasAccepted,
+      now: turn.now, random: turn.chance())
+    let words = GatewayResponse(status: 0, reason: reason)
+    if verdict.isNewRefusal { reportRefusal(words, app: nil, &turn) }
+    if verdict.asksForToken { turn.requestToken(pool, words) }
+    if verdict.isTrouble { putAddressAside(of: index, &turn) }
+    connections[index].goAway(isInOrder: !isError && reason == nil, &turn)
+  }
+
+  mutating func ponged(_ index: Int32, _ turn: inout Turn) { connections[index].ponged(&turn) }
+
+  /// A connection is over, and all its streams have ended.
+  ///
+  /// - Parameter isFailure: not in good order.
+  mutating func closed(_ index: Int32, isFailure: Bool, _ turn: inout Turn) {
+    let (race, isOfAddressAlone) = (connections[index].race, connections[index].isOfAddressAlone)
+    connections[index].closed()
+    if isFailure {
+      putAddressAside(of: index, &turn)
+      turn.count(.connectionsLost)
+    }
+    if !isOfAddressAlone { noteLeaving(index, &turn) }
+    // Silence is a loss, although it is we who close.
+    let isLoss = isFailure || connections[index].machine.endReason == .silent
+    connections.remove(index)
+    connectAttempts.endAttempt(of: race, isLast: !isOfAddressAlone)
+    if isOfAddressAlone { return goOn(race, &turn) }
+    _ = connectAttempts.removeIfOver(race)
+    if isLoss { noteLoss(&turn) }
+  }
+
+  /// A connection is lost, or was not made.
+  private mutating func noteLoss(_ turn: inout Turn) {
+    health.lost(isLast: load.serving == 0, now: turn.now, random: turn.chance())
+  }
+
+  /// Tells the health of a connection that takes no more pushes, once.
+  private mutating func noteLeaving(_ index: Int32, _ turn: inout Turn) {
+    guard connections[index].leaves(), connections[index].endTells else { return }
+    let connection = connections[index]
+    var end = DestinationHealth.ConnectionEnd(
+      hasAccepted: connection.machine.hasAccepted, lived: turn.now - connection.startedAt,
+      isAddressAside: connection.isAddressAside)
+    end.accepted = connection.machine.acceptedStreams
+    end.isInOrder = connection.machine.endReason == .goAway
+    health.connectionEnded(end, now: turn.now, random: turn.chance())
+  }
+
+  /// A connection failed us: its address is put aside, once.
+  private mutating func putAddressAside(of index: Int32, _ turn: inout Turn) {
+    guard connections[index].putAddressAside() else { return }
+    putAside(connections[index].address, &turn)
+  }
+
+  private mutating func putAside(_ address: PeerAddress, _ turn: inout Turn) {
+    health.putAside(address, now: turn.now, random: turn.chance())
+    turn.count(.addressesAside)
+  }
+
+  // MARK: Time goes by
+
+  /// Opens and closes connections as the policy says.
+  ///
+  /// - Parameters:
+  ///   - line: whether pushes wait, and whether some of them do for another connection.
+  ///   - room: connections that there may be more of, as far as all pools together are concerned.
+  /// - Returns: whether it waits for room.
+  mutating func maintain(
+    _ line: (isWaiting: Bool, wantsOtherConnection: Bool), room: Int, _ turn: inout Turn
+  ) -> Bool {
+    for index in connections.indices { noteLeaving(index, &turn) }
+    replaceAged(isIdle: !line.isWaiting, &turn)
+    var room = room
+    while true {
+      var load = load
+      load.isWaiting = line.isWaiting && isAuthorized
+      load.wantsOtherConnection = line.wantsOtherConnection
+      load.hasRoom = room > 0
+      switch health.connection(for: load, now: turn.now) {
+      case .nothing: return false
+      // One that has a connection goes on with it.
+      case .awaitRoom: return connectAttempts.lookUps == 0 && connections.staying.isEmpty
+      case .open:
+        connectAttempts.beganLookUp()
+        room -= 1
+        // Asked again before each connect: APNs spreads its load by what a name means now.
+        turn.append(.lookUp(pool: pool, seed: UInt32(truncatingIfNeeded: turn.chance())))
+      case .closeOne:
+        closeIdlest(&turn)
+        return false
+      }
+    }
+  }
+
+  /// The load that `ConnectionPoolPolicy` decides by, without the pushes that wait.
+  private var load: ConnectionPoolPolicy.Load {
+    var load = ConnectionPoolPolicy.Load(
+      connecting: connectAttempts.count, serving: 0, credit: 0, openStreams: 0, capacity: 0,
+      isWaiting: false)
+    connections.add(to: &load)
+    return load
+  }
+
+  /// Retires a connection that is too old once another one can serve in its place. One at a time.
+  private mutating func replaceAged(isIdle: Bool, _ turn: inout Turn) {
+    let serving = connections.indices.filter { connections[$0].isServing }
+    guard let aged = serving.first(where: { connections[$0].isAged }) else { return }
+    let canGo =
+      serving.contains { !connections[$0].isAged }
+      || (connections[aged].machine.openStreams == 0 && isIdle)
+    guard canGo else { return }
+    turn.count(.replacedAged)
+    connections[aged].retire(&turn)
+  }
+
+  /// Looks after silent connections, and has connectAttempts go on that come no nearer.
+  ///
+  /// - Returns: the room that is left.
+  mutating func watch(room: Int, _ turn: inout Turn) -> Int {
+    var room = room
+    for race in connectAttempts.races where race.wantsNext(now: turn.now) && room > 0 {
+      goOn(race.number, &turn)
+      room -= 1
+    }
+    for index in connections.indices { watch(connection: index, &turn) }
+    return room
+  }
+
+  private mutating func watch(connection index: Int32, _ turn: inout Turn) {
+    switch connections[index].machine.state {
+    case .connecting, .negotiating:
+      if turn.now - connections[index].startedAt >= settings.connectTimeout {
+        connections[index].giveUp(&turn)
+      }
+      return
+    case .draining:
+      // Drained by the choice of a token, which closes nothing by itself.
+      if connections[index].machine.openStreams == 0 { connections[index].retire(&turn) }
+      connections[index].closeAbandoned(&turn)
+    case .priming, .ready, .suspect, .closed: break
+    }
+    connections[index].age(now: turn.now)
+    if let pingedAt = connections[index].pingedAt {
+      if turn.now - pingedAt >= settings.pingTimeout { closeSilent(index, &turn) }
+      return
+    }
+    let silence = connections[index].silence(now: turn.now)
+    if connections[index].machine.owesSignOfLife {
+      if silence >= settings.pingAfter { connections[index].silent(&turn) }
+    } else if silence >= settings.idlePing {
+      connections[index].ping(&turn)
+    }
+  }
+
+  private mutating func closeSilent(_ index: Int32, _ turn: inout Turn) {
+    turn.count(.silentConnections)
+    putAddressAside(of: index, &turn)
+    connections[index].pingTimedOut(&turn)
+  }
+
+  /// All connections close as their streams end; one is opened when there is something to send.
+  mutating func closeIdle(_ turn: inout Turn) {
+    health.closedIdle()
+    for index in connections.staying { connections[index].retire(&turn) }
+  }
+
+  /// The connection with the fewest open streams closes as these end.
+  mutating func closeIdlest(_ turn: inout Turn) {
+    if let idlest = connections.idlest { connections[idlest].retire(&turn) }
+  }
+
+  /// All connections close as their streams end: the credential is gone.
+  mutating func retire(_ turn: inout Turn) {
+    for index in connections.indices { connections[index].retire(&turn) }
+  }
+
+  // MARK: Credentials
+
+  /// All connections are to be replaced: APNs knows a team's topics as they were when each sent its first push.
+  mutating func age() { for index in connections.indices { connections[index].age() } }
+
+  /// Roots or certificates were replaced: the next connect need not wait.
+  mutating func trustRenewed() { health.trustRenewed() }
+
+  /// The credential was replaced: what was refused may be tried again at once.
+  mutating func renewed() { health.renewed() }
+
+  /// Takes the provider token that the credential has now; nil for none that may be sent.
+  ///
+  /// - Returns: whether that is another one.
+  mutating func authorize(_ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?) -> Bool {
+    let hadToken = token != nil
+    guard let newest else {
+      token = nil
+      return hadToken
+    }
+    // The same token under another generation is no other token.
+    if hadToken, tokenBytes == newest.bytes { return false }
+    tokens += 1
+    token = PoolToken(stamp: newest.stamp, number: tokens)
+    tokenBytes = newest.bytes
+    return true
+  }
+
+  /// Puts the newest provider token on a connection, if the rules allow it.
+  ///
+  /// - Returns: false when no push may go out on this connection now.
+  mutating func prepareToken(of index: Int32, _ turn: inout Turn) -> Bool {
+    guard let token else { return authentication == .certificate }
+    return connections[index].prepare(token, &turn)
+  }
+
+  // MARK: A push goes out
+
+  /// True if one more push may be open.
+  ///
+  /// - Parameters:
+  ///   - capacity: streams that may be open in all.
+  ///   - open: those that are.
+  mutating func allowsMore(capacity: Int, open: Int, now: UInt64) -> Bool {
+    health.isUndisturbed || open < health.allowance(capacity: capacity, now: now)
+  }
+
+  /// Streams that may be opened now.
+  mutating func free(capacity: Int, open: Int, now: UInt64) -> Int {
+    let credit = connections.credit
+    guard !health.isUndisturbed else { return credit }
+    return min(credit, max(0, health.allowance(capacity: capacity, now: now) - open))
+  }
+
+  /// True if something may have changed for the pushes whose apps had to wait.
+  mutating func hasNewAllowance(now: UInt64) -> Bool { health.hasNewAllowance(now: now) }
+
+  /// True if some app has to wait. `mutating`, although it only reads: otherwise it would be asked of a copy.
+  mutating func hasRefusedApps() -> Bool { health.hasRefusedApps }
+
+  /// Decides if a push of an app goes out now; to be asked only if `hasRefusedApps`.
+  mutating func permit(of push: borrowing PushState, now: UInt64) -> RefusedApps.AppPermit {
+    health.permit(app: push.app, findsOut: push.lastFailure.findsOut, now: now)
+  }
+
+  /// A push goes out on a connection.
+  ///
+  /// - Parameter isFirst: it was not sent before.
+  mutating func opened(on index: Int32, isFirst: Bool, now: UInt64, wall: Int64) {
+    connections[index].opened(now: now, wall: wall)
+    if isFirst { health.sent() }
+  }
+
+  /// A push could not be sent after all.
+  mutating func notSent(on index: Int32, _ turn: inout Turn) { connections[index].notSent(&turn) }
+
+  // MARK: A push is answered
+
+  /// APNs accepted a push.
+  mutating func accepted(on index: Int32, app: UInt64, sentAt: Int64, _ turn: inout Turn) {
+    health.noteActivity(now: turn.now)
+    if !connections[index].machine.hasAccepted {
+      health.connectionAccepted(app: app, at: connections[index].address)
+    }
+    connections[index].accepted(&turn)
+    health.served(app: app, sentAt: sentAt)
+  }
+
+  /// A push was accepted that had been refused elsewhere: if that was with the same token, the address was at fault. It
+  /// is put aside, and the connections to it drain.
+  mutating func foundOut(_ lastFailure: PushState.LastFailure, on index: Int32, _ turn: inout Turn) {
+    guard let address = lastFailure.address, address != connections[index].address,
+      lastFailure.refusedToken == connections[index].token
+    else { return }
+    putAside(address, &turn)
+    for other in connections.staying where connections[other].address == address {
+      connections[other].retire(&turn)
+    }
+    turn.append(.reportRefusingAddress(pool: pool, address))
+  }
+
+  /// A push was answered with anything else: what that means for the connection, the credential and the destination.
+  ///
+  /// - Parameter retryAfter: milliseconds that the answer asked to wait; 0 if it did not.
+  mutating func refused(
+    _ slot: UInt32, _ push: borrowing PushState, on index: Int32, _ response: GatewayResponse,
+    retryAfter: UInt64, _ turn: inout Turn
+  ) -> DestinationHealth.Reaction {
+    health.noteActivity(now: turn.now)
+    let connection = connections[index]
+    let reaction = health.answered(
+      DestinationHealth.Answer(
+        response, app: push.app, sentAt: push.sentAt, retryAfter: retryAfter,
+        on: .init(
+          at: connection.address, isAgain: push.lastFailure.findsOut,
+          hasAccepted: connection.machine.hasAccepted, firstPushAt: connection.firstPushAt,
+          hasNewestToken: connection.token == token?.number ?? 0)),
+      now: turn.now, random: turn.chance())
+    connections[index].answered(
+      status: response.isForeign ? 0 : response.status, reaction.connection, &turn)
+    if reaction.isOfAddress, reaction.connection != .keep { putAddressAside(of: index, &turn) }
+    askForToken(response, reaction, &turn)
+    if reaction.isNewRefusal {
+      reportRefusal(response, app: response.credential == .stop ? slot : nil, &turn)
+    }
+    if response.isForeign { noteForeign(slot, on: index, response, &turn) }
+    return reaction
+  }
+
+  /// Asks the signer for a newer provider token if the answer calls for one.
+  private mutating func askForToken(
+    _ response: GatewayResponse, _ reaction: DestinationHealth.Reaction, _ turn: inout Turn
+  ) {
+    let asks =
+      switch response.credential {
+      case .refresh, .refreshIfOld: true
+      // Only the signer can tell whether the token is the one that it has signed.
+      case .stop: authentication == .providerToken && !reaction.isOfAddress
+      case .none, .freeze: false
+      }
+    if asks, health.asksForToken(now: turn.now) { turn.requestToken(pool, response) }
+  }
+
+  private func reportRefusal(_ answer: GatewayResponse, app slot: UInt32?, _ turn: inout Turn) {
+    turn.count(.credentialRefusals)
+    turn.append(.reportRefusal(pool: pool, app: slot, answer))
+  }
+
+  /// Something on the way to APNs has answered. Where that was all, or comes again and again, the connection is left, and
+  /// its address with it.
+  private mutating func noteForeign(
+    _ slot: UInt32, on index: Int32, _ response: GatewayResponse, _ turn: inout Turn
+  ) {
+    turn.count(.foreignAnswers)
+    if isAbandoned(index) { putAddressAside(of: index, &turn) }
+    if health.reportsForeignAnswer(now: turn.now) {
+      turn.append(.reportForeignAnswer(slot: slot, connections[index].id, response))
+    }
+  }
+
+  /// True if a connection will not serve again.
+  func isAbandoned(_ index: Int32) -> Bool { connections[index].machine.endReason == .abandoned }
+
+  /// A push's stream ended without an answer.
+  ///
+  /// - Parameters:
+  ///   - isLost: the connection has ended, and the stream with it.
+  ///   - timeout: how long an answer may take, in milliseconds.
+  mutating func unanswered(
+    on index: Int32, isUnprocessed: Bool, timedOut: Bool, isLost: Bool, timeout: UInt64,
+    _ turn: inout Turn
+  ) {
+    connections[index].unanswered(isUnprocessed: isUnprocessed, timedOut: timedOut, &turn)
+    // One failure of the destination for each connection and moment, however many requests were open, because its
+    // sisters may be well. A lost connection is noted when it is gone.
+    guard !isLost, connections[index].noteFailure(now: turn.now) else { return }
+    // Nobody had an answer for as long as this push waited: all of the gateway is silent.
+    let isSilent = !isUnprocessed && timedOut && health.lastActivity + timeout <= turn.now
+    health.failed(isSilent: isSilent, now: turn.now, random: turn.chance())
+  }
+
+  /// Decides what becomes of a push that failed.
+  mutating func retry(
+    _ push: DestinationHealth.FailedPush, now: UInt64, wall: Int64
+  ) -> DestinationHealth.Retry {
+    health.retry(push, now: now, wall: wall)
+  }
+
+  // MARK: What failed in one place goes out in another
+
+  /// The connection for a push that failed before: to another address of the gateway where there is one, another
+  /// connection otherwise. Nil when it should wait for one to be opened elsewhere.
+  mutating func elsewhere(
+    _ lastFailure: PushState.LastFailure, _ app: UInt64, insteadOf chosen: Int32, _ turn: inout Turn
+  ) -> Int32? {
+    var index = chosen
+    if connections[chosen].serial == lastFailure.connection || !isElsewhere(chosen, lastFailure, app),
+      let other = another(lastFailure, app), prepareToken(of: other, &turn)
+    {
+      index = other
+    }
+    guard !isElsewhere(index, lastFailure, app) else {
+      turn.count(.movedAddress)
+      return index
+    }
+    return mayWait(lastFailure, app, for: index, now: turn.now) ? nil : index
+  }
+
+  /// True if a connection leads to another address than where a push failed, and not to one that has refused its app.
+  func isElsewhere(_ index: Int32, _ lastFailure: PushState.LastFailure, _ app: UInt64) -> Bool {
+    let address = connections[index].address
+    guard address != lastFailure.address else { return false }
+    return !lastFailure.findsOut || !health.refuses(app, at: address)
+  }
+
+  /// A connection with free streams that a push has not failed on, to another address if there is one.
+  private func another(_ lastFailure: PushState.LastFailure, _ app: UInt64) -> Int32? {
+    var found: Int32?
+    for index in connections.indices where connections[index].machine.credit > 0 {
+      guard connections[index].serial != lastFailure.connection else { continue }
+      if isElsewhere(index, lastFailure, app) { return index }
+      found = index
+    }
+    return found
+  }
+
+  /// True if a better place than this connection may yet be found.
+  private func mayWait(
+    _ lastFailure: PushState.LastFailure, _ app: UInt64, for index: Int32, now: UInt64
+  ) -> Bool {
+    guard lastFailure.connection != 0, !isPatienceOver(lastFailure, now: now) else { return false }
+    // With all connections that there may be, none is opened elsewhere.
+    let load = load
+    let most = settings.pool.maximum
+    guard load.connecting > 0 || load.serving - load.aged < most else { return false }
+    if lastFailure.findsOut { return health.hasUntried(app, now: now) }
+    return health.hasOther(than: connections[index].address, now: now)
+      || (connections[index].serial == lastFailure.connection && most > 1)
+  }
+
+  /// A better place is waited for as long as one connect may take.
+  private func isPatienceOver(_ lastFailure: PushState.LastFailure, now: UInt64) -> Bool {
+    now - lastFailure.at >= settings.connectTimeout
+  }
+
+  /// True if a push that waits for another connection has one now, or has waited long enough.
+  func canComeBack(_ lastFailure: PushState.LastFailure, _ app: UInt64, now: UInt64) -> Bool {
+    if isPatienceOver(lastFailure, now: now) { return true }
+    var first: Int32?
+    for index in connections.indices where connections[index].machine.credit > 0 {
+      if isElsewhere(index, lastFailure, app) { return true }
+      if first == nil { first = index }
+    }
+    return first.map { !mayWait(lastFailure, app, for: $0, now: now) } ?? false
+  }
+}

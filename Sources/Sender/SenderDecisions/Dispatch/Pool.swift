@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import APNS
+internal import Contract
+import Credentials
+
+/// The credential that a pool's pushes authenticate with.
+public enum PoolCredential: Sendable, Equatable {
+  /// A credential of the `ProviderTokenBook`, by its index there.
+  case token(Int)
+  /// A certificate of the `CertificateBook`.
+  case certificate(Int)
+}
+
+/// The state of a pool, for status pages and tests.
+public struct PoolSnapshot: Sendable {
+  public let kind: GatewayKind
+  public let credential: PoolCredential
+  /// Its credential is gone: its connections drain.
+  public let isRetired: Bool
+  /// True with a valid provider token or a certificate.
+  public let isAuthorized: Bool
+  public let health: DestinationHealth
+  /// Pushes that may be sent, those whose apps have to wait, and those that wait for another connection.
+  public let inLine: Int
+  public let heldForApp: Int
+  public let heldForConnection: Int
+  /// Pushes that have a stream.
+  public let open: Int
+  /// The streams that lanes behind the first one may have; nil while nothing holds them back.
+  public let streamsOfOthers: Int?
+
+  /// Pushes that wait.
+  public var waiting: Int { inLine + heldForApp + heldForConnection }
+}
+
+/// The machine that carries the pushes of one credential to one gateway: the pushes that wait for a stream, and the
+/// `ConnectionSet` with its connections. What happens to a push itself is `Workload`'s.
+///
+/// APNs ties a connection to the team and key of its first push or to its client certificate, so that is what
+/// connections are pooled by.
+struct Pool: Sendable {
+  /// Between two looks while answers are all that is waited for, in milliseconds.
+  private static let calmInterval: UInt64 = 100
+
+  let number: Int32
+  let kind: GatewayKind
+  private(set) var credential: PoolCredential
+  /// Pushes that wait for a stream.
+  private(set) var queue: SendQueue
+  /// Pushes that failed where all free connections lead, until there is another one.
+  private(set) var heldForConnection = SlotQueue()
+  private(set) var connectionSet: ConnectionSet
+  /// The streams that the lanes behind the first one may have.
+  private(set) var governor = LaneGovernor()
+  /// Monotonic milliseconds of the next look if it is calm until then.
+  private var lookAt: UInt64 = 0
+  /// Something goes on: it is looked at in each upkeep, not once a second only.
+  private(set) var isActive = false
+  /// Something has changed since pushes were last dispatched.
+  private var isTouched = false
+  /// Its credential is gone: what waits here belongs elsewhere, and its connections drain.
+  private(set) var isRetired = false
+  /// It was retired and is empty.
+  private(set) var isRemoved = false
+
+  init(
+    _ number: Int32, _ credential: PoolCredential, _ kind: GatewayKind,
+    _ settings: DispatchSettings
+  ) {
+    self.number = number
+    self.credential = credential
+    self.kind = kind
+    queue = SendQueue(shares: LaneShares(settings.lanes))
+    let authentication: ConnectionStateMachine.Authentication =
+      if case .certificate = credential { .certificate } else { .providerToken }
+    connectionSet = ConnectionSet(number, authentication, settings)
+  }
+
+  /// The destination as `Fairness` knows it.
+  static func destination(_ pool: Int32) -> Int32 { pool + 1 }
+
+  /// Something cannot be sent now: no valid token, the destination is out, or an app has to wait.
+  var isBlocked: Bool {
+    !connectionSet.isAuthorized || !connectionSet.health.isUndisturbed || queue.held > 0
+  }
+
+  /// Nothing waits to be sent.
+  var isIdle: Bool { queue.isEmpty && heldForConnection.isEmpty }
+
+  /// Pushes that wait to be sent.
+  var waiting: Int { queue.count + heldForConnection.count }
+
+  /// Nothing is in flight, and no connection is looked for.
+  private var isQuiet: Bool { isIdle && queue.open == 0 && connectionSet.connectAttempts.lookUps == 0 }
+
+  /// Nothing goes on in it that time alone could change within a second.
+  var isSettled: Bool { isQuiet && connectionSet.connections.areSettled }
+
+  /// Pushes are answered, and nothing else goes on: time alone changes nothing until an answer takes very long.
+  func isCalm(now: UInt64) -> Bool {
+    now < lookAt && isIdle && connectionSet.connectAttempts.lookUps == 0 && connectionSet.connections.areCalm
+  }
+
+  /// It was retired, and nothing is left of it.
+  var isOver: Bool { isRetired && connectionSet.connections.isEmpty && connectionSet.connectAttempts.lookUps == 0 }
+
+  /// Its state; nil if it was removed.
+  var standing: PoolSnapshot? {
+    isRemoved
+      ? nil
+      : PoolSnapshot(
+        kind: kind, credential: credential, isRetired: isRetired,
+        isAuthorized: connectionSet.isAuthorized, health: connectionSet.health, inLine: queue.inLine,
+        heldForApp: queue.held, heldForConnection: heldForConnection.count, open: queue.open,
+        streamsOfOthers: governor.limit == .max ? nil : governor.limit)
+  }
+
+  /// Its provider token, a secret; nil while there is none that may be sent.
+  var token: [UInt8]? { connectionSet.token == nil ? nil : connectionSet.tokenBytes }
+
+  subscript(_ index: Int32) -> Connection { connectionSet.connections[index] }
+
+  var allConnections: [Connection] { connectionSet.connections.indices.map { connectionSet.connections[$0] } }
+
+  /// Its entry in the budget of all pools; nil without a connection that stays.
+  var holder: ConnectionBudget.Holder? {
+    let staying = connectionSet.connections.staying.map { connectionSet.connections[$0].startedAt }
+    guard let since = staying.min(), let last = staying.max() else { return nil }
+    return .init(
+      pool: number, connections: staying.count, since: since,
+      idleSince: isQuiet ? max(connectionSet.health.lastActivity, last) : nil)
+  }
+
+  // MARK: Where something goes on
+
+  /// Opens and closes connections as the policy says, looks after silent ones, and sends what can be sent.
+  ///
+  /// - Parameter room: connections that there may be more of, as far as all pools together are concerned.
+  /// - Returns: whether it waits for room.
+  mutating func lookAfter(room: Int, _ work: inout Workload) -> Bool {
+    lookAt = work.turn.now + Self.calmInterval
+    let room = connectionSet.watch(room: room, &work.turn)
+    if !heldForConnection.isEmpty { bringBack(work) }
+    let awaitsRoom = maintain(room: room, &work.turn)
+    dispatch(&work)
+    return awaitsRoom
+  }
+
+  /// - Returns: whether it waits for room.
+  mutating func maintain(room: Int, _ turn: inout Turn) -> Bool {
+    !isRetired
+      && connectionSet.maintain(
+        (isWaiting: !isIdle, wantsOtherConnection: !heldForConnection.isEmpty), room: room, &turn)
+  }
+
+  /// Something has changed.
+  ///
+  /// - Returns: false if that is known already.
+  mutating func touch() -> Bool {
+    guard !isTouched else { return false }
+    isTouched = true
+    return true
+  }
+
+  /// Forgets that something has changed: it is about to be acted on.
+  mutating func beginDispatch() { isTouched = false }
+
+  /// Something goes on.
+  ///
+  /// - Returns: false if that is known already.
+  mutating func activate() -> Bool {
+    guard !isActive else { return false }
+    isActive = true
+    return true
+  }
+
+  mutating func deactivate() { isActive = false }
+
+  // MARK: What its connections and its credential are told
+
+  /// - Parameter isWanted: connections may still be opened.
+  mutating func lookedUp(_ addresses: [PeerAddress]?, isWanted: Bool, _ turn: inout Turn) {
+    connectionSet.endedLookUp()
+    if isWanted, !isRetired { connectionSet.lookedUp(addresses, &turn) }
+  }
+
+  mutating func notOpened(_ index: Int32, _ turn: inout Turn) { connectionSet.notOpened(index, &turn) }
+  mutating func advanced(_ index: Int32, now: UInt64) { connectionSet.advanced(index, now: now) }
+  mutating func connected(_ index: Int32, now: UInt64) { connectionSet.connected(index, now: now) }
+  mutating func limit(_ index: Int32, to limit: Int) { connectionSet.limit(index, to: limit) }
+  mutating func settings(_ index: Int32, limit: Int, _ turn: inout Turn) {
+    connectionSet.settings(index, limit: limit, &turn)
+  }
+  mutating func goAway(_ index: Int32, _ reason: Reason?, isError: Bool, _ turn: inout Turn) {
+    connectionSet.goAway(index, reason, isError: isError, &turn)
+  }
+  mutating func ponged(_ index: Int32, _ turn: inout Turn) { connectionSet.ponged(index, &turn) }
+  mutating func closed(_ index: Int32, isFailure: Bool, _ turn: inout Turn) {
+    connectionSet.closed(index, isFailure: isFailure, &turn)
+  }
+  mutating func closeIdle(_ turn: inout Turn) { connectionSet.closeIdle(&turn) }
+  mutating func closeIdlest(_ turn: inout Turn) { connectionSet.closeIdlest(&turn) }
+  mutating func trustRenewed() { connectionSet.trustRenewed() }
+  mutating func renewed() { connectionSet.renewed() }
+  mutating func age() { connectionSet.age() }
+  mutating func authorize(_ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?) -> Bool {
+    connectionSet.authorize(newest)
+  }
+
+  /// Its certificate has another index in the `CertificateBook` now.
+  mutating func move(toCertificate index: Int) { credential = .certificate(index) }
+
+  /// It goes out of service: its connections drain.
+  ///
+  /// - Returns: the pushes that wait in it, to be routed again.
+  mutating func retire(_ work: inout Workload) -> [UInt32] {
+    isRetired = true
+    work.turn.append(.retirePool(number))
+    connectionSet.retire(&work.turn)
+    while let slot = heldForConnection.popFirst() {
+      queue.prepend(slot, work.pushes[slot].life.sendClass)
+    }
+    var left: [UInt32] = []
+    while let slot = queue.popAny() { left.append(slot) }
+    return left
+  }
+
+  mutating func remove() { isRemoved = true }
+
+  // MARK: Pushes wait
+
+  /// Puts a push at the end of the line.
+  mutating func enqueue(_ slot: UInt32, _ work: inout Workload) {
+    work.tell(slot) { $0.waits() }
+    queue.append(slot, work.pushes[slot].life.sendClass)
+  }
+
+  /// Takes any push out that waits: the partitions are given back.
+  mutating func popAny() -> UInt32? { queue.popAny() ?? heldForConnection.popFirst() }
+
+  /// Takes out a push in line, of those that matter least.
+  mutating func popLeast() -> UInt32? { queue.popLeast() }
+
+  /// Takes the pushes in line out that are gone for some reason.
+  mutating func removeAll(where isGone: (UInt32) -> Bool) -> [UInt32] {
+    queue.removeAll(where: isGone)
+  }
+
+  /// The number of further pushes of a class that would be sent now; negative when more wait than that.
+  mutating func demand(for sendClass: SendClass, now: UInt64) -> Int {
+    let capacity = connectionSet.connections.capacity
+    let free = connectionSet.free(capacity: capacity, open: queue.open, now: now)
+    return queue.demand(
+      for: sendClass, free: free, capacity: capacity, others: governor.limit)
+  }
+
+  // MARK: Pushes go out
+
+  /// Sends what waits, as far as there is stream credit and a usable provider token.
+  mutating func dispatch(_ work: inout Workload) {
+    if work.turn.now >= governor.lookAt {
+      governor.look(open: queue.openOfOthers, isWanted: queue.othersWait, now: work.turn.now)
+    }
+    guard !queue.isEmpty else { return }
+    let capacity = connectionSet.connections.capacity
+    if queue.held > 0, connectionSet.hasNewAllowance(now: work.turn.now) { queue.bringBack() }
+    while let free = connectionSet.connections.mostFree {
+      guard connectionSet.prepareToken(of: free, &work.turn) else {
+        // A connection that may not change its token yet drains; another one may serve.
+        if connectionSet.connections[free].machine.credit == 0 { continue }
+        return
+      }
+      guard let slot = next(capacity: capacity, now: work.turn.now) else { return }
+      let sendClass = work.pushes[slot].life.sendClass
+      switch place(slot, free, &work) {
+      case .on(let index):
+        if work.paces.isInForce, !work.keepsPace(slot) {
+          queue.ended(sendClass)
+        } else {
+          send(slot, on: index, &work)
+        }
+      case .ended: queue.ended(sendClass)
+      case .held: queue.hold(slot, sendClass)
+      }
+    }
+  }
+
+  /// Takes the next push that may go; it counts as open from now on.
+  ///
+  /// - Parameter capacity: streams that its connections may have open in all.
+  mutating func next(capacity: Int, now: UInt64) -> UInt32? {
+    guard connectionSet.allowsMore(capacity: capacity, open: queue.open, now: now) else { return nil }
+    return queue.next(capacity: capacity, others: governor.limit)
+  }
+
+  /// The place of a push whose turn it is.
+  private enum Placement {
+    case on(Int32)
+    /// Nowhere: it has ended, or waits elsewhere.
+    case ended
+    /// Beside the line, because its app has to wait.
+    case held
+  }
+
+  private mutating func place(_ slot: UInt32, _ free: Int32, _ work: inout Workload) -> Placement {
+    guard work.isSendable(slot) else { return .ended }
+    if connectionSet.hasRefusedApps() {
+      switch connectionSet.permit(of: work.pushes[slot], now: work.turn.now) {
+      case .now: break
+      case .held: return .held
+      case .retryTopic(let tier):
+        work.park(slot, tier, .app)
+        return .ended
+      }
+    }
+    if work.pushes[slot].lastFailure.connection == 0 { return .on(free) }
+    let (lastFailure, app) = (work.pushes[slot].lastFailure, work.pushes[slot].app)
+    guard let index = connectionSet.elsewhere(lastFailure, app, insteadOf: free, &work.turn) else {
+      heldForConnection.append(slot)
+      return .ended
+    }
+    if connectionSet.isElsewhere(index, lastFailure, app) { work.tell(slot) { $0.moveOn() } }
+    return .on(index)
+  }
+
+  private mutating func send(_ slot: UInt32, on index: Int32, _ work: inout Workload) {
+    let isFirst = work.pushes[slot].life.attempts == 0
+    connectionSet.opened(on: index, isFirst: isFirst, now: work.turn.now, wall: work.turn.wall)
+    work.send(slot, on: ConnectionID(pool: number, index: index))
+  }
+
+  /// A push could not be sent after all. Whatever the reason (stream ids used up, a GOAWAY that is still to be heard): no
+  /// more streams there.
+  mutating func notSent(_ slot: UInt32, on index: Int32, _ work: inout Workload) {
+    let sendClass = work.pushes[slot].life.sendClass
+    queue.ended(sendClass)
+    queue.prepend(slot, sendClass)
+    connectionSet.notSent(on: index, &work.turn)
+  }
+
+  /// Puts pushes back in line that now have another place to go to, or have waited for one long enough.
+  private mutating func bringBack(_ work: borrowing Workload) {
+    for _ in 0..<heldForConnection.count {
+      guard let slot = heldForConnection.popFirst() else { return }
+      let (lastFailure, app) = (work.pushes[slot].lastFailure, work.pushes[slot].app)
+      if connectionSet.canComeBack(lastFailure, app, now: work.turn.now) {
+        queue.prepend(slot, work.pushes[slot].life.sendClass)
+      } else {
+        heldForConnection.append(slot)
+      }
+    }
+  }
+
+  // MARK: Streams end
+
+  /// APNs answered with 200.
+  mutating func accepted(_ slot: UInt32, on index: Int32, _ work: inout Workload) {
+    let sendClass = work.pushes[slot].life.sendClass
+    queue.ended(sendClass)
+    governor.answered(isOverload: false)
+    if sendClass == .first {
+      governor.answered(first: work.turn.wall &- work.pushes[slot].sentAt)
+    }
+    connectionSet.accepted(
+      on: index, app: work.pushes[slot].app, sentAt: work.pushes[slot].sentAt, &work.turn)
+    if work.pushes[slot].lastFailure.findsOut {
+      connectionSet.foundOut(work.pushes[slot].lastFailure, on: index, &work.turn)
+    }
+    work.delivered(slot, by: Self.destination(number))
+  }
+
+  /// The step that is left for a push that failed.
+  enum Failed {
+    case nothing
+    /// It is in line again.
+    case inLine
+    /// It is to be routed again: the pool is retired.
+    case routesAgain
+  }
+
+  /// The answer was another one: the decision table says what it means for push, connection and credential.
+  ///
+  /// - Parameter retryAfter: milliseconds that the answer asked to wait; 0 if it did not.
+  mutating func refused(
+    _ slot: UInt32, on index: Int32, _ response: GatewayResponse, retryAfter: UInt64,
+    _ work: inout Workload
+  ) -> Failed {
+    queue.ended(work.pushes[slot].life.sendClass)
+    governor.answered(isOverload: response.status == 503)
+    let reaction = connectionSet.refused(
+      slot, work.pushes[slot], on: index, response, retryAfter: retryAfter, &work.turn)
+    if reaction.isServed { work.answered(Self.destination(number)) }
+    let verdict = response.verdict(for: work.pushes[slot].target)
+    switch verdict {
+    case .delivered: work.finish(slot, .delivered, nil, response)
+    case .rejected(aboutToken: true): work.rejectToken(slot, response)
+    case .rejected(aboutToken: false): work.finish(slot, .rejected, nil, response)
+    default:
+      var failure = Failure(cause: .answered(verdict), answer: response)
+      failure.retryAfter = Int64(retryAfter)
+      failure.isLost = response.isForeign && connectionSet.isAbandoned(index)
+      failure.isOfAddress = reaction.isOfAddress
+      return retry(slot, on: index, failure, &work)
+    }
+    return .nothing
+  }
+
+  /// The stream ended without an answer.
+  ///
+  /// - Parameters:
+  ///   - isUnprocessed: APNs has certainly not processed the push.
+  ///   - timedOut: we have given it up.
+  ///   - isLost: the connection has ended, and the stream with it.
+  mutating func unanswered(
+    _ slot: UInt32, on index: Int32, isUnprocessed: Bool, timedOut: Bool, isLost: Bool,
+    _ work: inout Workload
+  ) -> Failed {
+    queue.ended(work.pushes[slot].life.sendClass)
+    connectionSet.unanswered(
+      on: index, isUnprocessed: isUnprocessed, timedOut: timedOut, isLost: isLost,
+      timeout: work.pushes.timeout, &work.turn)
+    var failure = Failure(cause: isUnprocessed ? .unprocessed : .ambiguous)
+    failure.isLost = isLost
+    return retry(slot, on: index, failure, &work)
+  }
+
+  // MARK: What becomes of a push that failed
+
+  /// The failure of a push.
+  private struct Failure {
+    var cause: RetryPolicy.Cause
+    var answer: GatewayResponse?
+    /// Milliseconds that the answer asked to wait.
+    var retryAfter: Int64 = 0
+    /// Its connection has ended, or is left for this.
+    var isLost = false
+    /// An address refused the credential that another one may accept.
+    var isOfAddress = false
+
+    /// The answer of APNs, for the outcome; nil if it was not APNs' own.
+    var answerOfAPNs: GatewayResponse? {
+      if case .answered(let verdict) = cause, verdict != .foreign { answer } else { nil }
+    }
+  }
+
+  /// Sends again, keeps, parks, or gives up.
+  private mutating func retry(
+    _ slot: UInt32, on index: Int32, _ failure: Failure, _ work: inout Workload
+  ) -> Failed {
+    // A partition that is leaving or gone: its next owner sends the record again.
+    guard work.isCurrent(slot) else {
+      work.handBack(slot)
+      return .nothing
+    }
+    if work.isSuperseded(slot) {
+      work.finish(slot, .superseded, .newerState, failure.answerOfAPNs)
+      return .nothing
+    }
+    if failure.cause != .unprocessed { work.noteFailure(slot, on: connectionSet.connections[index]) }
+    if failure.isOfAddress {
+      work.tell(slot) { $0.noteRefusal(token: connectionSet.connections[index].token) }
+    }
+    let retry = connectionSet.retry(
+      failed(slot, failure, work), now: work.turn.now, wall: work.turn.wall)
+    if retry.isOverBudget { work.turn.count(.retriesOverBudget) }
+    if failure.cause.isFault, retry.decision != .keep { work.tell(slot) { $0.noteFault() } }
+    throttle(slot, failure, retry.decision, &work)
+    switch retry.decision {
+    case .keep:
+      work.spare(slot, isUnprocessed: failure.cause == .unprocessed)
+      // Behind the others: if it is this push that fails, another one finds out that the destination works.
+      return requeue(slot, isLast: !failure.isOfAddress, &work)
+    case .pause(let tier):
+      work.spare(slot, isUnprocessed: failure.cause == .unprocessed)
+      work.park(slot, tier, .failure(failure.answer))
+    case .now(let counts):
+      work.turn.count(counts ? .resentAmbiguous : .resentUnprocessed)
+      return requeue(slot, isLast: false, &work)
+    case .tier(let tier): work.park(slot, tier, .failure(failure.answer))
+    case .deadLetter:
+      work.deadLetter(slot, .retriesExhausted, .retries, failure.answerOfAPNs)
+    case .expired: work.expire(slot, failure.answerOfAPNs)
+    case .final: work.finish(slot, .rejected, nil, failure.answer)
+    }
+    return .nothing
+  }
+
+  private func failed(
+    _ slot: UInt32, _ failure: Failure, _ work: borrowing Workload
+  ) -> DestinationHealth.FailedPush {
+    let push = work.pushes[slot]
+    var failed = DestinationHealth.FailedPush(
+      push.life, failure.cause,
+      cameFrom: push.state.tier ?? work.partitions.tier(of: push.origin),
+      failingSince: push.lastFailure.since, expiresAt: min(push.agesAt, push.expiresAt),
+      retryAfter: failure.retryAfter,
+      hasMetFault: push.lastFailure.hasMetFault, isLost: failure.isLost)
+    failed.isOfCredential = failure.answer?.isAboutCredential == true
+    return failed
+  }
+
+  /// Puts a push back in line for another try, at the head or behind the others.
+  private mutating func requeue(
+    _ slot: UInt32, isLast: Bool, _ work: inout Workload
+  ) -> Failed {
+    if isRetired { return .routesAgain }
+    work.tell(slot) { $0.waits() }
+    if isLast {
+      queue.append(slot, work.pushes[slot].life.sendClass)
+    } else {
+      queue.prepend(slot, work.pushes[slot].life.sendClass)
+    }
+    return .inLine
+  }
+
+  /// APNs throttles the device: its other pushes wait as long as this one, and no less than was asked for.
+  private func throttle(
+    _ slot: UInt32, _ failure: Failure, _ decision: RetryPolicy.Decision, _ work: inout Workload
+  ) {
+    guard failure.cause == .answered(.retryLater(.throttled)) else { return }
+    var wait = min(UInt64(failure.retryAfter), OutageWatch.longestPause)
+    if case .tier(let tier) = decision { wait = max(wait, UInt64(tier.delay)) }
+    work.throttleDevice(of: slot, for: wait)
+  }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import SenderDecisions
+import Testing
+
+/// Stream credit, the age of connections, and how many there are. (`ConnectionSet`, `Connection`)
+@Suite struct ConnectionTests {
+  @Test func `one stream before the first accepted push, then as many as SETTINGS allow`() {
+    let loop = ScriptedLoop()
+    loop.answer { $0.stream == 1 ? .hold : .accepted }
+    loop.produce(0..<300)
+    loop.run(milliseconds: 1_000)
+    #expect(loop.requests.count == 1, "whatever SETTINGS say")
+    loop.answerHeld()
+    #expect(loop.runToEnd(of: 300))
+    #expect(loop.mostOpen > 250)
+  }
+
+  /// pushy#356: "Maximum active streams violated for this endpoint".
+  @Test
+  func `a limit that falls to 1 and to 0, grows and flaps is never exceeded, nothing is lost`() {
+    let loop = ScriptedLoop { $0.pool.maximum = 1 }
+    loop.gateways[0].streams = 40
+    loop.produce(0..<3_000)
+    let limits = [40, 1, 0, 7, 200, 0, 1, 1, 40, 3]
+    var step = 0
+    #expect(
+      loop.run {
+        step += 1
+        if step % 5 == 0 { loop.tell(.limit(limits[step / 5 % limits.count])) }
+        return loop.endings.count == 3_000
+      })
+    #expect(loop.delivered(0..<3_000, attempts: 1))
+    #expect(loop.violations == 0 && loop.mostOpen <= 200 && loop.connects.count == 1)
+  }
+
+  @Test func `while a connection's limit is 0 nothing goes out on it; another one serves`() {
+    let loop = ScriptedLoop(addresses: 2) { $0.pool.minimum = 2 }
+    loop.gateways[0].streams = 0
+    loop.produce(0..<100)
+    #expect(loop.runToEnd(of: 100))
+    #expect(loop.requests.allSatisfy { $0.address == 1 })
+  }
+
+  @Test func `refused streams go again uncounted; a connection that refuses all is left`() {
+    let loop = ScriptedLoop(addresses: 2) { $0.pool.minimum = 2 }
+    loop.gateways[0].reply = { $0.stream == 1 ? .accepted : .refusedStream }
+    loop.produce(0..<2_000)
+    #expect(loop.runToEnd(of: 2_000))
+    #expect(loop.delivered(0..<2_000, attempts: 1))
+    #expect(loop.counted(.resentUnprocessed) >= 100 && loop.moves.isEmpty)
+  }
+
+  @Test
+  func `a connection is replaced at its age, after its successor is there, nothing sent twice`() {
+    let loop = ScriptedLoop { $0.connectionAge = 20_000 }
+    for number in 0..<200 {
+      loop.produce(number)
+      loop.run(milliseconds: 500)
+      if number > 0 { #expect((1...2).contains(loop.open)) }
+    }
+    #expect(loop.delivered(0..<200, attempts: 1))
+    #expect((5...10).contains(loop.counted(.replacedAged)), "at 10 to 20 s each, in 100 s")
+    #expect((0..<200).allSatisfy { (loop.latency(of: $0) ?? .max) <= 100 || $0 == 0 })
+  }
+
+  @Test func `a connection is replaced before its stream ids run out`() {
+    let loop = ScriptedLoop { $0.connectionRequests = 50 }
+    loop.produce(0..<300)
+    #expect(loop.runToEnd(of: 300))
+    #expect(loop.delivered(0..<300, attempts: 1))
+    #expect(loop.requests.allSatisfy { $0.stream <= 50 } && loop.connects.count >= 6)
+    loop.run(milliseconds: 1_000)
+    #expect(loop.open <= 1)
+  }
+
+  @Test func `sustained starvation opens another connection, up to the maximum`() {
+    let loop = ScriptedLoop { $0.pool.maximum = 3 }
+    loop.gateways[0].streams = 2
+    loop.answer { $0.stream == 1 ? .accepted : .hold }
+    loop.produce(0..<60)
+    loop.run(milliseconds: 900)
+    #expect(loop.connects.count == 1, "not before a second")
+    loop.run(milliseconds: 8_000)
+    #expect(loop.open == 3)
+    loop.run(milliseconds: 8_000)
+    #expect(loop.connects.count == 3)
+  }
+
+  @Test func `connections that are too many for minutes close one at a time`() {
+    let loop = ScriptedLoop { $0.pool = .init(minimum: 1, maximum: 3, surplus: 60_000) }
+    loop.gateways[0].streams = 2
+    loop.answer { $0.stream == 1 ? .accepted : .accepted(after: 1_000) }
+    loop.produce(0..<60)
+    #expect(loop.run { loop.open == 3 })
+    #expect(loop.runToEnd(of: 60))
+    loop.run(milliseconds: 50_000)
+    #expect(loop.open == 3)
+    loop.run(milliseconds: 30_000)
+    #expect(loop.open == 2)
+    loop.run(milliseconds: 60_000)
+    #expect(loop.open == 1)
+  }
+
+  @Test
+  func `an idle connection is asked for a sign of life at most once in three quarters of an hour`()
+  {
+    let loop = ScriptedLoop()
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    loop.run(milliseconds: 2_600_000, step: 1_000)
+    loop.silence(1)
+    loop.run(milliseconds: 90_000)
+    #expect(loop.counted(.silentConnections) == 0)
+    loop.run(milliseconds: 30_000)
+    #expect(loop.counted(.silentConnections) == 1)
+    loop.produce(1)
+    #expect(loop.runToEnd(of: 2, within: 3_000))
+    #expect(loop.delivered(0..<2, attempts: 1))
+  }
+
+  @Test func `a connection lost while idle: what comes next is sent once, on another one`() {
+    let loop = ScriptedLoop()
+    loop.produce(0..<20)
+    #expect(loop.runToEnd(of: 20))
+    loop.tell(.broken)
+    #expect(loop.run { loop.counted(.connectionsLost) == 1 })
+    loop.produce(20..<40)
+    #expect(loop.runToEnd(of: 40))
+    #expect(loop.delivered(0..<40, attempts: 1))
+    #expect(Set(loop.requests.map(\.connection)) == [1, 2])
+  }
+
+  @Test func `a connection that died without a word while idle: what is sent on it moves`() {
+    let loop = ScriptedLoop()
+    loop.produce(0..<20)
+    #expect(loop.runToEnd(of: 20))
+    loop.silence(1)
+    loop.produce(20..<40)
+    #expect(loop.runToEnd(of: 40))
+    #expect(loop.delivered(0..<40, attempts: 2))
+    #expect(loop.counted(.silentConnections) == 1)
+    #expect(loop.requests.count { $0.connection > 1 } == 20)
+  }
+
+  @Test func `a connection that breaks with open streams: each goes again at once, counted once`() {
+    let loop = ScriptedLoop()
+    loop.answer { $0.connection == 1 && $0.stream > 1 ? .hold : .accepted }
+    loop.produce(0..<20)
+    #expect(loop.run { loop.requests.count == 20 })
+    loop.tell(.broken)
+    #expect(loop.runToEnd(of: 20, within: 5_000))
+    #expect(loop.delivered(0..<20, attempts: 2))
+    #expect(loop.counted(.resentAmbiguous) + loop.counted(.keptInOutage) == 19)
+  }
+}
+
+/// Many credentials, each with connections of its own.
+@Suite struct ManyCredentialsTests {
+  private func loop(_ count: Int, _ change: (inout DispatchSettings) -> Void) -> ScriptedLoop {
+    let loop = ScriptedLoop(hasToken: false, change)
+    for number in 0..<count { loop.publishToken("key\(number)", apps: ["app\(number)"]) }
+    return loop
+  }
+
+  @Test func `more credentials than connections: they take turns, everything is delivered once`() {
+    let loop = loop(7) { $0.budget.most = 2 }
+    for number in 0..<7 { loop.produce(number * 10..<number * 10 + 10, app: "app\(number)") }
+    var most = 0
+    let isDone = loop.run {
+      most = max(most, loop.open)
+      return loop.endings.count == 70
+    }
+    #expect(isDone && most == 2)
+    #expect(loop.delivered(0..<70, attempts: 1) && loop.requests.count == 70)
+    #expect(loop.connects.count == 7, "each had one turn")
+    #expect(loop.counted(.waitsForRoom) > 0)
+  }
+
+  @Test func `a credential that always has something to send gives its connection up after a time`()
+  {
+    let loop = loop(2) {
+      $0.budget.most = 1
+      $0.requestTimeout = 60_000
+    }
+    loop.answer { $0.connection == 1 && $0.stream > 1 ? .hold : .accepted }
+    loop.produce(0..<2, app: "app0")
+    #expect(loop.run { loop.requests.count == 2 })
+    loop.produce(2, app: "app1")
+    loop.run(milliseconds: 9_000)
+    loop.produce(3, app: "app0")
+    loop.run(milliseconds: 3_000)
+    loop.answerHeld()
+    #expect(loop.runToEnd(of: 4, within: 30_000))
+    #expect(loop.requests(of: 2).map(\.connection) == [2])
+    #expect(loop.delivered(0..<4, attempts: 1))
+  }
+
+  @Test func `idle connections close when there are many, and come back with the next push`() {
+    let loop = loop(70) { $0.budget.idle = 60_000 }
+    for number in 0..<70 { loop.produce(number, app: "app\(number)") }
+    #expect(loop.runToEnd(of: 70))
+    loop.run(milliseconds: 50_000, step: 100)
+    #expect(loop.open == 70)
+    loop.run(milliseconds: 60_000, step: 100)
+    #expect(loop.open == 64 && loop.counted(.closedIdle) == 6)
+    for number in 0..<70 { loop.produce(100 + number, app: "app\(number)") }
+    #expect(loop.runToEnd(of: 140))
+    #expect(loop.delivered(100..<170, attempts: 1) && loop.connects.count == 76)
+  }
+
+  @Test func `one credential in trouble leaves the connections of the others alone`() {
+    let loop = loop(10) { _ in }
+    loop.answer { $0.app == "app3" ? .reason(.expiredProviderToken) : .accepted }
+    for round in 0..<20 {
+      for number in 0..<10 { loop.produce(round * 10 + number, app: "app\(number)") }
+      loop.run(milliseconds: 1_000)
+    }
+    let others = (0..<200).filter { $0 % 10 != 3 }
+    #expect(others.allSatisfy { loop.delivered($0..<$0 + 1, attempts: 1) })
+    let connects = loop.connects.count
+    #expect(connects <= 9 + 6, "\(connects) connects")
+  }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+import Testing
+
+@testable import SenderDecisions
+
+@Suite struct LaneGovernorTests {
+  /// One look after half a second with so many answers of the first lane.
+  private func look(
+    _ governor: inout LaneGovernor, _ now: inout UInt64, latency: Int64, answers: Int = 20,
+    open: Int, overloads: Int = 0, others: Int = 0, isWanted: Bool = true
+  ) {
+    now = max(now + 500, governor.lookAt)
+    for _ in 0..<answers {
+      governor.answered(first: latency)
+      governor.answered(isOverload: false)
+    }
+    for place in 0..<others { governor.answered(isOverload: place < overloads) }
+    governor.look(open: open, isWanted: isWanted, now: now)
+  }
+
+  @Test func `streams halve while latency is over its floor, and grow by 5 % a second afterwards`()
+  {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, open: 400)
+    #expect(governor.limit == .max)
+    look(&governor, &now, latency: 40, open: 400)
+    #expect(governor.limit == 196)
+    look(&governor, &now, latency: 35, open: 196)
+    #expect(governor.limit == 98)
+    for _ in 0..<20 { look(&governor, &now, latency: 22, open: 98) }
+    #expect((155...165).contains(governor.limit), "\(governor.limit)")
+    for _ in 0..<4 { look(&governor, &now, latency: 20, open: 98) }
+    #expect((300...340).contains(governor.limit), "nothing queues: \(governor.limit)")
+  }
+
+  @Test func `a crowd is brought down at once, and what it left in the queue is not judged`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, open: 4_000)
+    look(&governor, &now, latency: 2_000, open: 4_000)
+    #expect(governor.limit == 39)
+    for open in [3_000, 1_000, 39] {
+      look(&governor, &now, latency: 4_000, open: open)
+      #expect(governor.limit == 39)
+    }
+    look(&governor, &now, latency: 24, open: 39)
+    #expect(governor.limit > 39)
+  }
+
+  @Test func `retries above the limit do not keep it for ever`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, open: 100)
+    look(&governor, &now, latency: 40, open: 100)
+    #expect(governor.limit == 49)
+    for _ in 0..<50 { look(&governor, &now, latency: 24, open: 60) }
+    #expect(governor.limit == 49)
+    for _ in 0..<20 { look(&governor, &now, latency: 24, open: 60) }
+    #expect(governor.limit > 49)
+  }
+
+  @Test func `nothing is judged by few answers, and a few milliseconds are noise`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 1, open: 400)
+    look(&governor, &now, latency: 500, answers: LaneGovernor.least - 1, open: 400)
+    look(&governor, &now, latency: 5, open: 400)
+    #expect(governor.limit == .max)
+    look(&governor, &now, latency: 6, open: 400)
+    #expect(governor.limit == 200)
+  }
+
+  @Test func `more than 1 % of 503 halves them`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, answers: 0, open: 100, overloads: 5, others: 500)
+    #expect(governor.limit == .max)
+    look(&governor, &now, latency: 20, answers: 0, open: 100, overloads: 6, others: 500)
+    #expect(governor.limit == 50)
+    look(&governor, &now, latency: 20, answers: 0, open: 50, overloads: 6, others: 99)
+    #expect(governor.limit >= 50)
+  }
+
+  @Test func `for a gateway that is slower whatever is done nobody is held back`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, open: 1_000)
+    for _ in 0..<LaneGovernor.patience {
+      look(&governor, &now, latency: 80, open: min(1_000, governor.limit))
+    }
+    #expect(governor.limit == 30)
+    look(&governor, &now, latency: 80, open: 30)
+    #expect(governor.limit == .max)
+    for _ in 0..<10 { look(&governor, &now, latency: 80, open: 1_000) }
+    #expect(governor.limit == .max, "that is the floor now")
+  }
+
+  @Test func `a floor is forgotten after three minutes, and what nobody needs has no limit`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, open: 100)
+    now += 181_000
+    look(&governor, &now, latency: 60, open: 100)
+    #expect(governor.limit == .max)
+    look(&governor, &now, latency: 100, open: 100)
+    #expect(governor.limit == 50)
+    // A pause between two gusts is no end of the need.
+    look(&governor, &now, latency: 60, open: 10, isWanted: false)
+    #expect(governor.limit == 50)
+    now += LaneGovernor.calm
+    look(&governor, &now, latency: 60, open: 10, isWanted: false)
+    #expect(governor.limit == .max)
+  }
+
+  @Test func `the other lanes always have some`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, answers: 0, open: 6, overloads: 200, others: 200)
+    look(&governor, &now, latency: 20, answers: 0, open: 5, overloads: 200, others: 200)
+    look(&governor, &now, latency: 20, answers: 0, open: 4, overloads: 200, others: 200)
+    #expect(governor.limit == LaneGovernor.lowest)
+  }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+import DeviceTokens
+import ServiceKit
+import Settings
+import Store
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import Feedback
+
+/// The count of device tokens by state.
+@Suite struct DeviceCensusTests {
+  @Test func `the census follows the database`() throws {
+    let folder = TemporaryFolder()
+    let database = folder.file("tokens.db")
+    let store = try TokenStore(database, now: 1)
+    let values = try FeedbackSettings.table.read(
+      CommandLineFlags(["--database", database], for: FeedbackSettings.table))
+    let context = ServiceContext(
+      name: "test", log: Logger(service: "test", level: .error), values: values)
+    try DeviceCountReporter.start(database, context, intervalMilliseconds: 10)
+    defer { context.signals.requestStop() }
+    func counts() -> [String: MetricValue] {
+      let own = context.counters.samples.filter { $0.metric == FeedbackMetrics.deviceRows.metric }
+      return Dictionary(uniqueKeysWithValues: own.map { ($0.labels[0], $0.value) })
+    }
+    #expect(eventually { counts()["valid"] == .integer(0) })
+    try store.put(FeedbackFixture.device(1), DeviceState(presence: .registered(at: 3)))
+    try store.put(FeedbackFixture.device(2), DeviceState(presence: .removed(at: 3)))
+    let expected: [String: MetricValue] = [
+      "valid": .integer(1), "removed": .integer(1), "invalid": .integer(0),
+      "suspected": .integer(0),
+    ]
+    #expect(eventually { counts() == expected })
+  }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+import APNS
+import Contract
+import DeviceTokens
+import EventLoop
+import Glibc
+import Records
+import ServiceKit
+import Store
+import Telemetry
+import TestSupport
+import Testing
+
+/// Requests to users, through ingest and the scheduler.
+@Suite struct UserRequestTests {
+  private static let app = "com.example.app"
+
+  private static func token(_ number: Int) -> String {
+    String(repeating: "0", count: 62) + (number < 10 ? "0" : "") + "\(number)"
+  }
+
+  private static func register(
+    _ store: TokenStore, _ number: Int, at: Int64, _ details: DeviceDetails
+  ) throws {
+    try store.transaction { () throws(StoreError) in
+      let device = DeviceKey(token: token(number), app: app, environment: .production)
+      try store.put(device, DeviceState(presence: .registered(at: at), details: details))
+    }
+  }
+
+  private static func send(
+    _ fixture: SchedulerFixture, _ id: String, _ more: String
+  ) throws {
+    try fixture.produce(
+      fixture.names.requests,
+      #"{"app":"\#(app)","id":"\#(id)","payload":{"aps":{"alert":"x"}},\#(more)}"#)
+  }
+
+  private static func summary(_ fixture: SchedulerFixture, _ id: String) throws -> Receipt? {
+    try fixture.receipts().first { $0.id == id && $0.outcome == .addressed }
+  }
+
+  /// The tokens that a request was sent to.
+  private static func tokens(_ fixture: SchedulerFixture, _ id: String) throws -> [String] {
+    try fixture.readAll(fixture.names.notifications(.first)).compactMap { record in
+      record.value?.contains("\t\(id)\t") == true ? record.key : nil
+    }.sorted()
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `a request goes to the devices of its users, and says to how many`(
+    _ kind: DatabaseKind
+  ) throws {
+    let fixture = try SchedulerFixture()
+    let location = try kind.location(in: fixture.folder)
+    let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
+    try Self.register(store, 1, at: 10, DeviceDetails(user: "ann"))
+    try Self.register(store, 2, at: 20, DeviceDetails(user: "ann"))
+    try Self.register(store, 3, at: 30, DeviceDetails(pushType: "voip", user: "ann"))
+    try Self.register(store, 4, at: 40, DeviceDetails(user: "bob"))
+    let ingest = try fixture.ingest()
+    // With a file the scheduler has one of its own.
+    let own = kind == .sqlite ? fixture.folder.file("schedule.db") : location
+    let scheduler = try fixture.scheduler(own, kind == .sqlite ? ["--devices", location] : [])
+    try Self.send(fixture, "a", #""user":"ann","data":{"k":"v"},"group":"g","collapse_id":"c""#)
+    try Self.send(fixture, "b", #""users":["ann","bob","ann","carl"]"#)
+    try Self.send(fixture, "c", #""user":"carl""#)
+    try Self.send(fixture, "d", #""user":"ann","type":"voip""#)
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try fixture.receipts().count { $0.outcome == .addressed } == 4
+      })
+    #expect(try Self.tokens(fixture, "a") == [1, 2].map(Self.token))
+    #expect(try Self.tokens(fixture, "b") == [1, 2, 4].map(Self.token))
+    #expect(try Self.tokens(fixture, "c").isEmpty)
+    #expect(try Self.tokens(fixture, "d") == [Self.token(3)])
+    let first = try #require(try Self.summary(fixture, "a"))
+    #expect(first.addressed == 2 && first.reason == nil && first.app == Self.app)
+    #expect(first.data == #"{"k":"v"}"# && first.carried[.group] == "g" && first.apnsID == nil)
+    #expect(try Self.summary(fixture, "b")?.addressed == 3)
+    let nobody = try #require(try Self.summary(fixture, "c"))
+    #expect(nobody.addressed == 0 && nobody.reason == "no_device" && nobody.detail != nil)
+    #expect(eventually(withinMilliseconds: 5_000) { scheduler.counter("loaded") == 0 })
+    #expect(scheduler.counter("addressed") == 3 && scheduler.counter("without_device") == 1)
+    #expect(scheduler.counter("devices_addressed") == 6)
+    #expect(ingest.stop() == nil)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `devices are those at the moment of sending, and a cancelled request has none`() throws
+  {
+    let fixture = try SchedulerFixture()
+    let location = fixture.folder.file("tokens.db")
+    let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
+    try Self.register(store, 1, at: 10, DeviceDetails(user: "ann"))
+    let ingest = try fixture.ingest()
+    let scheduler = try fixture.scheduler(
+      fixture.folder.file("schedule.db"), ["--devices", location])
+    let due = WallClock.milliseconds() + 9_000
+    let time = Timestamp.text(milliseconds: due)
+    try Self.send(fixture, "a", #""user":"ann","send_at":"\#(time)""#)
+    try Self.send(fixture, "cancelled", #""user":"ann","send_at":"\#(time)""#)
+    #expect(eventually(withinMilliseconds: 8_000) { scheduler.counter("scheduled") == 2 })
+    try fixture.cancel("cancelled")
+    try Self.register(store, 2, at: 20, DeviceDetails(user: "ann"))
+    #expect(
+      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "a") != nil })
+    #expect(try Self.tokens(fixture, "a") == [1, 2].map(Self.token))
+    #expect(try fixture.sent().allSatisfy { $0.at >= due })
+    usleep(300_000)
+    #expect(try Self.summary(fixture, "cancelled") == nil)
+    #expect(ingest.stop() == nil)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `while devices are read from the topics requests to users wait, and readiness says why`(
+    _ kind: DatabaseKind
+  ) throws {
+    let fixture = try SchedulerFixture()
+    let location = try kind.location(in: fixture.folder)
+    let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
+    try Self.register(store, 1, at: 10, DeviceDetails(user: "ann"))
+    try store.startOver(at: 5)
+    try store.transaction { () throws(StoreError) in
+      try store.set(TableProgress(done: 37, total: 100))
+    }
+    let ingest = try fixture.ingest()
+    let scheduler = try fixture.scheduler(
+      fixture.folder.file("schedule.db"), ["--devices", location])
+    func obstacle() -> String? {
+      scheduler.context.status.obstacles.first { $0.condition == "devices" }?.reason
+    }
+    try Self.send(fixture, "a", #""user":"ann""#)
+    try Self.send(fixture, "b", #""user":"bob""#)
+    #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("people_waiting") == 2 })
+    #expect(
+      eventually(withinMilliseconds: 5_000) {
+        obstacle()?.contains("37 % of 100 records") == true
+      })
+    #expect(try fixture.receipts().isEmpty)
+    // What is read now; ann's first device is on no topic.
+    try store.transaction { () throws(StoreError) in
+      let device = DeviceKey(token: Self.token(2), app: Self.app, environment: .production)
+      try store.put(
+        device, DeviceState(presence: .registered(at: 20), details: DeviceDetails(user: "ann")))
+      _ = try store.removeOldRows(after: nil, limit: 1_000)
+      try store.setComplete(at: 9)
+    }
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try fixture.receipts().count { $0.outcome == .addressed } == 2
+      })
+    #expect(try Self.tokens(fixture, "a") == [Self.token(2)])
+    #expect(try Self.summary(fixture, "b")?.reason == "no_device")
+    #expect(eventually(withinMilliseconds: 5_000) { obstacle() == nil })
+    #expect(ingest.stop() == nil)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test
+  func `without a filled database requests to users wait, and no others`()
+    throws
+  {
+    let fixture = try SchedulerFixture()
+    let location = fixture.folder.file("tokens.db")
+    let ingest = try fixture.ingest()
+    let scheduler = try fixture.scheduler(
+      fixture.folder.file("schedule.db"), ["--devices", location, "--newest-per-model", Self.app])
+    try Self.send(fixture, "a", #""user":"ann""#)
+    try Self.send(fixture, "cancelled", #""user":"ann""#)
+    #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("people_waiting") == 2 })
+    #expect(scheduler.counter("people_failing") == 1)
+    try fixture.request("other", sendAt: WallClock.milliseconds() + 1_500)
+    #expect(
+      try eventually(withinMilliseconds: 15_000) {
+        try fixture.sent().contains { $0.id == "other" }
+      })
+    try fixture.cancel("cancelled")
+    #expect(eventually(withinMilliseconds: 8_000) { scheduler.counter("cancelled") == 1 })
+    let store = try TokenStore(location, now: 1)
+    for (number, at) in [(1, 10), (2, 20), (3, 30)] {
+      try Self.register(
+        store, number, at: Int64(at),
+        DeviceDetails(user: "ann", model: number == 3 ? "iPad16,3" : "iPhone17,1"))
+    }
+    try store.setComplete(at: 1)
+    #expect(
+      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "a") != nil })
+    #expect(try Self.tokens(fixture, "a") == [2, 3].map(Self.token))
+    #expect(scheduler.counter("people_failing") == 0 && scheduler.counter("people_waiting") == 0)
+    usleep(300_000)
+    #expect(try Self.summary(fixture, "cancelled") == nil)
+    #expect(ingest.stop() == nil)
+    #expect(scheduler.stop() == nil)
+  }
+}
