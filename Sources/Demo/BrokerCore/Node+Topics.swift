@@ -299,12 +299,17 @@ extension Node {
     }
     if !isIncremental { topic.settings = TopicSettings() }
     for entry in asked["Configs"].list {
+      let (name, value) = (entry["Name"].text, entry["Value"].optionalText)
       let operation = isIncremental ? entry["Operation"].int : 0
-      guard operation <= 1 else { return (.invalidConfig, "lists cannot be added to") }
-      let value = operation == 1 ? nil : entry["Value"].optionalText
-      if let problem = topic.settings.set(entry["Name"].text, value) {
-        return (.invalidConfig, problem)
-      }
+      let problem: String? =
+        switch operation {
+        case 0: topic.settings.set(name, value)
+        case 1: topic.settings.set(name, nil)
+        case 2: topic.settings.amend(name, value ?? "", isAdding: true)
+        case 3: topic.settings.amend(name, value ?? "", isAdding: false)
+        default: "no such operation"
+        }
+      if let problem { return (.invalidConfig, problem) }
     }
     if isTrial { return nil }
     do { try storage.note(Journal.topic(topic)) } catch { return (.storageError, error.reason) }

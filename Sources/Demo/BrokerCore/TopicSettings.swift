@@ -13,7 +13,8 @@ public struct TopicSettings: Equatable, Sendable {
 
   static let entries: [Entry] = [
     .init("cleanup.policy", "delete", 7) { text in
-      !text.isEmpty && text.split(separator: ",").allSatisfy { $0 == "delete" || $0 == "compact" }
+      // Empty: all records are kept.
+      text.split(separator: ",").allSatisfy { $0 == "delete" || $0 == "compact" }
     },
     .number("retention.ms", 604_800_000, 5, -1...Int64.max),
     .number("retention.bytes", -1, 5, -1...Int64.max),
@@ -51,6 +52,20 @@ public struct TopicSettings: Equatable, Sendable {
   public private(set) var hasLogAppendTime = false
 
   public init() { apply() }
+
+  /// Adds values to a list, or takes them out of it. Returns why not.
+  public mutating func amend(_ name: String, _ text: String, isAdding: Bool) -> String? {
+    guard let entry = Self.entries.first(where: { $0.name == name }) else {
+      return "unknown topic config name: \(name)"
+    }
+    guard entry.kind == 7 else { return "configuration \(name) is no list" }
+    let old = (given[name] ?? entry.standard).split(separator: ",")
+    let change = text.split(separator: ",")
+    let new =
+      isAdding
+      ? old + change.filter { !old.contains($0) } : old.filter { !change.contains($0) }
+    return set(name, new.joined(separator: ","))
+  }
 
   /// Sets a value, or with nil the default again. Returns why not.
   public mutating func set(_ name: String, _ value: String?) -> String? {

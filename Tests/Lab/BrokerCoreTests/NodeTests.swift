@@ -31,6 +31,18 @@ import Testing
     desk.answer(9, ["Groups": [["GroupId": "g", "Topics": .null]]])["Groups"].list[0]["Topics"]
   }
 
+  /// - Parameter operation: 0 sets, 1 removes, 2 adds to a list, 3 takes from it.
+  private mutating func alter(_ name: String, _ operation: Value, _ value: Value) -> Value {
+    let entry: Value = ["Name": .text(name), "Operation": operation, "Value": value]
+    let asked: Value = ["Results": [["Type": 2, "Name": "t", "Configs": [entry]]]]
+    return desk.answer(44, asked)["Results"].list[0]["Error"]
+  }
+
+  private mutating func policy() -> Value {
+    let asked: Value = ["Results": [["Type": 2, "Name": "t", "Keys": ["cleanup.policy"]]]]
+    return desk.answer(32, asked)["Results"].list[0]["Configs"].list[0]["Value"]
+  }
+
   private mutating func topics(_ names: [String]?) -> [Value] {
     let asked = names.map { Value.list($0.map { ["Name": .text($0)] }) } ?? .null
     return desk.answer(3, ["Topics": asked])["Topics"].list
@@ -81,6 +93,20 @@ import Testing
     // Made again it is another one.
     _ = desk.answer(19, create)
     #expect(topics(["t"])[0]["Id"] != id)
+  }
+
+  @Test mutating func `a list of a configuration is added to and taken from`() {
+    desk.create("t")
+    #expect(alter("cleanup.policy", 2, "compact,delete").int == 0)
+    #expect(policy() == "delete,compact")
+    #expect(alter("cleanup.policy", 3, "delete").int == 0)
+    #expect(policy() == "compact")
+    #expect(alter("cleanup.policy", 3, "compact").int == 0)
+    #expect(policy() == "")
+    #expect(alter("cleanup.policy", 2, "none") == 40)
+    #expect(alter("retention.ms", 2, "5") == 40)
+    #expect(alter("cleanup.policy", 1, .null).int == 0)
+    #expect(policy() == "delete")
   }
 
   @Test mutating func `offsets are kept with their metadata`() {
