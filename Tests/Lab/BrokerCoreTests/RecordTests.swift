@@ -44,7 +44,9 @@ import Testing
     #expect(desk.produce("none", batch(["a"]))["Error"] == 3)
     #expect(desk.produce("t", batch(["a"]), index: 1)["Error"] == 3)
     #expect(desk.produce("t", batch(["a"]), broker: 2)["Error"] == 6)
-    #expect(desk.produce("table", Batches.batch([(nil, "v")]))["Error"] == 87)
+    let keyless = desk.produce("table", Batches.batch([("k", "v"), (nil, "v"), (nil, nil)]))
+    #expect(keyless["Error"] == 87)
+    #expect(keyless["RecordErrors"].list.map { $0["BatchIndex"].int } == [1, 2])
     desk.storage.capacity = 10
     #expect(desk.produce("t", batch(["a"]))["Error"] == 56)
     #expect(desk.node.storageProblem != nil)
