@@ -30,7 +30,17 @@ public struct TopicSettings: Equatable, Sendable {
     .init("message.timestamp.type", "CreateTime", 2) {
       $0 == "CreateTime" || $0 == "LogAppendTime"
     },
-    .init("compression.type", "producer", 2) { $0 == "producer" },
+    // Kept and told, and nothing more: batches stay in their producer's codec, and files are the broker's own affair.
+    .init("compression.type", "producer", 2) {
+      ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"].contains($0)
+    },
+    .number("flush.messages", .max, 5, 1...Int64.max),
+    .number("flush.ms", .max, 5, 0...Int64.max),
+    .number("file.delete.delay.ms", 60_000, 5, 0...Int64.max),
+    .number("index.interval.bytes", 4_096, 3, 0...Int64(Int32.max)),
+    .number("segment.index.bytes", 10 << 20, 3, 4...Int64(Int32.max)),
+    .number("segment.jitter.ms", 0, 5, 0...Int64.max),
+    .init("preallocate", "false", 1) { $0 == "true" || $0 == "false" },
     .number("min.insync.replicas", 1, 3, 1...Int64(Int32.max)),
     .init("unclean.leader.election.enable", "false", 1) { $0 == "true" || $0 == "false" },
   ]

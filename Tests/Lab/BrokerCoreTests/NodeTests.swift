@@ -105,6 +105,9 @@ import Testing
     #expect(policy() == "")
     #expect(alter("cleanup.policy", 2, "none") == 40)
     #expect(alter("retention.ms", 2, "5") == 40)
+    #expect(alter("compression.type", 0, "lz4").int == 0)
+    #expect(alter("compression.type", 0, "lzma") == 40)
+    #expect(alter("flush.ms", 0, "100").int == 0)
     #expect(alter("cleanup.policy", 1, .null).int == 0)
     #expect(policy() == "delete")
   }
