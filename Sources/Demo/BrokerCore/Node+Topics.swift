@@ -257,6 +257,14 @@ extension Node {
       }
       let wanted = asked["Keys"].isNull ? nil : Set(asked["Keys"].list.map(\.text))
       var configs: [Value] = []
+      for setting in type == 4 ? ownSettings(name) : []
+      where wanted?.contains(setting.name) ?? true {
+        // 4: of the broker's start.
+        configs.append([
+          "Name": .text(setting.name), "Value": .text(setting.value), "IsReadOnly": true,
+          "Source": 4, "Kind": .number(setting.kind),
+        ])
+      }
       for entry in type == 2 ? TopicSettings.entries : [] where wanted?.contains(entry.name) ?? true
       {
         var fields = described(entry, settings)
@@ -267,6 +275,30 @@ extension Node {
       return ["Type": asked["Type"], "Name": .text(name), "Configs": .list(configs)]
     }
     return ["Results": results]
+  }
+
+  /// What a broker tells of itself, by Kafka's names; of all brokers together nothing was set.
+  private func ownSettings(_ name: String) -> [(name: String, value: String, kind: Int8)] {
+    guard let broker = brokers.first(where: { "\($0.id)" == name }) else { return [] }
+    let address = "PLAINTEXT://\(broker.host):\(broker.port)"
+    var settings: [(name: String, value: String, kind: Int8)] = [
+      ("advertised.listeners", address, 2), ("listeners", address, 2),
+      ("auto.create.topics.enable", "false", 1), ("default.replication.factor", "1", 3),
+      ("group.max.session.timeout.ms", "\(options.longestSession)", 3),
+      ("group.max.size", "\(Group.mostMembers)", 3),
+      ("group.min.session.timeout.ms", "\(options.shortestSession)", 3),
+      ("node.id", name, 3), ("num.partitions", "\(options.partitions)", 3),
+    ]
+    // Those of topics, under the names that they have here.
+    for (own, topic) in [
+      ("log.cleanup.policy", "cleanup.policy"), ("log.retention.bytes", "retention.bytes"),
+      ("log.retention.ms", "retention.ms"), ("log.segment.bytes", "segment.bytes"),
+      ("message.max.bytes", "max.message.bytes"), ("min.insync.replicas", "min.insync.replicas"),
+    ] {
+      guard let entry = TopicSettings.entries.first(where: { $0.name == topic }) else { continue }
+      settings.append((own, entry.standard, entry.kind))
+    }
+    return settings
   }
 
   private func isBroker(_ name: String) -> Bool {

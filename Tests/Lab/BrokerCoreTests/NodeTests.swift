@@ -112,6 +112,19 @@ import Testing
     #expect(policy() == "delete")
   }
 
+  @Test mutating func `a broker tells its own settings`() {
+    let all = desk.answer(32, ["Results": [["Type": 4, "Name": "1", "Keys": .null]]])
+    let configs = all["Results"].list[0]["Configs"].list
+    let address = configs.first { $0["Name"] == "advertised.listeners" }
+    #expect(address?["Value"] == "PLAINTEXT://h:9001")
+    #expect(address?["Source"] == 4)
+    #expect(configs.first { $0["Name"] == "log.retention.ms" }?["Value"] == "604800000")
+    let some = desk.answer(32, ["Results": [["Type": 4, "Name": "1", "Keys": ["node.id"]]]])
+    #expect(some["Results"].list[0]["Configs"].list.map { $0["Value"] } == ["1"])
+    let none = desk.answer(32, ["Results": [["Type": 4, "Name": "7", "Keys": .null]]])
+    #expect(none["Results"].list[0]["Error"] == 42)
+  }
+
   @Test mutating func `offsets are kept with their metadata`() {
     desk.create("t")
     #expect(commit(5, metadata: "map") == 0)
