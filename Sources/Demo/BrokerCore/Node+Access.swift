@@ -66,9 +66,12 @@ extension Node {
       case 47: may(caller, .delete, group)
       case 22:
         may(caller, .idempotentWrite, .cluster) || access.mayWriteSomewhere(caller.user)
+      case 35, 46: may(caller, .describe, .cluster)
+      case 43, 45: may(caller, .alter, .cluster)
       default: true
       }
-    return isAllowed ? nil : request.api.key == 22 ? .clusterNotAuthorized : .groupNotAuthorized
+    let isOfCluster = [22, 35, 43, 45, 46].contains(request.api.key)
+    return isAllowed ? nil : isOfCluster ? .clusterNotAuthorized : .groupNotAuthorized
   }
 
   /// The list of a request whose elements are refused one by one, and the operation that each needs.

@@ -223,9 +223,14 @@ public struct Node: Sendable {
     case 23: offsetsForEpochs(body, caller)
     case 32: describeConfigs(body)
     case 33: alterConfigs(body, isIncremental: false, storage)
+    case 35: describeFolders(body)
     case 37: createPartitions(body, storage)
     case 42: deleteGroups(body, storage)
+    case 43: electLeaders(body)
     case 44: alterConfigs(body, isIncremental: true, storage)
+    case 45: reassign(body)
+    // No replica is ever on its way to another node.
+    case 46: [:]
     case 47: deleteOffsets(body, storage)
     case 60: describeCluster()
     default: Refusal.answer(to: body, request.api, .unsupportedVersion)

@@ -216,9 +216,13 @@ import Testing
     Case(32, results, Right(.describeConfigs, topic)),
     Case(32, ["Results": [["Type": 4, "Name": "1"]]], Right(.describeConfigs, .cluster)),
     Case(33, results, Right(.alterConfigs, topic)),
+    Case(35, ["Topics": .null], Right(.describe, .cluster)),
     Case(37, ["Results": [["Name": "t", "Count": 2]]], Right(.alter, topic)),
     Case(42, ["Groups": ["g"]], Right(.delete, group)),
+    Case(43, ["Topics": .null], Right(.alter, .cluster)),
     Case(44, results, Right(.alterConfigs, topic)),
+    Case(45, partition, Right(.alter, .cluster)),
+    Case(46, ["Topics": .null], Right(.describe, .cluster)),
     Case(47, partition, Right(.delete, group), others: [Right(.read, topic)]),
     Case(47, partition, Right(.read, topic), others: [Right(.delete, group)]),
   ]

@@ -125,6 +125,37 @@ import Testing
     #expect(none["Results"].list[0]["Error"] == 42)
   }
 
+  @Test mutating func `replicas are where they have to be`() {
+    desk.create("t", partitions: 2)
+    desk.create("other")
+    _ = desk.produce("t", Batches.batch([("k", "v")]))
+    let all = desk.answer(35, ["Topics": .null])["Results"].list[0]["Topics"].list
+    #expect(all.map { $0["Name"].text } == ["other", "t"])
+    let sizes = all[1]["Partitions"].list.map { $0["Size"].int }
+    #expect(sizes[0] > 0 && sizes[1] == 0)
+    let some = desk.answer(35, ["Topics": [["Name": "t", "Partitions": [1, 7]]]])
+    #expect(some["Results"].list[0]["Topics"].list[0]["Partitions"].list.count == 1)
+    let elected = desk.answer(43, ["Topics": [["Name": "t", "Partitions": [0, 7]]]])
+    #expect(elected["Results"].list[0]["Partitions"].list.map { $0["Error"].int } == [84, 3])
+    #expect(desk.answer(43, ["Topics": .null])["Results"].list.isEmpty)
+    let reassigned = desk.answer(
+      45,
+      [
+        "Topics": [
+          [
+            "Name": "t",
+            "Partitions": [
+              ["Index": 0, "Replicas": [1]], ["Index": 1, "Replicas": [2]],
+              ["Index": 1, "Replicas": .null], ["Index": 7, "Replicas": [1]],
+            ],
+          ]
+        ]
+      ])
+    let errors = reassigned["Topics"].list[0]["Partitions"].list.map { $0["Error"].int }
+    #expect(errors == [0, 39, 85, 3])
+    #expect(desk.answer(46, ["Topics": .null])["Topics"].list.isEmpty)
+  }
+
   @Test mutating func `offsets are kept with their metadata`() {
     desk.create("t")
     #expect(commit(5, metadata: "map") == 0)
