@@ -13,8 +13,13 @@ extension Node {
 
   // MARK: Metadata
 
-  func metadata(_ request: Value, _ version: Int16, _ caller: Caller) -> Value {
+  mutating func metadata(
+    _ request: Value, _ version: Int16, _ caller: Caller, _ storage: any LogStorage
+  ) -> Value {
     let asked = request["Topics"]
+    if options.createsTopics, request["MayCreate"].isTrue {
+      for topic in asked.list { createMissing(topic["Name"].text, caller, storage) }
+    }
     let wantsAll = asked.isNull || (version == 0 && asked.list.isEmpty)
     let found: [Value]
     if wantsAll {
@@ -35,6 +40,20 @@ extension Node {
       }
     }
     return describeCluster().with("Topics", .list(found))
+  }
+
+  /// Makes a topic that is not there, if the caller may; else the answer says that it is not there.
+  private mutating func createMissing(
+    _ name: String, _ caller: Caller, _ storage: any LogStorage
+  ) {
+    guard topics[name] == nil, Self.isValid(name), hasRoom(for: options.partitions),
+      may(caller, .create, .cluster) || may(caller, .create, .topic(name))
+    else { return }
+    do {
+      try create(name, partitions: options.partitions, TopicSettings(), storage)
+    } catch {
+      storageProblem = error.reason
+    }
   }
 
   private func hidden(_ asked: Value) -> Value {
@@ -283,7 +302,8 @@ extension Node {
     let address = "PLAINTEXT://\(broker.host):\(broker.port)"
     var settings: [(name: String, value: String, kind: Int8)] = [
       ("advertised.listeners", address, 2), ("listeners", address, 2),
-      ("auto.create.topics.enable", "false", 1), ("default.replication.factor", "1", 3),
+      ("auto.create.topics.enable", "\(options.createsTopics)", 1),
+      ("default.replication.factor", "1", 3),
       ("group.max.session.timeout.ms", "\(options.longestSession)", 3),
       ("group.max.size", "\(Group.mostMembers)", 3),
       ("group.min.session.timeout.ms", "\(options.shortestSession)", 3),

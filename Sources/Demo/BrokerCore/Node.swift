@@ -65,6 +65,8 @@ public struct Node: Sendable {
     public var firstJoinDelay: Int64 = 100
     /// Partitions of a topic whose maker leaves that to the broker.
     public var partitions: Int32 = 1
+    /// A topic that is asked for and not there is made, by Kafka's `auto.create.topics.enable`.
+    public var createsTopics = false
     /// Partitions of all topics together.
     public var mostPartitions = 100_000
     /// Bytes of records in one answer, whatever the client would take.
@@ -207,7 +209,7 @@ public struct Node: Sendable {
   ) -> Value {
     switch request.api.key {
     case 2: listOffsets(body, request.version, caller, storage)
-    case 3: metadata(body, request.version, caller)
+    case 3: metadata(body, request.version, caller, storage)
     case 8: commitOffsets(body, caller, now, storage)
     case 9: committedOffsets(body, request.version, caller)
     case 10: findCoordinator(body, request.version, caller)

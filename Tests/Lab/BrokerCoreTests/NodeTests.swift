@@ -112,6 +112,28 @@ import Testing
     #expect(policy() == "delete")
   }
 
+  @Test func `a topic that is asked for is made where that is wanted`() {
+    var options = Node.Options()
+    options.createsTopics = true
+    options.partitions = 3
+    var desk = Desk(options)
+    func ask(_ name: String, _ mayCreate: Value) -> Value {
+      ["Topics": [["Name": .text(name)]], "MayCreate": mayCreate]
+    }
+    #expect(desk.answer(3, ask("new", 0))["Topics"].list[0]["Error"] == 3)
+    #expect(desk.answer(3, ask("new", 1))["Topics"].list[0]["Partitions"].list.count == 3)
+    #expect(desk.answer(3, ask("no name", 1))["Topics"].list[0]["Error"] == 17)
+    desk.node.access.revokeAll(from: AccessControl.anonymous)
+    desk.node.access.grant(
+      .init(.describe, .topic("other")), to: AccessControl.anonymous)
+    #expect(desk.answer(3, ask("other", 1))["Topics"].list[0]["Error"] == 3)
+    desk.node.access.grant(
+      .init(.create, .topic("other")), to: AccessControl.anonymous)
+    #expect(desk.answer(3, ask("other", 1))["Topics"].list[0]["Partitions"].list.count == 3)
+    var plain = Desk()
+    #expect(plain.answer(3, ask("new", 1))["Topics"].list[0]["Error"] == 3)
+  }
+
   @Test mutating func `a broker tells its own settings`() {
     let all = desk.answer(32, ["Results": [["Type": 4, "Name": "1", "Keys": .null]]])
     let configs = all["Results"].list[0]["Configs"].list
