@@ -2,13 +2,14 @@
 
 /// Topics and the cluster: Metadata, CreateTopics, configurations and the rest.
 extension Node {
-  func describeCluster() -> Value {
+  func describeCluster(tellsRights: Bool, _ caller: Caller) -> Value {
     let known: [Value] = brokers.map { broker in
       ["NodeId": .number(broker.id), "Host": .text(broker.host), "Port": .number(broker.port)]
     }
-    return [
+    let cluster: Value = [
       "ClusterId": .text(clusterID), "Controller": .number(brokers[0].id), "Brokers": .list(known),
     ]
+    return tellsRights ? cluster.with("Rights", rights(caller, .cluster)) : cluster
   }
 
   // MARK: Metadata
@@ -20,26 +21,32 @@ extension Node {
     if options.createsTopics, request["MayCreate"].isTrue {
       for topic in asked.list { createMissing(topic["Name"].text, caller, storage) }
     }
+    let tellsRights = request["TopicRights"].isTrue
+    func told(_ topic: Topic) -> Value {
+      let answer = described(topic)
+      return tellsRights ? answer.with("Rights", rights(caller, .topic(topic.name))) : answer
+    }
     let wantsAll = asked.isNull || (version == 0 && asked.list.isEmpty)
     let found: [Value]
     if wantsAll {
       found = topics.values.filter { may(caller, .describe, .topic($0.name)) }
-        .sorted { $0.name < $1.name }.map { described($0) }
+        .sorted { $0.name < $1.name }.map { told($0) }
     } else {
       found = asked.list.map { topic in
         if let name = topic["Name"].optionalText {
           guard may(caller, .describe, .topic(name)) else { return hidden(topic) }
-          return topics[name].map { described($0) } ?? unknown(name)
+          return topics[name].map { told($0) } ?? unknown(name)
         }
         if let name = namesByID[Array(topic["Id"].bytes)], let known = topics[name] {
-          return may(caller, .describe, .topic(name)) ? described(known) : hidden(topic)
+          return may(caller, .describe, .topic(name)) ? told(known) : hidden(topic)
         }
         return [
           "Error": .number(ErrorCode.unknownTopicID.rawValue), "Id": topic["Id"], "Name": .null,
         ]
       }
     }
-    return describeCluster().with("Topics", .list(found))
+    return describeCluster(tellsRights: request["ClusterRights"].isTrue, caller)
+      .with("Topics", .list(found))
   }
 
   /// Makes a topic that is not there, if the caller may; else the answer says that it is not there.

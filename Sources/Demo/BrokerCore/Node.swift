@@ -215,7 +215,7 @@ public struct Node: Sendable {
     case 10: findCoordinator(body, request.version, caller)
     case 12: heartbeat(body, caller, now)
     case 13: leave(body, request.version, caller, now)
-    case 15: describeGroups(body)
+    case 15: describeGroups(body, caller)
     case 16: listGroups(body, caller)
     case 18: Self.versions
     case 19: createTopics(body, caller, storage)
@@ -234,7 +234,7 @@ public struct Node: Sendable {
     // No replica is ever on its way to another node.
     case 46: [:]
     case 47: deleteOffsets(body, storage)
-    case 60: describeCluster()
+    case 60: describeCluster(tellsRights: body["Rights"].isTrue, caller)
     default: Refusal.answer(to: body, request.api, .unsupportedVersion)
     }
   }
