@@ -17,10 +17,18 @@ extension Node {
   mutating func metadata(
     _ request: Value, _ version: Int16, _ caller: Caller, _ storage: any LogStorage
   ) -> Value {
-    let asked = request["Topics"]
+    let answer = known(request, version, caller)
+    // As in Kafka they are not there yet in this answer: the client asks again.
     if options.createsTopics, request["MayCreate"].isTrue {
-      for topic in asked.list { createMissing(topic["Name"].text, caller, storage) }
+      for topic in request["Topics"].list {
+        createMissing(topic["Name"].text, caller, storage)
+      }
     }
+    return answer
+  }
+
+  private func known(_ request: Value, _ version: Int16, _ caller: Caller) -> Value {
+    let asked = request["Topics"]
     let tellsRights = request["TopicRights"].isTrue
     func told(_ topic: Topic) -> Value {
       let answer = described(topic)
