@@ -127,9 +127,19 @@ extension Node {
     _ request: Value, _ caller: Caller, _ storage: any LogStorage
   ) -> Value {
     var answers: [Value] = []
-    for asked in request["Topics"].list {
-      answers.append(
-        createTopic(asked, isTrial: request["ValidateOnly"].isTrue, caller, storage))
+    let asked = Dictionary(grouping: request["Topics"].list) { $0["Name"].text }
+    var repeated: Set<String> = []
+    for topic in request["Topics"].list {
+      let name = topic["Name"].text
+      if asked[name]?.count == 1 {
+        answers.append(
+          createTopic(topic, isTrial: request["ValidateOnly"].isTrue, caller, storage))
+      } else if repeated.insert(name).inserted {
+        answers.append([
+          "Name": .text(name), "Error": .number(ErrorCode.invalidRequest.rawValue),
+          "Message": .text("topic '\(name)' is asked for more than once"),
+        ])
+      }
     }
     return ["Topics": .list(answers)]
   }

@@ -65,6 +65,9 @@ import Testing
     ]
     #expect(desk.answer(19, create)["Topics"].list.map { $0["Error"].int } == [0, 17, 38, 40])
     #expect(desk.answer(19, create)["Topics"].list[0]["Error"] == 36)
+    let twice: Value = ["Name": "twice", "Partitions": 1, "Replication": 1]
+    let answers = desk.answer(19, ["Topics": [twice, twice]])["Topics"].list
+    #expect(answers.map { $0["Error"].int } == [42])
     #expect(topics(nil).map { $0["Name"].text } == ["t"])
     #expect(topics(["t"])[0]["Partitions"].list.count == 3)
     #expect(topics(["none", "?"]).map { $0["Error"] } == [3, 17])
