@@ -18,7 +18,7 @@ public struct TopicSettings: Equatable, Sendable {
     },
     .number("retention.ms", 604_800_000, 5, -1...Int64.max),
     .number("retention.bytes", -1, 5, -1...Int64.max),
-    .number("segment.bytes", 16 << 20, 3, 1_024...Int64(Int32.max)),
+    .number("segment.bytes", 16 << 20, 3, 14...Int64(Int32.max)),
     .number("segment.ms", 604_800_000, 5, 1...Int64.max),
     .number("max.message.bytes", 1_048_588, 3, 0...Int64(Int32.max)),
     .number("delete.retention.ms", 86_400_000, 5, 0...Int64.max),
