@@ -31,6 +31,7 @@ public enum ErrorCode: Int16, Sendable, CaseIterable {
   case topicExists = 36
   case invalidPartitions = 37
   case invalidReplicationFactor = 38
+  case invalidReplicaAssignment = 39
   case invalidConfig = 40
   case invalidRequest = 42
   case unsupportedForMessageFormat = 43
@@ -51,6 +52,8 @@ public enum ErrorCode: Int16, Sendable, CaseIterable {
   case memberIDRequired = 79
   case groupIsFull = 81
   case fencedInstance = 82
+  case electionNotNeeded = 84
+  case noReassignment = 85
   case groupSubscribed = 86
   case invalidRecord = 87
   case unknownTopicID = 100

@@ -57,6 +57,31 @@ extension Node {
     _ caller: Caller, _ operation: AccessControl.Operation, _ resource: AccessControl.Resource
   ) -> Bool { access.may(caller.user, operation, resource) }
 
+  /// What a caller may do to a resource: a bit for each operation, by Kafka's numbers for them.
+  func rights(_ caller: Caller, _ resource: AccessControl.Resource) -> Value {
+    let operations: [(AccessControl.Operation, Int64)] =
+      switch resource {
+      case .topic:
+        [
+          (.read, 3), (.write, 4), (.create, 5), (.delete, 6), (.alter, 7), (.describe, 8),
+          (.describeConfigs, 10), (.alterConfigs, 11),
+        ]
+      case .group:
+        [(.read, 3), (.delete, 6), (.describe, 8), (.describeConfigs, 10), (.alterConfigs, 11)]
+      // 9 is what brokers do to each other: it needs the right to everything.
+      case .cluster:
+        [
+          (.create, 5), (.alter, 7), (.describe, 8), (.all, 9), (.describeConfigs, 10),
+          (.alterConfigs, 11), (.idempotentWrite, 12),
+        ]
+      }
+    var bits: Int64 = 0
+    for (operation, number) in operations where may(caller, operation, resource) {
+      bits |= Int64(1) << number
+    }
+    return .int(bits)
+  }
+
   /// Why a request is refused as a whole.
   func refusal(of request: Request, _ caller: Caller) -> ErrorCode? {
     let group = AccessControl.Resource.group(request.body["GroupId"].text)
@@ -66,9 +91,12 @@ extension Node {
       case 47: may(caller, .delete, group)
       case 22:
         may(caller, .idempotentWrite, .cluster) || access.mayWriteSomewhere(caller.user)
+      case 35, 46: may(caller, .describe, .cluster)
+      case 43, 45: may(caller, .alter, .cluster)
       default: true
       }
-    return isAllowed ? nil : request.api.key == 22 ? .clusterNotAuthorized : .groupNotAuthorized
+    let isOfCluster = [22, 35, 43, 45, 46].contains(request.api.key)
+    return isAllowed ? nil : isOfCluster ? .clusterNotAuthorized : .groupNotAuthorized
   }
 
   /// The list of a request whose elements are refused one by one, and the operation that each needs.

@@ -244,23 +244,32 @@ extension Node {
     return ["Groups": .list(entries)]
   }
 
-  func describeGroups(_ request: Value) -> Value {
+  func describeGroups(_ request: Value, _ caller: Caller) -> Value {
+    let tellsRights = request["Rights"].isTrue
     let found = request["Groups"].map { name in
-      guard let group = groups[name.text.exact] else { return ["GroupId": name, "State": "Dead"] }
-      let members: [Value] = group.members.map { member in
-        let metadata = member.protocols.first { $0.name == group.chosen }?.metadata ?? []
-        return [
-          "MemberId": .text(member.id), "InstanceId": .optional(member.instance),
-          "ClientId": .text(member.client), "Host": .text("/" + member.host),
-          "Metadata": .bytes(metadata), "Assignment": .bytes(member.assignment),
-        ]
-      }
-      return [
-        "GroupId": name, "State": .text(group.state.rawValue), "ProtocolType": .text(group.kind),
-        "Protocol": .text(group.chosen ?? ""), "Members": .list(members),
-      ]
+      let answer = described(group: name.text)
+      return tellsRights ? answer.with("Rights", rights(caller, .group(name.text))) : answer
     }
     return ["Groups": found]
+  }
+
+  private func described(group name: String) -> Value {
+    guard let group = groups[name.exact] else {
+      return ["GroupId": .text(name), "State": "Dead"]
+    }
+    let members: [Value] = group.members.map { member in
+      let metadata = member.protocols.first { $0.name == group.chosen }?.metadata ?? []
+      return [
+        "MemberId": .text(member.id), "InstanceId": .optional(member.instance),
+        "ClientId": .text(member.client), "Host": .text("/" + member.host),
+        "Metadata": .bytes(metadata), "Assignment": .bytes(member.assignment),
+      ]
+    }
+    return [
+      "GroupId": .text(name), "State": .text(group.state.rawValue),
+      "ProtocolType": .text(group.kind), "Protocol": .text(group.chosen ?? ""),
+      "Members": .list(members),
+    ]
   }
 
   mutating func deleteGroups(_ request: Value, _ storage: any LogStorage) -> Value {

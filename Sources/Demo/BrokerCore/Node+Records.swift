@@ -44,6 +44,16 @@ extension Node {
     ["Index": .number(index), "Error": .number(error.rawValue), "Message": .optional(message)]
   }
 
+  /// A topic that is compacted takes no records without keys. By their places clients tell them from the rest of the
+  /// batch, which is refused along with them.
+  private func withoutKeys(_ places: [Int], _ index: Int32) -> Value {
+    let message = "a topic that is compacted takes no records without keys"
+    let errors: [Value] = places.map { place in
+      ["BatchIndex": .number(place), "Message": .text(message)]
+    }
+    return refused(index, .invalidRecord, message).with("RecordErrors", .list(errors))
+  }
+
   private mutating func append(
     _ records: ArraySlice<UInt8>, _ name: String, _ index: Int32, _ caller: Caller, _ now: Moment,
     _ storage: any LogStorage
@@ -60,7 +70,9 @@ extension Node {
       return refused(index, .corruptMessage)
     }
     var records = records
-    if let error = Self.judge(&header, &records, settings) { return refused(index, error) }
+    if let (error, keyless) = Self.judge(&header, &records, settings) {
+      return keyless.isEmpty ? refused(index, error) : withoutKeys(keyless, index)
+    }
     let offset: Int64
     switch verdict(header, name, Int(index)) {
     case .duplicate(let entry): offset = entry.offset
@@ -89,14 +101,16 @@ extension Node {
 
   /// What is wrong about a batch of a client. One without its newest time gets it, as in Kafka: by it records are found
   /// and removed.
+  ///
+  /// - Returns: the error, and which records lack the key that they need.
   private static func judge(
     _ header: inout BatchHeader, _ records: inout ArraySlice<UInt8>, _ settings: TopicSettings
-  ) -> ErrorCode? {
+  ) -> (ErrorCode, [Int])? {
     guard header.size == records.count, header.codec != nil, header.count > 0,
       header.lastDelta == header.count - 1
-    else { return .invalidRecord }
-    if header.isControl { return .invalidRecord }
-    if header.isTransactional { return .invalidTransactionState }
+    else { return (.invalidRecord, []) }
+    if header.isControl { return (.invalidRecord, []) }
+    if header.isTransactional { return (.invalidTransactionState, []) }
     let isPlain = header.codec == BatchHeader.Codec.none
     guard settings.isCompacting || isPlain || header.newestTime < header.firstTime else {
       return nil
@@ -108,8 +122,14 @@ extension Node {
       records = BatchHeader.with(newestTime: newest, records)
     }
     // A batch in a codec that is not unfolded is taken as it is.
-    guard let all else { return isPlain ? .invalidRecord : nil }
-    return settings.isCompacting && all.contains { $0.key == nil } ? .invalidRecord : nil
+    guard let all else {
+      if isPlain { return (.invalidRecord, []) }
+      return nil
+    }
+    guard settings.isCompacting else { return nil }
+    let keyless = all.indices.filter { all[$0].key == nil }
+    if keyless.isEmpty { return nil }
+    return (.invalidRecord, keyless)
   }
 
   mutating func write(

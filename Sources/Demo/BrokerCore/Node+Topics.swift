@@ -2,39 +2,73 @@
 
 /// Topics and the cluster: Metadata, CreateTopics, configurations and the rest.
 extension Node {
-  func describeCluster() -> Value {
+  func describeCluster(tellsRights: Bool, _ caller: Caller) -> Value {
     let known: [Value] = brokers.map { broker in
       ["NodeId": .number(broker.id), "Host": .text(broker.host), "Port": .number(broker.port)]
     }
-    return [
+    let cluster: Value = [
       "ClusterId": .text(clusterID), "Controller": .number(brokers[0].id), "Brokers": .list(known),
     ]
+    return tellsRights ? cluster.with("Rights", rights(caller, .cluster)) : cluster
   }
 
   // MARK: Metadata
 
-  func metadata(_ request: Value, _ version: Int16, _ caller: Caller) -> Value {
+  mutating func metadata(
+    _ request: Value, _ version: Int16, _ caller: Caller, _ storage: any LogStorage
+  ) -> Value {
+    let answer = known(request, version, caller)
+    // As in Kafka they are not there yet in this answer: the client asks again.
+    if options.createsTopics, request["MayCreate"].isTrue {
+      for topic in request["Topics"].list {
+        createMissing(topic["Name"].text, caller, storage)
+      }
+    }
+    return answer
+  }
+
+  private func known(_ request: Value, _ version: Int16, _ caller: Caller) -> Value {
     let asked = request["Topics"]
+    let tellsRights = request["TopicRights"].isTrue
+    func told(_ topic: Topic) -> Value {
+      let answer = described(topic)
+      return tellsRights ? answer.with("Rights", rights(caller, .topic(topic.name))) : answer
+    }
     let wantsAll = asked.isNull || (version == 0 && asked.list.isEmpty)
     let found: [Value]
     if wantsAll {
       found = topics.values.filter { may(caller, .describe, .topic($0.name)) }
-        .sorted { $0.name < $1.name }.map { described($0) }
+        .sorted { $0.name < $1.name }.map { told($0) }
     } else {
       found = asked.list.map { topic in
         if let name = topic["Name"].optionalText {
           guard may(caller, .describe, .topic(name)) else { return hidden(topic) }
-          return topics[name].map { described($0) } ?? unknown(name)
+          return topics[name].map { told($0) } ?? unknown(name)
         }
         if let name = namesByID[Array(topic["Id"].bytes)], let known = topics[name] {
-          return may(caller, .describe, .topic(name)) ? described(known) : hidden(topic)
+          return may(caller, .describe, .topic(name)) ? told(known) : hidden(topic)
         }
         return [
           "Error": .number(ErrorCode.unknownTopicID.rawValue), "Id": topic["Id"], "Name": .null,
         ]
       }
     }
-    return describeCluster().with("Topics", .list(found))
+    return describeCluster(tellsRights: request["ClusterRights"].isTrue, caller)
+      .with("Topics", .list(found))
+  }
+
+  /// Makes a topic that is not there, if the caller may; else the answer says that it is not there.
+  private mutating func createMissing(
+    _ name: String, _ caller: Caller, _ storage: any LogStorage
+  ) {
+    guard topics[name] == nil, Self.isValid(name), hasRoom(for: options.partitions),
+      may(caller, .create, .cluster) || may(caller, .create, .topic(name))
+    else { return }
+    do {
+      try create(name, partitions: options.partitions, TopicSettings(), storage)
+    } catch {
+      storageProblem = error.reason
+    }
   }
 
   private func hidden(_ asked: Value) -> Value {
@@ -93,9 +127,19 @@ extension Node {
     _ request: Value, _ caller: Caller, _ storage: any LogStorage
   ) -> Value {
     var answers: [Value] = []
-    for asked in request["Topics"].list {
-      answers.append(
-        createTopic(asked, isTrial: request["ValidateOnly"].isTrue, caller, storage))
+    let asked = Dictionary(grouping: request["Topics"].list) { $0["Name"].text }
+    var repeated: Set<String> = []
+    for topic in request["Topics"].list {
+      let name = topic["Name"].text
+      if asked[name]?.count == 1 {
+        answers.append(
+          createTopic(topic, isTrial: request["ValidateOnly"].isTrue, caller, storage))
+      } else if repeated.insert(name).inserted {
+        answers.append([
+          "Name": .text(name), "Error": .number(ErrorCode.invalidRequest.rawValue),
+          "Message": .text("topic '\(name)' is asked for more than once"),
+        ])
+      }
     }
     return ["Topics": .list(answers)]
   }
@@ -257,6 +301,14 @@ extension Node {
       }
       let wanted = asked["Keys"].isNull ? nil : Set(asked["Keys"].list.map(\.text))
       var configs: [Value] = []
+      for setting in type == 4 ? ownSettings(name) : []
+      where wanted?.contains(setting.name) ?? true {
+        // 4: of the broker's start.
+        configs.append([
+          "Name": .text(setting.name), "Value": .text(setting.value), "IsReadOnly": true,
+          "Source": 4, "Kind": .number(setting.kind),
+        ])
+      }
       for entry in type == 2 ? TopicSettings.entries : [] where wanted?.contains(entry.name) ?? true
       {
         var fields = described(entry, settings)
@@ -267,6 +319,31 @@ extension Node {
       return ["Type": asked["Type"], "Name": .text(name), "Configs": .list(configs)]
     }
     return ["Results": results]
+  }
+
+  /// What a broker tells of itself, by Kafka's names; of all brokers together nothing was set.
+  private func ownSettings(_ name: String) -> [(name: String, value: String, kind: Int8)] {
+    guard let broker = brokers.first(where: { "\($0.id)" == name }) else { return [] }
+    let address = "PLAINTEXT://\(broker.host):\(broker.port)"
+    var settings: [(name: String, value: String, kind: Int8)] = [
+      ("advertised.listeners", address, 2), ("listeners", address, 2),
+      ("auto.create.topics.enable", "\(options.createsTopics)", 1),
+      ("default.replication.factor", "1", 3),
+      ("group.max.session.timeout.ms", "\(options.longestSession)", 3),
+      ("group.max.size", "\(Group.mostMembers)", 3),
+      ("group.min.session.timeout.ms", "\(options.shortestSession)", 3),
+      ("node.id", name, 3), ("num.partitions", "\(options.partitions)", 3),
+    ]
+    // Those of topics, under the names that they have here.
+    for (own, topic) in [
+      ("log.cleanup.policy", "cleanup.policy"), ("log.retention.bytes", "retention.bytes"),
+      ("log.retention.ms", "retention.ms"), ("log.segment.bytes", "segment.bytes"),
+      ("message.max.bytes", "max.message.bytes"), ("min.insync.replicas", "min.insync.replicas"),
+    ] {
+      guard let entry = TopicSettings.entries.first(where: { $0.name == topic }) else { continue }
+      settings.append((own, entry.standard, entry.kind))
+    }
+    return settings
   }
 
   private func isBroker(_ name: String) -> Bool {
@@ -299,12 +376,17 @@ extension Node {
     }
     if !isIncremental { topic.settings = TopicSettings() }
     for entry in asked["Configs"].list {
+      let (name, value) = (entry["Name"].text, entry["Value"].optionalText)
       let operation = isIncremental ? entry["Operation"].int : 0
-      guard operation <= 1 else { return (.invalidConfig, "lists cannot be added to") }
-      let value = operation == 1 ? nil : entry["Value"].optionalText
-      if let problem = topic.settings.set(entry["Name"].text, value) {
-        return (.invalidConfig, problem)
-      }
+      let problem: String? =
+        switch operation {
+        case 0: topic.settings.set(name, value)
+        case 1: topic.settings.set(name, nil)
+        case 2: topic.settings.amend(name, value ?? "", isAdding: true)
+        case 3: topic.settings.amend(name, value ?? "", isAdding: false)
+        default: "no such operation"
+        }
+      if let problem { return (.invalidConfig, problem) }
     }
     if isTrial { return nil }
     do { try storage.note(Journal.topic(topic)) } catch { return (.storageError, error.reason) }

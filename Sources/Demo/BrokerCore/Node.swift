@@ -65,6 +65,8 @@ public struct Node: Sendable {
     public var firstJoinDelay: Int64 = 100
     /// Partitions of a topic whose maker leaves that to the broker.
     public var partitions: Int32 = 1
+    /// A topic that is asked for and not there is made, by Kafka's `auto.create.topics.enable`.
+    public var createsTopics = false
     /// Partitions of all topics together.
     public var mostPartitions = 100_000
     /// Bytes of records in one answer, whatever the client would take.
@@ -214,13 +216,13 @@ public struct Node: Sendable {
   ) -> Value {
     switch request.api.key {
     case 2: listOffsets(body, request.version, caller, storage)
-    case 3: metadata(body, request.version, caller)
+    case 3: metadata(body, request.version, caller, storage)
     case 8: commitOffsets(body, caller, now, storage)
     case 9: committedOffsets(body, request.version, caller)
     case 10: findCoordinator(body, request.version, caller)
     case 12: heartbeat(body, caller, now)
     case 13: leave(body, request.version, caller, now)
-    case 15: describeGroups(body)
+    case 15: describeGroups(body, caller)
     case 16: listGroups(body, caller)
     case 18: Self.versions
     case 19: createTopics(body, caller, storage)
@@ -230,11 +232,16 @@ public struct Node: Sendable {
     case 23: offsetsForEpochs(body, caller)
     case 32: describeConfigs(body)
     case 33: alterConfigs(body, isIncremental: false, storage)
+    case 35: describeFolders(body)
     case 37: createPartitions(body, storage)
     case 42: deleteGroups(body, storage)
+    case 43: electLeaders(body)
     case 44: alterConfigs(body, isIncremental: true, storage)
+    case 45: reassign(body)
+    // No replica is ever on its way to another node.
+    case 46: [:]
     case 47: deleteOffsets(body, storage)
-    case 60: describeCluster()
+    case 60: describeCluster(tellsRights: body["Rights"].isTrue, caller)
     default: Refusal.answer(to: body, request.api, .unsupportedVersion)
     }
   }

@@ -254,28 +254,30 @@ public struct PartitionLog: Sendable {
     while epochs.count > 1, epochs[1].offset <= start { epochs.removeFirst() }
   }
 
+  /// Records that come with an old time stay as long, by default: every five minutes Kafka looks for old segments.
+  private static let shortestStay: Int64 = 300_000
+
+  private func isOld(_ segment: Segment, _ settings: TopicSettings, now: Int64) -> Bool {
+    let limit = settings.retentionMilliseconds
+    let age = now - (segment.newestTime >= 0 ? segment.newestTime : segment.began)
+    return limit >= 0 && age > limit && now - segment.began > min(limit, Self.shortestStay)
+  }
+
   /// Where the log has to begin by the topic's limits of bytes and time.
   public func startByRetention(_ settings: TopicSettings, now: Int64) -> Int64 {
     guard settings.isDeleting else { return start }
     var left = size
     var kept = start
     for segment in segments.dropLast() {
-      let isOld =
-        settings.retentionMilliseconds >= 0
-        && now - (segment.newestTime >= 0 ? segment.newestTime : segment.began)
-          > settings.retentionMilliseconds
       let isTooMuch =
         settings.retentionBytes >= 0 && left - segment.size >= settings.retentionBytes
-      guard isOld || isTooMuch else { return kept }
+      guard isTooMuch || isOld(segment, settings, now: now) else { return kept }
       left -= segment.size
       kept = segment.end
     }
     guard let last = segments.last, kept == last.id.base || segments.count == 1 else { return kept }
     // The segment that is written to goes only when all of it is too old.
-    let isOld =
-      settings.retentionMilliseconds >= 0 && last.newestTime >= 0
-      && now - last.newestTime > settings.retentionMilliseconds
-    return isOld ? end : kept
+    return last.newestTime >= 0 && isOld(last, settings, now: now) ? end : kept
   }
 
   public mutating func remove(_ storage: any LogStorage) {

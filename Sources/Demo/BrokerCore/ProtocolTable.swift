@@ -58,10 +58,11 @@ public struct API: Sendable {
         Aborted:[ ProducerId:i64 FirstOffset:i64 ]?4@4 ReadReplica:i32@11=-1 Records:r ] ]
       """),
     API(
-      2, "ListOffsets", 0...9, flexible: 6,
+      2, "ListOffsets", 0...10, flexible: 6,
       """
       ReplicaId:i32 Isolation:i8@2
       Topics:[ Name:s Partitions:[ Index:i32 LeaderEpoch:i32@4=-1 Time:i64 MostOffsets:i32@0-0=1 ] ]
+      TimeoutMs:i32@10
       """,
       """
       ThrottleMs:i32@2
@@ -195,6 +196,14 @@ public struct API: Sendable {
       "Results:[ Type:i8 Name:s Configs:[ Name:s Value:s? ] ] ValidateOnly:b",
       "ThrottleMs:i32 Results:[ Error:i16 Message:s? Type:i8 Name:s ]"),
     API(
+      35, "DescribeLogDirs", 1...4, flexible: 2,
+      "Topics:[ Name:s Partitions:[]i32 ]?",
+      """
+      ThrottleMs:i32 Error:i16@3 Results:[ Error:i16 Folder:s
+        Topics:[ Name:s Partitions:[ Index:i32 Size:i64 Lag:i64 IsFuture:b ] ]
+        TotalBytes:i64@4=-1 UsableBytes:i64@4=-1 ]
+      """),
+    API(
       36, "SaslAuthenticate", 0...2, flexible: 2,
       "Bytes:y", "Error:i16 Message:s? Bytes:y LifetimeMs:i64@1"),
     API(
@@ -205,9 +214,30 @@ public struct API: Sendable {
       42, "DeleteGroups", 0...2, flexible: 2,
       "Groups:[]s", "ThrottleMs:i32 Groups:[ GroupId:s Error:i16 ]"),
     API(
+      43, "ElectLeaders", 0...2, flexible: 2,
+      "Kind:i8@1 Topics:[ Name:s Partitions:[]i32 ]? TimeoutMs:i32",
+      """
+      ThrottleMs:i32 Error:i16@1
+      Results:[ Name:s Partitions:[ Index:i32 Error:i16 Message:s? ] ]
+      """),
+    API(
       44, "IncrementalAlterConfigs", 0...1, flexible: 1,
       "Results:[ Type:i8 Name:s Configs:[ Name:s Operation:i8 Value:s? ] ] ValidateOnly:b",
       "ThrottleMs:i32 Results:[ Error:i16 Message:s? Type:i8 Name:s ]"),
+    API(
+      45, "AlterPartitionReassignments", 0...0, flexible: 0,
+      "TimeoutMs:i32 Topics:[ Name:s Partitions:[ Index:i32 Replicas:[]i32? ] ]",
+      """
+      ThrottleMs:i32 Error:i16 Message:s?
+      Topics:[ Name:s Partitions:[ Index:i32 Error:i16 PartitionMessage:s? ] ]
+      """),
+    API(
+      46, "ListPartitionReassignments", 0...0, flexible: 0,
+      "TimeoutMs:i32 Topics:[ Name:s Partitions:[]i32 ]?",
+      """
+      ThrottleMs:i32 Error:i16 Message:s?
+      Topics:[ Name:s Partitions:[ Index:i32 Replicas:[]i32 Adding:[]i32 Removing:[]i32 ] ]
+      """),
     API(
       47, "OffsetDelete", 0...0, flexible: .max,
       "GroupId:s Topics:[ Name:s Partitions:[ Index:i32 ] ]",

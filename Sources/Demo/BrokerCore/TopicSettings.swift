@@ -13,11 +13,12 @@ public struct TopicSettings: Equatable, Sendable {
 
   static let entries: [Entry] = [
     .init("cleanup.policy", "delete", 7) { text in
-      !text.isEmpty && text.split(separator: ",").allSatisfy { $0 == "delete" || $0 == "compact" }
+      // Empty: all records are kept.
+      text.split(separator: ",").allSatisfy { $0 == "delete" || $0 == "compact" }
     },
     .number("retention.ms", 604_800_000, 5, -1...Int64.max),
     .number("retention.bytes", -1, 5, -1...Int64.max),
-    .number("segment.bytes", 16 << 20, 3, 1_024...Int64(Int32.max)),
+    .number("segment.bytes", 16 << 20, 3, 14...Int64(Int32.max)),
     .number("segment.ms", 604_800_000, 5, 1...Int64.max),
     .number("max.message.bytes", 1_048_588, 3, 0...Int64(Int32.max)),
     .number("delete.retention.ms", 86_400_000, 5, 0...Int64.max),
@@ -29,7 +30,17 @@ public struct TopicSettings: Equatable, Sendable {
     .init("message.timestamp.type", "CreateTime", 2) {
       $0 == "CreateTime" || $0 == "LogAppendTime"
     },
-    .init("compression.type", "producer", 2) { $0 == "producer" },
+    // Kept and told, and nothing more: batches stay in their producer's codec, and files are the broker's own affair.
+    .init("compression.type", "producer", 2) {
+      ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"].contains($0)
+    },
+    .number("flush.messages", .max, 5, 1...Int64.max),
+    .number("flush.ms", .max, 5, 0...Int64.max),
+    .number("file.delete.delay.ms", 60_000, 5, 0...Int64.max),
+    .number("index.interval.bytes", 4_096, 3, 0...Int64(Int32.max)),
+    .number("segment.index.bytes", 10 << 20, 3, 4...Int64(Int32.max)),
+    .number("segment.jitter.ms", 0, 5, 0...Int64.max),
+    .init("preallocate", "false", 1) { $0 == "true" || $0 == "false" },
     .number("min.insync.replicas", 1, 3, 1...Int64(Int32.max)),
     .init("unclean.leader.election.enable", "false", 1) { $0 == "true" || $0 == "false" },
   ]
@@ -51,6 +62,20 @@ public struct TopicSettings: Equatable, Sendable {
   public private(set) var hasLogAppendTime = false
 
   public init() { apply() }
+
+  /// Adds values to a list, or takes them out of it. Returns why not.
+  public mutating func amend(_ name: String, _ text: String, isAdding: Bool) -> String? {
+    guard let entry = Self.entries.first(where: { $0.name == name }) else {
+      return "unknown topic config name: \(name)"
+    }
+    guard entry.kind == 7 else { return "configuration \(name) is no list" }
+    let old = (given[name] ?? entry.standard).split(separator: ",")
+    let change = text.split(separator: ",")
+    let new =
+      isAdding
+      ? old + change.filter { !old.contains($0) } : old.filter { !change.contains($0) }
+    return set(name, new.joined(separator: ","))
+  }
 
   /// Sets a value, or with nil the default again. Returns why not.
   public mutating func set(_ name: String, _ value: String?) -> String? {

@@ -24,15 +24,17 @@ public final class EmbeddedBroker: Sendable {
   ///   - port: of the first of them, on 127.0.0.1; 0 takes a free one.
   ///   - folder: where it keeps its records; nil keeps them in memory.
   ///   - access: who may do what.
+  ///   - createsTopics: makes a topic that a client asks for and that is not there.
   public init(
     _ topics: [BrokerTopic] = [], brokers: Int = 1, port: UInt16 = 0, folder: String? = nil,
-    access: AccessControl = AccessControl()
+    access: AccessControl = AccessControl(), createsTopics: Bool = false
   ) throws(KafkaError) {
     var settings = BrokerServer.Settings()
     settings.brokers = brokers
     settings.port = port
     settings.folder = folder
     settings.access = access
+    settings.node.createsTopics = createsTopics
     do {
       server = try BrokerServer(settings)
     } catch {
@@ -46,7 +48,8 @@ public final class EmbeddedBroker: Sendable {
     server.withNode { node, _ in change(&node.access) }
   }
 
-  /// Creates a topic that is not there yet: the only way in which one comes to be, beside a client's CreateTopics.
+  /// Creates a topic that is not there yet: the only way in which one comes to be, beside a client's CreateTopics and,
+  /// with `createsTopics`, Metadata.
   public func createTopic(_ topic: BrokerTopic) throws(KafkaError) {
     var settings = TopicSettings()
     for (name, value) in topic.settings {

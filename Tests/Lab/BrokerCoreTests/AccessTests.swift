@@ -216,9 +216,13 @@ import Testing
     Case(32, results, Right(.describeConfigs, topic)),
     Case(32, ["Results": [["Type": 4, "Name": "1"]]], Right(.describeConfigs, .cluster)),
     Case(33, results, Right(.alterConfigs, topic)),
+    Case(35, ["Topics": .null], Right(.describe, .cluster)),
     Case(37, ["Results": [["Name": "t", "Count": 2]]], Right(.alter, topic)),
     Case(42, ["Groups": ["g"]], Right(.delete, group)),
+    Case(43, ["Topics": .null], Right(.alter, .cluster)),
     Case(44, results, Right(.alterConfigs, topic)),
+    Case(45, partition, Right(.alter, .cluster)),
+    Case(46, ["Topics": .null], Right(.describe, .cluster)),
     Case(47, partition, Right(.delete, group), others: [Right(.read, topic)]),
     Case(47, partition, Right(.read, topic), others: [Right(.delete, group)]),
   ]
@@ -258,6 +262,28 @@ import Testing
     #expect(answer(one.others).contains(error))
     #expect(answer([Right(.describe, .topic("other"))] + one.others).contains(error))
     #expect(!answer([one.right] + one.others).contains(error))
+  }
+
+  @Test func `clients are told their rights when they ask`() {
+    func told(_ rights: [Right]) -> [Int64] {
+      var desk = desk(rights)
+      let topic: Value = ["Topics": [["Name": "t"]], "TopicRights": true]
+      return [
+        desk.answer(3, topic)["Topics"].list[0]["Rights"].int,
+        desk.answer(15, ["Groups": ["g"], "Rights": true])["Groups"].list[0]["Rights"].int,
+        desk.answer(60, ["Rights": true])["Rights"].int,
+      ]
+    }
+    let (topic, group) = (Self.topic, Self.group)
+    #expect(
+      told([Right(.all, topic), Right(.all, group), Right(.all, .cluster)])
+        == [0xDF8, 0xD48, 0x1FA0])
+    #expect(
+      told([Right(.read, topic), Right(.describe, group), Right(.create, .cluster)])
+        == [0x108, 0x100, 0x20])
+    var quiet = desk([Right(.all, topic)])
+    let untold = quiet.answer(3, ["Topics": [["Name": "t"]]])["Topics"].list[0]["Rights"]
+    #expect(untold.isNull)
   }
 
   @Test func `refused topics are refused beside others that are answered`() {

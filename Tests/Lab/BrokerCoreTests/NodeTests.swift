@@ -31,6 +31,18 @@ import Testing
     desk.answer(9, ["Groups": [["GroupId": "g", "Topics": .null]]])["Groups"].list[0]["Topics"]
   }
 
+  /// - Parameter operation: 0 sets, 1 removes, 2 adds to a list, 3 takes from it.
+  private mutating func alter(_ name: String, _ operation: Value, _ value: Value) -> Value {
+    let entry: Value = ["Name": .text(name), "Operation": operation, "Value": value]
+    let asked: Value = ["Results": [["Type": 2, "Name": "t", "Configs": [entry]]]]
+    return desk.answer(44, asked)["Results"].list[0]["Error"]
+  }
+
+  private mutating func policy() -> Value {
+    let asked: Value = ["Results": [["Type": 2, "Name": "t", "Keys": ["cleanup.policy"]]]]
+    return desk.answer(32, asked)["Results"].list[0]["Configs"].list[0]["Value"]
+  }
+
   private mutating func topics(_ names: [String]?) -> [Value] {
     let asked = names.map { Value.list($0.map { ["Name": .text($0)] }) } ?? .null
     return desk.answer(3, ["Topics": asked])["Topics"].list
@@ -53,6 +65,9 @@ import Testing
     ]
     #expect(desk.answer(19, create)["Topics"].list.map { $0["Error"].int } == [0, 17, 38, 40])
     #expect(desk.answer(19, create)["Topics"].list[0]["Error"] == 36)
+    let twice: Value = ["Name": "twice", "Partitions": 1, "Replication": 1]
+    let answers = desk.answer(19, ["Topics": [twice, twice]])["Topics"].list
+    #expect(answers.map { $0["Error"].int } == [42])
     #expect(topics(nil).map { $0["Name"].text } == ["t"])
     #expect(topics(["t"])[0]["Partitions"].list.count == 3)
     #expect(topics(["none", "?"]).map { $0["Error"] } == [3, 17])
@@ -81,6 +96,91 @@ import Testing
     // Made again it is another one.
     _ = desk.answer(19, create)
     #expect(topics(["t"])[0]["Id"] != id)
+  }
+
+  @Test mutating func `a list of a configuration is added to and taken from`() {
+    desk.create("t")
+    #expect(alter("cleanup.policy", 2, "compact,delete").int == 0)
+    #expect(policy() == "delete,compact")
+    #expect(alter("cleanup.policy", 3, "delete").int == 0)
+    #expect(policy() == "compact")
+    #expect(alter("cleanup.policy", 3, "compact").int == 0)
+    #expect(policy() == "")
+    #expect(alter("cleanup.policy", 2, "none") == 40)
+    #expect(alter("retention.ms", 2, "5") == 40)
+    #expect(alter("compression.type", 0, "lz4").int == 0)
+    #expect(alter("compression.type", 0, "lzma") == 40)
+    #expect(alter("flush.ms", 0, "100").int == 0)
+    #expect(alter("cleanup.policy", 1, .null).int == 0)
+    #expect(policy() == "delete")
+  }
+
+  @Test func `a topic that is asked for is made where that is wanted`() {
+    var options = Node.Options()
+    options.createsTopics = true
+    options.partitions = 3
+    var desk = Desk(options)
+    func ask(_ name: String, _ mayCreate: Value) -> Value {
+      ["Topics": [["Name": .text(name)]], "MayCreate": mayCreate]
+    }
+    #expect(desk.answer(3, ask("new", 0))["Topics"].list[0]["Error"] == 3)
+    #expect(desk.answer(3, ask("new", 1))["Topics"].list[0]["Error"] == 3)
+    #expect(desk.answer(3, ask("new", 0))["Topics"].list[0]["Partitions"].list.count == 3)
+    #expect(desk.answer(3, ask("no name", 1))["Topics"].list[0]["Error"] == 17)
+    desk.node.access.revokeAll(from: AccessControl.anonymous)
+    desk.node.access.grant(
+      .init(.describe, .topic("other")), to: AccessControl.anonymous)
+    #expect(desk.answer(3, ask("other", 1))["Topics"].list[0]["Error"] == 3)
+    desk.node.access.grant(
+      .init(.create, .topic("other")), to: AccessControl.anonymous)
+    #expect(desk.answer(3, ask("other", 1))["Topics"].list[0]["Error"] == 3)
+    #expect(desk.answer(3, ask("other", 0))["Topics"].list[0]["Partitions"].list.count == 3)
+    var plain = Desk()
+    #expect(plain.answer(3, ask("new", 1))["Topics"].list[0]["Error"] == 3)
+  }
+
+  @Test mutating func `a broker tells its own settings`() {
+    let all = desk.answer(32, ["Results": [["Type": 4, "Name": "1", "Keys": .null]]])
+    let configs = all["Results"].list[0]["Configs"].list
+    let address = configs.first { $0["Name"] == "advertised.listeners" }
+    #expect(address?["Value"] == "PLAINTEXT://h:9001")
+    #expect(address?["Source"] == 4)
+    #expect(configs.first { $0["Name"] == "log.retention.ms" }?["Value"] == "604800000")
+    let some = desk.answer(32, ["Results": [["Type": 4, "Name": "1", "Keys": ["node.id"]]]])
+    #expect(some["Results"].list[0]["Configs"].list.map { $0["Value"] } == ["1"])
+    let none = desk.answer(32, ["Results": [["Type": 4, "Name": "7", "Keys": .null]]])
+    #expect(none["Results"].list[0]["Error"] == 42)
+  }
+
+  @Test mutating func `replicas are where they have to be`() {
+    desk.create("t", partitions: 2)
+    desk.create("other")
+    _ = desk.produce("t", Batches.batch([("k", "v")]))
+    let all = desk.answer(35, ["Topics": .null])["Results"].list[0]["Topics"].list
+    #expect(all.map { $0["Name"].text } == ["other", "t"])
+    let sizes = all[1]["Partitions"].list.map { $0["Size"].int }
+    #expect(sizes[0] > 0 && sizes[1] == 0)
+    let some = desk.answer(35, ["Topics": [["Name": "t", "Partitions": [1, 7]]]])
+    #expect(some["Results"].list[0]["Topics"].list[0]["Partitions"].list.count == 1)
+    let elected = desk.answer(43, ["Topics": [["Name": "t", "Partitions": [0, 7]]]])
+    #expect(elected["Results"].list[0]["Partitions"].list.map { $0["Error"].int } == [84, 3])
+    #expect(desk.answer(43, ["Topics": .null])["Results"].list.isEmpty)
+    let reassigned = desk.answer(
+      45,
+      [
+        "Topics": [
+          [
+            "Name": "t",
+            "Partitions": [
+              ["Index": 0, "Replicas": [1]], ["Index": 1, "Replicas": [2]],
+              ["Index": 1, "Replicas": .null], ["Index": 7, "Replicas": [1]],
+            ],
+          ]
+        ]
+      ])
+    let errors = reassigned["Topics"].list[0]["Partitions"].list.map { $0["Error"].int }
+    #expect(errors == [0, 39, 85, 3])
+    #expect(desk.answer(46, ["Topics": .null])["Topics"].list.isEmpty)
   }
 
   @Test mutating func `offsets are kept with their metadata`() {

@@ -44,7 +44,9 @@ import Testing
     #expect(desk.produce("none", batch(["a"]))["Error"] == 3)
     #expect(desk.produce("t", batch(["a"]), index: 1)["Error"] == 3)
     #expect(desk.produce("t", batch(["a"]), broker: 2)["Error"] == 6)
-    #expect(desk.produce("table", Batches.batch([(nil, "v")]))["Error"] == 87)
+    let keyless = desk.produce("table", Batches.batch([("k", "v"), (nil, "v"), (nil, nil)]))
+    #expect(keyless["Error"] == 87)
+    #expect(keyless["RecordErrors"].list.map { $0["BatchIndex"].int } == [1, 2])
     desk.storage.capacity = 10
     #expect(desk.produce("t", batch(["a"]))["Error"] == 56)
     #expect(desk.node.storageProblem != nil)
@@ -156,6 +158,18 @@ import Testing
     desk.node.retain(at: desk.now, desk.storage)
     #expect(offset("t", time: -2) == 100 && desk.storage.size == 0)
     #expect(desk.produce("t", batch(["a"]))["BaseOffset"] == 100)
+  }
+
+  @Test mutating func `a record with an old time is not gone at once`() {
+    desk.create("t")
+    desk.now.time = 30 * 86_400_000
+    _ = desk.produce("t", Batches.batch([("key", "value")], time: 1_000))
+    desk.now.time += 300_000
+    desk.node.retain(at: desk.now, desk.storage)
+    #expect(offset("t", time: -2) == 0)
+    desk.now.time += 1
+    desk.node.retain(at: desk.now, desk.storage)
+    #expect(offset("t", time: -2) == 1)
   }
 
   @Test mutating func `DeleteRecords moves the start`() {

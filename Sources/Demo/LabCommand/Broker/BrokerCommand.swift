@@ -41,6 +41,13 @@ public enum BrokerCommand: Service {
     var brokers: Int
 
     @Declared(
+      .boolean(
+        "create-topics",
+        "Make each topic that a client names and that is not there, with one partition, as Kafka does by its"
+          + " auto.create.topics.enable. Off, a wrong name is an error instead of a new topic."))
+    fileprivate var createsTopics: Bool
+
+    @Declared(
       .path(
         "users", placeholder: "FILE",
         "File of users, readable by its owner only: a line \"user NAME PASSWORD\" for each (SASL PLAIN), and below it a line"
@@ -98,7 +105,7 @@ public enum BrokerCommand: Service {
       OpenFileLimit.raise()
       let broker = try EmbeddedBroker(
         settings.topics.map { BrokerTopic($0) }, brokers: settings.brokers, port: settings.port,
-        folder: settings.folder, access: settings.access)
+        folder: settings.folder, access: settings.access, createsTopics: settings.createsTopics)
       let watch = BrokerWatch(broker, context)
       announce(broker, settings, context)
       context.reportReady()

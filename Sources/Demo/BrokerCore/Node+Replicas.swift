@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What administrators ask of a cluster's replicas and disks: here each partition is where it has to be.
+extension Node {
+  /// The name of the one folder of records, whatever it is called on the machine.
+  private static let folder = "/records"
+
+  /// The sizes of all partitions, or of those that are asked for.
+  func describeFolders(_ request: Value) -> Value {
+    var found: [Value] = []
+    func add(_ topic: Topic, _ partitions: [Int32]) {
+      let sizes: [Value] = partitions.map { index in
+        ["Index": .number(index), "Size": .number(topic.logs[Int(index)].size)]
+      }
+      found.append(["Name": .text(topic.name), "Partitions": .list(sizes)])
+    }
+    if request["Topics"].isNull {
+      for topic in topics.values.sorted(by: { $0.name < $1.name }) {
+        add(topic, topic.logs.indices.map { Int32($0) })
+      }
+    }
+    for asked in request["Topics"].list {
+      guard let topic = topics[asked["Name"].text] else { continue }
+      add(topic, asked["Partitions"].list.map(\.int32).filter { topic.has($0) })
+    }
+    return ["Results": [["Folder": .text(Self.folder), "Topics": .list(found)]]]
+  }
+
+  /// Each partition is led by the only one that can.
+  func electLeaders(_ request: Value) -> Value {
+    let results = request["Topics"].map { asked in
+      let topic = topics[asked["Name"].text]
+      let partitions = asked["Partitions"].map { index in
+        let isKnown = topic?.has(index.int32) == true
+        let error: ErrorCode = isKnown ? .electionNotNeeded : .unknownTopicOrPartition
+        return ["Index": index, "Error": .number(error.rawValue)]
+      }
+      return ["Name": asked["Name"], "Partitions": partitions]
+    }
+    return ["Results": results]
+  }
+
+  /// A partition can be given to the node that has it, and to no other.
+  func reassign(_ request: Value) -> Value {
+    let answers = eachPartition(request) { name, index, asked in
+      var error = ErrorCode.unknownTopicOrPartition
+      if let topic = topics[name], topic.has(index) {
+        let leader: Value = .number(topic.leaders[Int(index)])
+        let isThere = asked["Replicas"].list == [leader]
+        error = isThere ? .none : .invalidReplicaAssignment
+        if asked["Replicas"].isNull { error = .noReassignment }
+      }
+      return ["Index": .number(index), "Error": .number(error.rawValue)]
+    }
+    return ["Topics": answers]
+  }
+}
