@@ -80,11 +80,14 @@ public struct Group: Sendable {
     public var protocols: [Proposal]
     /// Clients of version 4 and later are told their member id first, and ask again with it.
     public var needsID: Bool
+    /// A leader that comes back can be told not to assign.
+    public var skipsAssignment: Bool
 
     public init(
       connection: ConnectionID, member: String, instance: String? = nil, client: String = "",
       host: String = "", session: Int64 = 10_000, rebalance: Int64 = 60_000,
-      kind: String = "consumer", protocols: [Proposal], needsID: Bool = false
+      kind: String = "consumer", protocols: [Proposal], needsID: Bool = false,
+      skipsAssignment: Bool = false
     ) {
       self.connection = connection
       self.member = member
@@ -96,6 +99,7 @@ public struct Group: Sendable {
       self.kind = kind
       self.protocols = protocols
       self.needsID = needsID
+      self.skipsAssignment = skipsAssignment
     }
   }
 
@@ -221,8 +225,12 @@ public struct Group: Sendable {
     update(place, joining, now: now)
     if state == .stable && isSame {
       var answer = joinAnswer(members[place])
-      // An old client that was the leader must not assign anew: it is told of a leader that is not it.
-      if leader == newID { answer = answer.with("Leader", .optional(oldLeader)) }
+      // A leader must not assign anew. An old client is told of a leader that is not it; one of today is told to skip
+      // it, and as the leader goes on to look for new partitions and topics.
+      if leader == newID, !joining.skipsAssignment {
+        answer = answer.with("Leader", .optional(oldLeader)).with("SkipAssignment", false)
+          .with("Members", [])
+      }
       return replies + [.init(connection: joining.connection, body: answer)]
     }
     members[place].waiting = .join(joining.connection)

@@ -58,7 +58,7 @@ extension Node {
         kind: body["ProtocolType"].text,
         protocols: body["Protocols"].list.map {
           .init(name: $0["Name"].text, metadata: ArraySlice(Array($0["Metadata"].bytes)))
-        }, needsID: request.version >= 4)
+        }, needsID: request.version >= 4, skipsAssignment: request.version >= 9)
       new = groups[name, default: Group()].join(
         joining, newID: newID, now: now.ticks, firstDelay: options.firstJoinDelay)
     } else {

@@ -12,13 +12,15 @@ import Testing
   private mutating func join(
     _ connection: UInt64, _ member: String = "", instance: String? = nil,
     protocols: [String] = ["range"],
-    needsID: Bool = false, kind: String = "consumer", metadata: [UInt8] = []
+    needsID: Bool = false, kind: String = "consumer", metadata: [UInt8] = [],
+    skipsAssignment: Bool = false
   ) -> [UInt64: Value] {
     ids += 1
     let replies = group.join(
       .init(
         connection: .init(connection), member: member, instance: instance, kind: kind,
-        protocols: protocols.map { .init(name: $0, metadata: metadata[...]) }, needsID: needsID),
+        protocols: protocols.map { .init(name: $0, metadata: metadata[...]) }, needsID: needsID,
+        skipsAssignment: skipsAssignment),
       newID: "m\(ids)", now: now, firstDelay: 100)
     return Dictionary(uniqueKeysWithValues: replies.map { ($0.connection.number, $0.body) })
   }
@@ -139,7 +141,14 @@ import Testing
     #expect(join(4, "m2", instance: "b")[4]?["Error"] == 82)
     // The leader that comes back is not asked to assign again.
     let leader = join(5, instance: "a")
-    #expect(leader[5]?["Leader"] == "m1" && leader[5]?["SkipAssignment"] == 1)
+    #expect(leader[5]?["Leader"] == "m1" && leader[5]?["SkipAssignment"] == 0)
+    #expect(leader[5]?["Members"].list.isEmpty == true)
+    // It stays the leader, which sees new partitions, where it can be told not to assign (JoinGroup 9).
+    let today = join(6, instance: "a", skipsAssignment: true)
+    let id = today[6]?["MemberId"] ?? .null
+    #expect(today[6]?["Leader"] == id && today[6]?["SkipAssignment"] == 1)
+    #expect(today[6]?["Members"].list.count == 2 && group.leader == id.text)
+    #expect(sync(6, id.text, instance: "a")[6]?["Assignment"] == .bytes([1]))
     #expect(group.leave(member: "", instance: "a", now: now).error == .none)
     #expect(group.leave(member: "m2", instance: "b", now: now).error == .fencedInstance)
   }
