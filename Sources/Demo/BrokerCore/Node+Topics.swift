@@ -41,12 +41,15 @@ extension Node {
         .sorted { $0.name < $1.name }.map { told($0) }
     } else {
       found = asked.list.map { topic in
-        if let name = topic["Name"].optionalText {
+        // Apache's Java client leaves the name empty, not null, where it asks by the id.
+        let isByID = topic["Id"].bytes.contains { $0 != 0 }
+        if !isByID, let name = topic["Name"].optionalText {
           guard may(caller, .describe, .topic(name)) else { return hidden(topic) }
           return topics[name].map { told($0) } ?? unknown(name)
         }
         if let name = namesByID[Array(topic["Id"].bytes)], let known = topics[name] {
-          return may(caller, .describe, .topic(name)) ? told(known) : hidden(topic)
+          let isVisible = may(caller, .describe, .topic(name))
+          return isVisible ? told(known) : hidden(topic.with("Name", .null))
         }
         return [
           "Error": .number(ErrorCode.unknownTopicID.rawValue), "Id": topic["Id"], "Name": .null,

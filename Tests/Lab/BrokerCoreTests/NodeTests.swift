@@ -72,6 +72,14 @@ import Testing
     #expect(topics(["t"])[0]["Partitions"].list.count == 3)
     #expect(topics(["none", "?"]).map { $0["Error"] } == [3, 17])
     let id = topics(["t"])[0]["Id"]
+    // Asked for by its id, the name is null or, by Apache's Java client, empty.
+    let unknownID = Value.bytes([UInt8](repeating: 7, count: 16)[...])
+    for name in [Value.null, ""] {
+      let found = desk.answer(
+        3, ["Topics": [["Id": id, "Name": name], ["Id": unknownID, "Name": name]]])["Topics"].list
+      #expect(found[0]["Name"] == "t" && found[0]["Id"] == id && found[0]["Error"].int == 0)
+      #expect(found[1]["Error"] == 100 && found[1]["Id"] == unknownID && found[1]["Name"].isNull)
+    }
     let grown = desk.answer(
       37, ["Results": [["Name": "t", "Count": 5], ["Name": "t", "Count": 2]]])
     #expect(grown["Results"].list.map { $0["Error"].int } == [0, 37])
