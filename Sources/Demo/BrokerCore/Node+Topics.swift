@@ -151,6 +151,11 @@ extension Node {
     topics.values.reduce(Int(more)) { $0 + $1.logs.count } <= options.mostPartitions
   }
 
+  /// True if a partition can be put there: it has one replica, on a broker that there is.
+  private func isReplica(_ assigned: [Value]) -> Bool {
+    assigned.count == 1 && brokers.contains { $0.id == assigned[0].int32 }
+  }
+
   private mutating func createTopic(
     _ asked: Value, isTrial: Bool, _ caller: Caller, _ storage: any LogStorage
   ) -> Value {
@@ -160,11 +165,18 @@ extension Node {
     }
     guard Self.isValid(name) else { return refuse(.invalidTopic, "invalid topic name") }
     guard topics[name] == nil else { return refuse(.topicExists, "topic '\(name)' already exists") }
-    let assigned = asked["Assignments"].list.count
+    let assignments = asked["Assignments"].list
+    let assigned = assignments.count
     let wanted = asked["Partitions"].int32
     let count = assigned > 0 ? Int32(assigned) : wanted == -1 ? options.partitions : wanted
     guard (1...10_000).contains(count) else {
       return refuse(.invalidPartitions, "number of partitions must be 1 to 10000")
+    }
+    let isWhole = Set(assignments.map { $0["Index"].int }) == Set(0..<Int64(assigned))
+    guard isWhole, assignments.allSatisfy({ isReplica($0["Brokers"].list) }) else {
+      return refuse(
+        .invalidReplicaAssignment,
+        "partitions must be numbered from 0, each with one broker of this cluster")
     }
     guard assigned > 0 || [-1, 1].contains(asked["Replication"].int) else {
       return refuse(
@@ -252,6 +264,12 @@ extension Node {
         if count <= topic.logs.count || count > 10_000 {
           error = .invalidPartitions
           message = "topic has \(topic.logs.count) partitions; asked for \(count)"
+        } else if !asked["Assignments"].isNull,
+          asked["Assignments"].list.count != Int(count) - topic.logs.count
+            || !asked["Assignments"].list.allSatisfy({ isReplica($0["Brokers"].list) })
+        {
+          error = .invalidReplicaAssignment
+          message = "each new partition must be assigned, to one broker of this cluster"
         } else if !hasRoom(for: count - Int32(topic.logs.count)) {
           error = .policyViolation
           message = "this broker has \(options.mostPartitions) partitions at most"

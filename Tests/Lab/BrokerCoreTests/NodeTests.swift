@@ -191,6 +191,32 @@ import Testing
     #expect(desk.answer(46, ["Topics": .null])["Topics"].list.isEmpty)
   }
 
+  @Test mutating func `partitions are assigned to brokers that there are`() {
+    func create(_ name: Value, _ assigned: [(index: Int64, brokers: [Value])]) -> Value {
+      let assignments: [Value] = assigned.map {
+        ["Index": .int($0.index), "Brokers": .list($0.brokers)]
+      }
+      return [
+        "Topics": [
+          ["Name": name, "Partitions": -1, "Replication": -1, "Assignments": .list(assignments)]
+        ]
+      ]
+    }
+    func error(_ body: Value) -> Int64 { desk.answer(19, body)["Topics"].list[0]["Error"].int }
+    #expect(error(create("a", [(1, [1]), (0, [1])])) == 0)
+    #expect(topics(["a"])[0]["Partitions"].list.count == 2)
+    #expect(error(create("b", [(0, [7])])) == 39)
+    #expect(error(create("b", [(0, [1]), (2, [1])])) == 39)
+    #expect(error(create("b", [(0, [])])) == 39 && error(create("b", [(0, [1, 1])])) == 39)
+    func grow(_ brokers: [Value]) -> Int64 {
+      let assignments: [Value] = brokers.map { ["Brokers": .list([$0])] }
+      let asked: Value = ["Name": "a", "Count": 4, "Assignments": .list(assignments)]
+      return desk.answer(37, ["Results": [asked]])["Results"].list[0]["Error"].int
+    }
+    #expect(grow([1]) == 39 && grow([1, 7]) == 39)
+    #expect(grow([1, 1]) == 0 && topics(["a"])[0]["Partitions"].list.count == 4)
+  }
+
   @Test mutating func `offsets are kept with their metadata`() {
     desk.create("t")
     #expect(commit(5, metadata: "map") == 0)
