@@ -119,7 +119,8 @@ func tests(
 
 /// What the fuzz targets parse with.
 let fuzzed: [Target.Dependency] = [
-  "APNS", "Identity", "Contract", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Random", "Faults",
+  "APNS", "Identity", "Contract", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Random",
+  "Faults",
   "GatewayModel", "Schedule", "Settings", "Telemetry", "Bytes", "JSON", "Compatibility", "Records",
   "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
   "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator", "HTTP2Server",
@@ -324,7 +325,8 @@ let package = Package(
     .target(
       name: "Simulation",
       dependencies: [
-        "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Identity", "Random",
+        "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Identity",
+        "Random",
         "Schedule", "Credentials", "FeedbackDecisions", "IngestDecisions", "ScheduleDecisions",
         "SignerDecisions",
       ],
@@ -374,7 +376,8 @@ let package = Package(
     tests(
       "Core", "SenderDecisions",
       [
-        "Random", "TestSupport", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Contract", "APNS",
+        "Random", "TestSupport", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Contract",
+        "APNS",
         "Credentials", "Diagnosis", "SignerDecisions", "Waiting",
       ]),
     tests(
@@ -447,7 +450,8 @@ let package = Package(
         "Sender", "APNS", "Diagnosis", "Faults", "Contract", "Kafka", "JSON", "Records", "TLS",
         "HTTP1", "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport",
         "GatewaySimulator", "ServiceKit", "EmbeddedKafka", "Signing", "Telemetry",
-        "OperatorCommand", "HTTPClient", "Signer", "ConsumerGroup", "SenderDecisions", "Credentials",
+        "OperatorCommand", "HTTPClient", "Signer", "ConsumerGroup", "SenderDecisions",
+        "Credentials",
       ]),
     tests(
       "Services", "Feedback",

@@ -60,7 +60,8 @@ final class APIRequest {
   var deadline = UInt64.max
 
   init(
-    _ api: APIContext, _ exchange: StreamExchange, _ route: APIRoute, _ values: [String], _ key: APIKey
+    _ api: APIContext, _ exchange: StreamExchange, _ route: APIRoute, _ values: [String],
+    _ key: APIKey
   ) {
     (self.api, self.exchange, self.route, self.values, self.key) = (
       api, exchange, route, values, key

@@ -33,7 +33,7 @@ public enum DeviceToken {
     case oddLength(Int)
     case tooLong(Int)
     /// The first byte that is no hexadecimal digit, where it stands, and what the text seems to be instead.
-    case notHexadecimal(at: Int, Lookalike? = nil)
+    case notHexadecimal(at: Int, TokenLookalike? = nil)
     /// A JSON value that is no string.
     case notText
 
@@ -57,7 +57,7 @@ public enum DeviceToken {
     for index in text.indices { invalid |= HexDigit.isNone(text[index]) }
     if invalid == 0 { return }
     for index in 0..<text.count where HexDigit.value(text[index]) > 15 {
-      throw .notHexadecimal(at: index, Lookalike(text))
+      throw .notHexadecimal(at: index, TokenLookalike(text))
     }
   }
 
@@ -77,7 +77,7 @@ public enum DeviceToken {
       let byte = text[index]
       if isDecoration(byte) { continue }
       guard HexDigit.value(byte) <= 15 else {
-        problem = .notHexadecimal(at: index, Lookalike(text))
+        problem = .notHexadecimal(at: index, TokenLookalike(text))
         break
       }
       // Sets the bit that makes a letter lower case; digits have it already.

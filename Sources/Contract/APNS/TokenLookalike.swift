@@ -2,7 +2,7 @@
 
 extension DeviceToken {
   /// The forms in which applications send what is not, or not yet, a token in hexadecimal digits.
-  public enum Lookalike: Equatable, Sendable {
+  public enum TokenLookalike: Equatable, Sendable {
     case base64
     /// `{length = 32, bytes = 0x740f4707 ... }`: NSData's description since iOS 13, which leaves bytes out.
     case dataDescription
@@ -24,7 +24,7 @@ extension DeviceToken {
       self = found
     }
 
-    private static func find(_ bytes: [UInt8]) -> Lookalike? {
+    private static func find(_ bytes: [UInt8]) -> TokenLookalike? {
       let text = String(decoding: bytes, as: UTF8.self)
       let lower = text.lowercased()
       if missing.contains(lower) { return .missingValue }

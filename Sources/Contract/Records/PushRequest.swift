@@ -252,7 +252,7 @@ public struct RequestTokens {
       let byte = text[position]
       if HexDigit.value(byte) > 15 {
         if DeviceToken.isDecoration(byte) { continue }
-        throw .notHexadecimal(at: position, DeviceToken.Lookalike(span))
+        throw .notHexadecimal(at: position, DeviceToken.TokenLookalike(span))
       }
       // Counted on, so that the error can tell the length.
       if digits < DeviceToken.maximumDigits {

@@ -23,8 +23,8 @@ public enum LabProgram: String, CaseIterable, Sendable {
         + " receipts, dead letters, the gateway's own list and the token database."
         + " Fails if anything is lost."
     case .broker:
-      "An in-memory Kafka broker on loopback with all topics, for trials, tests and benchmarks."
-        + " Records are lost when it exits: never for production."
+      "A Kafka broker of one node on loopback with all topics, for trials, tests and benchmarks: no"
+        + " replicas, and without --dir records are lost when it exits."
     case .keysGenerate:
       "Generates a test signing key (.p8), a credentials file and the simulator's certificate. APNs"
         + " accepts only keys from Apple's developer portal."

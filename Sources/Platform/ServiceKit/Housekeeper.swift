@@ -166,7 +166,7 @@ private struct SignalWatch {
       endAt = min(endAt ?? .max, now + fastBound)
       return context.signals.requestFastShutdown()
     }
-    context.log.info("stopping: waiting for notifications in flight; a second signal does not wait")
+    context.log.info("stopping: finishing what is in flight; a second signal does not wait")
     endAt = now + bound
     context.systemd.stopping()
     context.signals.requestStop(by: signal)

@@ -56,7 +56,9 @@ public final class StatusBoard: Sendable {
 
   private struct State {
     var heartbeats: [Heartbeat] = []
-    var obstacles: [ReadinessCondition] = [ReadinessCondition(condition: "start", reason: "is starting")]
+    var obstacles: [ReadinessCondition] = [
+      ReadinessCondition(condition: "start", reason: "is starting")
+    ]
     var sections: [(name: String, value: @Sendable () -> JSONValue)] = []
     var producers: [Producer] = []
   }
@@ -109,7 +111,9 @@ public final class StatusBoard: Sendable {
     let wait = unacknowledged
     guard wait >= Self.writePatience else { return state.withLock { $0.obstacles } }
     let reason = "Kafka has not acknowledged a record for \(wait / 1_000) s"
-    return state.withLock { $0.obstacles } + [ReadinessCondition(condition: "writes", reason: reason)]
+    return state.withLock { $0.obstacles } + [
+      ReadinessCondition(condition: "writes", reason: reason)
+    ]
   }
 
   /// A producer begins; it counts until its owner is gone.

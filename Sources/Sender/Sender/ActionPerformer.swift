@@ -2,8 +2,8 @@
 import APNS
 import Contract
 import EventLoop
-import SenderDecisions
 import Records
+import SenderDecisions
 import ServiceKit
 import Telemetry
 

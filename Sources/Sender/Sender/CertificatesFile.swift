@@ -4,8 +4,8 @@ import Contract
 public import Credentials
 import Diagnosis
 public import EventLoop
-import SenderDecisions
 import JSON
+import SenderDecisions
 public import TLS
 import Telemetry
 

@@ -2,9 +2,9 @@
 import ConsumerGroup
 import Contract
 import EventLoop
-import SenderDecisions
 import Kafka
 import Records
+import SenderDecisions
 import ServiceKit
 
 /// What a loop tells the control thread, the signer and the operator. Owner: one sender loop.

@@ -3,8 +3,8 @@ import APNS
 import Contract
 import DeviceTokens
 import EventLoop
-import SenderDecisions
 import Kafka
+import SenderDecisions
 import ServiceKit
 
 /// Follows `push.invalid-tokens` for the loops: which devices were removed or have changed their owner within the last

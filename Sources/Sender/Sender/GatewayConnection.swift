@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-import SenderDecisions
 import HTTP2
+import SenderDecisions
 import Telemetry
 
 /// A provider token as the bytes of an `authorization` header, kept in place as long as somebody refers to

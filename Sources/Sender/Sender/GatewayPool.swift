@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import EventLoop
-import SenderDecisions
 import HTTP2
+import SenderDecisions
 import ServiceKit
 import Settings
 import TLS

@@ -2,12 +2,12 @@
 import APNS
 import Diagnosis
 import EventLoop
-import SenderDecisions
 import Glibc
 import HTTP1
 import HTTP2
 import JSON
 import Records
+import SenderDecisions
 import ServiceKit
 import Settings
 import TLS

@@ -2,9 +2,9 @@
 import APNS
 import Bytes
 import Contract
-import SenderDecisions
 import Kafka
 import Records
+import SenderDecisions
 
 /// Why a record is no notification that can be sent, for its dead letter.
 struct UnsendableRecord: Error {

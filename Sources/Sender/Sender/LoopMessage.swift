@@ -3,9 +3,9 @@ import ConsumerGroup
 import Contract
 import Credentials
 import EventLoop
-import SenderDecisions
 import Kafka
 import Records
+import SenderDecisions
 
 /// A partition that a loop was given by the control thread.
 struct PartitionGrant: Sendable {

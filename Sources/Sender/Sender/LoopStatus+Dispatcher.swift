@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import SenderDecisions
 import Kafka
 import Records
+import SenderDecisions
 
 /// When a loop writes down how it stands: once a second while somebody watches, else every ten seconds.
 struct StatusPace {
@@ -56,7 +56,9 @@ extension LoopStatus {
 }
 
 extension LoopStatus.Connection {
-  fileprivate init(_ connection: GatewayConnection, _ state: SenderDecisions.Connection, now: UInt64) {
+  fileprivate init(
+    _ connection: GatewayConnection, _ state: SenderDecisions.Connection, now: UInt64
+  ) {
     self.init(
       address: connection.address, credential: connection.pool.credential,
       environment: connection.pool.environment, state: state.machine.state,

@@ -2,9 +2,9 @@
 import APNS
 import Contract
 import EventLoop
-import SenderDecisions
 import JSON
 import Kafka
+import SenderDecisions
 import ServiceKit
 import Telemetry
 

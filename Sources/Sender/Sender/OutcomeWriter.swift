@@ -2,11 +2,11 @@
 import APNS
 import Bytes
 import Contract
-import SenderDecisions
 import HTTP2
 import JSON
 import Kafka
 import Records
+import SenderDecisions
 import ServiceKit
 
 /// Keeps the bytes of one loop's pushes, and writes down what each of them ends in.

@@ -2,8 +2,8 @@
 import ConsumerGroup
 import Contract
 import EventLoop
-import SenderDecisions
 import Kafka
+import SenderDecisions
 import ServiceKit
 import Telemetry
 

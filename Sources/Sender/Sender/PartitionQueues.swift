@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import EventLoop
-import SenderDecisions
 import Kafka
+import SenderDecisions
 
 /// The Kafka queues of one loop's partitions, by the numbers that the `Dispatcher` gives them.
 ///

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import SenderDecisions
 import Kafka
 import Records
 import Schedule
+import SenderDecisions
 import ServiceKit
 
 /// Follows `push.controls` for the loops: what operators pause and resume, campaigns that are paused or over, and paces.

@@ -2,10 +2,10 @@
 import Bytes
 import Credentials
 import EventLoop
-import SenderDecisions
 import JSON
 import Kafka
 import Records
+import SenderDecisions
 import ServiceKit
 
 /// Follows the provider tokens' topic for the loops, and opens what is sealed there. Owned by the control

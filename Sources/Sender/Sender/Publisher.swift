@@ -3,9 +3,9 @@ import APNS
 import Bytes
 import Contract
 import EventLoop
-import SenderDecisions
 import Kafka
 import Records
+import SenderDecisions
 import ServiceKit
 
 /// A loop's producer: receipts in batches, feedback, retries and dead letters, and what Kafka acknowledges of them.

@@ -4,12 +4,12 @@ import ConsumerGroup
 import Contract
 import Credentials
 import EventLoop
-import SenderDecisions
 import Glibc
 import HTTP2
 import JSON
 import Kafka
 import Records
+import SenderDecisions
 import ServiceKit
 import Settings
 import Telemetry

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import SenderDecisions
 import HTTP2
+import SenderDecisions
 import ServiceKit
 public import Telemetry
 

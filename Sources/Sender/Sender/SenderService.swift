@@ -2,9 +2,9 @@
 import Contract
 import Diagnosis
 import EventLoop
-import SenderDecisions
 import Glibc
 import Kafka
+import SenderDecisions
 public import ServiceKit
 public import Settings
 import Synchronization

@@ -2,10 +2,10 @@
 public import APNS
 import ConsumerGroup
 public import Contract
-public import SenderDecisions
 import Glibc
 public import HTTP2
 public import Kafka
+public import SenderDecisions
 public import ServiceKit
 public import Settings
 

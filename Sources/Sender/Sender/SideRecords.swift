@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import SenderDecisions
 import Kafka
+import SenderDecisions
 import ServiceKit
 
 /// A record on its way to the feedback, retry or dead-letter topic.

@@ -3,10 +3,10 @@ import APNS
 import ConsumerGroup
 import Contract
 import EventLoop
-import SenderDecisions
 import Glibc
 import Kafka
 import Records
+import SenderDecisions
 import ServiceKit
 import Synchronization
 

@@ -113,9 +113,9 @@ import Testing
   }
 
   @Test func `texts that no known client has decorated so are refused all the same`() {
-    #expect(DeviceToken.Lookalike("xyz".utf8.span) == nil)
-    #expect(DeviceToken.Lookalike("".utf8.span) == nil)
-    #expect(DeviceToken.Lookalike(String(repeating: "é", count: 9_000).utf8.span) == nil)
+    #expect(DeviceToken.TokenLookalike("xyz".utf8.span) == nil)
+    #expect(DeviceToken.TokenLookalike("".utf8.span) == nil)
+    #expect(DeviceToken.TokenLookalike(String(repeating: "é", count: 9_000).utf8.span) == nil)
   }
 
   @Test func `device tokens appear in logs with eight digits only`() {

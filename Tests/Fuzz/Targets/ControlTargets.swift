@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
-import SenderDecisions
 import JSON
 import Records
+import SenderDecisions
 
 extension FuzzTarget {
   /// `push.controls` as senders, the HTTP API and `martlet pause` and `pace` take it.

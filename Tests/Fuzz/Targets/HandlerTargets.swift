@@ -5,9 +5,9 @@ import ConsumerGroup
 import Contract
 import Credentials
 import DeviceTokens
-import SenderDecisions
 import JSON
 import Records
+import SenderDecisions
 import SignerDecisions
 import Signing
 import Webhooks

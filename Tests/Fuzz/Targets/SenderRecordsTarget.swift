@@ -4,9 +4,9 @@ import Bytes
 import ConsumerGroup
 import Contract
 import Credentials
-import SenderDecisions
 import JSON
 import Records
+import SenderDecisions
 
 @testable import Sender
 

@@ -40,7 +40,8 @@ import Testing
     #expect(throws: KafkaError.self) { try high("other") }
   }
 
-  @Test func `a file that others may read, or with a wrong line, is refused by its setting`() throws {
+  @Test func `a file that others may read, or with a wrong line, is refused by its setting`() throws
+  {
     for (text, mode, problem) in [
       ("user ann word", 0o644, "read"), ("user ann", 0o600, "line 1: expected user NAME PASSWORD"),
       ("user ann word\nfly topic a", 0o600, "line 2: expected OPERATION"),

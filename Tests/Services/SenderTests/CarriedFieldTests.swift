@@ -2,10 +2,10 @@
 import APNS
 import Contract
 import GatewaySimulator
-import SenderDecisions
 import HTTPClient
 import Kafka
 import Records
+import SenderDecisions
 import TestSupport
 import Testing
 

@@ -4,11 +4,11 @@ import Bytes
 import Contract
 import Credentials
 import EventLoop
-import SenderDecisions
 import HTTP2
 import HTTP2Server
 import Kafka
 import Records
+import SenderDecisions
 import ServiceKit
 import Settings
 import Signing

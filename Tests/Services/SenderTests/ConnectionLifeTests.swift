@@ -2,10 +2,10 @@
 import APNS
 import Contract
 import EventLoop
-import SenderDecisions
 import HTTP2
 import HTTP2Server
 import Records
+import SenderDecisions
 import Synchronization
 import TestSupport
 import Testing

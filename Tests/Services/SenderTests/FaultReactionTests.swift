@@ -3,10 +3,10 @@ import Bytes
 import Contract
 import EventLoop
 import Faults
-import SenderDecisions
 import Glibc
 import Kafka
 import Records
+import SenderDecisions
 import ServiceKit
 import TestSupport
 import Testing

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import SenderDecisions
 import Records
+import SenderDecisions
 import Synchronization
 import TestSupport
 import Testing

@@ -3,10 +3,10 @@ import APNS
 import Bytes
 import Contract
 import EventLoop
-import SenderDecisions
 import HTTP2
 import HTTP2Server
 import Records
+import SenderDecisions
 import Settings
 import TLS
 import Testing

@@ -4,9 +4,9 @@ import ConsumerGroup
 import Contract
 import EmbeddedKafka
 import EventLoop
-import SenderDecisions
 import Kafka
 import Records
+import SenderDecisions
 import TestSupport
 import Testing
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import SenderDecisions
 import Glibc
 import Kafka
 import Records
+import SenderDecisions
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
-import SenderDecisions
 import Kafka
+import SenderDecisions
 import Testing
 
 @testable import Sender

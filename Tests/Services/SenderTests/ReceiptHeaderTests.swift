@@ -3,9 +3,9 @@ import APNS
 import Contract
 import EventLoop
 import GatewaySimulator
-import SenderDecisions
 import JSON
 import Records
+import SenderDecisions
 import Settings
 import TestSupport
 import Testing

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import SenderDecisions
 import Kafka
 import OperatorCommand
 import Records
+import SenderDecisions
 import ServiceKit
 import Settings
 import Telemetry

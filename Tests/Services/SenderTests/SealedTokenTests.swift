@@ -3,9 +3,9 @@ import APNS
 import Bytes
 import Contract
 import EventLoop
-import SenderDecisions
 import Kafka
 import Records
+import SenderDecisions
 import ServiceKit
 import Settings
 import TestSupport

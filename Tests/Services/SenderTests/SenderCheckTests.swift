@@ -5,10 +5,10 @@ import Contract
 import Diagnosis
 import EventLoop
 import GatewaySimulator
-import SenderDecisions
 import HTTP2Server
 import HTTPClient
 import Kafka
+import SenderDecisions
 import ServiceKit
 import Settings
 import Signing

@@ -2,9 +2,9 @@
 import APNS
 import Contract
 import EventLoop
-import SenderDecisions
 import Kafka
 import Records
+import SenderDecisions
 import TestSupport
 import Testing
 

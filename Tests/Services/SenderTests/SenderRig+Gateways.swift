@@ -2,9 +2,9 @@
 import Bytes
 import Contract
 import EventLoop
-import SenderDecisions
 import Kafka
 import Records
+import SenderDecisions
 import ServiceKit
 import Signing
 import TLS

@@ -4,11 +4,11 @@ import Bytes
 import Contract
 import EventLoop
 import GatewaySimulator
-import SenderDecisions
 import Glibc
 import JSON
 import Kafka
 import Records
+import SenderDecisions
 import ServiceKit
 import Settings
 import Signing

@@ -3,8 +3,8 @@ import APNS
 import Contract
 import DeviceTokens
 import FeedbackDecisions
-import SenderDecisions
 import Random
+import SenderDecisions
 
 /// The topics about devices: answers of APNs, registrations, and the marks that follow.
 struct DeviceTopicsModel {
@@ -240,7 +240,11 @@ final class FeedbackModel: GroupProcess {
   }
 
   private func note(_ key: DeviceOfApp) {
-    if states[key]!.isMarkObsolete, isOwned(key) { refuted.insert(key) } else { refuted.remove(key) }
+    if states[key]!.isMarkObsolete, isOwned(key) {
+      refuted.insert(key)
+    } else {
+      refuted.remove(key)
+    }
   }
 
   private func askEnds(_ world: inout World) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import SenderDecisions
 import IngestDecisions
 import Random
+import SenderDecisions
 
 /// One process of ingest: the shipped group membership, offsets and `IngestMachine`, on the topics as models.
 final class IngestModel: GroupProcess {

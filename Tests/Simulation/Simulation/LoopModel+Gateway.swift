@@ -2,8 +2,8 @@
 import APNS
 import Contract
 import DeviceTokens
-import SenderDecisions
 import Random
+import SenderDecisions
 
 /// Connections, and what the dispatcher wants done.
 extension LoopModel {

@@ -2,8 +2,8 @@
 import APNS
 import ConsumerGroup
 import Contract
-import SenderDecisions
 import Random
+import SenderDecisions
 
 extension LoopModel {
   // MARK: Producing

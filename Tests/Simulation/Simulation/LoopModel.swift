@@ -4,8 +4,8 @@ import ConsumerGroup
 import Contract
 import Credentials
 import DeviceTokens
-import SenderDecisions
 import Random
+import SenderDecisions
 
 /// One process of the sender with one loop: the shipped `Dispatcher`, the shipped `GroupMachine` and `Assignments` of the
 /// control thread, and an owner that does what they want done in the models of Kafka and of APNs. A crash is a new

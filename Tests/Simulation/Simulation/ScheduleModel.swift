@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import SenderDecisions
 import Identity
 import Random
 import Schedule
 import ScheduleDecisions
+import SenderDecisions
 
 /// A request with a time, and what became of it. Times are milliseconds since the epoch, by a true clock.
 struct ScheduledWork {

@@ -176,7 +176,9 @@ final class SchedulerModel: GroupProcess {
   }
 
   private func hasAnotherRecord(_ partition: Int, _ world: World) -> Bool {
-    let read = world.schedule.databases[place].entries[partition].filter { $0.value.row.offset >= 0 }
+    let read = world.schedule.databases[place].entries[partition].filter {
+      $0.value.row.offset >= 0
+    }
     let first = read.min { ($0.value.row.due, $0.key) < ($1.value.row.due, $1.key) }
     guard let (key, entry) = first else { return false }
     let record = world.schedule[partition, entry.row.offset]

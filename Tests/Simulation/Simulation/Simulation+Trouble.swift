@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import SenderDecisions
 import Random
+import SenderDecisions
 
 /// What happens outside of the processes, and to them.
 extension Simulation {

@@ -3,8 +3,8 @@ import APNS
 import ConsumerGroup
 import Contract
 import Credentials
-import SenderDecisions
 import Random
+import SenderDecisions
 
 /// The shipped decisions of ingest, sender, signer and feedback in virtual time: two processes of each in their
 /// consumer groups, the topics between them, and a gateway that keeps APNs' rules and misbehaves within them.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import SenderDecisions
 import Random
+import SenderDecisions
 
 /// A device of an app: what tokens are registered and invalid for.
 struct DeviceOfApp: Hashable, Comparable {
@@ -66,7 +66,8 @@ struct World {
   var kafka = KafkaModel()
   var groups = [
     GroupModel(.ingest, partitions: 3), GroupModel(.signer, partitions: 1),
-    GroupModel(.feedback, partitions: 4), GroupModel(.sender, partitions: KafkaModel.topicKinds.count),
+    GroupModel(.feedback, partitions: 4),
+    GroupModel(.sender, partitions: KafkaModel.topicKinds.count),
     GroupModel(.scheduler, partitions: ScheduleModel.partitions),
   ]
   var requests = RequestsModel()

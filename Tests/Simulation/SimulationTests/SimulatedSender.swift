@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Credentials
-import SenderDecisions
 import Random
+import SenderDecisions
 
 /// One sender: a book of provider tokens, some connections, and a clock that is set now and then.
 final class SimulatedSender {

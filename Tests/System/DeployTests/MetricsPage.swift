@@ -2,12 +2,12 @@
 import API
 import Feedback
 import GatewaySimulator
-import SenderDecisions
 import Ingest
 import LabCommand
 import OperatorCommand
 import Scheduler
 import Sender
+import SenderDecisions
 import ServiceKit
 import Signer
 import Telemetry

@@ -114,7 +114,8 @@ struct BrokerControl {
 
   private func fault(_ name: JSONValue, field: String) throws -> EmbeddedBroker.Fault {
     guard let fault = Self.faults[name.string ?? ""] else {
-      throw Refusal(text: "\(field): there are \(Self.faults.keys.sorted().joined(separator: ", "))")
+      throw Refusal(
+        text: "\(field): there are \(Self.faults.keys.sorted().joined(separator: ", "))")
     }
     return fault
   }

@@ -390,7 +390,8 @@ struct ConnectionSet: Sendable {
 
   /// A push was accepted that had been refused elsewhere: if that was with the same token, the address was at fault. It
   /// is put aside, and the connections to it drain.
-  mutating func foundOut(_ lastFailure: PushState.LastFailure, on index: Int32, _ turn: inout Turn) {
+  mutating func foundOut(_ lastFailure: PushState.LastFailure, on index: Int32, _ turn: inout Turn)
+  {
     guard let address = lastFailure.address, address != connections[index].address,
       lastFailure.refusedToken == connections[index].token
     else { return }
@@ -496,7 +497,8 @@ struct ConnectionSet: Sendable {
     _ lastFailure: PushState.LastFailure, _ app: UInt64, insteadOf chosen: Int32, _ turn: inout Turn
   ) -> Int32? {
     var index = chosen
-    if connections[chosen].serial == lastFailure.connection || !isElsewhere(chosen, lastFailure, app),
+    if connections[chosen].serial == lastFailure.connection
+      || !isElsewhere(chosen, lastFailure, app),
       let other = another(lastFailure, app), prepareToken(of: other, &turn)
     {
       index = other

@@ -25,7 +25,8 @@ public struct GrantedPartition: Sendable {
   public var windowDeadline: UInt64?
 
   public init(
-    topicKind: TopicKind, resume: ResumePoint, window: DedupWindow? = nil, windowDeadline: UInt64? = nil
+    topicKind: TopicKind, resume: ResumePoint, window: DedupWindow? = nil,
+    windowDeadline: UInt64? = nil
   ) {
     self.topicKind = topicKind
     self.resume = resume
@@ -424,6 +425,7 @@ public struct PartitionState: Sendable {
   /// The partition's progress.
   mutating func standing(now: UInt64) -> PartitionSnapshot {
     PartitionSnapshot(
-      topicKind: topicKind, open: open, committable: ledger?.committable, headAge: headAge(now: now))
+      topicKind: topicKind, open: open, committable: ledger?.committable, headAge: headAge(now: now)
+    )
   }
 }

@@ -92,18 +92,23 @@ struct Pool: Sendable {
   var waiting: Int { queue.count + heldForConnection.count }
 
   /// Nothing is in flight, and no connection is looked for.
-  private var isQuiet: Bool { isIdle && queue.open == 0 && connectionSet.connectAttempts.lookUps == 0 }
+  private var isQuiet: Bool {
+    isIdle && queue.open == 0 && connectionSet.connectAttempts.lookUps == 0
+  }
 
   /// Nothing goes on in it that time alone could change within a second.
   var isSettled: Bool { isQuiet && connectionSet.connections.areSettled }
 
   /// Pushes are answered, and nothing else goes on: time alone changes nothing until an answer takes very long.
   func isCalm(now: UInt64) -> Bool {
-    now < lookAt && isIdle && connectionSet.connectAttempts.lookUps == 0 && connectionSet.connections.areCalm
+    now < lookAt && isIdle && connectionSet.connectAttempts.lookUps == 0
+      && connectionSet.connections.areCalm
   }
 
   /// It was retired, and nothing is left of it.
-  var isOver: Bool { isRetired && connectionSet.connections.isEmpty && connectionSet.connectAttempts.lookUps == 0 }
+  var isOver: Bool {
+    isRetired && connectionSet.connections.isEmpty && connectionSet.connectAttempts.lookUps == 0
+  }
 
   /// Its state; nil if it was removed.
   var standing: PoolSnapshot? {
@@ -111,7 +116,8 @@ struct Pool: Sendable {
       ? nil
       : PoolSnapshot(
         kind: kind, credential: credential, isRetired: isRetired,
-        isAuthorized: connectionSet.isAuthorized, health: connectionSet.health, inLine: queue.inLine,
+        isAuthorized: connectionSet.isAuthorized, health: connectionSet.health,
+        inLine: queue.inLine,
         heldForApp: queue.held, heldForConnection: heldForConnection.count, open: queue.open,
         streamsOfOthers: governor.limit == .max ? nil : governor.limit)
   }
@@ -121,7 +127,9 @@ struct Pool: Sendable {
 
   subscript(_ index: Int32) -> Connection { connectionSet.connections[index] }
 
-  var allConnections: [Connection] { connectionSet.connections.indices.map { connectionSet.connections[$0] } }
+  var allConnections: [Connection] {
+    connectionSet.connections.indices.map { connectionSet.connections[$0] }
+  }
 
   /// Its entry in the budget of all pools; nil without a connection that stays.
   var holder: ConnectionBudget.Holder? {
@@ -185,7 +193,9 @@ struct Pool: Sendable {
     if isWanted, !isRetired { connectionSet.lookedUp(addresses, &turn) }
   }
 
-  mutating func notOpened(_ index: Int32, _ turn: inout Turn) { connectionSet.notOpened(index, &turn) }
+  mutating func notOpened(_ index: Int32, _ turn: inout Turn) {
+    connectionSet.notOpened(index, &turn)
+  }
   mutating func advanced(_ index: Int32, now: UInt64) { connectionSet.advanced(index, now: now) }
   mutating func connected(_ index: Int32, now: UInt64) { connectionSet.connected(index, now: now) }
   mutating func limit(_ index: Int32, to limit: Int) { connectionSet.limit(index, to: limit) }
@@ -290,7 +300,9 @@ struct Pool: Sendable {
   ///
   /// - Parameter capacity: streams that its connections may have open in all.
   mutating func next(capacity: Int, now: UInt64) -> UInt32? {
-    guard connectionSet.allowsMore(capacity: capacity, open: queue.open, now: now) else { return nil }
+    guard connectionSet.allowsMore(capacity: capacity, open: queue.open, now: now) else {
+      return nil
+    }
     return queue.next(capacity: capacity, others: governor.limit)
   }
 
@@ -457,7 +469,9 @@ struct Pool: Sendable {
       work.finish(slot, .superseded, .newerState, failure.answerOfAPNs)
       return .nothing
     }
-    if failure.cause != .unprocessed { work.noteFailure(slot, on: connectionSet.connections[index]) }
+    if failure.cause != .unprocessed {
+      work.noteFailure(slot, on: connectionSet.connections[index])
+    }
     if failure.isOfAddress {
       work.tell(slot) { $0.noteRefusal(token: connectionSet.connections[index].token) }
     }

@@ -203,7 +203,9 @@ struct Workload: Sendable {
   /// When a record goes on, in monotonic milliseconds: `.max` for one of a paused lane, which waits until that is
   /// resumed.
   private mutating func due(written: Int64, from index: Int) -> UInt64 {
-    if case .lane(let lane) = partitions[index].topicKind { return pauses.contains(lane) ? .max : 0 }
+    if case .lane(let lane) = partitions[index].topicKind {
+      return pauses.contains(lane) ? .max : 0
+    }
     return partitions.due(
       index, written: written, wall: turn.wall, now: turn.now, random: turn.chance())
   }

@@ -2,8 +2,8 @@
 
 import APNS
 import Credentials
-import SenderDecisions
 import Random
+import SenderDecisions
 import Testing
 
 @Suite struct ConnectionStateMachineTests {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contract
-import SenderDecisions
 import Random
+import SenderDecisions
 import Testing
 
 @Suite struct OutageWatchTests {

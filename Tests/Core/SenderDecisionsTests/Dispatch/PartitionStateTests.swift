@@ -27,7 +27,8 @@ import Testing
   /// The log may be the same one, read again from its first record.
   @Test func `records from below the start of reading are not worked on`() {
     var partition = PartitionState(
-      GrantedPartition(topicKind: .lane(.bulk), resume: ResumePoint(next: 5)), bounds: PartitionBounds(),
+      GrantedPartition(topicKind: .lane(.bulk), resume: ResumePoint(next: 5)),
+      bounds: PartitionBounds(),
       window: 100)
     for offset in 0..<5 as Range<Int64> { #expect(partition.admit(offset) == .alreadyCompleted) }
     #expect(partition.drainWentBackFrom() == 5)

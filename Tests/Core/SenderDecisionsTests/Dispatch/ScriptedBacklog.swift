@@ -3,8 +3,8 @@ import APNS
 import ConsumerGroup
 import Contract
 import Credentials
-import SenderDecisions
 import Random
+import SenderDecisions
 
 /// One loop of the sender, the shipped `Dispatcher`, that empties a backlog of several credentials in virtual time. The
 /// gateway serves all credentials together at `rate`, and answers no push sooner than `latency`; Kafka acknowledges at

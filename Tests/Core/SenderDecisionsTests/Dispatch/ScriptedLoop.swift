@@ -92,7 +92,8 @@ final class ScriptedLoop {
   func inherit(_ window: DedupWindow) { dispatcher.inherit(window, by: 0, isWhole: true) }
 
   private func grant(_ topicKind: TopicKind) {
-    #expect(dispatcher.granted(.init(topicKind: topicKind, resume: ResumePoint(next: 0))) == logs.count)
+    #expect(
+      dispatcher.granted(.init(topicKind: topicKind, resume: ResumePoint(next: 0))) == logs.count)
     logs.append(Log(topicKind: topicKind))
   }
 

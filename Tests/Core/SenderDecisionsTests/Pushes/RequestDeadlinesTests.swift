@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import SenderDecisions
 import Random
+import SenderDecisions
 import Testing
 
 @Suite struct RequestDeadlinesTests {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contract
-import SenderDecisions
 import Glibc
 import Random
+import SenderDecisions
 import Testing
 
 @Suite struct RetryPacingTests {

@@ -2,8 +2,8 @@
 
 import APNS
 import Contract
-import SenderDecisions
 import Random
+import SenderDecisions
 import Testing
 
 @Suite struct RetryPolicyTests {
