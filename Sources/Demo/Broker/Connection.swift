@@ -38,8 +38,6 @@ final class Connection {
   static let largestWithoutRecords = 8 << 20
   /// A request that waits takes so many times the bytes of its frame.
   static let waitingCost = 8
-  /// Bytes of a Fetch request that is kept to be compared with the next one.
-  private static let mostKept = 4 << 10
   /// Bytes of room that is kept for the next request, until so long nothing has come.
   private static let mostRoom = 4 << 20
   private static let restMilliseconds: Int64 = 1_000
@@ -56,8 +54,6 @@ final class Connection {
   /// Bytes of files among them, which take no memory.
   private var unsentOfFiles = 0
   var open: Open?
-  /// The last Fetch request: a client at rest asks the same again and again.
-  private var last: (frame: ArraySlice<UInt8>, request: Request)?
   /// When it was made, in ticks.
   let began: Int64
   /// When something came last, in ticks.
@@ -87,7 +83,7 @@ final class Connection {
   /// Bytes that this client makes the broker hold.
   var held: Int {
     (input.isEmpty ? input.capacity : input.count - begin) + unsent - unsentOfFiles
-      + Self.waitingCost * max(open?.size ?? 0, last?.frame.count ?? 0)
+      + Self.waitingCost * (open?.size ?? 0)
   }
 
   var descriptor: Int32 { socket.fd }
@@ -146,21 +142,6 @@ final class Connection {
   /// Gives back what is not used while nothing comes.
   func rest(now: Int64) {
     if input.isEmpty, now - heard >= Self.restMilliseconds { input = [] }
-  }
-
-  /// The request that a frame holds. Throws as `Request` does.
-  func request(_ frame: ArraySlice<UInt8>) throws(Request.Problem) -> Request {
-    // API, version, and the number that each request has for itself.
-    if let last, frame.count > 8, frame.dropFirst(8) == last.frame.dropFirst(8),
-      frame.prefix(4) == last.frame.prefix(4)
-    {
-      var request = last.request
-      request.correlation = frame.dropFirst(4).prefix(4).reduce(0) { $0 << 8 | Int32($1) }
-      return request
-    }
-    let request = try Request(frame)
-    if request.api.key == 1, frame.count <= Self.mostKept { last = (frame, request) }
-    return request
   }
 
   /// Bytes of answers so far.

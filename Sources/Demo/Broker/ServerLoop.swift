@@ -228,7 +228,7 @@ final class ServerLoop {
   private func take(_ frame: ArraySlice<UInt8>, _ connection: Connection, _ now: Moment) -> Bool {
     let request: Request
     do {
-      request = try connection.request(frame)
+      request = try Request(frame)
     } catch .unknownVersions(let correlation) {
       guard case .fields(let fields) = Node.versions else { return false }
       let error = Value.Field(name: "Error", value: .number(ErrorCode.unsupportedVersion.rawValue))
