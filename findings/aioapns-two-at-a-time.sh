@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# APNs allows one stream on a connection until it has accepted a provider token, and more then. Here a server does so: it
-# announces SETTINGS_MAX_CONCURRENT_STREAMS 1, and 1000 just before it answers the first push. Of 100 pushes that come next,
-# all at once, it then has from
+# APNs allows one stream on a connection until it has accepted a provider token, and more then. Here a server does so:
+# it announces SETTINGS_MAX_CONCURRENT_STREAMS 1, and 1000 just before it answers the first push. Of 100 pushes that
+# come next, all at once, it then has from
 #
 # - aioapns 4.0 two at a time on a connection, for as long as the connection lives. Its own bound says 1000.
 # - httpx 0.28.1 100 at a time, which is its own limit.
 #
-# When the new number comes while all streams are in use, aioapns counts up its free ones before it raises the bound, which
-# lets only one of the 999 through.
+# When the new number comes while all streams are in use, aioapns counts up its free ones before it raises the bound,
+# which lets only one of the 999 through.
 #
 # Guessed before it was run: a client that follows the setting at all uses what it allows.
 #

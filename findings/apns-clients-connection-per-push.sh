@@ -4,14 +4,15 @@
 # Ten pushes, one after the other, with one client object and a key (.p8), and what the server has of them:
 #
 # - aioapns 4.0 and simple-apns 0.1.2: one connection, one provider token.
-# - pyapns-client3 3.0.6: ten connections, one provider token. It gives httpx `max_keepalive_connections=0`, so that each
-#   connection of HTTP/2 ends with its first answer.
+# - pyapns-client3 3.0.6: ten connections, one provider token. It gives httpx `max_keepalive_connections=0`, so that
+#   each connection of HTTP/2 ends with its first answer.
 # - kalyke-apns 1.5.0: ten connections, and a new provider token for each push. It makes a client of HTTP for each.
 #
 # APNs asks to keep connections open and takes quick opening and closing for an attack; it answers 429
 # (TooManyProviderTokenUpdates) to who comes with new tokens more often than once in 20 minutes.
 #
-# Guessed before it was run: what is a client for HTTP/2 with one key has one connection, and makes a token that it keeps.
+# Guessed before it was run: what is a client for HTTP/2 with one key has one connection, and makes a token that it
+# keeps.
 #
 # Whoever sends a few pushes sees nothing of it; whoever sends many is slow, and then refused.
 #

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# "In so many hours", in the time zone of Berlin, in the night in which summer time ends (2026-10-25) and in that in which it
-# begins (2026-03-29): arrow 1.4.0 with `shift(hours=…)` moves the hands of the clock. Two hours from 01:30 are 03:30, which
-# are three hours; 24 hours from noon of the day before are 25; three hours from 00:30 in March are two. Minutes and seconds
-# do the same. pendulum 3.3.0 and whenever 0.11.0 are right with `add(hours=…)`, as arrow is in UTC.
+# "In so many hours", in the time zone of Berlin, in the night in which summer time ends (2026-10-25) and in that in
+# which it begins (2026-03-29): arrow 1.4.0 with `shift(hours=…)` moves the hands of the clock. Two hours from 01:30
+# are 03:30, which are three hours; 24 hours from noon of the day before are 25; three hours from 00:30 in March are
+# two. Minutes and seconds do the same. pendulum 3.3.0 and whenever 0.11.0 are right with `add(hours=…)`, as arrow is
+# in UTC.
 #
 # It adds to the local time, as `datetime` does with a timedelta, and looks up the zone's offset afterwards.
 #
-# Guessed before it was run: in a library that has zones, `shift(days=…)` keeps the time of day and `shift(hours=…)` is
-# time that passes.
+# Guessed before it was run: in a library that has zones, `shift(days=…)` keeps the time of day and `shift(hours=…)`
+# is time that passes.
 #
 # Whoever makes "remind me in two hours" of it pushes an hour late, or early, twice a year.
 #
@@ -61,7 +62,7 @@ for begin, unit, amount, by_arrow in (
     for way in (with_arrow, with_arrow_in_utc, with_pendulum, with_whenever):
         before, after = way(begin, unit, amount)
         seen.append((after - before) / 3600)
-    print("{}-{:02}-{:02} {:02}:{:02}".format(*begin), f"and {amount} {unit}, hours that pass: arrow {seen[0]:g},", end=" ")
-    print(f"arrow in UTC {seen[1]:g}, pendulum {seen[2]:g}, whenever {seen[3]:g}")
+    print("{}-{:02}-{:02} {:02}:{:02}".format(*begin), f"and {amount} {unit}, hours that pass:", end=" ")
+    print(f"arrow {seen[0]:g}, in UTC {seen[1]:g}, pendulum {seen[2]:g}, whenever {seen[3]:g}")
     assert seen == [by_arrow, right, right, right], seen
 PYTHON

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# confluent-kafka 2.0.2 and 2.16.1 take a record's header whose name is bytes, (b"apns-id", b"…"), as h2 and ASGI have the
-# headers of HTTP, and write Python's notation of it: the name in Kafka is b'apns-id', of 10 characters, with the b and the
-# quotation marks. A key and a value of bytes they take as they are; other names, as 5, become text too. kafka-python 2.0.2
-# and aiokafka 0.12.0 raise an error.
+# confluent-kafka 2.0.2 and 2.16.1 take a record's header whose name is bytes, (b"apns-id", b"…"), as h2 and ASGI have
+# the headers of HTTP, and write Python's notation of it: the name in Kafka is b'apns-id', of 10 characters, with the
+# b and the quotation marks. A key and a value of bytes they take as they are; other names, as 5, become text too.
+# kafka-python 2.0.2 and aiokafka 0.12.0 raise an error.
 #
 # What is no str is made one with `str`.
 #
@@ -38,8 +38,8 @@ client = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
 server = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
 client.initiate_connection()
 server.initiate_connection()
-push = [(":method", "POST"), (":path", "/"), (":scheme", "https"), (":authority", "localhost"), ("apns-expiration", "0")]
-client.send_headers(1, push)
+request = [(":method", "POST"), (":path", "/"), (":scheme", "https"), (":authority", "localhost")]
+client.send_headers(1, [*request, ("apns-expiration", "0")])
 events = server.receive_data(client.data_to_send())
 received = next(event.headers for event in events if isinstance(event, h2.events.RequestReceived))
 headers = [(name, value) for name, value in received if name.startswith(b"apns-")]

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# confluent-kafka 2.0.2 and 2.16.1: a TopicPartition of offset 5 equals one of offset 9, and one with no offset. What the
-# group has committed before and after two more records is the same by `==`, the set of both has one, `index` finds the
-# wrong one, and a test with a mock that asserts the commit of offset 999 passes when 5 was committed.
+# confluent-kafka 2.0.2 and 2.16.1: a TopicPartition of offset 5 equals one of offset 9, and one with no offset. What
+# the group has committed before and after two more records is the same by `==`, the set of both has one, `index`
+# finds the wrong one, and a test with a mock that asserts the commit of offset 999 passes when 5 was committed.
 #
 # Its comparison and its hash are those of topic and partition.
 #
-# Guessed before it was run: it has an offset and is what `commit`, `committed` and `position` take and give, so two of them
-# are equal if the offset is too; a comparison without it would need `.topic` and `.partition`.
+# Guessed before it was run: it has an offset and is what `commit`, `committed` and `position` take and give, so two
+# of them are equal if the offset is too; a comparison without it would need `.topic` and `.partition`.
 #
 # Whoever watches for progress by comparing, or tests commits so, sees none ever, or that all is right.
 #

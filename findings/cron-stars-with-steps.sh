@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# How often croniter 7.0.0 and cronsim 2.8 fire in 2027. If day of month and day of week are both restricted, either is
-# enough, for both. They differ in what is a restriction:
+# How often croniter 7.0.0 and cronsim 2.8 fire in 2027. If day of month and day of week are both restricted, either
+# is enough, for both. They differ in what is a restriction:
 #
-# - `0 9 1 * *` is 12 times for both. `0 9 1 * */1` is 365 times for croniter: `*/1` restricts. For cronsim it is 12 times:
-#   what begins with a star does not, as in Debian's cron.
-# - `0 9 */2 * 1` is each odd day and each Monday for croniter, 211 days; for cronsim each Monday with an odd number, 27.
-# - Of six fields, the seconds are the last for croniter and the first for cronsim: `0 0 9 * * *` is 09:00 of each day for
-#   cronsim. For croniter it is each second of the first minute of the 9th of each month: 720 times.
+# - `0 9 1 * *` is 12 times for both. `0 9 1 * */1` is 365 times for croniter: `*/1` restricts. For cronsim it is 12
+#   times: what begins with a star does not, as in Debian's cron.
+# - `0 9 */2 * 1` is each odd day and each Monday for croniter, 211 days; for cronsim each Monday with an odd number,
+#   27.
+# - Of six fields, the seconds are the last for croniter and the first for cronsim: `0 0 9 * * *` is 09:00 of each day
+#   for cronsim. For croniter it is each second of the first minute of the 9th of each month: 720 times.
 #
-# Guessed before it was run: `*/1` is `*`, and two libraries that read crontabs of Unix agree on what is no extension; of
-# six fields, one refuses what the other takes.
+# Guessed before it was run: `*/1` is `*`, and two libraries that read crontabs of Unix agree on what is no extension;
+# of six fields, one refuses what the other takes.
 #
 # Whoever moves schedules from one to the other may push each day what was meant for each month.
 #

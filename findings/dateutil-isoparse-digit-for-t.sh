@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `isoparse` of python-dateutil 2.9.0.post0 reads a time without T, as YYYYMMDDhhmmss is written in many exports, a digit off:
-# 20261129123456 is 23:45:06, and 20261129103000 is 03:00. It raises an error only if what it gets so is no time, as for
-# 20261129093000. `parse` of the same library is right. python-dateutil 4.0.0, and `fromisoformat` of Python 3.11.7, refuse.
+# `isoparse` of python-dateutil 2.9.0.post0 reads a time without T, as YYYYMMDDhhmmss is written in many exports, a
+# digit off: 20261129123456 is 23:45:06, and 20261129103000 is 03:00. It raises an error only if what it gets so is no
+# time, as for 20261129093000. `parse` of the same library is right. python-dateutil 4.0.0, and `fromisoformat` of
+# Python 3.11.7, refuse.
 #
 # Any one character may stand between date and time for it, here a digit of the hour, and what is left is "23456".
 #
 # Guessed before it was run: a form that it does not know is refused, since it is the strict one of the two functions.
 #
-# Of the 1,440 full minutes of a day it reads 1 right and 290 wrong. Whoever takes times of sending from an export with it,
-# and skips the rows with errors, sends the others at another hour.
+# Of the 1,440 full minutes of a day it reads 1 right and 290 wrong. Whoever takes times of sending from an export
+# with it, and skips the rows with errors, sends the others at another hour.
 #
 # Fails if a version answers otherwise than it did.
 set -euo pipefail

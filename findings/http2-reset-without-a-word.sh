@@ -3,15 +3,15 @@
 #
 # A server, or a proxy before it, ends the stream of a push with RST_STREAM and no answer:
 #
-# - Node.js 20.20.2: with the code CANCEL there is no `error`, and no `response`. There are `end` and `close`, as if an
-#   answer without a body had come. With INTERNAL_ERROR there is an `error`.
+# - Node.js 20.20.2: with the code CANCEL there is no `error`, and no `response`. There are `end` and `close`, as if
+#   an answer without a body had come. With INTERNAL_ERROR there is an `error`.
 # - aioapns 4.0: the caller hears nothing, with any code, REFUSED_STREAM included (which says that it may send again).
 # - httpx 0.28.1 raises RemoteProtocolError for each. curl 7.88.1 fails, and sends again for REFUSED_STREAM.
 #
 # Guessed before it was run: a stream that was reset before its answer is an error for each client.
 #
-# Whoever waits with Node.js for `end` or `error` takes the push for sent, with a status of undefined. Whoever awaits aioapns
-# waits until something else ends the connection.
+# Whoever waits with Node.js for `end` or `error` takes the push for sent, with a status of undefined. Whoever awaits
+# aioapns waits until something else ends the connection.
 #
 # Fails if a client does otherwise than it did.
 set -euo pipefail

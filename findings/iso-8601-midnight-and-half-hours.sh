@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Three forms of a time of day that ISO 8601 has, and few write: 24:00:00 is the end of the day, 12.5 is half past twelve,
-# and 12:00.5 is half a minute past noon. What parsers make of them:
+# Three forms of a time of day that ISO 8601 has, and few write: 24:00:00 is the end of the day, 12.5 is half past
+# twelve, and 12:00.5 is half a minute past noon. What parsers make of them:
 #
-# - aniso8601 9.0.1 and 10.0.1: 2026-11-29T24:00:00Z is 00:00 of the same day, a day too early. It is right in fractions.
-# - `datetime.fromisoformat` of Python 3.11.7: 12.5 and 12:00.5 are both 12:00:00.5, half an hour or half a minute too early.
-#   It refuses 24:00:00.
+# - aniso8601 9.0.1 and 10.0.1: 2026-11-29T24:00:00Z is 00:00 of the same day, a day too early. It is right in
+#   fractions.
+# - `datetime.fromisoformat` of Python 3.11.7: 12.5 and 12:00.5 are both 12:00:00.5, half an hour or half a minute too
+#   early. It refuses 24:00:00.
 # - arrow 1.4.0, `isoparse` of python-dateutil 2.9.0.post0, pendulum 3.3.0 and isodate 0.7.2 are right, or refuse.
 #
 # Guessed before it was run: a parser knows such a form and is right, or does not know it and refuses it.

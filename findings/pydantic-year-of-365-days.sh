@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# pydantic 2.14.4 writes a timedelta of 365 days and more in JSON with a year, as P1Y, and 400 days as P1Y35D. It reads a
-# year as 365 days. Others read it as a year, or not at all:
+# pydantic 2.14.4 writes a timedelta of 365 days and more in JSON with a year, as P1Y, and 400 days as P1Y35D. It
+# reads a year as 365 days. Others read it as a year, or not at all:
 #
 # - isodate 0.7.2: from 2028-01-01, 400 days are 401, since 2028 is a leap year. From 2026-01-01 they are 400.
 # - msgspec 0.22.0 and `TimeDelta` of whenever 0.11.0 refuse it, as does Duration.parse of Java 17.
@@ -11,8 +11,8 @@
 #
 # Guessed before it was run: a timedelta has no years, so the text of it has none: P400D, or PT9600H.
 #
-# Whoever gives a time to live or to keep so, in JSON, to another program loses a day, or the record is refused, from one
-# year on.
+# Whoever gives a time to live or to keep so, in JSON, to another program loses a day, or the record is refused, from
+# one year on.
 #
 # Fails if a version answers otherwise than it did.
 set -euo pipefail

@@ -4,15 +4,16 @@
 # 2026-02-30T12:00:00Z and 2026-04-31T12:00:00Z, days that do not exist (RFC 3339, 5.7):
 #
 # - `Time.iso8601` of Ruby 3.1.2 and `Date` of Node.js 20.20.2 make 2 March and 1 May of them. The 32nd they refuse.
-# - SQLite 3.40.1 has two opinions: `unixepoch` is that of 2 March, and `datetime` and `strftime` give 30 February back, as
-#   if it had been looked at. From 30 February to 2 March it counts 0 days.
+# - SQLite 3.40.1 has two opinions: `unixepoch` is that of 2 March, and `datetime` and `strftime` give 30 February
+#   back, as if it had been looked at. From 30 February to 2 March it counts 0 days.
 # - Python 3.11.7, Java 17 (`Instant`) and `DateTime.iso8601` of the same Ruby refuse both.
 #
-# Guessed before it was run: what has a strict form in its name, or knows this form only, refuses; and `datetime(…)` of
-# SQLite, which is null for what is no time, is a check.
+# Guessed before it was run: what has a strict form in its name, or knows this form only, refuses; and `datetime(…)`
+# of SQLite, which is null for what is no time, is a check.
 #
-# Whoever has such days from a form with three fields, or from "the 30th of each month", pushes at the beginning of the
-# next month in one service and has an error in the other; and the database keeps a day that no other program reads.
+# Whoever has such days from a form with three fields, or from "the 30th of each month", pushes at the beginning of
+# the next month in one service and has an error in the other; and the database keeps a day that no other program
+# reads.
 #
 # Fails if one of them answers otherwise than it did.
 set -euo pipefail
@@ -67,7 +68,8 @@ same() {
   echo "Ruby Time: $1; Node.js: $1; Ruby DateTime: $2; Python: $2; Java: $2; SQLite: $3, $4"
 }
 
-look 2026-02-28T12:00:00Z "$(same 2026-02-28T12:00:00Z 2026-02-28T12:00:00Z '2026-02-28 12:00:00' '2026-02-28 12:00:00')"
+at=2026-02-28T12:00:00Z
+look $at "$(same $at $at '2026-02-28 12:00:00' '2026-02-28 12:00:00')"
 look 2026-02-30T12:00:00Z "$(same 2026-03-02T12:00:00Z refused '2026-02-30 12:00:00' '2026-03-02 12:00:00')"
 look 2026-04-31T12:00:00Z "$(same 2026-05-01T12:00:00Z refused '2026-04-31 12:00:00' '2026-05-01 12:00:00')"
 look 2026-02-32T12:00:00Z "$(same refused refused refused refused)"
