@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# One notification for two devices of a user, sent at the same time with the same apns-id. APNs says of the first device that
-# it is unregistered (410), and takes the push for the second (200). aioapns 4.0 gives the 410 to the caller who sent to the
-# second device. The caller who sent to the first has no answer. With an id for each push, both have theirs.
+# One notification for two devices of a user, sent at the same time with the same apns-id. APNs says of the first
+# device that it is unregistered (410), and takes the push for the second (200). aioapns 4.0 gives the 410 to the
+# caller who sent to the second device. The caller who sent to the first has no answer. With an id for each push, both
+# have theirs.
 #
 # It keeps who waits for an answer by apns-id, so the second push takes the place of the first, and not by stream.
 #
 # Guessed before it was run: an answer belongs to the stream that it came on, as for every client of HTTP/2.
 #
-# Whoever uses the id of a message as apns-id strikes out the tokens of devices that are alive, and keeps those that are dead.
+# Whoever uses the id of a message as apns-id strikes out the tokens of devices that are alive, and keeps those that
+# are dead.
 #
 # Fails if it does otherwise than it did.
 set -euo pipefail
@@ -61,7 +63,8 @@ def serve():
                 status = "410" if token == "dead" else "200"
                 connection.send_headers(stream, [(":status", status), ("apns-id", name)], end_stream=status == "200")
                 if status == "410":
-                    connection.send_data(stream, b'{"reason":"Unregistered","timestamp":1795000000000}', end_stream=True)
+                    body = b'{"reason":"Unregistered","timestamp":1795000000000}'
+                    connection.send_data(stream, body, end_stream=True)
             ended.clear()
         peer.sendall(connection.data_to_send())
 
@@ -87,7 +90,10 @@ async def run():
     with open(key) as file:
         client = aioapns.APNs(key=file.read(), key_id="K", team_id="T", topic="com.example.app", ssl_context=trust)
     await push(client, "warm", other)  # there is one connection
-    for ids, expected in (((one, other), ["410 Unregistered", "200"]), ((one, one), ["no answer in 5 s", "410 Unregistered"])):
+    for ids, expected in (
+        ((one, other), ["410 Unregistered", "200"]),
+        ((one, one), ["no answer in 5 s", "410 Unregistered"]),
+    ):
         seen = await asyncio.gather(push(client, "dead", ids[0]), push(client, "live", ids[1]))
         print(f"{'one apns-id' if ids[0] == ids[1] else 'two apns-ids'}: dead: {seen[0]}; live: {seen[1]}")
         assert seen == expected, seen

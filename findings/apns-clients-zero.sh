@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Zero means something to APNs: `apns-expiration: 0` is "try once, keep nothing", and a badge of 0 takes the badge away.
-# What client libraries send of a push that is made with expiration=0 and badge=0:
+# Zero means something to APNs: `apns-expiration: 0` is "try once, keep nothing", and a badge of 0 takes the badge
+# away. What client libraries send of a push that is made with expiration=0 and badge=0:
 #
 # - kalyke-apns 1.5.0: both.
 # - pyapns-client3 3.0.6 and simple-apns 0.1.2: the badge, and no `apns-expiration`, as if none had been asked for.
@@ -12,7 +12,8 @@
 #
 # Guessed before it was run: a library that has the parameter, and None for "not given", sends the number.
 #
-# Whoever sends a code for a login with expiration=0 may have APNs keep it and deliver it much later; badges do not go away.
+# Whoever sends a code for a login with expiration=0 may have APNs keep it and deliver it much later; badges do not go
+# away.
 #
 # Fails if a version does otherwise than it did.
 set -euo pipefail

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# APScheduler 3.10.4 and 3.11.3 read the name of a weekday or month in a cron expression, and pass over what stands behind
-# it, without an error: `mon#1`, the first Monday of a month, is each Monday; `mon-fri/2` is Monday to Friday; `jan-dec/3`,
-# of which the same in digits is four months of a year, is twelve. With digits it takes the steps and refuses `#`.
-# croniter 7.0.0 takes all of them as they are meant.
+# APScheduler 3.10.4 and 3.11.3 read the name of a weekday or month in a cron expression, and pass over what stands
+# behind it, without an error: `mon#1`, the first Monday of a month, is each Monday; `mon-fri/2` is Monday to Friday;
+# `jan-dec/3`, of which the same in digits is four months of a year, is twelve. With digits it takes the steps and
+# refuses `#`. croniter 7.0.0 takes all of them as they are meant.
 #
 # The patterns for names end without a mark of the end, so a match of the beginning is enough.
 #

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The `avro` package of Apache Avro, 1.11.5 and 1.12.2, writes a Decimal with fewer digits after the point than the schema's
-# scale as if they were the last ones: at a scale of 2, Decimal("1.5") is 0.15 for every reader, itself and fastavro 1.13.1
-# alike, and Decimal("20") is 0.20. Decimal("1.50") is right. fastavro writes all of them right. It is so in `bytes` and in
-# `fixed`. With more digits than the scale, the package raises an error.
+# The `avro` package of Apache Avro, 1.11.5 and 1.12.2, writes a Decimal with fewer digits after the point than the
+# schema's scale as if they were the last ones: at a scale of 2, Decimal("1.5") is 0.15 for every reader, itself and
+# fastavro 1.13.1 alike, and Decimal("20") is 0.20. Decimal("1.50") is right. fastavro writes all of them right. It is
+# so in `bytes` and in `fixed`. With more digits than the scale, the package raises an error.
 #
 # It writes the digits of the Decimal as they are, and leaves its exponent away.
 #

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `produce(topic, value, key, partition, …)` of the AIOProducer of confluent-kafka 2.13.0 and 2.16.1 takes what the Producer
-# of the same release takes, and leaves some of it away without an error:
+# `produce(topic, value, key, partition, …)` of the AIOProducer of confluent-kafka 2.13.0 and 2.16.1 takes what the
+# Producer of the same release takes, and leaves some of it away without an error:
 #
-# - A partition, a time stamp and headers that are given by position, as Producer allows: the record goes to the partition
-#   of its key, with the time of now and without headers. (`headers=` raises NotImplementedError.)
+# - A partition, a time stamp and headers that are given by position, as Producer allows: the record goes to the
+#   partition of its key, with the time of now and without headers. (`headers=` raises NotImplementedError.)
 # - `on_delivery=` and `callback=`: it is never called.
 # - A name that does not exist, as `header=`: the record has no headers.
 #
@@ -13,7 +13,8 @@
 #
 # Guessed before it was run: an `await` in front makes the same record, or raises TypeError or NotImplementedError.
 #
-# Whoever moves a program to asyncio so loses the headers of pushes, such as a time of expiry, and all reports of failure.
+# Whoever moves a program to asyncio so loses the headers of pushes, such as a time of expiry, and all reports of
+# failure.
 #
 # Fails if a version does otherwise than it did.
 set -euo pipefail

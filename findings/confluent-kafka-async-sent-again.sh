@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# AIOProducer of confluent-kafka 2.13.0 and 2.16.1 takes a message with `timestamp=`, of which its documentation speaks, and
-# `flush` then says that time stamps are not supported in batch mode. With that the messages for another topic, which were
-# in the same buffer, are in Kafka. They are there once more after each further `flush`: four attempts, four copies of each.
-# Their futures come to a result, with no error. The task that empties the buffer by time ends with the first such error,
-# without a word to the caller: a later message stays in the buffer until somebody flushes.
+# AIOProducer of confluent-kafka 2.13.0 and 2.16.1 takes a message with `timestamp=`, of which its documentation
+# speaks, and `flush` then says that time stamps are not supported in batch mode. With that the messages for another
+# topic, which were in the same buffer, are in Kafka. They are there once more after each further `flush`: four
+# attempts, four copies of each. Their futures come to a result, with no error. The task that empties the buffer by
+# time ends with the first such error, without a word to the caller: a later message stays in the buffer until
+# somebody flushes.
 #
-# If a batch fails, all batches of the buffer are put back, also those that librdkafka has already; the one that fails too.
+# If a batch fails, all batches of the buffer are put back, also those that librdkafka has already; the one that fails
+# too.
 #
-# Guessed before it was run: `produce` refuses the time stamp, or `flush` fails that message alone; the others go out once.
+# Guessed before it was run: `produce` refuses the time stamp, or `flush` fails that message alone; the others go out
+# once.
 #
 # Whoever flushes in a loop until it succeeds, or at the end of each request, sends the same pushes again and again.
 #

@@ -3,10 +3,12 @@
 #
 # django-push-notifications 3.3.0 with aioapns 3.3.1, as its extra `apns-async` asks for, Django 5.2.19:
 #
-# - `send_message(None, content_available=1)`, its documentation's silent message, has an alert with an empty body, and
-#   null for badge, sound and thread-id. It has no `apns-push-type`, and no priority of 5, which APNs wants of such pushes.
-# - A bulk message to three devices, for one of which APNs answers after 1.3 s and accepts, raises APNSError with "failed",
-#   and says nothing of the two others. Each push has one second, which is not to be set, from the start of the whole bulk.
+# - `send_message(None, content_available=1)`, its documentation's silent message, has an alert with an empty body,
+#   and null for badge, sound and thread-id. It has no `apns-push-type`, and no priority of 5, which APNs wants of
+#   such pushes.
+# - A bulk message to three devices, for one of which APNs answers after 1.3 s and accepts, raises APNSError with
+#   "failed", and says nothing of the two others. Each push has one second, which is not to be set, from the start of
+#   the whole bulk.
 #
 # Where there is no alert it makes `Alert(body="")` of it.
 #

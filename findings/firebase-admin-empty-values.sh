@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# firebase-admin 6.9.0 and 7.7.0 leave out what is empty, of the caller's own keys, in the payload for APNs: a list `[]`, an
-# object `{}` and null, beside `aps` and in it. 0, false and "" stay, and so does what is empty one level below.
+# firebase-admin 6.9.0 and 7.7.0 leave out what is empty, of the caller's own keys, in the payload for APNs: a list
+# `[]`, an object `{}` and null, beside `aps` and in it. 0, false and "" stay, and so does what is empty one level
+# below.
 #
-# So a push that ends a Live Activity with `"content-state": {}`, which a state with optional fields only may be, has no
-# content-state, and one that says `"unread": []` says nothing about the unread.
+# So a push that ends a Live Activity with `"content-state": {}`, which a state with optional fields only may be, has
+# no content-state, and one that says `"unread": []` says nothing about the unread.
 #
-# Its encoder removes from each object that it makes what is None, [] or {}, also after it has added the caller's keys.
+# Its encoder removes from each object that it makes what is None, [] or {}, also after it has added the caller's
+# keys.
 #
 # Guessed before it was run: the parameters that are not given are left out, and custom data goes as it is.
 #
@@ -48,7 +50,8 @@ def request(self, method, url, **arguments):
     return {"name": "projects/example/messages/1"}
 
 
-empty = {"list": [], "object": {}, "null": None, "zero": 0, "no": False, "text": "", "below": {"list": [], "null": None}}
+stays = {"zero": 0, "no": False, "text": "", "below": {"list": [], "null": None}}
+empty = {"list": [], "object": {}, "null": None, **stays}
 with mock.patch("firebase_admin._http_client.JsonHttpClient.body", request):
     aps = messaging.Aps(content_available=True, custom_data={"event": "end", "content-state": {}, **empty})
     payload = messaging.APNSPayload(aps=aps, unread=[], **empty)
@@ -56,7 +59,6 @@ with mock.patch("firebase_admin._http_client.JsonHttpClient.body", request):
     sent = [json.loads(json.dumps(sent[0]))]
 print("firebase-admin", firebase_admin.__version__)
 print(" ", json.dumps(sent[0]))
-stays = {"zero": 0, "no": False, "text": "", "below": {"list": [], "null": None}}
 assert sent[0] == {"aps": {"content-available": 1, "event": "end", **stays}, **stays}, sent
 PYTHON
 }

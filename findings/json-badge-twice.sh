@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A payload in which two programs have each added a badge: {"aps":{"badge":1,"badge":2}}. (RFC 8259 advises against it; it
-# is JSON.) json of Python, orjson 3.13.0, msgspec 0.22.0 and pydantic 2.14.4 say 2. pysimdjson 7.0.2 says 1 or 2:
+# A payload in which two programs have each added a badge: {"aps":{"badge":1,"badge":2}}. (RFC 8259 advises against
+# it; it is JSON.) json of Python, orjson 3.13.0, msgspec 0.22.0 and pydantic 2.14.4 say 2. pysimdjson 7.0.2 says 1 or
+# 2:
 #
 # - `document["aps"]["badge"]`, `get`, `at_pointer` and `dict(…)` say 1.
 # - `as_dict()` of the same document, and `loads`, say 2.
 #
-# SQLite 3.40.1 (that of Debian 12) reads and writes the first only. After `json_set(…, '$.aps.badge', 3)` it reads 3, and
-# the parsers above read 2. After `json_remove`, or `json_patch` with null, there still is a badge of 2.
+# SQLite 3.40.1 (that of Debian 12) reads and writes the first only. After `json_set(…, '$.aps.badge', 3)` it reads 3,
+# and the parsers above read 2. After `json_remove`, or `json_patch` with null, there still is a badge of 2.
 #
-# Guessed before it was run: parsers differ, but each has one answer; and what SQLite has set or removed is set or removed.
+# Guessed before it was run: parsers differ, but each has one answer; and what SQLite has set or removed is set or
+# removed.
 #
 # Whoever checks a payload in one of these ways and sends it sends another badge than the one that was checked.
 #

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# kalyke-apns 1.2.0 and 1.5.0: a LiveActivityPayload that starts a Live Activity must have attributes_type and attributes, or
-# it raises ValueError. It then leaves both out of what it sends: there is no `attributes-type` and no `attributes`, without
-# which a device does not know which activity to start. APNs, which does not know the app's types, has no reason to refuse.
+# kalyke-apns 1.2.0 and 1.5.0: a LiveActivityPayload that starts a Live Activity must have attributes_type and
+# attributes, or it raises ValueError. It then leaves both out of what it sends: there is no `attributes-type` and no
+# `attributes`, without which a device does not know which activity to start. APNs, which does not know the app's
+# types, has no reason to refuse.
 #
 # `dict()` writes five keys of a Live Activity, and these two are not among them.
 #

@@ -8,11 +8,11 @@
 # - It acknowledges 1, then calls `requeue()` of 0: push 3 comes next, and 0 does not come again.
 # - It calls `requeue()` of 0, and none is acknowledged: 0, 1 and 2 come again, all of them.
 #
-# To acknowledge is to commit the position of the consumer, whichever message it is for; to requeue is to go back to what
-# was committed last.
+# To acknowledge is to commit the position of the consumer, whichever message it is for; to requeue is to go back to
+# what was committed last.
 #
-# Guessed before it was run: an offset is committed only when all before it are acknowledged, and what is requeued, or has
-# not been acknowledged when a worker ends, comes again; perhaps with some more.
+# Guessed before it was run: an offset is committed only when all before it are acknowledged, and what is requeued, or
+# has not been acknowledged when a worker ends, comes again; perhaps with some more.
 #
 # Whoever sends pushes in tasks with `acks_late` loses those that were under way at the end of a worker.
 #
@@ -39,7 +39,8 @@ options = {
 
 
 def committed(topic):
-    reader = confluent_kafka.Consumer({"bootstrap.servers": address, "group.id": f"{topic}-consumer-group", "log_level": 0})
+    group = f"{topic}-consumer-group"
+    reader = confluent_kafka.Consumer({"bootstrap.servers": address, "group.id": group, "log_level": 0})
     offset = reader.committed([confluent_kafka.TopicPartition(topic, 0)], timeout=20)[0].offset
     reader.close()
     return None if offset < 0 else offset

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# PostgreSQL 15, a column `send_at timestamptz`, and datetime(2026, 11, 29, 12, 0) of Python, which has no zone. psycopg
-# 3.3.9, psycopg2-binary 2.9.13 and pg8000 1.31.6 store noon in the time zone of the server's session; asyncpg 0.32.0 stores
-# noon in the time zone of the process (`TZ`). None refuses it.
+# PostgreSQL 15, a column `send_at timestamptz`, and datetime(2026, 11, 29, 12, 0) of Python, which has no zone.
+# psycopg 3.3.9, psycopg2-binary 2.9.13 and pg8000 1.31.6 store noon in the time zone of the server's session; asyncpg
+# 0.32.0 stores noon in the time zone of the process (`TZ`). None refuses it.
 #
 # - Server in UTC, process in Berlin: 12:00 UTC with the first three, 11:00 UTC with asyncpg.
 # - Server in Berlin, process in UTC: 11:00 UTC with the first three, 12:00 UTC with asyncpg.
 #
 # The first three send the time as they have it, and the server adds a zone; asyncpg adds one, to send UTC.
 #
-# Guessed before it was run: a driver sends a time without a zone as it is, and the session's TimeZone decides for each.
+# Guessed before it was run: a driver sends a time without a zone as it is, and the session's TimeZone decides for
+# each.
 #
 # Whoever writes times of sending with one and moves to another, or has two services that do, sends at other hours.
 #

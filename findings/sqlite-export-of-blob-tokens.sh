@@ -49,7 +49,8 @@ rows = csv.reader(io.StringIO(export("-csv", path, "SELECT id, token FROM device
 fields = {int(device): token.encode("latin-1") for device, token in rows}
 whole = sum(fields[device] == token for device, token in enumerate(tokens))
 cut = [fields[device] for device, token in enumerate(tokens) if 0 in token]
-print(f"  -csv: {len(fields)} rows, {whole} tokens whole, {len(cut)} of {min(map(len, cut))} to {max(map(len, cut))} bytes")
+lengths = sorted(map(len, cut))
+print(f"  -csv: {len(fields)} rows, {whole} tokens whole, {len(cut)} of {lengths[0]} to {lengths[-1]} bytes")
 assert whole == len(tokens) - with_zero and len(fields) == len(tokens), whole
 assert cut == [token.split(b"\0")[0] for token in tokens if 0 in token]
 
