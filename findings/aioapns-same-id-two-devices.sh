@@ -8,7 +8,7 @@
 #
 # It keeps who waits for an answer by apns-id, so the second push takes the place of the first, and not by stream.
 #
-# Guessed before it was run: an answer belongs to the stream that it came on, as for every client of HTTP/2.
+# What one would guess: an answer belongs to the stream that it came on, as for every client of HTTP/2.
 #
 # Whoever uses the id of a message as apns-id strikes out the tokens of devices that are alive, and keeps those that
 # are dead.

@@ -11,7 +11,7 @@
 # When the new number comes while all streams are in use, aioapns counts up its free ones before it raises the bound,
 # which lets only one of the 999 through.
 #
-# Guessed before it was run: a client that follows the setting at all uses what it allows.
+# What one would guess: a client that follows the setting at all uses what it allows.
 #
 # Whoever sends with it has a fraction of the throughput, in no log, and may blame the gateway.
 #

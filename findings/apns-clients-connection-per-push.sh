@@ -11,7 +11,7 @@
 # APNs asks to keep connections open and takes quick opening and closing for an attack; it answers 429
 # (TooManyProviderTokenUpdates) to who comes with new tokens more often than once in 20 minutes.
 #
-# Guessed before it was run: what is a client for HTTP/2 with one key has one connection, and makes a token that it
+# What one would guess: what is a client for HTTP/2 with one key has one connection, and makes a token that it
 # keeps.
 #
 # Whoever sends a few pushes sees nothing of it; whoever sends many is slow, and then refused.

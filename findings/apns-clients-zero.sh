@@ -10,7 +10,7 @@
 #
 # Those that leave a zero out ask `if expiration` or `if self.badge`.
 #
-# Guessed before it was run: a library that has the parameter, and None for "not given", sends the number.
+# What one would guess: a library that has the parameter, and None for "not given", sends the number.
 #
 # Whoever sends a code for a login with expiration=0 may have APNs keep it and deliver it much later; badges do not go
 # away.

@@ -8,7 +8,7 @@
 #
 # The patterns for names end without a mark of the end, so a match of the beginning is enough.
 #
-# Guessed before it was run: what is not supported is refused with ValueError, as it is behind a digit.
+# What one would guess: what is not supported is refused with ValueError, as it is behind a digit.
 #
 # Whoever has a monthly or quarterly push in a table of crontabs sends it each week or month.
 #

@@ -9,7 +9,7 @@
 #
 # It adds to the local time, as `datetime` does with a timedelta, and looks up the zone's offset afterwards.
 #
-# Guessed before it was run: in a library that has zones, `shift(days=…)` keeps the time of day and `shift(hours=…)`
+# What one would guess: in a library that has zones, `shift(days=…)` keeps the time of day and `shift(hours=…)`
 # is time that passes.
 #
 # Whoever makes "remind me in two hours" of it pushes an hour late, or early, twice a year.

@@ -8,7 +8,7 @@
 #
 # It writes the digits of the Decimal as they are, and leaves its exponent away.
 #
-# Guessed before it was run: 1.5 is 1.50, or it is refused as the number with too many digits is.
+# What one would guess: 1.5 is 1.50, or it is refused as the number with too many digits is.
 #
 # Whoever puts prices into Kafka with it pushes "your order of 0.20 is paid" for each amount without cents.
 #

@@ -11,7 +11,7 @@
 #
 # `produce` of AIOProducer has `*args` and `**kwargs`, and looks for three names in the latter.
 #
-# Guessed before it was run: an `await` in front makes the same record, or raises TypeError or NotImplementedError.
+# What one would guess: an `await` in front makes the same record, or raises TypeError or NotImplementedError.
 #
 # Whoever moves a program to asyncio so loses the headers of pushes, such as a time of expiry, and all reports of
 # failure.

@@ -11,7 +11,7 @@
 # If a batch fails, all batches of the buffer are put back, also those that librdkafka has already; the one that fails
 # too.
 #
-# Guessed before it was run: `produce` refuses the time stamp, or `flush` fails that message alone; the others go out
+# What one would guess: `produce` refuses the time stamp, or `flush` fails that message alone; the others go out
 # once.
 #
 # Whoever flushes in a loop until it succeeds, or at the end of each request, sends the same pushes again and again.

@@ -8,7 +8,7 @@
 #
 # What is no str is made one with `str`.
 #
-# Guessed before it was run: the name has these bytes, as the value has, or TypeError.
+# What one would guess: the name has these bytes, as the value has, or TypeError.
 #
 # Whoever hands on headers of a request has records in which no reader finds them: no id, and no time of expiry.
 #

@@ -7,7 +7,7 @@
 #
 # Its comparison and its hash are those of topic and partition.
 #
-# Guessed before it was run: it has an offset and is what `commit`, `committed` and `position` take and give, so two
+# What one would guess: it has an offset and is what `commit`, `committed` and `position` take and give, so two
 # of them are equal if the offset is too; a comparison without it would need `.topic` and `.partition`.
 #
 # Whoever watches for progress by comparing, or tests commits so, sees none ever, or that all is right.

@@ -11,7 +11,7 @@
 # - Of six fields, the seconds are the last for croniter and the first for cronsim: `0 0 9 * * *` is 09:00 of each day
 #   for cronsim. For croniter it is each second of the first minute of the 9th of each month: 720 times.
 #
-# Guessed before it was run: `*/1` is `*`, and two libraries that read crontabs of Unix agree on what is no extension;
+# What one would guess: `*/1` is `*`, and two libraries that read crontabs of Unix agree on what is no extension;
 # of six fields, one refuses what the other takes.
 #
 # Whoever moves schedules from one to the other may push each day what was meant for each month.

@@ -8,7 +8,7 @@
 #
 # Any one character may stand between date and time for it, here a digit of the hour, and what is left is "23456".
 #
-# Guessed before it was run: a form that it does not know is refused, since it is the strict one of the two functions.
+# What one would guess: a form that it does not know is refused, since it is the strict one of the two functions.
 #
 # Of the 1,440 full minutes of a day it reads 1 right and 290 wrong. Whoever takes times of sending from an export
 # with it, and skips the rows with errors, sends the others at another hour.

@@ -12,7 +12,7 @@
 #
 # Where there is no alert it makes `Alert(body="")` of it.
 #
-# Guessed before it was run: a silent message is `{"aps": {"content-available": 1}}` and a background push; and a bulk
+# What one would guess: a silent message is `{"aps": {"content-available": 1}}` and a background push; and a bulk
 # waits for answers as long as the client beneath it does, and gives a result for each device.
 #
 # Whoever wakes apps with it sends alerts without text, and whoever sends again after the error sends pushes twice.

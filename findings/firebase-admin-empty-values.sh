@@ -11,7 +11,7 @@
 # Its encoder removes from each object that it makes what is None, [] or {}, also after it has added the caller's
 # keys.
 #
-# Guessed before it was run: the parameters that are not given are left out, and custom data goes as it is.
+# What one would guess: the parameters that are not given are left out, and custom data goes as it is.
 #
 # Whoever tells the app with an empty list that nothing is left leaves it with the last list.
 #

@@ -8,7 +8,7 @@
 # - aioapns 4.0: the caller hears nothing, with any code, REFUSED_STREAM included (which says that it may send again).
 # - httpx 0.28.1 raises RemoteProtocolError for each. curl 7.88.1 fails, and sends again for REFUSED_STREAM.
 #
-# Guessed before it was run: a stream that was reset before its answer is an error for each client.
+# What one would guess: a stream that was reset before its answer is an error for each client.
 #
 # Whoever waits with Node.js for `end` or `error` takes the push for sent, with a status of undefined. Whoever awaits
 # aioapns waits until something else ends the connection.

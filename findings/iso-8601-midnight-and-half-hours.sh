@@ -10,7 +10,7 @@
 #   early. It refuses 24:00:00.
 # - arrow 1.4.0, `isoparse` of python-dateutil 2.9.0.post0, pendulum 3.3.0 and isodate 0.7.2 are right, or refuse.
 #
-# Guessed before it was run: a parser knows such a form and is right, or does not know it and refuses it.
+# What one would guess: a parser knows such a form and is right, or does not know it and refuses it.
 #
 # Whoever has "until the end of Sunday" as 24:00 in an export has pushes that expired a day before they were sent.
 #

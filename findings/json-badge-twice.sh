@@ -11,7 +11,7 @@
 # SQLite 3.40.1 (that of Debian 12) reads and writes the first only. After `json_set(…, '$.aps.badge', 3)` it reads 3,
 # and the parsers above read 2. After `json_remove`, or `json_patch` with null, there still is a badge of 2.
 #
-# Guessed before it was run: parsers differ, but each has one answer; and what SQLite has set or removed is set or
+# What one would guess: parsers differ, but each has one answer; and what SQLite has set or removed is set or
 # removed.
 #
 # Whoever checks a payload in one of these ways and sends it sends another badge than the one that was checked.

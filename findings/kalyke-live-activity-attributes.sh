@@ -8,7 +8,7 @@
 #
 # `dict()` writes five keys of a Live Activity, and these two are not among them.
 #
-# Guessed before it was run: what the class checks for, it sends.
+# What one would guess: what the class checks for, it sends.
 #
 # Whoever starts Live Activities with it gets answers of 200, and no activity.
 #

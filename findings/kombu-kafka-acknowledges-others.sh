@@ -11,7 +11,7 @@
 # To acknowledge is to commit the position of the consumer, whichever message it is for; to requeue is to go back to
 # what was committed last.
 #
-# Guessed before it was run: an offset is committed only when all before it are acknowledged, and what is requeued, or
+# What one would guess: an offset is committed only when all before it are acknowledged, and what is requeued, or
 # has not been acknowledged when a worker ends, comes again; perhaps with some more.
 #
 # Whoever sends pushes in tasks with `acks_late` loses those that were under way at the end of a worker.

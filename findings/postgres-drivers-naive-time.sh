@@ -10,7 +10,7 @@
 #
 # The first three send the time as they have it, and the server adds a zone; asyncpg adds one, to send UTC.
 #
-# Guessed before it was run: a driver sends a time without a zone as it is, and the session's TimeZone decides for
+# What one would guess: a driver sends a time without a zone as it is, and the session's TimeZone decides for
 # each.
 #
 # Whoever writes times of sending with one and moves to another, or has two services that do, sends at other hours.

@@ -9,7 +9,7 @@
 #
 # A timedelta of 364 days, P364D, all but whenever take as it is. msgspec writes 400 days as P400D.
 #
-# Guessed before it was run: a timedelta has no years, so the text of it has none: P400D, or PT9600H.
+# What one would guess: a timedelta has no years, so the text of it has none: P400D, or PT9600H.
 #
 # Whoever gives a time to live or to keep so, in JSON, to another program loses a day, or the record is refused, from
 # one year on.

@@ -8,7 +8,7 @@
 #   refuses the whole, and one that replaces what is wrong makes another token of each.
 # - `-quote` and `.dump` have each as hexadecimal digits.
 #
-# Guessed before it was run: a BLOB is exported as hexadecimal digits or base64, or the export fails.
+# What one would guess: a BLOB is exported as hexadecimal digits or base64, or the export fails.
 #
 # Whoever moves tokens with a CSV of such a table has a ninth of them wrong, of 0 to 31 bytes, without an error.
 #
