@@ -25,10 +25,13 @@ struct ScheduleUpkeep {
   var unwritten: [(partition: Int32, after: ExactText)] = []
   /// Until when ends of logs are not waited for.
   var impatientUntil: UInt64 = 0
+  /// Reads records of logs while partitions are taken over.
+  var reader: OffsetRangeReader?
 
   mutating func begin(_ partitions: [Int32]) {
     unnoted = Set(partitions)
     unwritten = partitions.sorted().map { ($0, "") }
+    reader = nil
   }
 }
 
@@ -96,17 +99,20 @@ extension SchedulerWorker {
   private func record(
     _ partition: Int32, at offset: Int64
   ) throws(KafkaError) -> (key: ExactText, identity: Int64)? {
-    let reader = try OffsetRangeReader(kafka)
-    defer { reader.close() }
+    let reader = try upkeep.reader ?? OffsetRangeReader(kafka)
+    upkeep.reader = reader
     var batch = KafkaBatch(capacity: 16)
     defer { batch.release() }
-    _ = try reader.read(
+    let place = try reader.read(
       TopicPartition(topic: topics.scheduleName, partition: partition), offset..<offset + 1,
       timeoutMilliseconds: Self.recordPatience)
     let deadline = MonotonicClock.milliseconds() + UInt64(Self.recordPatience)
-    while !reader.isDone, MonotonicClock.milliseconds() < deadline, !context.signals.isStopping {
+    while !reader.drainFinished().contains(place) {
+      guard MonotonicClock.milliseconds() < deadline, !context.signals.isStopping else {
+        upkeep.reader = nil
+        throw KafkaError.invalid("no answer within \(Self.recordPatience) ms")
+      }
       reader.poll(into: &batch, timeoutMilliseconds: 20)
-      _ = reader.drainFinished()
       loop.beat()
     }
     guard batch.count > 0 else { return nil }
