@@ -114,7 +114,7 @@ final class APIContext {
 
   /// A key may hold half of what all may: one that fills it leaves room for others.
   func isOutOfMemory(_ key: APIKey) -> Bool {
-    Self.isOver(server.held, settings.maxHeldBytes) { server.held(by: key.name) }
+    Self.isOver(server.held, settings.maxBufferedBytes) { server.held(by: key.name) }
   }
 
   /// The same of files.

@@ -34,7 +34,7 @@ public enum APIMetrics: Int, MetricTable {
     case .heldBytes:
       .gauge(
         "martlet_api_held_bytes",
-        "Bytes of bodies and answers in memory; above --max-held-bytes requests are refused.")
+        "Bytes of bodies and answers in memory; above --max-buffered-bytes requests are refused.")
     case .storedBytes:
       .gauge(
         "martlet_api_stored_bytes",

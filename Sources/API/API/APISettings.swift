@@ -81,10 +81,10 @@ public struct APISettings: DeclaredSettings, Sendable {
   /// The most bytes of bodies and answers in memory.
   @Declared(
     .bytes(
-      "max-held-bytes", default: "64MiB", in: 1 << 20...1 << 36,
+      "max-buffered-bytes", default: "64MiB", in: 1 << 20...1 << 36,
       "Most bytes of bodies and answers that the process holds in memory; above it requests are refused with 503."
     )
-  ) public var maxHeldBytes: Int
+  ) public var maxBufferedBytes: Int
 
   /// The most bytes of verdicts in temporary files.
   @Declared(

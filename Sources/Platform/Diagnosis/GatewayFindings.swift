@@ -167,7 +167,7 @@ public enum GatewayFindings {
       .gateway, place,
       "connected, but no answer to the TLS ClientHello of \(bytes) bytes; a smaller one is answered",
       remedy:
-        "set gateway-groups to X25519:P-256, or mend the path: a firewall drops a ClientHello of several packets, or"
+        "set tls-groups to X25519:P-256, or mend the path: a firewall drops a ClientHello of several packets, or"
         + " packets are larger than the path takes (MTU; let ICMP \"fragmentation needed\" through)"
     )
   }

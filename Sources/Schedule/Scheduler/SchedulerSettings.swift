@@ -46,10 +46,10 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
 
   @Declared(
     .list(
-      "newest-per-model", placeholder: "APP",
+      "one-per-model", placeholder: "APP",
       "Bundle ids of apps of whose user's devices with the same model and bundle only the newest registration gets a"
         + " request to that user. Repeat it for more.")
-  ) public var newestPerModel: [String]
+  ) public var onePerModel: [String]
 
   @Declared(CommonSettings.audienceTopics) private var audiencePrefixes: [String]
   /// The topics of device tokens that campaigns may be for.

@@ -105,7 +105,7 @@ final class SchedulerWorker {
     machine = Machine(
       capacity: settings.maxLoaded, bytes: settings.maxLoadedBytes, page: Self.recordsAtOnce)
     people = RecipientResolver(
-      settings.devices, onePerModel: Set(settings.newestPerModel.map(\.exact)), context, counters)
+      settings.devices, onePerModel: Set(settings.onePerModel.map(\.exact)), context, counters)
     records = KafkaBatch(capacity: Self.recordsAtOnce)
     let (counters, producer) = (counters, producer)
     campaigns = try CampaignRunner(

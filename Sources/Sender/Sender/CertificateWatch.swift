@@ -112,7 +112,7 @@ final class CertificateWatch {
         try settings.certificatesPath.map { try CertificatesFile.load($0, inUse: inUse) } ?? []
       files.follow(Self.paths(settings, read))
       let access = try GatewayAccess(
-        roots: settings.gatewayRoots, certificates: read, groups: settings.gatewayGroups)
+        roots: settings.gatewayRoots, certificates: read, groups: settings.tlsGroups)
       guard keepsApps(read, now, isAsked) else { return nil }
       certificates = read
       nextLook = 0

@@ -34,10 +34,11 @@ extension KafkaRecord {
 
   /// What the record's notification is decided by.
   ///
-  /// - Parameter pileBefore: what was created earlier is one of a pile, in milliseconds since the epoch.
-  func facts(_ envelope: Envelope, pileBefore: Int64) -> PushFacts {
+  /// - Parameter collapseBefore: what was created earlier is one of a pile, in milliseconds since the epoch.
+  func facts(_ envelope: Envelope, collapseBefore: Int64) -> PushFacts {
     PushFacts(
-      envelope, key: key, value: value, written: timestamp, pileBefore: pileBefore, in: partition)
+      envelope, key: key, value: value, written: timestamp, collapseBefore: collapseBefore,
+      in: partition)
   }
 }
 
@@ -47,11 +48,11 @@ extension PushFacts {
   /// - Parameters:
   ///   - envelope: of the record's value.
   ///   - written: the record's timestamp; one before 2001 is none. A request is not younger than the record that it came in.
-  ///   - pileBefore: what was created earlier is one of a pile, in milliseconds since the epoch; `.min` for no piles.
+  ///   - collapseBefore: what was created earlier is one of a pile, in milliseconds since the epoch; `.min` for no piles.
   ///   - partition: of the record.
   init(
     _ envelope: Envelope, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
-    written: Int64, pileBefore: Int64, in partition: Int32
+    written: Int64, collapseBefore: Int64, in partition: Int32
   ) {
     let latest =
       written < OutsideTime.firstRecordTime ? envelope.created : written &+ OutsideTime.skew
@@ -61,9 +62,9 @@ extension PushFacts {
     payload = Self.hash(payload: envelope, value)
     if envelope.hasStateKey {
       state = StateFacts(envelope, key: key, value: value, in: partition)
-    } else if envelope.hasHeaders, pileBefore != .min {
+    } else if envelope.hasHeaders, collapseBefore != .min {
       state = StateFacts(ofPile: envelope, key: key, value: value)
-      state.isFresh = state.identity != 0 && created >= pileBefore
+      state.isFresh = state.identity != 0 && created >= collapseBefore
     }
     if envelope.group.count > 0 {
       let group = UnsafeRawBufferPointer(rebasing: value[envelope.group.indices])

@@ -19,15 +19,17 @@ import Waiting
 private struct Reading: ~Copyable {
   var envelopes: EnvelopeReader
   /// What was created before is one of a pile, in milliseconds since the epoch.
-  private(set) var pileBefore = Int64.min
-  private let pileAge: Int64
+  private(set) var collapseBefore = Int64.min
+  private let collapseAfter: Int64
 
   init(_ settings: SenderSettings) {
     envelopes = EnvelopeReader(types: settings.pushTypes, lanes: settings.lanes)
-    pileAge = settings.pileAgeMilliseconds
+    collapseAfter = settings.collapseAfterMilliseconds
   }
 
-  mutating func beginTurn(wall: Int64) { if pileAge > 0 { pileBefore = wall - pileAge } }
+  mutating func beginTurn(wall: Int64) {
+    if collapseAfter > 0 { collapseBefore = wall - collapseAfter }
+  }
 }
 
 /// The requests that a connection has completed.
@@ -317,7 +319,7 @@ final class SenderLoop {
       }
       let envelope = try record.envelope(&reading.envelopes)
       let slot = dispatcher.accept(
-        record.facts(envelope, pileBefore: reading.pileBefore), offset: record.offset,
+        record.facts(envelope, collapseBefore: reading.collapseBefore), offset: record.offset,
         from: partition,
         written: record.timestamp)
       outcomes.fill(slot, record, envelope)
@@ -458,7 +460,7 @@ final class SenderLoop {
   private static func words(_ failure: ConnectionFailure) -> String {
     guard case .timedOut(.serverHello, _) = failure else { return "\(failure)" }
     return
-      "\(failure). --gateway-groups \(GatewayAccess.smallGroups) makes it small, and martlet doctor tries that"
+      "\(failure). --tls-groups \(GatewayAccess.smallGroups) makes it small, and martlet doctor tries that"
   }
 
   /// Does what the dispatcher wants done: before it is told the next event.

@@ -45,13 +45,13 @@ extension SenderService {
     // As the sender connects, and with a small ClientHello.
     let (access, small): (GatewayAccess, GatewayAccess)
     do throws(TLSError) {
-      access = try Self.access(settings, groups: settings.gatewayGroups)
+      access = try Self.access(settings, groups: settings.tlsGroups)
       small = try Self.access(settings, groups: GatewayAccess.smallGroups)
     } catch {
       return [
         .error(
           .root, settings.gatewayRoots ?? "the system's store", "\(error)",
-          remedy: "correct gateway-roots or gateway-groups, or install ca-certificates")
+          remedy: "correct gateway-roots or tls-groups, or install ca-certificates")
       ]
     }
     var findings = roots(settings, access.tls)

@@ -77,7 +77,7 @@ public enum SenderService: Service {
     let kafka = cluster.configuration
     let access = try GatewayAccess(
       roots: settings.gatewayRoots, certificates: settings.certificates,
-      groups: settings.gatewayGroups)
+      groups: settings.tlsGroups)
     warnAboutRoots(settings, access, context)
     let inbox = Mailbox<ControlMessage>(wakeup: Wakeup())
     var loops: [Mailbox<LoopMessage>] = []

@@ -50,7 +50,7 @@ extension SenderSettings {
     dispatch.pool.maximum = maxConnections
     dispatch.budget.most = connectionsPerLoop
     dispatch.dedupWindow = dedupWindow
-    dispatch.pileAge = pileAgeMilliseconds
+    dispatch.collapseAfter = collapseAfterMilliseconds
     dispatch.partitionBounds = partitionBounds
     dispatch.isOrdered = isOrdered
     dispatch.ownBroadcasts = (broadcastGateway != nil, sandboxBroadcastGateway != nil)

@@ -72,11 +72,11 @@ public struct SenderSettings: DeclaredSettings, Sendable {
 
   @Declared(
     .text(
-      "gateway-groups", placeholder: "LIST",
+      "tls-groups", placeholder: "LIST",
       "TLS groups to offer to gateways, as OpenSSL lists them, if not OpenSSL's own choice. X25519:P-256 keeps the"
         + " ClientHello in one packet, for a firewall or path that drops a larger one."
     )
-  ) public var gatewayGroups: String?
+  ) public var tlsGroups: String?
 
   @Declared(
     .path(
@@ -175,10 +175,10 @@ public struct SenderSettings: DeclaredSettings, Sendable {
 
   @Declared(
     .duration(
-      "pile-age", default: "5s", in: 0...3_600_000,
+      "collapse-after", default: "5s", in: 0...3_600_000,
       "Of unsent notifications with the same device, app and collapse id that are at least as old when they are read, as"
         + " after an outage, only the newest is sent; 0s sends all.")
-  ) public var pileAgeMilliseconds: Int64
+  ) public var collapseAfterMilliseconds: Int64
 
   /// What opens provider tokens that are sealed on their topic.
   public var seal = TokenSeal.none

@@ -45,7 +45,7 @@ import Testing
     #expect(Set(found.map(\.remedy)).count == outcomes.count)
     #expect(found.prefix(5).map(\.message) == ["a", "b", "c", "d", "no answer in time"])
     #expect(found[5].message.contains("not to a small one either"))
-    #expect(found[6].message.contains("1540 bytes") && found[6].remedy.contains("gateway-groups"))
+    #expect(found[6].message.contains("1540 bytes") && found[6].remedy.contains("tls-groups"))
   }
 
   @Test func `what is not of APNs is quoted, and its likely causes are named`() {

@@ -126,7 +126,7 @@ private final class HostileLoop {
       slot.lend { key -> PushFacts? in
         (try? envelopes.read(value)).map {
           PushFacts(
-            $0, key: key, value: value, written: written, pileBefore: OutsideTime.last / 2,
+            $0, key: key, value: value, written: written, collapseBefore: OutsideTime.last / 2,
             in: 0)
         }
       }

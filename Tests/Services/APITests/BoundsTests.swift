@@ -91,7 +91,7 @@ private let lines = "application/x-ndjson"
   @Test func `bodies that are held have a bound; what is above it is refused and can come again`()
     throws
   {
-    let fixture = try APIFixture(["--max-held-bytes", "1MiB"])
+    let fixture = try APIFixture(["--max-buffered-bytes", "1MiB"])
     let half = String(repeating: " ", count: 600_000)
     var open: [RawClient] = []
     for _ in 0..<8 {

@@ -217,7 +217,7 @@ import Testing
   }
 
   @Test func `one key does not fill the memory of all`() throws {
-    let limited = try APIFixture(["--max-held-bytes", "4MiB"])
+    let limited = try APIFixture(["--max-buffered-bytes", "4MiB"])
     // Longer bodies would be given up when they are too many, and leave room again.
     let part = String(repeating: " ", count: 60_000)
     let open = try (0..<40).map { _ in

@@ -169,7 +169,7 @@ import Testing
     let location = fixture.folder.file("tokens.db")
     let ingest = try fixture.ingest()
     let scheduler = try fixture.scheduler(
-      fixture.folder.file("schedule.db"), ["--devices", location, "--newest-per-model", Self.app])
+      fixture.folder.file("schedule.db"), ["--devices", location, "--one-per-model", Self.app])
     try Self.send(fixture, "a", #""user":"ann""#)
     try Self.send(fixture, "cancelled", #""user":"ann""#)
     #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("people_waiting") == 2 })

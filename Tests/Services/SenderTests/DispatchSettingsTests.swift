@@ -34,13 +34,13 @@ import Testing
     let dispatch = try dispatch([
       "--max-connections=11", "--max-connections-total=12", "--max-in-flight=13",
       "--dedup-window=15", "--lanes=fast:3:2h:16%,slow:1", "--max-open=18", "--ordered",
-      "--sandbox-broadcast-gateway=localhost:19", "--pile-age=20s",
+      "--sandbox-broadcast-gateway=localhost:19", "--collapse-after=20s",
     ])
     #expect(dispatch.pool.maximum == 11)
     #expect(dispatch.budget.most == 12)
     #expect(dispatch.maxInFlight == 13)
     #expect(dispatch.dedupWindow == 15)
-    #expect(dispatch.pileAge == 20_000)
+    #expect(dispatch.collapseAfter == 20_000)
     #expect(
       dispatch.lanes.rules == [
         .init("fast", weight: 3, maxAge: 7_200_000, reserved: 16),

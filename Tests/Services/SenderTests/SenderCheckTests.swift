@@ -267,11 +267,11 @@ import Testing
     let large = "P-521:P-384:P-256:X25519:X448"
     let filter = try TinyProxy(to: rig.simulator.address, firstAtMost: 400)
     let path = flags(rig) + ["--proxy", "http://\(filter.address)"]
-    let size = try gateways(rig, path + ["--gateway-groups", large], within: 1_000)
+    let size = try gateways(rig, path + ["--tls-groups", large], within: 1_000)
     #expect(
       size.first?.message.hasSuffix("a smaller one is answered") == true, "\(size.map(\.text))")
-    #expect(size.first?.remedy.contains("gateway-groups") == true)
-    let small = try gateways(rig, path + ["--gateway-groups", "X25519:P-256"], within: 1_000)
+    #expect(size.first?.remedy.contains("tls-groups") == true)
+    let small = try gateways(rig, path + ["--tls-groups", "X25519:P-256"], within: 1_000)
     // The second gateway has the same name here: its hello carries a session, and is larger.
     #expect(small.first?.status == .ok, "\(small.map(\.text))")
   }

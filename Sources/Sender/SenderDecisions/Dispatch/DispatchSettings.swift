@@ -37,7 +37,7 @@ public struct DispatchSettings: Sendable {
   /// `apns-id`s that one partition remembers.
   public var dedupWindow = 20_000
   /// Milliseconds after which what waits with a collapse id is one of a pile.
-  public var pileAge: Int64 = 5_000
+  public var collapseAfter: Int64 = 5_000
   /// The limits of one partition's unfinished work.
   public var partitionBounds = PartitionBounds()
   /// One notification in flight per device.

@@ -298,7 +298,7 @@ struct Workload: Sendable {
   /// True if a newer push with its key was taken, and it is not the last state: it is of no more use.
   func isSuperseded(_ slot: UInt32) -> Bool {
     pushes.hasState(slot)
-      && partitions.isSuperseded(pushes[slot], before: turn.wall - settings.pileAge)
+      && partitions.isSuperseded(pushes[slot], before: turn.wall - settings.collapseAfter)
   }
 
   // MARK: What keeps it from going
