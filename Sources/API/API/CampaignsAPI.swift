@@ -244,7 +244,7 @@ enum CampaignsAPI {
         value: value, tag: APIFrame.noTag)
       guard case .queued = result else { return true }
       api.context.log.warning(
-        "an API key was removed: its campaigns and its requests that wait for their time end",
+        "API key removed; its campaigns and scheduled requests end",
         ["key": name.text])
       return false
     }

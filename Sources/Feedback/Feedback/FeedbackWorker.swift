@@ -267,7 +267,7 @@ final class FeedbackWorker {
     }
     for (wave, evidence) in outcome.believed {
       context.log.warning(
-        "a wave of invalid tokens is believed: its devices do not register again",
+        "wave of invalid tokens confirmed: its devices did not register again",
         [
           "app": wave.app, "environment": wave.environment.description, "devices": "\(wave.held)",
           "registered_again": "\(evidence.heldValid), \(evidence.expected) expected",

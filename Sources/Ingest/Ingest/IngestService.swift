@@ -44,7 +44,7 @@ public enum IngestService: Service {
       || cluster.hidden.contains(names.campaignRequests)
     if !settings.readsCampaigns {
       context.log.warning(
-        "there is no topic of campaigns' requests: campaigns address nobody until the start after it is created",
+        "no topic of campaign requests; campaigns address nobody until it is created and this process restarted",
         ["topic": names.campaignRequests, "remedy": "martlet topics create"])
     }
     try IngestLoop(settings, context, names, cluster).run()

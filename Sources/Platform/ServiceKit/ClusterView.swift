@@ -157,8 +157,8 @@ private struct ClusterWait {
     let seconds = patience.waited(now: MonotonicClock.milliseconds()) / 1_000
     if error.isUnreadable {
       return context.log.warning(
-        "what answers is no Kafka broker that librdkafka can read; waiting: check the port of --kafka, and that"
-          + " kafka.security.protocol says TLS where the broker does",
+        "the server that answers is no Kafka broker that librdkafka can read; waiting: check the port of --kafka, and"
+          + " kafka.security.protocol where the broker has TLS",
         ["kafka": configuration.bootstrap, "seconds": "\(seconds)", "error": "\(error)"])
     }
     context.log.warning(

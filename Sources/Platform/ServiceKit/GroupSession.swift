@@ -149,7 +149,7 @@ public struct GroupSession<Client: GroupClient> {
       return false
     }
     context.log.warning(
-      "told that another process has this member's name",
+      "the broker says that another process has this member's name",
       ["instance_id": name, "rejoins_in_milliseconds": "\(delay)", "error": "\(error)"])
     heardAt = now
     return true
@@ -170,7 +170,7 @@ public struct GroupSession<Client: GroupClient> {
     guard let more = errors.admit(error.message, now: now) else { return }
     if error.isOfMembership {
       return context.log.error(
-        "the consumer group does not take this process in; retrying",
+        "cannot join the consumer group; retrying",
         ["error": "\(error)", "remedy": error.remedy ?? ""])
     }
     let repeated: KeyValuePairs = ["error": "\(error)", "left_out": "\(more)"]

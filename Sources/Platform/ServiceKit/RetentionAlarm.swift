@@ -96,7 +96,7 @@ public struct RetentionAlarm {
         "the group begins at the first records", ["group": plan.group, "records": "\(records)"])
     }
     log.error(
-      "the group begins again at the first records: it has no offsets, or they were set back",
+      "group offsets missing or reset; reading from the first records",
       [
         "group": plan.group, "records": "\(records)", "consequence": "it \(plan.cost)",
         "remedy": "stop all processes of the group, set its offsets to where it was"

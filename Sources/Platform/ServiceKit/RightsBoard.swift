@@ -60,7 +60,7 @@ public final class RightsBoard: Sendable {
     guard let report else { return }
     if let error = report.error {
       log.error(
-        "a right on Kafka is missing; it is used as soon as it is granted",
+        "missing right on Kafka; retrying until it is granted",
         ["needs": report.right, "error": error, "remedy": report.remedy])
     } else {
       log.info("a right on Kafka was granted", ["right": report.right])

@@ -31,7 +31,7 @@ public struct ServiceContext: Sendable {
     guard crashNotes.areDeadly(record) else { return false }
     guard isNew("\(record.topic)/\(record.partition)/\(record.offset)") else { return true }
     log.error(
-      "this record was in hand when the process crashed, twice; it is not worked on again",
+      "this record was being processed in two crashes; not processed again",
       ["topic": record.topic, "partition": "\(record.partition)", "offset": "\(record.offset)"])
     return true
   }
@@ -45,7 +45,7 @@ public struct ServiceContext: Sendable {
     guard hasCrashed, crashNotes.areDeadly(stored: identity, of: topic) else { return false }
     guard isNew("\(topic) \(identity)") else { return true }
     log.error(
-      "what the database has of this record was in hand when the process crashed, twice; it is not worked on again",
+      "the database's entry of this record was being processed in two crashes; not processed again",
       [
         "topic": topic, "key": key,
         "remedy": "write another record of this key, or a tombstone",
@@ -140,7 +140,7 @@ enum CrashCounter: Int, MetricTable {
     case .deadlyRecords:
       .counter(
         "martlet_kafka_deadly_records_total",
-        event: "this record was in hand when the process crashed, twice; it is not worked on again",
+        event: "this record was being processed in two crashes; not processed again",
         "Records that were skipped, or became dead letters, because the process had crashed twice with them in hand."
       )
     }

@@ -376,7 +376,7 @@ final class CampaignRunner {
 
   private func tellOthers(_ count: TokenTopicReader.Count, _ campaign: CampaignRecord) {
     context.log.warning(
-      "a topic of device tokens has lines that are none; they are left out",
+      "token topic contains lines that are not device tokens; skipped",
       ["campaign": "\(campaign.key)", "lines": "\(count.others)", "first": count.example])
   }
 
@@ -481,7 +481,7 @@ final class CampaignRunner {
   private func tell(_ run: Run, _ note: String) {
     run.toldNote = note
     context.log.warning(
-      "what the author of a campaign should know", ["campaign": "\(run.record.key)", "note": note])
+      "notice for the author of a campaign", ["campaign": "\(run.record.key)", "note": note])
   }
 
   private func produce(_ number: Int, _ run: Run) -> Bool {

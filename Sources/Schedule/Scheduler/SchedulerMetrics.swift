@@ -70,7 +70,7 @@ public enum SchedulerMetrics: Int, MetricTable {
       .counter(
         "martlet_scheduler_written_again_total",
         event:
-          "the schedule's topic was made anew or cut; what the database has is written to it again",
+          "schedule topic recreated or truncated; writing the database's entries to it again",
         "Entries of the database that were written to push.schedule again because that was made anew, or cut."
       )
     case .partitionsAssigned:
@@ -112,12 +112,12 @@ public enum SchedulerMetrics: Int, MetricTable {
     case .campaignsStartedAgain:
       .counter(
         "martlet_scheduler_campaigns_started_again_total",
-        event: "a campaign of this name exists; another start of it changes nothing",
+        event: "campaign name in use; the second start is ignored",
         "Starts of campaigns with the name of one that exists; they change nothing.")
     case .withoutZone:
       .counter(
         "martlet_scheduler_campaign_devices_without_zone_total",
-        event: "devices of a campaign name time zones that do not exist here: they go by its own",
+        event: "unknown time zones among a campaign's devices; using the campaign's own",
         "Devices of campaigns by local time whose registration names a time zone that does not exist on this host, counted when"
           + " a campaign looks its zones up.")
     case .campaignState:

@@ -89,7 +89,7 @@ extension SchedulerWorker {
       return ScheduleView.isAnotherLog(found: found, known: (entry.key, entry.row.identity))
     } catch {
       context.log.warning(
-        "cannot read a record that the database has; its topic is taken for the one that it was",
+        "cannot check whether the schedule's topic was recreated; assuming that it was not",
         ["partition": "\(partition)", "offset": "\(entry.row.offset)", "error": "\(error)"])
       return false
     }
@@ -131,7 +131,7 @@ extension SchedulerWorker {
     try store.renew(partition)
     positions[partition] = 0
     context.log.error(
-      "the schedule's topic was made anew or cut; what the database has is written to it again",
+      "schedule topic recreated or truncated; writing the database's entries to it again",
       [
         "partition": "\(partition)", "entries": "\(entries)", "has": "\(position ?? 0)",
         "ends": "\(end ?? 0)",

@@ -152,7 +152,7 @@ extension SchedulerWorker {
   private func reportStart(_ key: ExactText) {
     counters.add(.campaignsStartedAgain)
     context.log.warning(
-      "a campaign of this name exists; another start of it changes nothing",
+      "campaign name in use; the second start is ignored",
       [
         "campaign": key.text,
         "remedy": "use another name, or wait until 30 days after the end of the first",
@@ -162,7 +162,7 @@ extension SchedulerWorker {
   private func reportClocks() {
     guard counters[.handedBack] == 0 else { return }
     context.log.error(
-      "ingest handed a request back: its clock is behind this one by more than a second; set both clocks"
+      "ingest returned a request as early: its clock is more than a second behind this one; synchronize both"
     )
   }
 }

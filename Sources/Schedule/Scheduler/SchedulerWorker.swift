@@ -276,7 +276,7 @@ final class SchedulerWorker {
     let entries = try store.handedBack(partition, after: now + SendTime.tolerance)
     guard !entries.isEmpty else { return }
     context.log.warning(
-      "the clock went back; requests that waited by it get their own times",
+      "clock moved back; requests that waited by it get their own times again",
       ["partition": "\(partition)", "requests": "\(entries.count)"])
     try store.transaction { () throws(StoreError) in
       try store.put(partition, entries.map { $0.withOwnTime(at: now) })

@@ -33,7 +33,7 @@ enum ZoneNotice {
     }
     guard zones.devicesWithoutZone > 0 else { return }
     context.log.warning(
-      "devices of a campaign name time zones that do not exist here: they go by its own",
+      "unknown time zones among a campaign's devices; using the campaign's own",
       [
         "campaign": campaign, "devices": "\(zones.devicesWithoutZone)",
         "zones": zones.unknown.prefix(10).joined(separator: ", "),

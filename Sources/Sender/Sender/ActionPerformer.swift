@@ -112,7 +112,7 @@ final class ActionPerformer {
   @inline(never)
   private func report(_ address: PeerAddress, refusing pool: GatewayPool) {
     log.warning(
-      "an address refuses a credential that another address accepts; it is put aside",
+      "one address refuses a credential that another accepts; avoiding it",
       [
         "gateway": "\(pool.gateway)", "address": "\(SocketAddress(address))",
         "credential": pool.credential,
@@ -123,8 +123,8 @@ final class ActionPerformer {
   private func report(_ answer: GatewayAnswer, foreignOn connection: GatewayConnection?) {
     guard let connection else { return }
     log.error(
-      "an answer is not of APNs: something on the way gave it. Its connection is left if that comes again; the"
-        + " notification is sent again",
+      "response from something between this machine and APNs; the notification is sent again, and the connection"
+        + " closed if it recurs",
       [
         "gateway": "\(connection.pool.gateway)", "address": "\(connection.address)",
         "status": "\(answer.response.status)", "reason": answer.reasonText, "body": answer.excerpt,

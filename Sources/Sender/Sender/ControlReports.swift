@@ -27,7 +27,7 @@ struct ControlReports {
       }
       if report.isWithoutWindow {
         log.warning(
-          "not all apns-ids of the records before were read in time: until they are, repeats are sent again",
+          "dedup window not rebuilt in time; duplicates possible until it is",
           ["partition": "\(name)"])
       }
     }

@@ -34,7 +34,7 @@ final class DeviceFeed {
     guard now >= startedAt + Self.patience else { return false }
     isOverdue = true
     context.log.error(
-      "cannot read which devices were removed; going on without it",
+      "cannot read removed devices; continuing without them",
       ["topic": table.topic, "error": table.lastError.map { "\($0)" } ?? ""])
     return true
   }

@@ -48,7 +48,7 @@ final class PauseFeed {
     guard now >= startedAt + Self.patience else { return false }
     isOverdue = true
     context.log.error(
-      "cannot read what is paused; going on without it",
+      "cannot read pauses; continuing without them",
       ["topic": table.topic, "error": table.lastError.map { "\($0)" } ?? ""])
     return true
   }
@@ -87,7 +87,7 @@ final class PauseFeed {
       context.log.info("pace", ["of": "\(subject)", "rate": rate.map { "\($0)" } ?? "none"])
     } catch {
       context.log.warning(
-        "a control record cannot be read: it sets no pace",
+        "invalid control record of a pace; ignored",
         [
           "what": subject.key, "value": error.value,
           "remedy": "martlet pace writes such records",
@@ -129,7 +129,7 @@ final class PauseFeed {
     }
     guard !pauses.campaigns.set(campaign, hold, at: control?.at ?? 0) else { return }
     context.log.warning(
-      "too many campaigns are held: the one that has been for the longest is not any more",
+      "too many campaigns on hold; the oldest hold ends",
       ["held": "\(CampaignHolds.most)"])
   }
 
@@ -140,14 +140,14 @@ final class PauseFeed {
     if key.hasPrefix(ControlRecord.holderPrefix) { return }
     guard let subject = PauseSubject(key: key) else {
       return context.log.warning(
-        "a control record names nothing that can be paused or have a pace", ["key": key])
+        "control record with an unknown target; ignored", ["key": key])
     }
     let isPaused = ControlRecord.isPaused(value)
     if let isPaused {
       context.log.info(isPaused ? "paused" : "resumed", ["what": key])
     } else {
       context.log.warning(
-        "a control record cannot be read: it pauses nothing",
+        "invalid control record of a pause; ignored",
         [
           "what": key,
           "value": String(decoding: value ?? .init(start: nil, count: 0), as: UTF8.self),
@@ -156,7 +156,7 @@ final class PauseFeed {
     }
     guard !pauses.set(subject, isPaused: isPaused == true) else { return }
     context.log.warning(
-      "a control record names a lane that is none of --lanes: it pauses nothing", ["what": key])
+      "control record names a lane that is not in --lanes; ignored", ["what": key])
   }
 }
 

@@ -225,7 +225,7 @@ final class EndpointWorker {
     if machine.isGone, !isGoneReported {
       isGoneReported = true
       context.log.error(
-        "the endpoint answered 410 and is sent nothing more until a restart",
+        "endpoint returned 410 Gone; disabled until restart",
         ["endpoint": subscription.name])
     }
     switch reminder.step(isFailing: machine.isFailing, now: now) {
@@ -245,7 +245,7 @@ final class EndpointWorker {
     _ batch: WebhookBatch, of source: Source, attempts: Int
   ) throws(ServiceFailure) {
     context.log.error(
-      "events were not accepted in time and become a dead letter",
+      "events not accepted in time; writing a dead letter",
       [
         "endpoint": subscription.name, "events": "\(batch.count)", "attempts": "\(attempts)",
         "problem": lastProblem, "webhook_id": batch.id,

@@ -49,7 +49,7 @@ public enum WebhookMetrics: Int, MetricTable {
       .sampled(
         "martlet_webhooks_endpoint_gone", .gauge, labels: ["endpoint"], bound: Self.bound,
         merge: .highest,
-        event: "the endpoint answered 410 and is sent nothing more until a restart",
+        event: "endpoint returned 410 Gone; disabled until restart",
         "1 after the endpoint answered 410: nothing is sent until the process restarts.")
     case .delivered, .deadLettered, .requests, .failed: .line(.total)
     case .queued: .line(.gauge)

@@ -34,7 +34,7 @@ final class BrokerWatch {
     let found = broker.storageProblem
     counters.set(.full, found == nil ? 0 : 1)
     if let found, problem == nil {
-      context.log.error("records are refused: no room for them", ["reason": found])
+      context.log.error("no space left; refusing records", ["reason": found])
     }
     if found == nil, problem != nil { context.log.info("there is room for records again") }
     problem = found
