@@ -99,7 +99,7 @@ extension SchedulerWorker {
   private func record(
     _ partition: Int32, at offset: Int64
   ) throws(KafkaError) -> (key: ExactText, identity: Int64)? {
-    let reader = try upkeep.reader ?? OffsetRangeReader(kafka)
+    let reader = if let known = upkeep.reader { known } else { try OffsetRangeReader(kafka) }
     upkeep.reader = reader
     var batch = KafkaBatch(capacity: 16)
     defer { batch.release() }
