@@ -3,8 +3,8 @@ internal import CRdKafka
 internal import EventLoop
 internal import Glibc
 
-/// Asks a group's coordinator how far the group has got; asks again within the time while the answer is one
-/// that time heals, such as that the coordinator has just moved.
+/// Fetches a group's committed offsets from its coordinator; retries until the timeout while the error is transient,
+/// such as a coordinator that has just moved.
 func readCommitted(
   _ client: OpaquePointer, group: String, _ partitions: [TopicPartition],
   timeoutMilliseconds: Int32

@@ -5,15 +5,16 @@ internal import CRdKafka
 internal import Glibc
 internal import Synchronization
 
-/// Which records were in hand when a process of this kind crashed, so that none is met twice by a crash for ever: the
-/// process that starts again would begin with the same record.
+/// The records that were being processed when a process of this kind crashed, so that a poison record does not crash it
+/// again after every restart.
 ///
-/// The notes are lines of a small file that a signal handler appends to; see `martlet_note_crashes`. A record is named by
-/// its topic, partition, offset and timestamp: that of a topic of the same name that was made later is another one.
+/// The notes are lines of a small file that a signal handler appends to; see `martlet_note_crashes`. A record is
+/// identified by topic, partition, offset and timestamp, so a record of a recreated topic of the same name is a
+/// different one.
 public struct CrashNotes: Sendable {
-  /// After so many crashes with a record in hand it is not worked on again.
+  /// Number of crashes with a record in hand after which it is no longer processed.
   public static let deadly = 2
-  /// Bytes of the file that are read: its end.
+  /// Maximum number of bytes to read, from the end of the file.
   private static let most = 64 << 10
 
   private struct RecordKey: Hashable {
@@ -25,10 +26,10 @@ public struct CrashNotes: Sendable {
 
   private var crashes: [RecordKey: Int] = [:]
 
-  /// None.
+  /// Creates empty notes.
   public init() {}
 
-  /// Reads notes; what is none in them is left out, and so is a last line that is not complete.
+  /// Parses notes; skips invalid lines and an incomplete last line.
   public init(_ text: [UInt8]) {
     let text = text.suffix(Self.most)
     guard let end = text.lastIndex(of: UInt8(ascii: "\n")) else { return }
@@ -44,14 +45,14 @@ public struct CrashNotes: Sendable {
     }
   }
 
-  /// Reads the notes of a file, which is made if it does not exist, and has further crashes of this process noted there.
-  /// To be called once, before any thread works on records.
+  /// Reads the notes of a file, creating it if it does not exist, and has further crashes of this process noted there.
+  /// Call it once, before any thread processes records.
   public init(path: String) throws(SystemError) {
     let file = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard file >= 0 else { throw SystemError.last("cannot open \(path)") }
     var status = stat()
     guard fstat(file, &status) == 0 else { throw SystemError.last("cannot open \(path)") }
-    // Another one's notes could name any record.
+    // Another user's notes could name any record.
     guard status.st_uid == geteuid(), status.st_mode & S_IFMT == S_IFREG,
       status.st_mode & (S_IWGRP | S_IWOTH) == 0
     else {
@@ -75,13 +76,13 @@ public struct CrashNotes: Sendable {
     }
   }
 
-  /// True if there are none, as nearly always.
+  /// True if there are no notes, as is nearly always the case.
   public var isEmpty: Bool { crashes.isEmpty }
 
-  /// Records that are noted.
+  /// The number of records noted.
   public var count: Int { crashes.count }
 
-  /// True if a record was in hand in so many crashes that it is not to be worked on.
+  /// True if the process crashed with this record in hand too often for it to be processed again.
   public func areDeadly(_ record: KafkaRecord) -> Bool {
     if crashes.isEmpty { return false }
     return areDeadly(
@@ -89,7 +90,7 @@ public struct CrashNotes: Sendable {
       timestamp: record.writtenAt)
   }
 
-  /// The same of what a database keeps of a topic's record (`RecordInHand.take(stored:)`).
+  /// The same for a record as a database stores it (`RecordInHand.take(stored:)`).
   public func areDeadly(stored identity: Int64, of topic: String) -> Bool {
     if crashes.isEmpty { return false }
     return areDeadly(
@@ -98,9 +99,9 @@ public struct CrashNotes: Sendable {
 
   private static let judge = Mutex<(@Sendable (KafkaRecord) -> Bool)?>(nil)
 
-  /// Has every reader of this process without a group that is made from now on, such as `KafkaTable` and `KafkaTail`, leave
-  /// out the records of which this says true, unless its configuration says otherwise. The notes are the process's, and so
-  /// is this: no service or command can forget it.
+  /// Makes every reader without a group that this process creates from now on, such as `KafkaTable` and `KafkaTail`,
+  /// skip the records for which this returns true, unless its configuration says otherwise. It is set once for the
+  /// process, like the notes, so no service or command can forget it.
   public static func leaveOut(_ isDeadly: @escaping @Sendable (KafkaRecord) -> Bool) {
     judge.withLock { $0 = isDeadly }
   }
@@ -113,33 +114,33 @@ public struct CrashNotes: Sendable {
   }
 }
 
-/// A record that was copied out of Kafka's memory, or comes from a database, and is worked on later: in hand as one of a
-/// batch is.
+/// A record that was copied out of Kafka's memory, or read from a database, and is processed later. It counts as in
+/// hand, as a record of a batch does.
 public struct RecordInHand {
   private let topic: UnsafePointer<CChar>
-  /// In place of a partition for what comes from a database.
+  /// Stands in for the partition of what comes from a database.
   static let stored: Int32 = -1
 
-  /// - Parameter topic: its name is kept for as long as the process lives: one for each topic, not for each record.
+  /// - Parameter topic: its name is kept for the life of the process, so create one value per topic, not per record.
   public init(topic: String) {
     self.topic = UnsafePointer(strdup(topic)!)
   }
 
-  /// The calling thread works on a record of the topic.
+  /// Marks a record of the topic as being processed by the calling thread.
   ///
   /// - Parameter timestamp: the record's `writtenAt`.
   public func take(partition: Int32, offset: Int64, timestamp: Int64) {
     martlet_take_record_in_hand(topic, partition, offset, timestamp)
   }
 
-  /// The calling thread works on what a database has of a record of the topic. It knows no timestamp of it, and one that is
-  /// written again to the topic is still the same: it is named by its value.
+  /// Marks what a database stores of a record of the topic as being processed by the calling thread. The database has
+  /// no timestamp of it, and a rewritten record is still the same one: it is identified by its value.
   ///
-  /// - Parameter identity: tells its value from others.
+  /// - Parameter identity: distinguishes its value from others.
   public func take(stored identity: Int64) {
     martlet_take_record_in_hand(topic, Self.stored, identity, 0)
   }
 
-  /// The calling thread works on none of such records.
+  /// The calling thread no longer processes any such record.
   public static func drop() { martlet_take_record_in_hand(nil, 0, 0, 0) }
 }

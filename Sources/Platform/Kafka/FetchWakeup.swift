@@ -3,19 +3,19 @@ internal import CRdKafka
 internal import Contract
 internal import Glibc
 
-/// Makes a consumer look which of its partitions have room for more records (`RefillMark`).
+/// Makes a consumer check which of its partitions have room for more records (`RefillMark`).
 ///
-/// librdkafka has no function for that. It wakes its brokers' threads when it is given credentials for SASL, which are
-/// those that it has. Sends nothing; any thread may call it until the client ends.
+/// librdkafka has no function for that, but it wakes its broker threads when it is given SASL credentials, so it is
+/// given those it already has. Sends nothing; any thread may call it until the client ends.
 struct FetchWakeup: Sendable {
   nonisolated(unsafe) private let client: OpaquePointer
   private let username: String
   private let password: String
-  /// Of one partition.
+  /// The limits of one partition.
   private let limits: (records: Int, bytes: Int)
 
   /// nil where it is not needed, because librdkafka's own pause can be set; and for a client that authenticates with
-  /// Kerberos, where a user name means something else: librdkafka then looks once per second.
+  /// Kerberos, where a user name means something else: librdkafka then checks once per second.
   init?(
     _ client: OpaquePointer, _ properties: [KafkaConfiguration.Property],
     hasOwnPause: Bool = KafkaConfiguration.hasFetchBackoff
@@ -34,7 +34,7 @@ struct FetchWakeup: Sendable {
     self.client = client
     username = value("sasl.username") ?? ""
     password = value("sasl.password") ?? ""
-    // As librdkafka reads numbers: "0x100" is one.
+    // Parsed as librdkafka parses numbers: "0x100" is one.
     limits = (strtol(records, nil, 0), strtol(kilobytes, nil, 0) << 10)
   }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The records of a partition that a group has still to read.
+/// The consumer lag of a group in one partition.
 public struct PartitionLag: Sendable, Hashable {
   public let records: Int64
-  /// One past the last record that a reader gets: what an open transaction holds back is above it.
+  /// One past the last readable record; records of an open transaction lie above it.
   public let end: Int64
 
   public init(records: Int64, end: Int64) {
@@ -13,11 +13,11 @@ public struct PartitionLag: Sendable, Hashable {
 }
 
 extension KafkaAdmin {
-  /// Records of these partitions that a group has still to read: what stands in the log above its committed offset, or
-  /// in the whole log where it has none. Two requests a broker and one to the coordinator.
+  /// The records of these partitions that a group has still to read: those above its committed offset, or the whole log
+  /// where it has none. Costs two requests per broker and one to the coordinator.
   ///
-  /// The offsets are not asked for with librdkafka's ListConsumerGroupOffsets: a client without a group of its own ends
-  /// with SIGSEGV when the coordinator answers with an error such as NOT_COORDINATOR (2.0.2).
+  /// Does not use librdkafka's ListConsumerGroupOffsets: a client without a group of its own crashes with SIGSEGV when
+  /// the coordinator answers with an error such as NOT_COORDINATOR (2.0.2).
   public func lag(
     of group: String, _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [TopicPartition: PartitionLag] {

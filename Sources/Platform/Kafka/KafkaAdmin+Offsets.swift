@@ -4,7 +4,7 @@ import EventLoop
 import Glibc
 
 extension KafkaAdmin {
-  /// The watermarks of many partitions with two requests a broker, in the order given.
+  /// The watermarks of many partitions, in the order given, with two requests per broker.
   ///
   /// Throws when a partition does not exist or a broker does not answer within the time.
   public func watermarks(
@@ -15,7 +15,8 @@ extension KafkaAdmin {
     return zip(low, high).map { Watermarks(low: $0, high: $1) }
   }
 
-  /// The offsets of the first records at or after a moment, in the order given; the end of a partition that has none.
+  /// The offsets of the first records at or after a time, in the order given; the end of the log for a partition
+  /// without any.
   ///
   /// Throws when a partition does not exist or a broker does not answer within the time.
   ///
@@ -29,10 +30,10 @@ extension KafkaAdmin {
     return zip(found, high).map { $0 < 0 ? $1 : $0 }
   }
 
-  /// Waits until the leader of every partition answers. A cluster calls a topic created before all of its
-  /// brokers know it (KRaft), and who uses it at once is told that there is no such partition.
+  /// Waits until the leader of every partition answers. A cluster reports a topic as created before all of its brokers
+  /// know it (KRaft), and a client that uses it at once is told that the partition does not exist.
   ///
-  /// Throws what the last attempt said when the time is up.
+  /// Throws the error of the last attempt on timeout.
   public func awaitLeaders(
     of partitions: [TopicPartition], timeoutMilliseconds: UInt64
   ) throws(KafkaError) {
@@ -45,12 +46,12 @@ extension KafkaAdmin {
         guard MonotonicClock.milliseconds() < deadline else { throw error }
       }
       usleep(50_000)
-      // librdkafka remembers that there was no leader, and does not ask again by itself.
+      // librdkafka caches that there was no leader, and does not ask again by itself.
       _ = try? partitionCounts(timeoutMilliseconds: 2_000)
     }
   }
 
-  /// The same for every partition of topics that were just created.
+  /// The same for every partition of newly created topics.
   public func awaitLeaders(
     of topics: [KafkaTopicSpecification], timeoutMilliseconds: UInt64
   ) throws(KafkaError) {
@@ -60,7 +61,7 @@ extension KafkaAdmin {
     try awaitLeaders(of: partitions, timeoutMilliseconds: timeoutMilliseconds)
   }
 
-  /// The offsets at a moment; the "timestamps" −2 and −1 ask for a partition's two ends.
+  /// The offsets at a time; the "timestamps" −2 and −1 ask for the start and the end of a partition.
   private func ends(
     _ partitions: [TopicPartition], _ end: Int64, _ timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [Int64] {
@@ -70,7 +71,7 @@ extension KafkaAdmin {
     } catch {
       guard error.code == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION.rawValue else { throw error }
     }
-    // librdkafka asks the leader that it remembers and does not look for the new one by itself.
+    // librdkafka asks the cached leader and does not look for the new one by itself.
     _ = try partitionCounts(timeoutMilliseconds: timeoutMilliseconds)
     return try askEnds(partitions, end, timeoutMilliseconds)
   }

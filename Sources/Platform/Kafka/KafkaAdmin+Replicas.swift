@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
 
-/// The partitions of a topic: which have a leader, and how many brokers are in sync.
+/// The state of a topic's partitions: how many have no leader, and how many replicas of the others are in sync.
 public struct TopicReplicas: Sendable, Hashable {
   public var partitions = 0
-  /// Partitions without a leader.
+  /// The number of partitions without a leader.
   public var leaderless = 0
-  /// The brokers in sync, of each partition that has a leader.
+  /// The number of in-sync replicas of each partition that has a leader.
   public var inSync: [Int] = []
 }
 
 extension KafkaAdmin {
-  /// The state of a topic's partitions now. Creates none.
+  /// The current state of a topic's partitions. Does not create the topic.
   ///
-  /// Throws the cluster's error for the topic, or that nobody answers within the time.
+  /// Throws the cluster's error for the topic, or a timeout error when no broker answers.
   public func replicas(
     of topic: String, timeoutMilliseconds: Int32
   ) throws(KafkaError) -> TopicReplicas {

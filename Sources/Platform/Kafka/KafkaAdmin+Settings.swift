@@ -4,7 +4,7 @@ internal import CRdKafka
 /// The size of a topic.
 public struct TopicSize: Sendable, Hashable {
   public let partitions: Int
-  /// Copies of its first partition.
+  /// The number of replicas of its first partition.
   public let copies: Int
 
   public init(partitions: Int, copies: Int) {
@@ -13,19 +13,19 @@ public struct TopicSize: Sendable, Hashable {
   }
 }
 
-/// The topics of a cluster: those with a size, and those of which it says only an error.
+/// The topics of a cluster: those with a size, and those for which it returned only an error.
 public struct TopicListing: Sendable {
   public var sizes: [String: TopicSize] = [:]
   public var errors: [String: KafkaError] = [:]
 
   public init() {}
 
-  /// The topics that this user may not see, with the authorizer's answer.
+  /// The topics that this user is not authorized to see, with the authorizer's error.
   public var hidden: [String: KafkaError] { errors.filter { $0.value.isOfAuthorization } }
 
-  /// True if it is known whether this topic exists: it has a size, or the cluster says that there is none of the name.
-  /// False for one that nobody answered for, whose leader is not elected yet, or that came to sight between the list and
-  /// the question for its name.
+  /// True if it is known whether this topic exists: it has a size, or the cluster says that it does not exist. False if
+  /// no broker answered for it, if its leader is not elected yet, or if it appeared between the listing and the query
+  /// for its name.
   public func knows(_ topic: String) -> Bool {
     if sizes[topic] != nil { return true }
     guard let error = errors[topic], !error.isOfAuthorization else { return false }
@@ -34,12 +34,12 @@ public struct TopicListing: Sendable {
 }
 
 extension KafkaAdmin {
-  /// Every topic of the cluster with its size. Creates none.
+  /// Every topic of the cluster with its size. Creates no topic.
   public func topicSizes(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: TopicSize] {
     try topicListing(timeoutMilliseconds: timeoutMilliseconds).sizes
   }
 
-  /// Every topic that the cluster lists for this user. Creates none.
+  /// Every topic that the cluster lists for this user. Creates no topic.
   public func topicListing(timeoutMilliseconds: Int32) throws(KafkaError) -> TopicListing {
     var metadata: UnsafePointer<rd_kafka_metadata>?
     let code = rd_kafka_metadata(handle, 1, nil, &metadata, timeoutMilliseconds)
@@ -61,8 +61,8 @@ extension KafkaAdmin {
     return listing
   }
 
-  /// The same, and why it does not have those of these topics that it leaves out: a cluster does not list what the user
-  /// may not see, and says so only when it is asked for the topic by its name.
+  /// The same, and for each of these topics that is missing from the list, the reason: a cluster does not list topics
+  /// that the user may not see, and says so only when it is asked for the topic by name.
   public func topicListing(
     naming names: [String], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> TopicListing {
@@ -73,7 +73,7 @@ extension KafkaAdmin {
     return listing
   }
 
-  /// The cluster's error for a topic that is asked for by its name: nil if it exists. Creates none.
+  /// The cluster's error for a topic queried by name; nil if it exists. Does not create it.
   public func topicError(_ topic: String, timeoutMilliseconds: Int32) -> KafkaError? {
     guard let place = rd_kafka_topic_new(handle, topic, nil) else {
       return KafkaError(rd_kafka_last_error(), "topic \(topic)")
@@ -87,7 +87,7 @@ extension KafkaAdmin {
     }
   }
 
-  /// The number of members of a group now; nil where the cluster does not say.
+  /// The current number of members of a group; nil if the cluster does not report it.
   public func memberCount(of group: String, timeoutMilliseconds: Int32) -> Int? {
     var list: UnsafePointer<rd_kafka_group_list>?
     let code = rd_kafka_list_groups(handle, group, &list, timeoutMilliseconds)
@@ -99,10 +99,10 @@ extension KafkaAdmin {
     return Int(list.pointee.groups[0].member_cnt)
   }
 
-  /// The settings of topics, defaults among them, by topic and by Kafka's names; a topic that this user may not
-  /// describe is left out.
+  /// The settings of topics, including defaults, by topic and by Kafka's names; topics that this user may not describe
+  /// are omitted.
   ///
-  /// Throws when the cluster does not answer within the time, or does not know the request.
+  /// Throws when the cluster does not answer within the time, or does not support the request.
   public func topicSettings(
     _ topics: [String], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [String: [String: String]] {
@@ -134,7 +134,7 @@ extension KafkaAdmin {
     let entries = rd_kafka_ConfigResource_configs(resource, &count)
     var settings: [String: String] = [:]
     for index in 0..<count {
-      // A secret has no value here.
+      // Secret values are not returned.
       guard let entry = entries?[index], let value = rd_kafka_ConfigEntry_value(entry) else {
         continue
       }

@@ -5,7 +5,7 @@ internal import CRdKafka
 public struct KafkaTopicSpecification: Sendable, Hashable {
   public let name: String
   public let partitions: Int
-  /// 0 leaves it to the cluster.
+  /// The replication factor; 0 means the cluster's default.
   public let replication: Int
   /// Topic configuration such as `cleanup.policy`.
   public let configuration: [String: String]
@@ -26,11 +26,11 @@ public struct Watermarks: Sendable, Hashable {
   public let high: Int64
 }
 
-/// Questions to a cluster and changes of it. Every call blocks; cold paths only.
+/// Queries and changes to a cluster. Every call blocks; for cold paths only.
 public final class KafkaAdmin {
   let configuration: KafkaConfiguration
   private var client: KafkaClient?
-  /// One idle client for each group that was asked for.
+  /// One idle client for each group that was queried.
   private var groups: [String: OpaquePointer] = [:]
 
   public init(_ configuration: KafkaConfiguration) throws(KafkaError) {
@@ -63,7 +63,7 @@ public final class KafkaAdmin {
     return String(cString: text)
   }
 
-  /// The errors of connections since the last call, without the remark that all brokers are down.
+  /// The connection errors since the last call, except the notice that all brokers are down.
   public func drainErrors() -> [KafkaError] {
     var errors: [KafkaError] = []
     while let client, let event = rd_kafka_queue_poll(client.events, 0) {
@@ -80,17 +80,17 @@ public final class KafkaAdmin {
     return errors
   }
 
-  /// Every topic of the cluster with its number of partitions. Creates none.
+  /// Every topic of the cluster with its number of partitions. Creates no topic.
   public func partitionCounts(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: Int] {
     try topicSizes(timeoutMilliseconds: timeoutMilliseconds).mapValues(\.partitions)
   }
 
-  /// The number of brokers in the cluster now.
+  /// The current number of brokers in the cluster.
   public func brokerCount(timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
     try brokers(timeoutMilliseconds: timeoutMilliseconds).count
   }
 
-  /// The addresses of the brokers that the cluster has now, `host:port`.
+  /// The addresses of the cluster's current brokers, as `host:port`.
   public func brokers(timeoutMilliseconds: Int32) throws(KafkaError) -> [String] {
     var metadata: UnsafePointer<rd_kafka_metadata>?
     let code = rd_kafka_metadata(client!.raw, 0, nil, &metadata, timeoutMilliseconds)
@@ -104,7 +104,7 @@ public final class KafkaAdmin {
     }
   }
 
-  /// The first offset a partition still holds and the next one to be written.
+  /// The first offset that a partition still holds and the next one to be written.
   public func watermarks(
     _ partition: TopicPartition, timeoutMilliseconds: Int32
   ) throws(KafkaError) -> Watermarks {
@@ -126,8 +126,8 @@ public final class KafkaAdmin {
       groupClient(group), group: group, partitions, timeoutMilliseconds: timeoutMilliseconds)
   }
 
-  /// True if the cluster's authorizer refused the group since the last call of `groupOffsets`: librdkafka then goes on
-  /// looking for the coordinator, and says so only in passing.
+  /// True if the cluster's authorizer refused the group since the last call of `groupOffsets`: librdkafka keeps looking
+  /// for the coordinator then, and reports the refusal only as a connection error.
   public func isRefused(_ group: String) -> Bool {
     guard let handle = groups[group], let queue = rd_kafka_queue_get_consumer(handle) else {
       return false
@@ -154,10 +154,10 @@ public final class KafkaAdmin {
     return handle
   }
 
-  /// Creates topics and returns the result of each: nil for created, else the error
-  /// (`isTopicAlreadyThere` tells a topic that exists).
+  /// Creates topics and returns the result of each: nil if created, otherwise the error (`isTopicAlreadyThere` is true
+  /// for a topic that exists).
   ///
-  /// Throws when the cluster does not answer, or does not know the request.
+  /// Throws when the cluster does not answer, or does not support the request.
   public func createTopics(
     _ topics: [KafkaTopicSpecification], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [(topic: String, error: KafkaError?)] {
@@ -235,7 +235,7 @@ public final class KafkaAdmin {
 }
 
 extension KafkaError {
-  /// True if a topic could not be created because it exists.
+  /// True if a topic could not be created because it already exists.
   public var isTopicAlreadyThere: Bool {
     code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS.rawValue
   }

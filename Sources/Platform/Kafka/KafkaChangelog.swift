@@ -2,23 +2,23 @@
 internal import CRdKafka
 public import EventLoop
 
-/// Reads all partitions of a compacted topic from given offsets on, for a table that keeps its own positions. No
+/// Reads all partitions of a compacted topic from given offsets, for a table that stores its own positions. Uses no
 /// consumer group. Owned by one thread.
 ///
-/// It says when a position is not in the log any more, and then the table decides where to begin.
+/// Reports a position that is no longer in the log; the table then decides where to begin.
 public final class KafkaChangelog {
   public let topic: String
-  /// The next offset to read of each partition. At a log's end it is that end, also where the mark of a transaction
-  /// is the last entry.
+  /// The next offset to read in each partition. At the end of a log it is the log end offset, even where the last entry
+  /// is a transaction marker.
   public private(set) var positions: [Int64]
-  /// A partition whose log does not have its position: it was cut, or the topic was recreated. Reading stands still
+  /// A partition whose log no longer has its position: it was truncated, or the topic was recreated. Reading pauses
   /// until `begin`.
   public private(set) var lost: Int32?
   private var reader: LogReader?
   private let isDeadly: (@Sendable (KafkaRecord) -> Bool)?
   private var lastError: KafkaError?
 
-  /// Connects; reads nothing before `begin`, and no broker needs to be there.
+  /// Creates the client; reads nothing before `begin`, and no broker needs to be reachable.
   public init(
     _ configuration: KafkaConfiguration, topic: String, partitions: Int, wakeup: Wakeup
   ) throws(KafkaError) {
@@ -32,7 +32,7 @@ public final class KafkaChangelog {
 
   deinit { close() }
 
-  /// Begins each partition at an offset, nil at its first record; what was not polled yet is forgotten.
+  /// Begins each partition at an offset, or at its first record for nil; discards what was not polled yet.
   public func begin(at starts: [Int64?]) throws(KafkaError) {
     guard let reader else { return }
     precondition(starts.count == positions.count, "a start for each partition")
@@ -44,15 +44,15 @@ public final class KafkaChangelog {
     }
   }
 
-  /// The error since the last call; reading goes on by itself.
+  /// The error since the last call; reading continues by itself.
   public func drainError() -> KafkaError? {
     defer { lastError = nil }
     return lastError
   }
 
-  /// Fills the batch with what has arrived, without waiting. Records and ends of partitions (`isEndOfPartition`, whose
-  /// offset is the log's end), each partition's in their order; errors are handled here. Release the batch before
-  /// `begin` and `close`.
+  /// Fills the batch with what has arrived, without waiting: records and ends of partitions (`isEndOfPartition`, whose
+  /// offset is the log end), in order within each partition. Errors are handled here. Release the batch before `begin`
+  /// and `close`.
   public func poll(into batch: inout KafkaBatch) {
     guard let reader else { return }
     if let error = reader.serveErrors() { lastError = error }
@@ -86,9 +86,9 @@ public final class KafkaChangelog {
   }
 }
 
-/// The partitioner of Martlet's producers: the partitioner of Java clients.
+/// The partitioner of Martlet's producers, the same as that of Java clients.
 public enum KafkaPartitioner {
-  /// The partition of a key among `partitions`.
+  /// The partition of a key, out of `partitions`.
   public static func partition(of key: [UInt8], among partitions: Int) -> Int32 {
     key.withUnsafeBytes { bytes in
       rd_kafka_msg_partitioner_murmur2(

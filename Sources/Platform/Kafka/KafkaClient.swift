@@ -2,11 +2,11 @@
 internal import CRdKafka
 internal import EventLoop
 
-/// One librdkafka client and the queue its events arrive on. Its owner destroys it, once.
+/// One librdkafka client and the queue on which its events arrive. Its owner destroys it exactly once.
 struct KafkaClient {
   let raw: OpaquePointer
   let events: OpaquePointer
-  /// librdkafka writes to its descriptor, so it lives as long as the client.
+  /// Held because librdkafka writes to its descriptor for as long as the client lives.
   private let wakeup: Wakeup?
 
   /// A client whose events arrive on its main queue and signal `wakeup`.
@@ -30,13 +30,13 @@ struct KafkaClient {
     rd_kafka_queue_io_event_enable(queue, wakeup.fd, &one, MemoryLayout<UInt64>.size)
   }
 
-  /// Ends the client. A group consumer has left its group before.
+  /// Ends the client. A group consumer must have left its group before.
   func destroy() {
     release()
     KafkaClientEnd(raw).wait()
   }
 
-  /// Lets go of the client, which ends by itself.
+  /// Releases the client without waiting; it ends by itself.
   func abandon() {
     release()
     _ = KafkaClientEnd(raw)

@@ -4,28 +4,28 @@ internal import EventLoop
 internal import Glibc
 internal import Synchronization
 
-/// The end of one librdkafka client, on a thread of its own.
+/// Destroys one librdkafka client, on a thread of its own.
 ///
-/// librdkafka waits there for all of its threads. One of a broker may never end, as after a topic was made again with
-/// fewer partitions, and a coordinator that is away holds a commit for as long as a session lasts. Nothing of ours waits
-/// in a client that is ended, so nobody has to wait for more than a moment.
+/// librdkafka waits there for all of its threads. A broker thread may never end, as after a topic was recreated with
+/// fewer partitions, and an unreachable coordinator holds a commit for as long as a session lasts. No work of ours
+/// depends on a client that is being destroyed, so its owner waits only briefly.
 public struct KafkaClientEnd {
-  /// The longest wait of a client's owner for its end.
+  /// The longest time that a client's owner waits for it to end.
   private static let patienceMilliseconds: UInt64 = 2_000
   private static let open = Atomic<Int>(0)
 
-  /// True if a client of this process has not ended yet. Then the process ends with `_exit`: what exit(3) takes down,
-  /// such as OpenSSL, its threads still use.
+  /// True if a client of this process has not ended yet. The process then exits with `_exit`, because its threads still
+  /// use what exit(3) tears down, such as OpenSSL.
   public static var isUnderWay: Bool { open.load(ordering: .acquiring) > 0 }
 
   private final class Flag: Sendable {
     let isSet = Atomic(false)
   }
 
-  /// No descriptor: the process may have none left.
+  /// A flag without a descriptor: the process may have none left.
   private let ended = Flag()
 
-  /// Begins it. Everything that was made with the client is given back.
+  /// Starts the destruction and releases everything that was created with the client.
   init(_ client: OpaquePointer) {
     Self.open.add(1, ordering: .acquiringAndReleasing)
     nonisolated(unsafe) let client = client
@@ -38,12 +38,12 @@ public struct KafkaClientEnd {
     do {
       try LoopThread(name: "kafka-end", body).detach()
     } catch {
-      // Without a thread to spare the owner waits for as long as it takes.
+      // If no thread can be created, the owner waits for as long as it takes.
       body()
     }
   }
 
-  /// Returns when the client has ended, or the time is up.
+  /// Returns when the client has ended or the time is up.
   func wait() {
     let deadline = MonotonicClock.milliseconds() + Self.patienceMilliseconds
     while !ended.isSet.load(ordering: .acquiring), MonotonicClock.milliseconds() < deadline {

@@ -2,17 +2,17 @@
 internal import CRdKafka
 
 extension KafkaConfiguration {
-  /// Tries every property on librdkafka without opening anything.
+  /// Validates every property with librdkafka without opening anything.
   ///
-  /// Throws for the first one that it does not know, does not take, or that Martlet decides.
+  /// Throws for the first property that librdkafka does not know or rejects, or that Martlet reserves.
   public func check() throws(KafkaError) {
     for role in [Role.producer, .group] { _ = try makeNative(role) }
   }
 
-  /// Makes a client of each kind that knows no broker, and ends it: only then does librdkafka judge properties
+  /// Creates a client of each kind without a broker, and destroys it: only then does librdkafka check properties
   /// against each other, and the files that they name. Opens no connection.
   ///
-  /// Throws for the first property that does not go with another one or names what it cannot use.
+  /// Throws for the first property that conflicts with another one or names a file it cannot use.
   public func checkTogether() throws(KafkaError) {
     for (role, type) in [(Role.producer, RD_KAFKA_PRODUCER), (.group, RD_KAFKA_CONSUMER)] {
       var fixed: [Property] = [("bootstrap.servers", "")]

@@ -2,8 +2,8 @@
 public import CRdKafka
 internal import Contract
 
-/// The librdkafka properties of this process's clients, in layers: what Martlet needs at its base,
-/// what a service prefers above it, and what the user says on top.
+/// The librdkafka properties of this process's clients, in layers: what Martlet needs at the bottom, a service's
+/// preferences above, and the user's properties on top.
 ///
 /// Property names and values are librdkafka's (CONFIGURATION.md); nothing is renamed.
 public struct KafkaConfiguration: Sendable {
@@ -19,11 +19,11 @@ public struct KafkaConfiguration: Sendable {
   public var consumerPreferences: [Property] = []
   /// A service's own preferences for its producers; the user's properties win over them.
   public var producerPreferences: [Property] = []
-  /// Decides whether a record of a table is not to be applied; nil: all are.
+  /// Returns true for a record that a table must skip; nil: none are skipped.
   public var isDeadly: (@Sendable (KafkaRecord) -> Bool)?
   /// `host:port[,host:port…]`
   public private(set) var bootstrap: String
-  /// The name that the clients give to the broker.
+  /// The client id that is sent to the brokers.
   public let clientID: String
 
   public init(bootstrap: String, clientID: String) {
@@ -31,12 +31,13 @@ public struct KafkaConfiguration: Sendable {
     self.clientID = clientID
   }
 
-  /// Divides one budget for records that wait in this process among the partitions it may own (`PrefetchLimits`), as a
+  /// Divides a budget for records prefetched by this process among the partitions it may own (`PrefetchLimits`), as a
   /// preference of the service.
   ///
-  /// One answer to a fetch is counted only when it is here: what it may bring of a partition is divided, too.
+  /// A fetch response counts against the limits only once it has arrived, so the bytes it may return per partition are
+  /// divided, too.
   ///
-  /// - Parameter partitions: all of the topics read, for the case that this is the only process.
+  /// - Parameter partitions: all partitions of the topics read, in case this is the only process.
   public mutating func dividePrefetch(
     among partitions: Int, records: Int = 16_000, bytes: Int = 32 << 20
   ) {
@@ -46,11 +47,11 @@ public struct KafkaConfiguration: Sendable {
     consumerPreferences.append(("fetch.message.max.bytes", "\(limits.answerBytes)"))
   }
 
-  /// One budget for a reader whose partitions share a queue, as a preference of the service: librdkafka then compares
-  /// the whole queue with the limits, and stops fetching all of the partitions for a second when one is reached. So the
-  /// limits are not divided, and leave room for a second's work.
+  /// Sets one budget for a reader whose partitions share a queue, as a preference of the service: librdkafka then
+  /// compares the whole queue with the limits, and stops fetching all of the partitions for a second when one is
+  /// reached. So the limits are not divided, and leave room for a second's work.
   ///
-  /// - Parameter partitions: those that are read; only what one answer may bring is divided among them.
+  /// - Parameter partitions: the number read; only the bytes that one response may return are divided among them.
   public mutating func sharePrefetch(
     among partitions: Int, records: Int = 32_000, bytes: Int = 16 << 20
   ) {
@@ -60,11 +61,11 @@ public struct KafkaConfiguration: Sendable {
     consumerPreferences.append(("fetch.message.max.bytes", "\(fetch)"))
   }
 
-  /// Lets a reader that does nothing but read do so as fast as it can, as a preference: librdkafka 2.0.2 stops
-  /// fetching a partition for a second when its share of either limit waits. What waits takes 512 MiB at most,
-  /// and only while it is read faster than it is shown.
+  /// Lets a reader that only reads do so as fast as it can, as a preference: librdkafka 2.0.2 stops fetching a
+  /// partition for a second when its share of either limit is queued. The queued records take at most 512 MiB, and only
+  /// while they are fetched faster than they are consumed.
   ///
-  /// - Parameter partitions: those that are read.
+  /// - Parameter partitions: the number read.
   public mutating func preferBulkReading(of partitions: Int) {
     let kilobytes = max((512 << 10) / max(partitions, 1), 2_048)
     let records = max(1_000_000 / max(partitions, 1), 100_000)
@@ -77,8 +78,8 @@ public struct KafkaConfiguration: Sendable {
     producerPreferences.append(Self.linger(milliseconds))
   }
 
-  /// Lets records without a key go to a partition each, by chance, as a preference of the service. librdkafka would
-  /// send those of 10 ms to one; five that follow one another make it spin until the broker answers (docs/kafka.md).
+  /// Sends each record without a key to a random partition, as a preference of the service. librdkafka would send those
+  /// of 10 ms to one partition; five in a row make it spin until the broker answers (docs/kafka.md).
   public mutating func preferSpreading() {
     producerPreferences.append(("sticky.partitioning.linger.ms", "0"))
   }
@@ -91,19 +92,19 @@ public struct KafkaConfiguration: Sendable {
     ("fetch.wait.max.ms", "\(Int(milliseconds))")
   }
 
-  /// The same for a client that begins at another address.
+  /// The same configuration with other bootstrap servers.
   public func addressed(to bootstrap: String) -> KafkaConfiguration {
     var configuration = self
     configuration.bootstrap = bootstrap
     return configuration
   }
 
-  /// The principal as far as it is known here: the name that SASL logs in with; nil without one.
+  /// The principal, as far as it is known here: the SASL user name; nil without one.
   public var user: String? {
     (common + consumer).last { $0.name == "sasl.username" }?.value
   }
 
-  /// The way in which the clients log in with SASL; nil without SASL.
+  /// The SASL mechanism of the clients; nil without SASL.
   public var saslMechanism: String? {
     let properties = common + consumer + producer
     let isSASL = properties.last { $0.name == "security.protocol" }?.value.lowercased()
@@ -114,25 +115,25 @@ public struct KafkaConfiguration: Sendable {
       ?? "GSSAPI"
   }
 
-  /// The role of a client; each has its own defaults.
+  /// The role of a client; each has its own default properties.
   enum Role {
     case producer, group, reader, admin
 
     var isConsumer: Bool { self == .group || self == .reader }
   }
 
-  /// Every property of a client of that role, later ones winning over earlier ones.
+  /// Every property of a client of that role; later ones override earlier ones.
   func properties(for role: Role) -> [Property] {
     var all: [Property] = [
       ("bootstrap.servers", bootstrap), ("client.id", clientID),
       ("socket.nagle.disable", "true"),  // librdkafka's own default since 2.10 (#4986)
       ("socket.keepalive.enable", "true"),
-      // Partitions that are added, and a topic that is made again, are known within this time.
+      // Added partitions and recreated topics are noticed within this time.
       ("topic.metadata.refresh.interval.ms", "10000"),
       ("reconnect.backoff.ms", "50"),
       ("reconnect.backoff.max.ms", "500"),  // recovery from a broker outage: 7.5 s → 3.4 s
       ("log_level", "4"),
-      // librdkafka's producers and admin clients create what they ask for, where the cluster lets them.
+      // librdkafka's producers and admin clients create the topics they ask for, if the cluster allows it.
       ("allow.auto.create.topics", "false"),
     ]
     all += Self.ofNewerLibraries
@@ -170,13 +171,13 @@ public struct KafkaConfiguration: Sendable {
     fetchWait(KafkaDefaults.tableFetchWait),
     ("fetch.error.backoff.ms", "50"),
     ("fetch.message.max.bytes", "1048576"),
-    // A `.reader` gets at most about this many records per second and partition (librdkafka 2.0.2); a member of a
-    // group wakes librdkafka (`FetchWakeup`).
+    // A `.reader` gets at most about this many records per second and partition (librdkafka 2.0.2); a group member
+    // wakes librdkafka instead (`FetchWakeup`).
     ("queued.min.messages", "4000"),
     ("queued.max.messages.kbytes", "4096"),  // of each partition
   ]
 
-  /// Properties that only newer versions of librdkafka have, and whose defaults are not ours or must not become others;
+  /// Properties that only newer versions of librdkafka have, and whose defaults differ from ours or must not change;
   /// docs/kafka.md, "Versions of librdkafka", has the reasons.
   static let newDefaults: [Property] = [
     ("enable.metrics.push", "false"),
@@ -184,39 +185,39 @@ public struct KafkaConfiguration: Sendable {
     ("retry.backoff.max.ms", "500"),
   ]
 
-  /// What a client does that has lost all brokers. librdkafka 2.16.0 asks the bootstrap addresses again without a pause, as
-  /// long as one of them takes connections and closes them: an outage becomes a storm of connects.
+  /// What a client does when it has lost all brokers. librdkafka 2.16.0 re-bootstraps without a pause as long as a
+  /// bootstrap server accepts connections and closes them: an outage becomes a connection storm.
   static func recoveryStrategy(of version: (major: Int, minor: Int, patch: Int)) -> String {
     version == (2, 16, 0) ? "none" : "rebootstrap"
   }
 
-  /// The same of consumers. Without the first, a full partition is looked at again when it is asked for (`FetchWakeup`).
+  /// The same for consumers. Without the first, a full partition is checked again when `FetchWakeup` asks for it.
   static let newReaderDefaults: [Property] = [
     ("fetch.queue.backoff.ms", "5"), ("group.protocol", "classic"),
   ]
 
-  /// Those that this librdkafka knows.
+  /// The properties that this version of librdkafka knows.
   private static let ofNewerLibraries = newDefaults.filter { hasProperty($0.name) }
   private static let readersOfNewerLibraries = newReaderDefaults.filter { hasProperty($0.name) }
 
-  /// True if the pause of a full partition can be set.
+  /// True if the fetch backoff of a full partition can be configured.
   static let hasFetchBackoff = hasProperty("fetch.queue.backoff.ms")
 
   private static let groupDefaults: [Property] = [
-    // librdkafka has one fetch open at a broker. While every partition with records holds its share of the prefetch,
-    // that fetch names those without any, and nothing more of a backlog comes until it is answered.
+    // librdkafka has one fetch request open per broker. While every partition with records holds its share of the
+    // prefetch, that request names only partitions without any, and no more of a backlog arrives until it is answered.
     fetchWait(KafkaDefaults.fetchWait),
     // Eager: cooperative assignment loses partitions in 2.0.2 (librdkafka #4059).
     ("partition.assignment.strategy", "roundrobin"),
-    // What the partitions of a dead host wait. Longer than a killed copy needs to be back under its instance
-    // id, and than KRaft needs to give up a dead broker (9 s); docs/operations.md, "Rebalances".
+    // How long the partitions of a dead host wait. Longer than a killed replica needs to come back under its instance
+    // id, and than KRaft needs to fence a dead broker (9 s); docs/operations.md, "Rebalances".
     ("session.timeout.ms", "15000"),
-    // A member learns with its next heartbeat that the group rebalances; until the last has, the first wait.
+    // A member learns of a rebalance with its next heartbeat; the first members wait until the last has learnt of it.
     ("heartbeat.interval.ms", "300"),
     ("max.poll.interval.ms", "60000"),
   ]
 
-  /// Properties that Martlet decides, because its promises rest on them.
+  /// Properties that the user cannot set, because Martlet's guarantees rest on them.
   private static let reserved: [String: String] = [
     "allow.auto.create.topics":
       "a topic that was deleted would come back with the cluster's number of partitions",
@@ -231,10 +232,9 @@ public struct KafkaConfiguration: Sendable {
     "enable.gapless.guarantee": "it turns one refused record into the end of the producer",
   ]
 
-  /// A librdkafka configuration for a client of that role, with `fixed` above everything.
+  /// A librdkafka configuration for a client of that role, with `fixed` overriding everything.
   ///
-  /// Throws for a property that librdkafka does not know, a value it does not take, and a property
-  /// that Martlet decides.
+  /// Throws for a property that librdkafka does not know, a value it rejects, and a property that Martlet reserves.
   func makeNative(_ role: Role, fixed: [Property] = []) throws(KafkaError) -> NativeConfiguration {
     for (name, _) in common + consumer + producer {
       if let why = Self.reserved[name] {
@@ -248,12 +248,12 @@ public struct KafkaConfiguration: Sendable {
       }
       try native.set(name, value)
     }
-    // Only where somebody takes the client's events: they would pile up.
+    // Only where the client's events are consumed: otherwise they would pile up.
     if role == .producer || role == .group { native.reportThrottling() }
     return native
   }
 
-  /// Why a value that librdkafka takes is none that a member of a group here can work with; nil if it can.
+  /// Why a group member here cannot work with a value that librdkafka accepts; nil if it can.
   private static func objection(to name: String, _ value: String) -> String? {
     let why = "partitions are taken and given back all at once here, not one by one"
     switch name {
@@ -294,7 +294,7 @@ public struct NativeConfiguration: ~Copyable {
 
   /// True if there is a property of this name, for clients or for topics.
   ///
-  /// By setting it: asked for a property without a value, librdkafka does not know that either.
+  /// Tries to set it: when asked for a property that has no value, librdkafka answers as if it did not know it.
   func has(_ name: String) -> Bool {
     rd_kafka_conf_set(raw, name, "", nil, 0) != RD_KAFKA_CONF_UNKNOWN
   }
@@ -311,7 +311,7 @@ public struct NativeConfiguration: ~Copyable {
 
   func enableEvents(_ events: Int32) { rd_kafka_conf_set_events(raw, events) }
 
-  /// Creates a client, which takes the configuration over.
+  /// Creates a client, which takes ownership of the configuration.
   public consuming func makeClient(_ type: rd_kafka_type_t) throws(KafkaError) -> OpaquePointer {
     let limit = 512
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: limit)

@@ -10,41 +10,41 @@ public struct KafkaTopic: Sendable, Hashable {
 public enum ProduceResult: Sendable {
   /// Accepted; a `Delivery` with the record's tag will follow.
   case queued
-  /// No room now; keep the record and try again after the next deliveries.
+  /// The queue is full; keep the record and try again after the next deliveries.
   case full
-  /// This client will never take the record: it is larger than `message.max.bytes`.
+  /// This client will never accept the record: it is larger than `message.max.bytes`.
   case refused(KafkaError)
 }
 
-/// The final answer about one produced record. Plain old data.
+/// The final result of one produced record. Plain old data.
 public struct Delivery: Sendable {
-  /// The tag that the caller gave `produce`.
+  /// The tag that the caller passed to `produce`.
   public let tag: UInt
-  /// −1 when the broker did not say (a retried record that it already had).
+  /// −1 when the broker did not report it (a retried record that it already had).
   public let offset: Int64
   public let partition: Int32
-  /// 0: the record is stored as the `acks` setting asks. Otherwise see `refused`.
+  /// 0: the record is stored as the `acks` setting requires. Otherwise see `refused`.
   public let errorCode: Int32
 
-  /// Why no repetition makes the broker take the record as it is; nil when it has it. `KafkaProducer.refusedRecord`
-  /// has its content.
+  /// Why retrying cannot make the broker accept the record as it is; nil if it was stored.
+  /// `KafkaProducer.refusedRecord` has its content.
   public var refused: KafkaError? {
     guard errorCode != 0 else { return nil }
     return KafkaError(rd_kafka_resp_err_t(errorCode), "the broker refused a record")
   }
 }
 
-/// The meaning of a delivery error for its record.
+/// Classifies a delivery error.
 ///
-/// Whatever is about the cluster passes: a topic that is made again, a right that is granted, a policy that is
-/// changed. It is waited for, and said (`KafkaProducer.trouble`).
+/// Errors of the cluster are transient: a topic may be recreated, an ACL granted, a policy changed. The producer
+/// retries and reports them (`KafkaProducer.trouble`).
 enum DeliveryFailure {
-  /// Time or an operator heals it: the record is produced again until it is taken.
+  /// Transient or fixed by an operator: the record is produced again until it is accepted.
   case passing
   /// A record of the batch is too large or invalid, or the batch as a whole is too large: each of its records is
-  /// produced again alone, and refused if that fails, too.
+  /// produced again in a batch of its own, and refused if that fails, too.
   case ofBatch
-  /// This client's own settings: no repetition changes it.
+  /// Caused by this client's own settings: retrying does not help.
   case ofClient
 
   private static let batchCodes: Set<Int32> = [
@@ -57,12 +57,12 @@ enum DeliveryFailure {
     RD_KAFKA_RESP_ERR_INVALID_REQUIRED_ACKS.rawValue, RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue,
     RD_KAFKA_RESP_ERR__BAD_COMPRESSION.rawValue,
   ]
-  /// The topic or the partition is not what this client believes: another partition may do.
+  /// The topic or partition differs from the cached metadata: another partition may work.
   private static let placeCodes: Set<Int32> = [
     RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC.rawValue, RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION.rawValue,
     RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART.rawValue,
   ]
-  /// The errors of records when their client ends: no answer of Kafka's.
+  /// The errors of records whose client is destroyed; they do not come from Kafka.
   private static let endCodes: Set<Int32> = [
     RD_KAFKA_RESP_ERR__PURGE_QUEUE.rawValue, RD_KAFKA_RESP_ERR__PURGE_INFLIGHT.rawValue,
     RD_KAFKA_RESP_ERR__FATAL.rawValue, RD_KAFKA_RESP_ERR__DESTROY.rawValue,
@@ -79,37 +79,37 @@ enum DeliveryFailure {
       }
   }
 
-  /// True if the record's partition is to be chosen again.
+  /// True if a partition must be chosen again for the record.
   static func isOfPlace(_ code: rd_kafka_resp_err_t) -> Bool { placeCodes.contains(code.rawValue) }
 
-  /// True if Kafka itself has said that it does not take the record; a lost connection is no answer.
+  /// True if a broker rejected the record; a lost connection is not a rejection.
   static func isAnswer(_ code: rd_kafka_resp_err_t) -> Bool {
     !endCodes.contains(code.rawValue) && !KafkaError(code, "").isRetriable
   }
 }
 
-/// Records that wait in a producer because Kafka does not take them.
+/// Records that wait in a producer because Kafka rejects them.
 public struct ProducerTrouble: Sendable {
-  /// The number that have no answer yet.
+  /// The number of records that are not acknowledged yet.
   public let waiting: Int
-  /// The topic that was refused last, or all of the producer's when no record came so far; empty when it is no matter of
-  /// a topic.
+  /// The topic that was rejected last, or all of the producer's topics if no record was produced yet; empty when the
+  /// cause is not a topic.
   public let topics: [String]
   public let error: KafkaError
 }
 
-/// Where a producer stands, for whoever waits for it.
+/// The status of a producer.
 public struct ProducerSnapshot: Sendable {
-  /// Records that Kafka has answered for since the producer was made, and those that it has not.
+  /// The numbers of records that Kafka has and has not acknowledged since the producer was created.
   public let answered: UInt64
   public let outstanding: Int
-  /// What Kafka does not take now, and why.
+  /// The records that Kafka currently rejects, and the reason.
   public let trouble: ProducerTrouble?
-  /// The last thing that went wrong with a connection.
+  /// The last connection error.
   public let lastError: KafkaError?
 }
 
-/// A record that was given back with a `Delivery` that says `refused`.
+/// A record that was returned with a `Delivery` whose `refused` is set.
 public struct RefusedRecord: Sendable {
   public let tag: UInt
   public let topic: KafkaTopic
@@ -117,20 +117,20 @@ public struct RefusedRecord: Sendable {
   public let value: [UInt8]?
   public let headers: [KafkaHeader]
 
-  /// Bytes of key and value.
+  /// The size of key and value, in bytes.
   public var size: Int { (key?.count ?? 0) + (value?.count ?? 0) }
 }
 
-/// The records a producer has accepted and not yet answered for: their tags and their order.
+/// The records that a producer has accepted and that are not acknowledged yet: their tags and their order.
 ///
-/// librdkafka carries one pointer for each record; it is the slot's number here.
+/// librdkafka carries one opaque pointer for each record; here it is the slot's number.
 struct OutstandingRecords: ~Copyable {
   struct Slot {
     var tag: UInt
-    /// Counts produced records: the order to produce them again in.
+    /// Counts produced records; retries keep this order.
     var sequence: UInt64
     var next: Int
-    /// It is a batch of its own: what is wrong with the batch is wrong with it.
+    /// True if it is in a batch of its own, so that an error of the batch is an error of this record.
     var isAlone = false
   }
 
@@ -168,7 +168,7 @@ struct OutstandingRecords: ~Copyable {
     return slots[index].tag
   }
 
-  /// Frees all slots; their order goes on.
+  /// Frees all slots; the sequence continues.
   mutating func removeAll() {
     wait = UnansweredWait()
     count = 0
@@ -179,7 +179,7 @@ struct OutstandingRecords: ~Copyable {
     }
   }
 
-  /// For how long the oldest record has waited at least, in milliseconds (`UnansweredWait`).
+  /// A lower bound of how long the oldest record has waited, in milliseconds (`UnansweredWait`).
   ///
   /// - Parameter now: monotonic milliseconds.
   mutating func oldestWait(now: UInt64) -> UInt64 {

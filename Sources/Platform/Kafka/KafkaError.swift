@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 public import CRdKafka
 
-/// An error between this process and Kafka.
+/// An error of librdkafka or of a Kafka broker.
 public struct KafkaError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The Kafka protocol's error code, or librdkafka's own (negative).
   public let code: Int32
-  /// The attempt and the error, in words.
+  /// What was attempted and the error, in words.
   public let message: String
-  /// True if the client that raised it is of no further use.
+  /// True if the client that raised it can no longer be used.
   public let isFatal: Bool
   /// True if the same call may succeed later.
   public let isRetriable: Bool
@@ -26,7 +26,7 @@ public struct KafkaError: Error, Sendable, Hashable, CustomStringConvertible {
 }
 
 extension KafkaError {
-  /// An error from a bare code; `attempt` says what was being done.
+  /// An error from a bare code; `attempt` describes the failed operation.
   public init(_ code: rd_kafka_resp_err_t, _ attempt: String, isFatal: Bool = false) {
     let text = String(cString: rd_kafka_err2str(code))
     self.init(
@@ -35,7 +35,7 @@ extension KafkaError {
       isRetriable: KafkaError.passing.contains(code.rawValue))
   }
 
-  /// Takes over a `rd_kafka_error_t` and destroys it; nil means that all is well.
+  /// Takes ownership of a `rd_kafka_error_t` and destroys it; nil for no error.
   init?(consuming error: OpaquePointer?, _ attempt: String) {
     guard let error else { return nil }
     self.init(
@@ -46,7 +46,7 @@ extension KafkaError {
     rd_kafka_error_destroy(error)
   }
 
-  /// A mistake of the caller or of the configuration, in our own words.
+  /// An error of the caller or of the configuration, in our own words.
   public static func invalid(_ message: String) -> KafkaError {
     KafkaError(code: RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue, message: message)
   }
@@ -54,14 +54,14 @@ extension KafkaError {
   /// True if the topic or the partition does not exist.
   public var isOfMissingPartition: Bool { DeliveryFailure.isOfPlace(rd_kafka_resp_err_t(code)) }
 
-  /// True if a smaller record might be taken.
+  /// True if a smaller record might be accepted.
   public var isOfSize: Bool {
     code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE.rawValue
       || code == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE.rawValue
       || code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE.rawValue
   }
 
-  /// The operator's remedy, for errors whose cause is not seen at once.
+  /// A hint for the operator, for errors whose cause is not obvious.
   public var remedy: String? {
     switch rd_kafka_resp_err_t(code) {
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
@@ -92,7 +92,7 @@ extension KafkaError {
     }
   }
 
-  /// True if the coordinator says that another process has this member's name.
+  /// True if the coordinator reports that another process uses this member's instance id.
   public var isFenced: Bool { code == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID.rawValue }
 
   /// True if the cluster's authorizer refused the request.
@@ -102,23 +102,23 @@ extension KafkaError {
       || code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED.rawValue
   }
 
-  /// True if it refused the use of a consumer group.
+  /// True if the authorizer refused access to a consumer group.
   public var isOfGroupAuthorization: Bool {
     code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED.rawValue
   }
 
-  /// True if the coordinator does not take this process into its group until somebody changes a setting.
+  /// True if the coordinator will not admit this process to its group until a setting is changed.
   public var isOfMembership: Bool {
     code == RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT.rawValue
       || code == RD_KAFKA_RESP_ERR_INCONSISTENT_GROUP_PROTOCOL.rawValue
       || code == RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED.rawValue
   }
 
-  /// True if a broker has refused this process, or cannot be trusted: credentials or certificates are wrong.
+  /// True if a broker refused this process or cannot be trusted: credentials or certificates are wrong.
   public var isRefusal: Bool { Self.refusing.contains(code) }
 
-  /// True if something answered, and not as a Kafka broker does that librdkafka can read: another service, or TLS on one
-  /// side only.
+  /// True if the response is not one of a Kafka broker that librdkafka can parse: another service answered, or only one
+  /// side uses TLS.
   public var isUnreadable: Bool {
     code == RD_KAFKA_RESP_ERR__BAD_MSG.rawValue || code == RD_KAFKA_RESP_ERR__UNDERFLOW.rawValue
       || message.contains("Invalid response size")
@@ -131,7 +131,7 @@ extension KafkaError {
     RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED.rawValue,
   ]
 
-  /// Codes that time heals: the broker is away, electing, or in the middle of a rebalance.
+  /// Transient codes: the broker is away, an election or a rebalance is under way.
   private static let passing: Set<Int32> = [
     RD_KAFKA_RESP_ERR__TRANSPORT.rawValue, RD_KAFKA_RESP_ERR__TIMED_OUT.rawValue,
     RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN.rawValue, RD_KAFKA_RESP_ERR__RESOLVE.rawValue,

@@ -2,11 +2,11 @@
 internal import CRdKafka
 public import EventLoop
 
-/// A member of a consumer group. Owned by one control thread; loops own the queues it opens.
+/// A member of a consumer group. Owned by one control thread; loops own the queues that it opens.
 ///
-/// Rebalances arrive as events and nothing changes until the caller calls `assign` or `unassign`,
-/// so revoked partitions can drain first. Nothing is committed or stored by itself. `nextEvent`
-/// must be called at least once in `max.poll.interval.ms` (60 s), also when idle.
+/// Rebalances arrive as events, and the assignment changes only when the caller calls `assign` or `unassign`, so
+/// revoked partitions can drain first. Nothing is committed or stored automatically. `nextEvent` must be called at
+/// least once per `max.poll.interval.ms` (60 s), even when idle.
 public final class KafkaGroupConsumer {
   /// The group's name.
   public let group: String
@@ -18,7 +18,7 @@ public final class KafkaGroupConsumer {
   private var client: KafkaClient?
   private var fetching: FetchWakeup?
   private var queues: [KafkaQueue] = []
-  /// The assigned partitions, and those of them that have no starting point yet.
+  /// The assigned partitions, and those of them whose start offset is not known yet.
   private var starts: [PartitionStart] = []
   private var unplaced: [TopicPartition] = []
   private var nextLook: UInt64 = 0
@@ -27,13 +27,13 @@ public final class KafkaGroupConsumer {
   /// Joins the group.
   ///
   /// - Parameters:
-  ///   - instanceID: makes the membership static: a restart within `session.timeout.ms` gets its
-  ///     partitions back without a rebalance. Two living processes must not share one.
-  ///   - reportsEnds: lets queues hand over a message that is no record (`isEndOfPartition`) whenever a partition
-  ///     was read to its end; its offset is the next one to come.
-  ///   - wakeup: signalled when `nextEvent` has something.
+  ///   - instanceID: makes the membership static: a restart within `session.timeout.ms` gets its partitions back
+  ///     without a rebalance. Two running processes must not share one.
+  ///   - reportsEnds: makes queues deliver a message that is not a record (`isEndOfPartition`) whenever a partition was
+  ///     read to its end; its offset is the next one to be written.
+  ///   - wakeup: signalled when `nextEvent` has an event.
   ///
-  /// Throws for properties that librdkafka does not take.
+  /// Throws for properties that librdkafka rejects.
   public init(
     _ configuration: KafkaConfiguration, group: String, topics: [String],
     instanceID: String? = nil, reportsEnds: Bool = false, wakeup: Wakeup?
@@ -70,10 +70,10 @@ public final class KafkaGroupConsumer {
     }
   }
 
-  /// Ends the client without a word to the group, in which this member keeps its place if it has a name, and stays
-  /// without one until `rejoin`. Every queue must be closed before.
+  /// Ends the client without leaving the group, so a static member keeps its place; there is no client until `rejoin`.
+  /// Every queue must be closed before.
   ///
-  /// Nothing is waited for: a commit that librdkafka holds back for its coordinator would delay the end.
+  /// Does not wait: a commit that librdkafka holds back for its coordinator would delay the end.
   public func retire() {
     precondition(queues.allSatisfy(\.isClosed), "a client was retired while a loop holds a queue")
     queues = []
@@ -83,7 +83,7 @@ public final class KafkaGroupConsumer {
     client = nil
   }
 
-  /// Joins the group again, as a new client with the same name, after `retire`.
+  /// Rejoins the group after `retire`, with a new client of the same instance id.
   public func rejoin() throws(KafkaError) {
     precondition(client == nil, "a member joined its group twice")
     try join()
@@ -93,7 +93,7 @@ public final class KafkaGroupConsumer {
 
   private var raw: OpaquePointer { client!.raw }
 
-  /// The next event; nil when none came within the time. 0 does not wait.
+  /// The next event; nil when none arrived within the timeout. 0 does not wait.
   public func nextEvent(timeoutMilliseconds: Int32 = 0) -> GroupEvent? {
     var timeout = timeoutMilliseconds
     while let client, let event = rd_kafka_queue_poll(client.events, timeout) {
@@ -132,32 +132,33 @@ public final class KafkaGroupConsumer {
     }
   }
 
-  /// The newest statistics of librdkafka (JSON), once; nil without any, as ever unless the user sets
+  /// The newest librdkafka statistics (JSON), returned once; nil without any, which is always so unless the user sets
   /// `statistics.interval.ms`. They arrive with `nextEvent`.
   public func drainStatistics() -> String? { statistics.take() }
 
-  /// The offsets that the group has committed for these partitions, asked of the coordinator.
+  /// The group's committed offsets of these partitions, from the coordinator.
   public func committed(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [CommittedOffset] {
     try readCommitted(raw, group: group, partitions, timeoutMilliseconds: timeoutMilliseconds)
   }
 
-  /// The first offsets of partitions' logs, asked of their brokers: those that answered within the time.
+  /// The log start offsets of partitions, from their brokers; partitions whose broker did not answer in time are
+  /// missing.
   public func logStarts(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) -> [TopicPartition: Int64] {
     offsets(partitions, Int64(RD_KAFKA_OFFSET_BEGINNING), timeoutMilliseconds)
   }
 
-  /// The ends of partitions' logs: one past the last record. As `logStarts`.
+  /// The log end offsets of partitions (one past the last record), as in `logStarts`.
   public func logEnds(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) -> [TopicPartition: Int64] {
     offsets(partitions, Int64(RD_KAFKA_OFFSET_END), timeoutMilliseconds)
   }
 
-  /// - Parameter place: a place in a log that a broker translates into an offset.
+  /// - Parameter place: a position in a log that a broker translates into an offset.
   private func offsets(
     _ partitions: [TopicPartition], _ place: Int64, _ timeoutMilliseconds: Int32
   ) -> [TopicPartition: Int64] {
@@ -174,8 +175,8 @@ public final class KafkaGroupConsumer {
     return offsets
   }
 
-  /// The ends of partitions' logs, including records that an open transaction holds back: as the last fetches said, so
-  /// nobody is asked. Partitions that were not fetched yet are missing.
+  /// The log end offsets of partitions, including records of open transactions, from the last fetch responses: no
+  /// request is sent. Partitions that were not fetched yet are missing.
   public func knownEnds(_ partitions: [TopicPartition]) -> [TopicPartition: Int64] {
     guard let client else { return [:] }
     var ends: [TopicPartition: Int64] = [:]
@@ -189,7 +190,7 @@ public final class KafkaGroupConsumer {
     return ends
   }
 
-  /// Opens the queue of one partition, before it is assigned.
+  /// Opens the queue of one partition. Call it before the partition is assigned.
   public func openQueue(_ partition: TopicPartition, wakeup: Wakeup) -> KafkaQueue {
     let queue = KafkaQueue(
       partition, queue: separated(partition), wakeup, fetching: fetching)
@@ -197,16 +198,16 @@ public final class KafkaGroupConsumer {
     return queue
   }
 
-  /// The partition's own queue, no longer part of the consumer's.
+  /// The partition's own queue, detached from the consumer's.
   private func separated(_ partition: TopicPartition) -> OpaquePointer {
     let queue = rd_kafka_queue_get_partition(raw, partition.topic, partition.partition)!
     rd_kafka_queue_forward(queue, nil)
     return queue
   }
 
-  /// Begins to fetch; the answer to `.assigned`. Every partition must have an open queue. A partition without
-  /// a start begins where the group has committed, or with its first record: the coordinator is asked here,
-  /// for 500 ms at most, and in `nextEvent` until it answers.
+  /// Starts fetching; the response to `.assigned`. Every partition must have an open queue. A partition without a start
+  /// begins at the group's committed offset, or at its first record without one: the coordinator is queried here, for
+  /// 500 ms at most, and then in `nextEvent` until it answers.
   public func assign(_ starts: [PartitionStart]) throws(KafkaError) {
     queues.removeAll { $0.isClosed }
     let open = Set(queues.map(\.partition))
@@ -216,7 +217,7 @@ public final class KafkaGroupConsumer {
     unplaced = starts.filter { $0.offset == nil }.map(\.partition)
     self.starts = starts
     nextLook = 0
-    // All begin at once: a second assignment would begin the first ones again.
+    // All begin together: a second assignment would restart the first ones.
     try begin(unplaced.isEmpty ? starts : [])
     _ = placeStarts()
   }
@@ -230,11 +231,11 @@ public final class KafkaGroupConsumer {
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw KafkaError(code, "cannot assign") }
   }
 
-  /// Begins partitions without a start where the group has committed, once the coordinator says where; tells
-  /// of an attempt that failed.
+  /// Starts partitions without a start at the group's committed offset, once the coordinator returns it; returns the
+  /// error of a failed attempt.
   ///
-  /// librdkafka 2.0.2 can look that up itself, but asks once: when the answer for a partition is an error, such
-  /// as that the coordinator has just moved, it never fetches the partition until the next rebalance.
+  /// librdkafka 2.0.2 can look that up itself, but asks only once: when the answer for a partition is an error, such as
+  /// a coordinator that has just moved, it never fetches the partition until the next rebalance.
   private func placeStarts() -> GroupEvent? {
     let now = MonotonicClock.milliseconds()
     guard !unplaced.isEmpty, now >= nextLook else { return nil }
@@ -254,7 +255,7 @@ public final class KafkaGroupConsumer {
     }
   }
 
-  /// Gives all partitions up; the answer to `.revoked`. Every queue must be closed before.
+  /// Gives up all partitions; the response to `.revoked`. Every queue must be closed before.
   public func unassign() throws(KafkaError) {
     queues.removeAll { $0.isClosed }
     guard queues.isEmpty else {
@@ -266,8 +267,8 @@ public final class KafkaGroupConsumer {
     unplaced = []
   }
 
-  /// Commits and waits for the coordinator's answer, no longer than the time given; says what became of each
-  /// partition. Metadata is text without NUL, at most 4,096 UTF-16 units.
+  /// Commits and waits for the coordinator's answer until the timeout; returns the result of each partition. Metadata
+  /// is text without NUL, at most 4,096 UTF-16 units.
   ///
   /// `rd_kafka_commit` itself waits for as long as the coordinator is away, and reports one error for all.
   @discardableResult
@@ -303,7 +304,7 @@ public final class KafkaGroupConsumer {
     }
   }
 
-  /// Commits; the answer comes as `.offsetsCommitted`. Keep one under way at a time.
+  /// Commits; the result arrives as `.offsetsCommitted`. Have only one outstanding at a time.
   public func commitAsync(_ offsets: [CommitRequest]) throws(KafkaError) {
     guard !offsets.isEmpty else { return }
     let list = Self.list(offsets)
@@ -321,18 +322,17 @@ public final class KafkaGroupConsumer {
     return list
   }
 
-  /// Leaves the group and ends the client. Queues must be closed and every record destroyed before.
+  /// Leaves the group and ends the client. Close the queues and destroy every record first.
   ///
-  /// Waits at most `timeoutMilliseconds` for the group to hear of it; then the group finds out by
-  /// the session's timeout.
+  /// Waits at most `timeoutMilliseconds` for the LeaveGroup; after that the group notices by the session timeout.
   public func close(timeoutMilliseconds: UInt64 = 10_000) {
     guard client != nil else { return }
     for queue in queues where !queue.isClosed { queue.close() }
     queues = []
     let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
     let error = rd_kafka_consumer_close_queue(raw, client!.events)
-    // A member that another one with its instance id has put out has nothing to say to the group any more: then
-    // librdkafka does not begin to leave, and never reports that it has left.
+    // A member that was fenced by another one with its instance id cannot leave the group: librdkafka then does not
+    // start to leave, and never reports that it has left.
     if let error { rd_kafka_error_destroy(error) }
     while error == nil,
       rd_kafka_consumer_closed(raw) == 0 && MonotonicClock.milliseconds() < deadline
@@ -344,7 +344,7 @@ public final class KafkaGroupConsumer {
   }
 }
 
-/// The offset of a group in one partition, and the metadata to commit beside it.
+/// An offset of one partition to commit, and the metadata beside it.
 public struct CommitRequest: Sendable, Hashable {
   public let partition: TopicPartition
   /// The next offset to read.

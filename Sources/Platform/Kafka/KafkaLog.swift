@@ -5,9 +5,9 @@ internal import Glibc
 internal import Synchronization
 public import Telemetry
 
-/// librdkafka's own log messages, as lines of this process's log on stderr, by the rules of `LibraryLog`.
+/// librdkafka's log messages, written to this process's log on stderr by the rules of `LibraryLog`.
 ///
-/// They arrive on librdkafka's threads, so a line is one write(2).
+/// They arrive on librdkafka's threads, so each line is one write(2).
 public enum KafkaLog {
   private static let silenced = Atomic<Bool>(false)
   private static let log = Mutex((rules: LibraryLog(), format: LogFormat.text))
@@ -15,7 +15,7 @@ public enum KafkaLog {
   /// Drops the messages of every client of this process: for tests that break brokers on purpose.
   public static func silence() { silenced.store(true, ordering: .relaxed) }
 
-  /// Shows no message below this level, in this form: both are the process's own.
+  /// Sets the lowest level shown and the format, those of the process's own log.
   public static func show(from level: LogLevel, as format: LogFormat) {
     log.withLock {
       $0.rules.level = level
@@ -27,13 +27,13 @@ public enum KafkaLog {
   public typealias Callback =
     @convention(c) (OpaquePointer?, Int32, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Void
 
-  /// Shows a line as the process's own log shows its lines.
+  /// Writes a line as the process's own log does.
   public static let callback: Callback = {
     client, severity, facility, message in
     guard !silenced.load(ordering: .relaxed), let facility, let message else { return }
     let subject = String(cString: facility)
-    // A property of the other side in the common layer is no mistake of the user, nor is a broker that is too old to
-    // be asked to create no topics: librdkafka says so of each consumer.
+    // Skipped: a consumer property in the common layer seen by a producer (or vice versa) is not a user's mistake, nor
+    // is a broker too old to be told not to create topics, which librdkafka reports for each consumer.
     if ["CONFWARN", "AUTOCREATE"].contains(subject) { return }
     let now = MonotonicClock.milliseconds()
     let shown = log.withLock { log in
@@ -48,7 +48,7 @@ public enum KafkaLog {
     put(LibraryLog.level(of: severity), String(cString: message), fields, format)
   }
 
-  /// Says of repeated messages that they have ended. To be called every some seconds.
+  /// Reports repeated messages that have stopped. Call it every few seconds.
   public static func sayWhatEnded() {
     let now = MonotonicClock.milliseconds()
     let (ended, format) = log.withLock { ($0.rules.drainEnded(now: now), $0.format) }

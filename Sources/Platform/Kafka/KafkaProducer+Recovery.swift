@@ -2,17 +2,17 @@
 internal import CRdKafka
 internal import EventLoop
 
-/// A copy of a record whose delivery failed, made from its failed delivery report.
+/// A copy of a record whose delivery failed, made from its delivery report.
 struct FailedRecord {
   let slot: Int
   let sequence: UInt64
   let topic: Int
-  /// -1: any.
+  /// -1: any partition.
   var partition: Int32
   let key: [UInt8]?
   let value: [UInt8]?
   let headers: OpaquePointer?
-  /// It was in a batch that Kafka refused: it is produced again in a batch of its own.
+  /// True if it was in a batch that Kafka rejected: it is produced again in a batch of its own.
   let isToBeAlone: Bool
 
   func destroyHeaders() {
@@ -23,33 +23,33 @@ struct FailedRecord {
 /// The state of a producer between a fatal error and its next client.
 struct ProducerRecovery {
   var isUnderWay = false
-  /// A record that is a batch of its own waits for its answer: nothing else is produced meanwhile.
+  /// True while a record in a batch of its own is not acknowledged: nothing else is produced meanwhile.
   var hasLoneRecord = false
   var hasPurged = false
-  /// Until then the broker may still answer for records that are on the wire; monotonic ms.
+  /// Until this time (monotonic ms) the broker may still acknowledge records in flight.
   var purgeAt: UInt64 = 0
-  /// The client is not replaced before; monotonic ms.
+  /// The earliest time at which the client is replaced, in monotonic ms.
   var replaceAt: UInt64 = 0
-  /// Failed records are not produced again before; monotonic ms.
+  /// The earliest time at which failed records are produced again, in monotonic ms.
   var notBefore: UInt64 = 0
-  /// The wait before the next repetition, in ms; doubles up to a second while nothing gets through.
+  /// The pause before the next retry, in ms; doubles up to a second while nothing is acknowledged.
   var pause = firstPause
 
   static let firstPause: UInt64 = 10
 
-  /// The time for which answers for records on the wire are waited for, in milliseconds.
+  /// How long to wait for acknowledgements of records in flight, in milliseconds.
   static let patience: UInt64 = 5_000
 
-  /// Longest wait between two attempts, in ms.
+  /// The longest pause between two attempts, in ms.
   static let longestPause: UInt64 = 1_000
-  /// The same between two clients that ask for a producer id that this user may not have.
+  /// The same between two clients that request a producer id which this user may not have.
   static let longestIDPause: UInt64 = 5_000
-  /// So long after a client was refused an id the next one may be waiting for its answer, in ms.
+  /// How long after a client was refused a producer id the next one may still wait for its response, in ms.
   static let idPatience: UInt64 = 3 * longestIDPause
 }
 
 extension KafkaProducer {
-  /// Keeps a copy of a record that has to be produced again.
+  /// Keeps a copy of a record that must be produced again.
   func hold(
     _ message: UnsafePointer<rd_kafka_message_t>, _ slot: Int, _ code: rd_kafka_resp_err_t
   ) {
@@ -61,7 +61,7 @@ extension KafkaProducer {
       headers: message.headers.map { rd_kafka_headers_copy($0) }, code)
   }
 
-  /// Keeps a copy of a record that has to be produced again, and its headers.
+  /// Keeps a copy of a record that must be produced again, with its headers.
   func hold(
     _ slot: Int, _ topic: Int, partition: Int32 = -1, key: UnsafeRawBufferPointer,
     value: UnsafeRawBufferPointer, headers: OpaquePointer?, _ code: rd_kafka_resp_err_t
@@ -76,19 +76,19 @@ extension KafkaProducer {
         isToBeAlone: isToBeAlone))
     lastError = KafkaError(code, "a record could not be delivered yet")
     if recovery.notBefore == 0 {
-      // The other way to produce it is new: it need not wait.
+      // Producing it alone has not been tried yet, so it need not wait.
       recovery.notBefore = MonotonicClock.milliseconds() + (isToBeAlone ? 0 : recovery.pause)
     }
   }
 
-  /// Counts an answer by which Kafka does not take a record.
+  /// Counts a rejection of a record by Kafka.
   func note(_ code: rd_kafka_resp_err_t, of topic: Int) {
     guard DeliveryFailure.isAnswer(code) else { return }
     refusals += 1
     lastRefusal = (topic, KafkaError(code, "topic \(topics[topic].name)"))
   }
 
-  /// The content of a record that is given back.
+  /// The content of a record that is returned to the caller.
   func refusedRecord(
     _ message: UnsafePointer<rd_kafka_message_t>, tag: UInt
   ) -> RefusedRecord {
@@ -112,7 +112,7 @@ extension KafkaProducer {
     return index
   }
 
-  /// The client is dead: no new record until another has taken its place.
+  /// Stops accepting new records until another client has replaced the dead one.
   func beginRecovery() {
     guard !recovery.isUnderWay else { return }
     recovery.isUnderWay = true
@@ -122,14 +122,14 @@ extension KafkaProducer {
     wakeup?.signal()
   }
 
-  /// Waits for the dead client's last answers, then replaces it and produces again what failed.
+  /// Waits for the dead client's last delivery reports, then replaces it and produces the failed records again.
   func continueRecovery(into deliveries: inout [Delivery]) {
     guard MonotonicClock.milliseconds() >= recovery.replaceAt else { return }
     guard let client else { return replaceClient(into: &deliveries) }
     guard records.count == failures.count else {
       let isLate = MonotonicClock.milliseconds() >= recovery.purgeAt
       if isLate && !recovery.hasPurged {
-        // Their fate is unknown; producing them again may store them twice, never zero times.
+        // Their outcome is unknown; producing them again stores them at least once.
         rd_kafka_purge(client.raw, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT)
         recovery.hasPurged = true
       }
@@ -142,7 +142,7 @@ extension KafkaProducer {
   private func replaceClient(into deliveries: inout [Delivery]) {
     guard connectAnew() else { return }
     restarts += 1
-    // A client that ends again as soon as it begins must not be replaced without a pause.
+    // A client that fails as soon as it starts must not be replaced without a pause.
     let longest =
       refusedID == nil ? ProducerRecovery.longestPause : ProducerRecovery.longestIDPause
     let pause = min(recovery.pause * 2, longest)
@@ -151,7 +151,7 @@ extension KafkaProducer {
     produceFailed(into: &deliveries)
   }
 
-  /// Makes a client where there is none. Should that fail, the next `drainDeliveries` tries again.
+  /// Creates a client if there is none. If that fails, the next `drainDeliveries` tries again.
   @discardableResult
   func connectAnew() -> Bool {
     do throws(KafkaError) {
@@ -165,7 +165,7 @@ extension KafkaProducer {
       client = next
       return true
     } catch {
-      // The same properties made a client before; this is a lack of memory or threads, so try on.
+      // The same properties worked before, so memory or threads are short: keep trying.
       lastError = error
       recovery.isUnderWay = true
       return false
@@ -179,7 +179,7 @@ extension KafkaProducer {
     failures.sort { $0.sequence < $1.sequence }
     var done = 0
     for record in failures {
-      // Alone in its batch is only what nothing is on its way with.
+      // A record is alone in its batch only if no other record is outstanding.
       if record.isToBeAlone, records.count > failures.count - done { break }
       let code = record.produce(client.raw, topics[record.topic].handle)
       if code == RD_KAFKA_RESP_ERR__FATAL {
@@ -193,7 +193,7 @@ extension KafkaProducer {
         recovery.hasLoneRecord = true
         break
       }
-      // No room, or something else that time heals.
+      // The queue is full, or another transient error.
       if DeliveryFailure(code) == .passing {
         if code != RD_KAFKA_RESP_ERR__QUEUE_FULL { note(code, of: record.topic) }
         if DeliveryFailure.isOfPlace(code) { freeFromPlace(record.topic, record.partition) }
@@ -213,7 +213,7 @@ extension KafkaProducer {
     pauseBeforeNext(after: done)
   }
 
-  /// The topic has come back without this partition: what waits for it goes to any.
+  /// The topic was recreated without this partition: its waiting records may go to any partition.
   private func freeFromPlace(_ topic: Int, _ partition: Int32) {
     for index in failures.indices
     where failures[index].topic == topic && failures[index].partition == partition {
@@ -221,7 +221,7 @@ extension KafkaProducer {
     }
   }
 
-  /// While nothing gets through, the pause doubles; a record that has to be alone waits for its turn only.
+  /// Doubles the pause while nothing is acknowledged; a record that needs its own batch only waits for its turn.
   private func pauseBeforeNext(after done: Int) {
     let waitsForTurn = failures.first?.isToBeAlone ?? true
     if done > 0 || !waitsForTurn {
@@ -230,7 +230,7 @@ extension KafkaProducer {
     recovery.notBefore = waitsForTurn ? 0 : MonotonicClock.milliseconds() + recovery.pause
   }
 
-  /// Makes the client fail as librdkafka's idempotence does: for tests.
+  /// Fails the client as librdkafka's idempotent producer does: for tests.
   public func injectFatalError() {
     guard let client else { return }
     _ = rd_kafka_test_fatal_error(
@@ -239,7 +239,7 @@ extension KafkaProducer {
 }
 
 extension FailedRecord {
-  /// The record as it is given back.
+  /// The record as it is returned to the caller.
   fileprivate func refused(tag: UInt) -> RefusedRecord {
     RefusedRecord(
       tag: tag, topic: KafkaTopic(index: Int32(topic)), key: key, value: value,
@@ -255,7 +255,7 @@ extension FailedRecord {
         client, topic, partition, start(key), key?.count ?? 0, start(value), value?.count ?? 0,
         opaque, headers)
     }
-    // An empty key or value is not the same as none.
+    // An empty key or value differs from a missing one.
     func start(_ bytes: UnsafeRawBufferPointer?) -> UnsafeRawPointer? {
       bytes.map { $0.baseAddress ?? UnsafeRawPointer(opaque!) }
     }
@@ -272,7 +272,7 @@ extension FailedRecord {
 }
 
 extension UnsafePointer<rd_kafka_message_t> {
-  /// The message's headers, which it keeps; nil without any.
+  /// The message's headers, still owned by the message; nil without any.
   fileprivate var headers: OpaquePointer? {
     var headers: OpaquePointer?
     return rd_kafka_message_headers(self, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR ? headers : nil

@@ -3,61 +3,61 @@ internal import CRdKafka
 public import EventLoop
 internal import Glibc
 
-/// Produces records idempotently and in batches, and says of each when the broker has it.
+/// An idempotent, batching producer that reports each record's delivery.
 ///
-/// Owned by one thread. It gives no record up that Kafka may yet take: an outage, a topic that is not there and a
-/// missing right are waited out, and an error that ends librdkafka's client is answered by a new client that
-/// produces every unanswered record again, in their order. Such a repetition may store a record twice. Only what
-/// is refused although it was a batch of its own comes back. Call `drainDeliveries` when the wakeup is
-/// signalled and every 100 ms while something is outstanding: repetitions happen there.
+/// Owned by one thread. It never gives up a record that Kafka may still accept: it waits out an outage, a missing topic
+/// or a missing ACL, and after a fatal error of librdkafka's client it produces every unacknowledged record again with
+/// a new client, in order. Such a retry may store a record twice. Only a record that is refused in a batch of its own
+/// is returned. Call `drainDeliveries` when the wakeup is signalled and every 100 ms while records are outstanding:
+/// retries happen there.
 public final class KafkaProducer {
   let configuration: KafkaConfiguration
   let wakeup: Wakeup?
   var client: KafkaClient?
   var topics: [(name: String, handle: OpaquePointer)] = []
   var records = OutstandingRecords()
-  /// Copies of records whose delivery failed for a reason that time heals.
+  /// Copies of records whose delivery failed with a transient error.
   var failures: [FailedRecord] = []
   var recovery = ProducerRecovery()
-  /// What the last `drainDeliveries` returned: its memory is used again.
+  /// The result of the last `drainDeliveries`, kept to reuse its memory.
   private var deliveries: [Delivery] = []
-  /// Answers that `flush` collected.
+  /// Deliveries that `flush` collected.
   private var early: [Delivery] = []
-  /// Sends records that are alone; nil until there is one.
+  /// Sends single records without lingering; nil until the first one.
   private var prompt: PromptSending?
-  /// Records that librdkafka has taken.
+  /// The number of records that librdkafka has accepted.
   private var produced: UInt64 = 0
-  /// Records that Kafka has answered for.
+  /// The number of records that Kafka has acknowledged or refused.
   private var answered: UInt64 = 0
   private var pace = ProducerPace()
-  /// Everything was acknowledged when the answers were last looked at.
+  /// True if no record was outstanding when deliveries were last drained.
   private var isQuiet = true
   private let limitRecords: Int
   private let limitBytes: Int
 
-  /// The number of records that wait for their answer.
+  /// The number of records that are not acknowledged yet.
   public var outstanding: Int { records.count }
-  /// The keys and values of these, in bytes.
+  /// The size of their keys and values, in bytes.
   public internal(set) var outstandingBytes = 0
-  /// For how long the oldest record without an answer has waited at least, in milliseconds; 0 without one. To be asked
-  /// after every `drainDeliveries`, at least once a second: time in which nobody took answers does not count.
+  /// A lower bound of how long the oldest unacknowledged record has waited, in milliseconds; 0 without one. Call it
+  /// after every `drainDeliveries`, at least once a second: time in which deliveries are not drained does not count.
   ///
   /// - Parameter now: monotonic milliseconds.
   public func oldestWait(now: UInt64) -> UInt64 { records.oldestWait(now: now) }
 
-  /// The number of times that the client was replaced after a fatal error.
+  /// The number of times the client was replaced after a fatal error.
   public internal(set) var restarts = 0
-  /// The last thing that went wrong with the connection to Kafka; for health pages.
+  /// The last connection error, for health pages.
   public internal(set) var lastError: KafkaError?
-  /// The number of times that Kafka has answered that it does not take a record as it is, or not now.
+  /// The number of times Kafka has rejected a record, permanently or for now.
   public internal(set) var refusals = 0
-  /// The topic and the reason of the last such answer.
+  /// The topic and the error of the last rejection.
   var lastRefusal: (topic: Int, error: KafkaError)?
-  /// Kafka gave the client no producer id, and when it said so (monotonic milliseconds): this user may write to none of
-  /// its topics. Every further client asks again.
+  /// Set when Kafka refused the client a producer id, with the time (monotonic milliseconds): this user may write to
+  /// none of its topics. Every further client asks again.
   var refusedID: (error: KafkaError, at: UInt64)?
-  /// The content of refused records: of those that are to come out of the next `drainDeliveries`, and of those
-  /// that came out of the last.
+  /// The content of refused records: those that the next `drainDeliveries` will return, and those that the last one
+  /// returned.
   var refused: [RefusedRecord] = []
   private var returned: [RefusedRecord] = []
 
@@ -65,7 +65,7 @@ public final class KafkaProducer {
   ///
   /// - Parameter wakeup: signalled when there are deliveries to drain.
   ///
-  /// Throws for properties that librdkafka does not take.
+  /// Throws for properties that librdkafka rejects.
   public init(_ configuration: KafkaConfiguration, wakeup: Wakeup? = nil) throws(KafkaError) {
     self.configuration = configuration
     self.wakeup = wakeup
@@ -84,9 +84,9 @@ public final class KafkaProducer {
     return try KafkaClient(RD_KAFKA_PRODUCER, native, wakeup: wakeup)
   }
 
-  /// Looks a topic up at the cluster, so that the first record does not wait for that, nor for the producer's id.
+  /// Looks up a topic in the cluster, so that the first record waits neither for its metadata nor for the producer id.
   ///
-  /// Throws when the topic does not exist or no broker answers within the time.
+  /// Throws when the topic does not exist or no broker answers within the timeout.
   public func topic(
     named name: String, timeoutMilliseconds: Int32 = 10_000
   ) throws(KafkaError) -> KafkaTopic {
@@ -95,8 +95,8 @@ public final class KafkaProducer {
     }
     let handle = try newHandle(name)
     do throws(KafkaError) {
-      // librdkafka asks for the id when a look-up is answered, or 500 ms after its start. From 2.10 on it cannot yet at
-      // the first answer: that came from a bootstrap server, and the broker that it names is not connected.
+      // librdkafka requests the id after a metadata response, or 500 ms after its start. From 2.10 on it cannot yet
+      // after the first: that came from a bootstrap server, and the broker that it names is not connected.
       for _ in 0..<(topics.isEmpty ? 2 : 1) {
         _ = try partitionCount(client!.raw, handle, timeoutMilliseconds: timeoutMilliseconds)
       }
@@ -108,7 +108,7 @@ public final class KafkaProducer {
     return KafkaTopic(index: Int32(topics.count - 1))
   }
 
-  /// A topic that is known to exist: no broker is asked, and none needs to be there.
+  /// A topic that is known to exist: no request is sent, and no broker needs to be reachable.
   public func topic(known name: String) throws(KafkaError) -> KafkaTopic {
     if let index = topics.firstIndex(where: { $0.name == name }) {
       return KafkaTopic(index: Int32(index))
@@ -129,14 +129,14 @@ public final class KafkaProducer {
     isWaiting || records.count >= limitRecords || outstandingBytes >= limitBytes
   }
 
-  /// A new record must not overtake those that wait to be produced again, nor join the batch of one that is to be
-  /// alone in it.
+  /// A new record must neither overtake those that wait to be produced again nor join the batch of one that needs its
+  /// own.
   private var isWaiting: Bool {
     recovery.isUnderWay || recovery.hasLoneRecord || !failures.isEmpty
   }
 
-  /// The records that Kafka does not take now, and the reason; nil while nothing waits for that. A broker that is away
-  /// is no trouble of this kind.
+  /// The records that Kafka currently rejects, and the reason; nil if there are none. An unreachable broker does not
+  /// count.
   public var trouble: ProducerTrouble? {
     if let refusedID, MonotonicClock.milliseconds() < refusedID.at + ProducerRecovery.idPatience {
       return ProducerTrouble(
@@ -145,7 +145,7 @@ public final class KafkaProducer {
     guard outstanding > 0, isWaiting || recovery.pause > ProducerRecovery.firstPause else {
       return nil
     }
-    // Between two attempts nothing waits here: the last failure is still the refusal if it says the same.
+    // Between two attempts no record is rejected; the last failure still counts as one if the error is the same.
     if let lastRefusal, !failures.isEmpty || lastRefusal.error.code == lastError?.code {
       return ProducerTrouble(
         waiting: outstanding, topics: [topics[lastRefusal.topic].name], error: lastRefusal.error)
@@ -153,7 +153,7 @@ public final class KafkaProducer {
     return lastError.map { ProducerTrouble(waiting: outstanding, topics: [], error: $0) }
   }
 
-  /// Where it stands, as of the last answers that were taken.
+  /// The producer's status as of the last drained deliveries.
   public var standing: ProducerSnapshot {
     ProducerSnapshot(
       answered: answered, outstanding: outstanding, trouble: trouble, lastError: lastError)
@@ -162,31 +162,31 @@ public final class KafkaProducer {
   /// The name of a topic of this producer.
   public func name(of topic: KafkaTopic) -> String { topics[Int(topic.index)].name }
 
-  /// The content of a record whose `Delivery` says `refused`; nil after the next `drainDeliveries`.
+  /// The content of a record whose `Delivery` is `refused`; nil after the next `drainDeliveries`.
   public func refusedRecord(_ tag: UInt) -> RefusedRecord? {
     returned.first { $0.tag == tag }
   }
 
-  /// Why a record came back, in words: its topic, its size, what Kafka said of it and what can be done.
+  /// Describes why a record was refused: its topic, its size, Kafka's error and the remedy.
   public func describe(_ record: RefusedRecord, _ error: KafkaError) -> String {
     let remedy = error.remedy.map { "; \($0)" } ?? ""
     return
       "topic \(name(of: record.topic)) does not take a record of \(record.size) bytes: \(error)\(remedy)"
   }
 
-  /// Hands a record over; copies the bytes.
+  /// Produces a record; copies the bytes.
   ///
   /// - Parameters:
-  ///   - key: chooses the partition; one with `baseAddress` nil is no key, and any partition does.
-  ///   - tag: comes back in the record's `Delivery`.
+  ///   - key: selects the partition; `baseAddress` nil means no key, and any partition.
+  ///   - tag: returned in the record's `Delivery`.
   public func produce(
     _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, tag: UInt
   ) -> ProduceResult {
     submit(topic, key: key, value: value, headers: nil, tag: tag)
   }
 
-  /// Hands a record over that has headers, or no value (nil: a tombstone). Not for hot paths:
-  /// headers are the dearest part of producing.
+  /// Produces a record with headers, or without a value (nil: a tombstone). Not for hot paths: headers are the most
+  /// expensive part of producing.
   public func produce(
     _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer?,
     headers: [KafkaHeader], tag: UInt
@@ -205,7 +205,7 @@ public final class KafkaProducer {
     return result
   }
 
-  /// The same for a record in arrays; without a key any partition does.
+  /// The same for a record in arrays; without a key it goes to any partition.
   public func produce(
     _ topic: KafkaTopic, key: [UInt8]?, value: [UInt8]?, headers: [KafkaHeader] = [], tag: UInt
   ) -> ProduceResult {
@@ -238,7 +238,7 @@ public final class KafkaProducer {
     if code != RD_KAFKA_RESP_ERR__QUEUE_FULL, code != RD_KAFKA_RESP_ERR__FATAL,
       case .passing = DeliveryFailure(code)
     {
-      // The client knows that the topic is not there, or not ours to write: what an answer of Kafka's would say.
+      // The client's metadata says that the topic does not exist or may not be written, as a broker's response would.
       outstandingBytes += key.count + value.count
       note(code, of: Int(topic.index))
       hold(slot, Int(topic.index), key: key, value: value, headers: headers, code)
@@ -253,7 +253,7 @@ public final class KafkaProducer {
     return .refused(KafkaError(code, "topic \(topics[Int(topic.index)].name) refused a record"))
   }
 
-  /// Takes the answers that have arrived. Only final ones: errors that pass are handled here.
+  /// Returns the final delivery results that have arrived; transient errors are handled here.
   public func drainDeliveries() -> [Delivery] {
     deliveries.removeAll(keepingCapacity: true)
     swap(&deliveries, &early)
@@ -263,7 +263,7 @@ public final class KafkaProducer {
     return deliveries
   }
 
-  /// Takes what has arrived, and produces again what has to be.
+  /// Handles delivery reports that have arrived, and produces failed records again.
   private func serve(into deliveries: inout [Delivery]) {
     collect(into: &deliveries)
     if recovery.isUnderWay {
@@ -326,7 +326,7 @@ public final class KafkaProducer {
     beginRecovery()
   }
 
-  /// The reason of a fatal error: its event only says that there is one.
+  /// The reason of a fatal error, which its event does not contain.
   private var fatalError: KafkaError? {
     guard let client else { return nil }
     let code = rd_kafka_fatal_error(client.raw, nil, 0)
@@ -334,22 +334,22 @@ public final class KafkaProducer {
       ? nil : KafkaError(code, "no producer id", isFatal: true)
   }
 
-  /// Sends what was produced since `drainDeliveries` without lingering, if everything before it was acknowledged by then
-  /// (Nagle's rule, RFC 1122 §4.2.3.4): a record that is alone goes at once, and under load batches form while others
-  /// are on their way. Not while many come one by one (`ProducerPace`). Call it at the end of a turn that found no
-  /// further work.
+  /// Sends the records produced since `drainDeliveries` without lingering, if everything before them was acknowledged
+  /// by then (Nagle's algorithm, RFC 1122 §4.2.3.4): a single record goes at once, and under load batches form while
+  /// others are in flight. Does nothing while many arrive one by one (`ProducerPace`). Call it at the end of a turn
+  /// without further work.
   public func sendPromptly() {
     guard isQuiet, outstanding > 0, let client,
       !pace.isBusy(now: MonotonicClock.milliseconds(), produced: produced)
     else { return }
     isQuiet = false
-    // Without a thread for it the records linger.
+    // If no thread can be created, the records linger.
     if prompt == nil { prompt = PromptSending(client.raw) }
     prompt?.request()
   }
 
-  /// Sends what waits without lingering and waits for all answers; they come out of the next
-  /// `drainDeliveries`. Returns whether every record has its answer.
+  /// Sends queued records without lingering and waits for all results; the next `drainDeliveries` returns them. Returns
+  /// whether every record has a result.
   public func flush(timeoutMilliseconds: UInt64) -> Bool {
     let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
     while outstanding > 0 {
@@ -361,11 +361,11 @@ public final class KafkaProducer {
     return true
   }
 
-  /// Gives up every record without an answer and goes on with a new client: for an owner that has lost what it
-  /// wrote for, so that nothing of it reaches a topic behind the next owner's records. No answer to these records
-  /// comes. What is on the wire already may still be stored.
+  /// Discards every unacknowledged record and continues with a new client: for an owner that has lost its partitions,
+  /// so that none of its records reaches a topic behind the next owner's. No delivery is reported for them. Those
+  /// already in flight may still be stored.
   ///
-  /// - Returns: how many records were given up.
+  /// - Returns: the number of records discarded.
   @discardableResult
   public func abandon() -> Int {
     let count = outstanding
@@ -379,7 +379,7 @@ public final class KafkaProducer {
     return count
   }
 
-  /// Ends the client. Records without an answer may or may not be stored: flush before.
+  /// Ends the client. Unacknowledged records may or may not be stored: flush first.
   public func close() {
     guard client != nil else { return }
     dropClient()
@@ -402,6 +402,6 @@ public final class KafkaProducer {
   }
 }
 
-/// A place for an empty header value: librdkafka takes a nil pointer for a null value.
+/// A pointer for empty header values: librdkafka treats nil as a null value.
 private nonisolated(unsafe) let emptyBytes = UnsafeRawPointer(
   UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1))

@@ -3,15 +3,14 @@ internal import CRdKafka
 internal import Contract
 public import EventLoop
 
-/// Records of one partition that wait for one loop.
+/// The records of one partition that wait for one loop.
 ///
-/// They wait inside librdkafka, which stops fetching when enough are here: holding records back is
-/// not taking them. Owned by one thread at a time (hence unchecked: it is handed over once, by the
-/// control thread, before that thread assigns the partitions).
+/// They wait inside librdkafka, which stops fetching when its limits are reached, so to apply backpressure, do not take
+/// records. Owned by one thread at a time (hence unchecked: the control thread hands it over once, before it assigns
+/// the partitions).
 ///
-/// The wakeup is edge-triggered: it is signalled once when the queue turns non-empty. So take until
-/// 0 comes back before sleeping; who stops earlier must come back by itself, and a loop looks at its
-/// queues on a timer as well (100 ms).
+/// The wakeup is edge-triggered: it is signalled once when the queue becomes non-empty. So take until 0 is returned
+/// before sleeping. A caller that stops earlier must poll again. Loops also check their queues on a timer (100 ms).
 public final class KafkaQueue: @unchecked Sendable {
   /// The partition whose records arrive here.
   public let partition: TopicPartition
@@ -19,7 +18,7 @@ public final class KafkaQueue: @unchecked Sendable {
   public private(set) var isClosed = false
   private let queue: OpaquePointer
   private let wakeup: Wakeup
-  /// The signals that are sent instead, once there are any.
+  /// The signals to send instead of the wakeup, once set.
   private var signals: SourceSignals?
   private let fetching: FetchWakeup?
   private var refill: RefillMark?
@@ -40,8 +39,8 @@ public final class KafkaQueue: @unchecked Sendable {
     precondition(isClosed, "a Kafka queue must be closed before its consumer lets go of it")
   }
 
-  /// Has the queue signal `signals` with this number from now on, instead of the wakeup. On the owner's thread,
-  /// who takes from the queue afterwards without having been told to: what waits already signals nothing.
+  /// Makes the queue signal `signals` with this number instead of the wakeup. Call it on the owner's thread and then
+  /// take from the queue once: records that already wait send no signal.
   public func signal(_ signals: SourceSignals, as number: UInt32) {
     precondition(!isClosed, "signals wanted of a closed Kafka queue")
     self.signals = signals
@@ -50,8 +49,8 @@ public final class KafkaQueue: @unchecked Sendable {
       queue, signals.input, &number, MemoryLayout<UInt32>.size)
   }
 
-  /// Appends up to `limit` waiting records (and messages about the partition) to the batch and
-  /// returns how many; never waits. 0 arms the wakeup, if there was room for a record.
+  /// Appends up to `limit` waiting records (and messages about the partition) to the batch and returns their number;
+  /// never waits. Returning 0 arms the wakeup, if there was room for a record.
   public func take(into batch: inout KafkaBatch, upTo limit: Int) -> Int {
     precondition(!isClosed, "records taken from a closed Kafka queue")
     let room = min(limit, batch.capacity - batch.count)
@@ -64,12 +63,12 @@ public final class KafkaQueue: @unchecked Sendable {
     return taken
   }
 
-  /// Lets go of the partitions: stops the wakeups and forgets what waits (it was never taken, so it
-  /// is read again by the partition's next owner).
+  /// Stops the wakeups and drops the queued records (they were never taken, so the partition's next owner reads them
+  /// again).
   ///
-  /// Must happen, on the owner's thread, before the control thread unassigns: taking in parallel
-  /// with a change of the assignment loses records in librdkafka 2.0.2 (#4208), and the wakeup
-  /// belongs to the partition's inner queue, where the last writer wins.
+  /// Call it on the owner's thread before the control thread unassigns: taking records while the assignment changes
+  /// loses records in librdkafka 2.0.2 (#4208), and the wakeup belongs to the partition's inner queue, where the last
+  /// writer wins.
   public func close() {
     guard !isClosed else { return }
     isClosed = true

@@ -35,21 +35,22 @@ extension [KafkaHeader] {
 
 /// A consumed record: a view of memory that librdkafka owns. Plain old data.
 ///
-/// Valid until its batch is released, or, when the batch has let it go with `keep`, until
-/// `destroy()`. Each record pins the whole fetch buffer it came in (1 MiB), so do not keep one for
-/// minutes; and destroy every record before its consumer is closed.
+/// Valid until its batch is released or, if it was kept with `keep`, until `destroy()`. Each record pins the whole
+/// fetch buffer it arrived in (1 MiB), so do not keep one for minutes; and destroy every record before its consumer is
+/// closed.
 public struct KafkaRecord {
   /// `baseAddress` is nil when the record has no key.
   public let key: UnsafeRawBufferPointer
   /// `baseAddress` is nil for a tombstone.
   public let value: UnsafeRawBufferPointer
   public let offset: Int64
-  /// Milliseconds since the UNIX epoch; −1 when the record has none, or one outside of `OutsideTime`: its writer chose it.
+  /// Milliseconds since the UNIX epoch; −1 if the record has none or, as its producer sets it, one outside of
+  /// `OutsideTime`.
   public let timestamp: Int64
   public let partition: Int32
   /// 0 for a record. Otherwise this is a message about the partition: see `error`.
   public let errorCode: Int32
-  /// Tells topics of one client apart by comparing pointers.
+  /// Identifies the topic within one client: compare the pointers.
   public let topicIdentity: OpaquePointer
   let message: UnsafeMutablePointer<rd_kafka_message_t>
 
@@ -68,32 +69,32 @@ public struct KafkaRecord {
     self.message = message
   }
 
-  /// The timestamp as it was written, whatever it is.
+  /// The timestamp as it was written, even if it is out of range.
   public var writtenAt: Int64 { rd_kafka_message_timestamp(message, nil) }
 
-  /// Gives the memory of a kept record back.
+  /// Frees the memory of a kept record.
   public func destroy() { rd_kafka_message_destroy(message) }
 
-  /// The topic's name. Makes a string: not for hot paths.
+  /// The topic's name. Allocates a string: not for hot paths.
   public var topic: String { String(cString: rd_kafka_topic_name(topicIdentity)) }
 
-  /// True if it is of the topic with this name.
+  /// True if the record belongs to the topic of this name.
   public func isOf(_ topic: String) -> Bool {
     topic.withCString { strcmp($0, rd_kafka_topic_name(topicIdentity)) == 0 }
   }
 
-  /// The error of the partition, for a message that is no record.
+  /// The partition's error, for a message that is not a record.
   public var error: KafkaError? {
     guard errorCode != 0 else { return nil }
     return KafkaError(rd_kafka_resp_err_t(errorCode), "\(topic)/\(partition)")
   }
 
-  /// True if this only says that the reader has reached the partition's end.
+  /// True if this message only reports that the reader has reached the end of the partition.
   public var isEndOfPartition: Bool {
     errorCode == RD_KAFKA_RESP_ERR__PARTITION_EOF.rawValue
   }
 
-  /// The last header of that name; nil when there is none. Copies: not for hot paths.
+  /// The last header of this name; nil if there is none. Copies: not for hot paths.
   public func header(named name: String) -> [UInt8]? {
     guard let headers = rawHeaders else { return nil }
     var bytes: UnsafeRawPointer?
@@ -116,7 +117,7 @@ public struct KafkaRecord {
     return UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count)
   }
 
-  /// All headers in their order. Copies: not for hot paths.
+  /// All headers in order. Copies: not for hot paths.
   public var headers: [KafkaHeader] {
     rawHeaders.map { [KafkaHeader]($0) } ?? []
   }
@@ -128,12 +129,12 @@ public struct KafkaRecord {
   }
 }
 
-/// Records taken from a queue together. Reused: taking and releasing do not allocate.
+/// Records taken from a queue together. Reusable: taking and releasing do not allocate.
 public struct KafkaBatch: ~Copyable {
   let records: UnsafeMutablePointer<KafkaRecord>
   let kept: UnsafeMutablePointer<Bool>
   let messages: UnsafeMutablePointer<UnsafeMutablePointer<rd_kafka_message_t>?>
-  /// The number of records that it can hold.
+  /// The maximum number of records.
   public let capacity: Int
   /// The number of records that it holds.
   public internal(set) var count = 0
@@ -154,7 +155,7 @@ public struct KafkaBatch: ~Copyable {
     messages.deallocate()
   }
 
-  /// The record at `index`, which the thread has in hand from now on: if the process crashes, `CrashNotes` blame it.
+  /// The record at `index`, which the thread now has in hand: if the process crashes, `CrashNotes` names it.
   @inline(__always)
   public subscript(index: Int) -> KafkaRecord {
     precondition(index >= 0 && index < count, "no such record in the batch")
@@ -162,20 +163,20 @@ public struct KafkaBatch: ~Copyable {
     return records[index]
   }
 
-  /// Leaves the record at `index` alive beyond `release()`; the caller destroys it.
+  /// Keeps the record at `index` alive beyond `release()`; the caller destroys it.
   public mutating func keep(_ index: Int) {
     precondition(index >= 0 && index < count, "no such record in the batch")
     kept[index] = true
   }
 
-  /// Gives the memory of every record that was not kept back, and empties the batch.
+  /// Frees every record that was not kept, and empties the batch.
   public mutating func release() {
     martlet_take_in_hand(nil)
     for index in 0..<count where !kept[index] { records[index].destroy() }
     count = 0
   }
 
-  /// Drops the records that `isUnwanted` says, among those from `first` on.
+  /// Drops the records from `first` on for which `isUnwanted` returns true.
   mutating func removeAll(from first: Int, where isUnwanted: (KafkaRecord) -> Bool) {
     var end = first
     for index in first..<count {
@@ -190,7 +191,7 @@ public struct KafkaBatch: ~Copyable {
     count = end
   }
 
-  /// Bytes of keys and values of the last `count` records.
+  /// The size of the keys and values of the last `count` records, in bytes.
   func bytes(ofLast count: Int) -> Int {
     var bytes = 0
     for index in (self.count - count)..<self.count {
@@ -199,7 +200,7 @@ public struct KafkaBatch: ~Copyable {
     return bytes
   }
 
-  /// Appends what `queue` holds, at most `limit`; waits up to `timeout` for the first.
+  /// Appends at most `limit` records of `queue`; waits up to `timeout` for the first.
   mutating func fill(from queue: OpaquePointer, limit: Int, timeout: Int32) -> Int {
     let room = min(limit, capacity - count)
     guard room > 0 else { return 0 }

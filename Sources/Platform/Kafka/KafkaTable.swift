@@ -2,32 +2,31 @@
 internal import CRdKafka
 public import EventLoop
 
-/// Follows a compacted topic: first to the end it had when we came, then on. No consumer group.
+/// Follows a compacted topic: first to its end at the time of the start, then continuously. Uses no consumer group.
 ///
-/// Owned by one thread. The caller keeps the table itself, applying each record in its order.
+/// Owned by one thread. The caller holds the table itself and applies each record in order.
 public final class KafkaTable {
   public let topic: String
   private var reader: LogReader?
   private var batch = KafkaBatch(capacity: 256)
   private var unfinished: Set<Int32> = []
   private let isDeadly: (@Sendable (KafkaRecord) -> Bool)?
-  /// How far back it is read, in milliseconds; nil: from the beginning.
+  /// How far back to read, in milliseconds; nil: from the beginning.
   private let past: Int64?
 
-  /// True if every partition has been read to its end since the start or the last rebuild: the table may be served from
-  /// now on.
+  /// True if every partition has been read to its end since the start or the last rebuild, so the table may be served.
   public var isCaughtUp: Bool { unfinished.isEmpty }
-  /// The number of times that the broker no longer had our position, so that all was read again from the start. What
-  /// the caller holds from before and is not told again is stale.
+  /// The number of times the broker no longer had our position, so that everything was read again from the start.
+  /// Entries of the caller that are older and not read again are stale.
   public private(set) var rebuilds = 0
-  /// The last thing that went wrong; the table goes on by itself.
+  /// The last error; the table recovers by itself.
   public private(set) var lastError: KafkaError?
 
   /// - Parameters:
-  ///   - partitions: how many the topic has; nil asks the cluster.
-  ///   - past: only what was written within so many milliseconds is read; nil: everything.
+  ///   - partitions: the topic's partition count; nil asks the cluster.
+  ///   - past: reads only records written within this many milliseconds; nil: all records.
   ///
-  /// Throws when the cluster is asked and the topic does not exist or no broker answers within the time.
+  /// Throws when the cluster is asked and the topic does not exist or no broker answers within the timeout.
   public init(
     _ configuration: KafkaConfiguration, topic: String, partitions: Int? = nil,
     wakeup: Wakeup? = nil, since past: Int64? = nil, timeoutMilliseconds: Int32 = 10_000
@@ -58,14 +57,14 @@ public final class KafkaTable {
     }
   }
 
-  /// What is read of a partition of which the broker knows no record of the time that is wanted.
+  /// The number of records read of a partition for which the broker knows no record of the requested time.
   private static let lastRecords: Int64 = 10_000
 
-  /// Applies what has arrived; waits up to the time for the first record. A nil value is a
-  /// tombstone: forget the key. The bytes are valid during the call only.
+  /// Applies the records that have arrived; waits up to the timeout for the first. A nil value is a tombstone: delete
+  /// the key. The bytes are valid during the call only.
   ///
-  /// - Parameter forget: called where all is read again from the start, before the first record of that: what the caller
-  ///   holds is stale.
+  /// - Parameter forget: called when everything is read again from the start, before its first record: the caller's
+  ///   entries are stale.
   public func poll(
     timeoutMilliseconds: Int32, forget: () -> Void = {},
     _ apply: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer?) -> Void
@@ -75,7 +74,7 @@ public final class KafkaTable {
     }
   }
 
-  /// The same with the record as a whole: for who has to say where it stands.
+  /// The same with the whole record: for callers that need its offset.
   public func pollRecords(
     timeoutMilliseconds: Int32, forget: () -> Void = {},
     _ apply: (_ record: KafkaRecord) -> Void
@@ -113,7 +112,7 @@ public final class KafkaTable {
   private func rebuild(_ reader: LogReader) {
     rebuilds += 1
     for partition in 0..<Int32(reader.partitions) { reader.stop(partition) }
-    // A start can only fail for want of memory; then `unfinished` keeps the table from being served.
+    // Starting fails only for lack of memory; then `unfinished` keeps the table from being served.
     do throws(KafkaError) { try startAll() } catch { lastError = error }
   }
 

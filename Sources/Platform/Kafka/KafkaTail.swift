@@ -2,18 +2,18 @@
 internal import CRdKafka
 public import EventLoop
 
-/// Reads a topic without a consumer group, from an end or from given offsets, and counts what the
-/// broker had dropped before it could be read. Owned by one thread.
+/// Reads a topic without a consumer group, from an end or from given offsets, and counts the records that the broker
+/// deleted before they could be read. Owned by one thread.
 public final class KafkaTail {
   /// The offset at which reading begins.
   public enum Start: Sendable {
     case beginning
-    /// Only what is written from now on.
+    /// Only records written from now on.
     case end
-    /// The first offset wanted of each partition; a partition that is not named begins at its start.
+    /// The first offset wanted of each partition; a partition without an entry begins at its start.
     case offsets([Int32: Int64])
-    /// What was written at this time (milliseconds since the epoch) or later. A partition of which the broker knows no such
-    /// record begins at its start.
+    /// Records written at this time (milliseconds since the epoch) or later. A partition for which the broker knows no
+    /// such record begins at its start.
     case time(Int64)
   }
 
@@ -24,15 +24,15 @@ public final class KafkaTail {
   private var unfinished: Set<Int32>
   private let isDeadly: (@Sendable (KafkaRecord) -> Bool)?
 
-  /// The number of offsets that were jumped over: records that were gone before they were read. (Compacted and
-  /// transactional topics jump by nature.)
+  /// The number of offsets skipped: records that were deleted before they were read. (Compacted and transactional
+  /// topics have gaps anyway.)
   public private(set) var missed = 0
   /// True if every partition has been read to its end at least once.
   public var isCaughtUp: Bool { unfinished.isEmpty }
-  /// The last thing that went wrong; reading goes on by itself.
+  /// The last error; reading continues by itself.
   public private(set) var lastError: KafkaError?
 
-  /// Throws when the topic does not exist or no broker answers within the time.
+  /// Throws when the topic does not exist or no broker answers within the timeout.
   public init(
     _ configuration: KafkaConfiguration, topic: String, from start: Start, wakeup: Wakeup? = nil,
     timeoutMilliseconds: Int32 = 10_000
@@ -70,12 +70,13 @@ public final class KafkaTail {
 
   deinit { close() }
 
-  /// Fills the batch with what has arrived, waiting up to the time until it is full, and returns how
-  /// many records it holds in all. Release the batch before closing.
+  /// Fills the batch with what has arrived, waiting up to the timeout until it is full, and returns the total number of
+  /// records in it. Release the batch before closing.
   ///
-  /// Records only: ends and errors of partitions are handled here, and what crashed the process is left out (`CrashNotes`).
+  /// Delivers records only: partition ends and errors are handled here, and records that crashed the process are
+  /// skipped (`CrashNotes`).
   ///
-  /// - Parameter most: how many to take; with 1, the wait ends with the first.
+  /// - Parameter most: the maximum to take; with 1, the wait ends with the first record.
   public func poll(
     into batch: inout KafkaBatch, upTo most: Int = .max, timeoutMilliseconds: Int32
   ) -> Int {

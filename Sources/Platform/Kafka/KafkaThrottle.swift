@@ -2,8 +2,8 @@
 internal import CRdKafka
 internal import Synchronization
 
-/// The time by which brokers have delayed answers to this process's producers and group members because a quota is used
-/// up (the throttle time of their answers).
+/// The time by which brokers have delayed responses to this process's producers and group members because of a quota
+/// (the throttle time of their responses).
 public enum KafkaThrottle {
   private static let total = Atomic<Int>(0)
   private static let lastBroker = Atomic<Int32>(-1)
@@ -11,14 +11,14 @@ public enum KafkaThrottle {
   /// Milliseconds since the process started.
   public static var milliseconds: Int { total.load(ordering: .relaxed) }
 
-  /// The number of the broker that delayed an answer last; nil if none has.
+  /// The id of the broker that last delayed a response; nil if none has.
   public static var broker: Int32? {
     let number = lastBroker.load(ordering: .relaxed)
     return number < 0 ? nil : number
   }
 
-  /// librdkafka calls it on the thread that takes a client's events: each time an answer was delayed, and once when they
-  /// are not any more.
+  /// librdkafka calls it on the thread that consumes a client's events: for each delayed response, and once when
+  /// responses are no longer delayed.
   static let callback:
     @convention(c) (
       OpaquePointer?, UnsafePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?

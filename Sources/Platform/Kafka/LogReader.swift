@@ -2,18 +2,18 @@
 internal import CRdKafka
 internal import EventLoop
 
-/// Reads partitions of one topic without a consumer group: nothing is committed, no other reader is
-/// affected. Its records, ends and errors arrive on one queue.
+/// Reads partitions of one topic without a consumer group: nothing is committed, and no other reader is affected.
+/// Records, partition ends and errors arrive on one queue.
 struct LogReader {
   let topic: String
   let partitions: Int
   let client: KafkaClient
   private let handle: OpaquePointer
   let queue: OpaquePointer
-  /// librdkafka writes to its descriptor, so it lives as long as the queue.
+  /// Held because librdkafka writes to its descriptor for as long as the queue lives.
   private let wakeup: Wakeup?
 
-  /// Asks for the topic's partitions, unless the caller knows how many there are; does not read yet.
+  /// Asks for the topic's partition count, unless the caller knows it; does not read yet.
   init(
     _ configuration: KafkaConfiguration, topic: String, partitions known: Int? = nil,
     fixed: [KafkaConfiguration.Property], wakeup: Wakeup?, timeoutMilliseconds: Int32
@@ -46,7 +46,7 @@ struct LogReader {
     if let wakeup { KafkaClient.enableWakeup(of: queue, wakeup) }
   }
 
-  /// Begins to read a partition. Offsets below zero are librdkafka's names for its ends.
+  /// Starts reading a partition. Negative offsets are librdkafka's constants for the ends of a log.
   func start(_ partition: Int32, at offset: Int64) throws(KafkaError) {
     guard rd_kafka_consume_start_queue(handle, partition, offset, queue) == 0 else {
       throw KafkaError(rd_kafka_last_error(), "cannot read \(topic)/\(partition)")
@@ -55,8 +55,8 @@ struct LogReader {
 
   func stop(_ partition: Int32) { _ = rd_kafka_consume_stop(handle, partition) }
 
-  /// Where the records of each partition begin that were written at a time (milliseconds since the epoch) or later; missing
-  /// where the broker knows of none, or nobody answers.
+  /// The first offset of each partition whose record was written at this time (milliseconds since the epoch) or later;
+  /// a partition is missing if the broker knows of none, or does not answer.
   func starts(since time: Int64) -> [Int32: Int64] {
     let list = PartitionList(capacity: partitions)
     for partition in 0..<Int32(partitions) {
@@ -71,7 +71,7 @@ struct LogReader {
     return starts
   }
 
-  /// The offset so many records before a partition's end; nil if nobody says where that is.
+  /// The offset `count` records before a partition's end; nil if the end is unknown.
   func start(ofLast count: Int64, _ partition: Int32) -> Int64? {
     guard
       let ends = try? watermarks(partition, timeoutMilliseconds: Self.patienceMilliseconds)
@@ -93,7 +93,7 @@ struct LogReader {
     return Watermarks(low: low, high: high)
   }
 
-  /// Serves the client's own events; returns the last error among them.
+  /// Handles the client's own events; returns the last error among them.
   func serveErrors() -> KafkaError? {
     var last: KafkaError?
     while let event = rd_kafka_queue_poll(client.events, 0) {
@@ -107,7 +107,7 @@ struct LogReader {
     return last
   }
 
-  /// Ends the client. Every record must have been given back.
+  /// Ends the client. Every record must have been released.
   func close() {
     for partition in 0..<Int32(partitions) { stop(partition) }
     rd_kafka_queue_io_event_enable(queue, -1, nil, 0)

@@ -2,16 +2,16 @@
 internal import CRdKafka
 internal import EventLoop
 
-/// Reads stretches of some partitions of some topics, without a consumer group and beside whoever reads them
-/// otherwise. Owned by one thread.
+/// Reads offset ranges of some partitions of some topics, without a consumer group and independently of other readers.
+/// Owned by one thread.
 ///
-/// What it holds is bounded whatever the user's properties for consumers say: `heldBytes`, and of each partition
-/// that is read one answer more, which is a batch or 64 KiB as they are compressed.
+/// Its memory is bounded whatever the user's consumer properties are: `heldBytes`, plus one fetch response for each
+/// partition being read, which is a batch or 64 KiB, compressed.
 public final class OffsetRangeReader {
-  /// Records that wait here at most, in bytes as they are when they are not compressed.
+  /// The maximum size of records that wait here, in bytes, uncompressed.
   public static let heldBytes = 2 << 20
 
-  /// A partition of one of the topics: what records are told apart by, without a string each.
+  /// A partition of one of the topics, which identifies a record's origin without a string for each.
   public struct PartitionKey: Sendable, Hashable {
     fileprivate var topic: Int
     fileprivate var partition: Int32
@@ -21,7 +21,7 @@ public final class OffsetRangeReader {
     ("auto.offset.reset", "earliest"), ("enable.partition.eof", "true"),
     ("queued.min.messages", "4000"), ("queued.max.messages.kbytes", "\(heldBytes >> 10)"),
     ("fetch.message.max.bytes", "32768"),
-    // What is read is there already. At a log's end a fetch would wait, and with it whatever is asked on that connection.
+    // The records exist already. At the end of a log a fetch would wait, and block other requests on that connection.
     ("fetch.wait.max.ms", "10"),
   ]
 
@@ -29,28 +29,28 @@ public final class OffsetRangeReader {
   private var client: KafkaClient?
   private let queue: OpaquePointer
   private var topics: [(name: String, handle: OpaquePointer, partitions: Int)] = []
-  /// A stretch that has not been read to its end.
+  /// A range that has not been read to its end.
   private struct Stretch {
     /// One past the last offset wanted.
     var end: Int64
-    /// When something last came of it, in monotonic milliseconds.
+    /// The time at which a record of it last arrived, in monotonic milliseconds.
     var heardAt: UInt64
   }
 
   private var open: [PartitionKey: Stretch] = [:]
   private var finished: [PartitionKey] = []
-  /// The ends of the logs when a stretch of them was last begun.
+  /// The log end offsets, as of the last time a range of the partition was begun.
   private var logEnds: [PartitionKey: Int64] = [:]
-  /// The topics of librdkafka's pointers in records, by index in `topics`.
+  /// The indexes in `topics` of librdkafka's topic pointers in records.
   private var identities: [(pointer: OpaquePointer, topic: Int)] = []
-  /// When the next broker's fetcher is woken, in monotonic milliseconds, and whose turn it is.
+  /// The time at which the next broker's fetcher is woken, in monotonic milliseconds, and whose turn it is.
   private var nextWake: UInt64 = 0
   private var turn = 0
 
-  /// After so many milliseconds without a record a fetcher is woken.
+  /// Milliseconds without a record after which a fetcher is woken.
   private static let moment: Int32 = 20
 
-  /// Makes the client; asks no broker.
+  /// Creates the client; sends no request.
   public init(_ configuration: KafkaConfiguration) throws(KafkaError) {
     isDeadly = configuration.isDeadly ?? CrashNotes.leftOut
     let native = try configuration.makeNative(.reader, fixed: Self.limits)
@@ -62,10 +62,10 @@ public final class OffsetRangeReader {
 
   deinit { close() }
 
-  /// Begins to read a stretch, as far as the log still has it. A partition that is not there, as when its topic was
-  /// made again with fewer, has nothing of it.
+  /// Starts reading a range, as far as the log still has it. A partition that does not exist, for example because its
+  /// topic was recreated with fewer, yields no records.
   ///
-  /// Throws when the topic does not exist or no broker answers within the time.
+  /// Throws when the topic does not exist or no broker answers within the timeout.
   public func read(
     _ partition: TopicPartition, _ offsets: Range<Int64>, timeoutMilliseconds: Int32
   ) throws(KafkaError) -> PartitionKey {
@@ -89,7 +89,7 @@ public final class OffsetRangeReader {
     return place
   }
 
-  /// The topic's index; looks it up at the cluster the first time.
+  /// The topic's index; looks it up in the cluster the first time.
   private func topic(_ name: String, _ timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
     if let known = topics.firstIndex(where: { $0.name == name }) { return known }
     guard let client, let handle = rd_kafka_topic_new(client.raw, name, nil) else {
@@ -119,23 +119,23 @@ public final class OffsetRangeReader {
     return Watermarks(low: low, high: high)
   }
 
-  /// True if every stretch has been read to its end.
+  /// True if every range has been read to its end.
   public var isDone: Bool { open.isEmpty && finished.isEmpty }
 
-  /// One past the last offset of a partition's log when its last stretch was begun; 0 for one that is not there.
+  /// The log end offset of a partition when its last range was begun; 0 for a partition that does not exist.
   public func logEnd(_ place: PartitionKey) -> Int64 { logEnds[place] ?? 0 }
 
-  /// The partitions that are being read.
+  /// The number of partitions being read.
   public var reading: Int { open.count }
 
-  /// Appends records of the stretches to the batch, in the order of each partition's log; waits up to the time
-  /// for the first. What crashed the process is left out (`CrashNotes`).
+  /// Appends records of the ranges to the batch, in log order within each partition; waits up to the timeout for the
+  /// first. Records that crashed the process are skipped (`CrashNotes`).
   public func poll(into batch: inout KafkaBatch, timeoutMilliseconds: Int32) {
     guard let client, !open.isEmpty else { return }
     while let event = rd_kafka_queue_poll(client.events, 0) { rd_kafka_event_destroy(event) }
     let before = batch.count
     if batch.fill(from: queue, limit: batch.capacity, timeout: 0) == 0 {
-      // librdkafka would wait until as many have come as there is room for.
+      // librdkafka would wait until the batch is full.
       _ = batch.fill(from: queue, limit: 1, timeout: min(timeoutMilliseconds, Self.moment))
       _ = batch.fill(from: queue, limit: batch.capacity, timeout: 0)
     }
@@ -162,14 +162,14 @@ public final class OffsetRangeReader {
     return PartitionKey(topic: topic, partition: record.partition)
   }
 
-  /// The partitions whose stretches came to their end since the last call.
+  /// The partitions whose ranges were read to their end since the last call.
   public func drainFinished() -> [PartitionKey] {
     defer { finished.removeAll() }
     for place in finished { open[place] = nil }
     return finished
   }
 
-  /// Gives up the stretches of which nothing has come for so long, as of a partition that has lost its leader.
+  /// Gives up ranges that have yielded nothing for this long, such as those of a partition without a leader.
   public func drainSilent(forMilliseconds limit: UInt64) -> [PartitionKey] {
     let now = MonotonicClock.milliseconds()
     let silent = open.filter { now >= $0.value.heardAt + limit && !finished.contains($0.key) }.map(
@@ -185,8 +185,8 @@ public final class OffsetRangeReader {
     let place = place(of: record)
     guard let end = open[place]?.end, !finished.contains(place) else { return }
     open[place]?.heardAt = now
-    // The mark of a transaction may be the last offset: then the log's own end ends the stretch. One that is not
-    // there any more has nothing left of it.
+    // A transaction marker may be the last offset: then the end of the log ends the range. A partition that no longer
+    // exists has nothing left to read.
     let isAtEnd = record.errorCode == 0 ? record.offset + 1 >= end : record.isEndOfPartition
     guard isAtEnd || record.error?.isOfMissingPartition == true else { return }
     stop(place)
@@ -197,9 +197,9 @@ public final class OffsetRangeReader {
     _ = rd_kafka_consume_stop(topics[place.topic].handle, place.partition)
   }
 
-  /// In librdkafka 2.0.2 a fetcher whose queues are full sleeps for up to a second, however soon they are
-  /// emptied. Asking a partition's broker where the log ends makes it look again: each partition in turn, one
-  /// every few milliseconds while nothing comes.
+  /// In librdkafka 2.0.2 a fetcher whose queues are full sleeps for up to a second, however soon they are emptied.
+  /// Asking a partition's broker for the end of the log wakes it: each partition in turn, one every few milliseconds
+  /// while nothing arrives.
   private func wakeFetchers(_ now: UInt64) {
     guard now >= nextWake, !open.isEmpty else { return }
     nextWake = now + 10

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// The Kafka clients that this process has open.
 public enum OpenClients {
-  /// One client, which may end while it is asked something.
+  /// One client, which may end while a request of it is under way.
   private final class Entry: Sendable {
     /// nil when the client has ended.
     let address: Mutex<UInt?>
@@ -19,15 +19,15 @@ public enum OpenClients {
     entries.withLock { $0[address] = Entry(address) }
   }
 
-  /// Waits for a question that is under way.
+  /// Waits for a query that is under way.
   static func closes(_ client: OpaquePointer) {
     let entry = entries.withLock { $0.removeValue(forKey: UInt(bitPattern: client)) }
     entry?.address.withLock { $0 = nil }
   }
 
-  /// Asks the cluster something by each client.
+  /// Sends a query through each client.
   ///
-  /// - Returns: librdkafka's names of those that find no broker within the time, which is each one's.
+  /// - Returns: librdkafka's names of the clients that reach no broker within the timeout, which applies to each.
   public static func withoutBroker(timeoutMilliseconds: Int32) -> Set<String> {
     let all = entries.withLock { Array($0.values) }
     return Set(

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The recent rate of a producer, which says whether waiting for further records fills a batch.
+/// The recent rate of a producer, which decides whether waiting for further records would fill a batch.
 ///
-/// A record that goes at once costs a request of its own. That is worth it while the next one comes later than any
-/// `linger.ms` would wait; at a thousand records a second it doubles the cost of each and gains a few milliseconds.
+/// A record that is sent at once costs a request of its own. That is worthwhile while the next one comes later than any
+/// `linger.ms` would wait; at a thousand records per second it doubles the cost of each and gains a few milliseconds.
 struct ProducerPace {
-  /// Milliseconds over which the rate is taken.
+  /// The window over which the rate is measured, in milliseconds.
   private static let window: UInt64 = 100
-  /// Records a second from which on they linger.
+  /// The rate from which records linger, in records per second.
   private static let busy: UInt64 = 200
 
   private var since: UInt64 = 0
   private var before: UInt64 = 0
   private var isBusy = false
 
-  /// True while records come so fast that they should linger.
+  /// True while records arrive so fast that they should linger.
   ///
   /// - Parameters:
   ///   - now: monotonic milliseconds.

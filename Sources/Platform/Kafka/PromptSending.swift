@@ -4,12 +4,12 @@ internal import EventLoop
 internal import Glibc
 internal import Synchronization
 
-/// Ends the linger time of the records that wait in a producer, without blocking the producer's owner.
+/// Sends the records that linger in a producer, without blocking the producer's owner.
 ///
-/// librdkafka sends without lingering only while somebody waits in `rd_kafka_flush`. A thread of its own waits there,
+/// librdkafka sends without lingering only while a thread waits in `rd_kafka_flush`. A dedicated thread waits there
 /// until everything is acknowledged.
 struct PromptSending: ~Copyable {
-  /// At most so long, in milliseconds: what is produced meanwhile does not linger either.
+  /// The longest wait, in milliseconds: records produced meanwhile do not linger either.
   private static let atMost: Int32 = 10
 
   private let thread: LoopThread
@@ -20,7 +20,7 @@ struct PromptSending: ~Copyable {
     let isEnding = Atomic(false)
   }
 
-  /// Starts the thread; nil when the system has none left. `producer` lives until `end` has returned.
+  /// Starts the thread; nil if the system cannot create one. `producer` must live until `end` has returned.
   init?(_ producer: OpaquePointer) {
     let state = State()
     nonisolated(unsafe) let producer = producer
@@ -37,7 +37,7 @@ struct PromptSending: ~Copyable {
     self.state = state
   }
 
-  /// Sends what waits now.
+  /// Sends the lingering records now.
   func request() { state.wakeup.signal() }
 
   /// Ends the thread, which takes 10 ms at most.

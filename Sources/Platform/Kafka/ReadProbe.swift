@@ -2,14 +2,14 @@
 internal import CRdKafka
 internal import EventLoop
 
-/// Asks a cluster whether topics may be read: Kafka answers that to a fetch only. Reads nothing and commits nothing.
-/// Owned by one thread.
+/// Asks a cluster whether topics may be read, which Kafka answers only to a fetch. Reads and commits nothing. Owned by
+/// one thread.
 public final class ReadProbe {
-  /// The outcome of the question.
+  /// The result of the query.
   public enum Answer: Sendable {
     case allowed
     case refused(KafkaError)
-    /// Anything else, such as a leader that is away; nil: no answer within the time.
+    /// Any other error, such as an unavailable leader; nil: no answer within the timeout.
     case unanswered(KafkaError?)
   }
 
@@ -17,13 +17,13 @@ public final class ReadProbe {
   private let answers: OpaquePointer
   private var topics: [String: OpaquePointer] = [:]
 
-  /// Throws for properties that librdkafka does not take.
+  /// Throws for properties that librdkafka rejects.
   public init(_ configuration: KafkaConfiguration) throws(KafkaError) {
     let native = try configuration.makeNative(
       .reader,
       fixed: [
         ("enable.partition.eof", "true"), ("fetch.wait.max.ms", "10"),
-        // What arrives at the end of a busy topic is thrown away.
+        // Records that arrive at the end of a busy topic are discarded.
         ("fetch.message.max.bytes", "1"), ("fetch.min.bytes", "1"),
       ])
     native.enableEvents(RD_KAFKA_EVENT_ERROR)

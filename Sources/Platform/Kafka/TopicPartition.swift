@@ -14,14 +14,13 @@ public struct TopicPartition: Sendable, Hashable, CustomStringConvertible {
   public var description: String { "\(topic)/\(partition)" }
 }
 
-/// The offset at which reading of a partition begins.
+/// The offset at which a partition is read first.
 public struct PartitionStart: Sendable, Hashable {
   public let partition: TopicPartition
-  /// The first offset wanted; nil leaves it to what the group has committed, and without that to the first
-  /// record that is there.
+  /// The first offset to read; nil means the group's committed offset or, without one, the first record of the log.
   public let offset: Int64?
 
-  /// The first record that is there, whatever the group has committed.
+  /// The first record of the log, whatever the group has committed.
   public static let firstRecord = Int64(RD_KAFKA_OFFSET_BEGINNING)
 
   public init(_ partition: TopicPartition, offset: Int64?) {
@@ -30,7 +29,7 @@ public struct PartitionStart: Sendable, Hashable {
   }
 }
 
-/// The committed offset of a group in a partition.
+/// The committed offset of a group in one partition.
 public struct CommittedOffset: Sendable, Hashable {
   public let partition: TopicPartition
   /// The next offset to read; nil when the group has committed nothing.
@@ -45,11 +44,11 @@ public struct CommittedOffset: Sendable, Hashable {
   }
 }
 
-/// The result of one partition's part of a commit.
+/// The commit result of one partition.
 public struct CommitResult: Sendable, Hashable {
   public let partition: TopicPartition
   public let offset: Int64
-  /// nil: committed.
+  /// nil if it was committed.
   public let error: KafkaError?
 
   public init(partition: TopicPartition, offset: Int64, error: KafkaError?) {
@@ -59,7 +58,7 @@ public struct CommitResult: Sendable, Hashable {
   }
 }
 
-/// Owns librdkafka's list type for the length of one call.
+/// Owns librdkafka's list type for the duration of one call.
 struct PartitionList: ~Copyable {
   let raw: UnsafeMutablePointer<rd_kafka_topic_partition_list_t>
 

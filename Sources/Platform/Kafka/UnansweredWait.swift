@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// For how long the oldest of a producer's records has been without an answer, without a time for each record.
+/// Measures how long the oldest record of a producer has been unacknowledged, without a timestamp per record.
 ///
-/// A look marks the records that wait then. While one of them still waits, the oldest record has waited at least since
-/// that look; when none does, the next look marks those of its own time. So a record costs one comparison, and the wait
-/// that is told is too short by no more than the one before it.
+/// A check marks all records then outstanding. While one of them is outstanding, the oldest record has waited at least
+/// since that check; when none is, the next check marks those outstanding then. So a record costs one comparison, and
+/// the reported wait is too short by at most the previous one.
 struct UnansweredWait {
-  /// Between two looks at most so many milliseconds count: in what was longer nobody took the answers.
+  /// At most this many milliseconds count between two checks: during a longer gap nobody drained deliveries.
   static let longestStep: UInt64 = 1_000
 
-  /// Marked are the records before this one.
+  /// Records before this one are marked.
   private var next: UInt64 = 0
-  /// How many of them have no answer.
+  /// The number of marked records that are unacknowledged.
   private var count = 0
   private var wait: UInt64 = 0
   private var lookedAt: UInt64 = 0
 
-  /// A record has its answer.
+  /// Notes that a record was acknowledged or failed.
   @inline(__always)
   mutating func answered(_ sequence: UInt64) {
     if sequence < next { count -= 1 }
   }
 
-  /// To be called with every turn that has taken the answers.
+  /// Call it in every turn that has drained deliveries.
   ///
   /// - Parameters:
-  ///   - next: the number that the next record gets.
-  ///   - count: of the records without an answer.
+  ///   - next: the number that the next record will get.
+  ///   - count: the number of unacknowledged records.
   ///   - now: monotonic milliseconds.
-  /// - Returns: milliseconds; 0 while none of the marked ones waits.
+  /// - Returns: the wait in milliseconds; 0 while no marked record is outstanding.
   mutating func look(next: UInt64, count: Int, now: UInt64) -> UInt64 {
     if self.count == 0 {
       (self.next, self.count, wait) = (next, count, 0)

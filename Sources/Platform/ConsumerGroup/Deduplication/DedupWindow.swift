@@ -2,14 +2,14 @@
 
 public import APNS
 
-/// The newest `apns-id`s of one partition: says whether a notification was taken before.
+/// The newest `apns-id`s of one partition, to recognize duplicate notifications.
 ///
-/// A ring holds the ids in the order of arrival, an open-addressing table finds them: 16 bytes per id for the ring, 2 for
-/// the hash of its payload, and 14 for the table. All double until the window has its size, so that a quiet partition's is
-/// small. When the window is full, the oldest id leaves.
+/// A ring holds the ids in the order of arrival, and an open-addressing table indexes them: 16 bytes per id for the
+/// ring, 2 for the hash of its payload, and 14 for the table. All of them double until the window has reached its
+/// capacity, so a quiet partition's window is small. When the window is full, the oldest id is evicted.
 public struct DedupWindow: Sendable {
-  /// The place of an id in the ring, and its hash: whoever looks for another one need not go there, which costs a miss of the
-  /// cache each time. Linear probing, no tombstones.
+  /// The ring index of an id, and its hash: a lookup of another id need not read the ring, which costs a cache miss
+  /// each time. Linear probing, no tombstones.
   struct Place: Sendable, Equatable {
     private let bits: UInt64
 
@@ -26,20 +26,21 @@ public struct DedupWindow: Sendable {
 
   var table: [Place]
   public internal(set) var ring: [NotificationID]
-  /// A hash of the payload that came with each id of the ring.
+  /// A hash of the payload of each id in the ring.
   private var payloads: [UInt16]
-  /// The ring's index for the next id.
+  /// The ring index of the next id.
   var cursor = 0
-  /// Ids in the window.
+  /// The number of ids in the window.
   public internal(set) var count = 0
-  /// True if an id has left because the window was full. The window then has the newest ids; before that, all of them.
+  /// True if an id was evicted because the window was full. The window then holds the newest ids; before that, all of
+  /// them.
   public internal(set) var hasForgotten = false
-  /// The newest pushes of the keys among the same records.
+  /// The newest push of each key among the same records.
   public var states: NewestStates
-  /// The most ids the window holds.
+  /// The maximum number of ids.
   public let capacity: Int
 
-  /// - Parameter capacity: ids to remember, 1 … 2³⁰.
+  /// - Parameter capacity: the number of ids to remember, 1 … 2³⁰.
   public init(capacity: Int) {
     precondition(capacity >= 1 && capacity <= 1 << 30)
     self.capacity = capacity
@@ -56,7 +57,7 @@ public struct DedupWindow: Sendable {
     Array(repeating: .empty, count: 4 + ids + ids / 4 * 3)
   }
 
-  /// Doubles the ring, which is full and has not wrapped yet, and finds everything its place again.
+  /// Doubles the ring, which is full and has not wrapped yet, and rebuilds the table.
   private mutating func grow() {
     let ids = min(capacity, ring.count * 2)
     ring.reserveCapacity(ids)
@@ -68,16 +69,16 @@ public struct DedupWindow: Sendable {
     cursor = count
   }
 
-  /// Bytes that the window occupies now.
+  /// The window's current memory use, in bytes.
   public var memoryBytes: Int {
     ring.count * (MemoryLayout<NotificationID>.size + MemoryLayout<UInt16>.size)
       + table.count * MemoryLayout<Place>.size
   }
 
-  /// Takes the id in.
+  /// Inserts an id.
   ///
-  /// - Parameter payload: a hash of what came with it.
-  /// - Returns: false when it was in the window already; nothing changes then.
+  /// - Parameter payload: a hash of its payload.
+  /// - Returns: false if the id was in the window already; nothing changes then.
   public mutating func insert(_ id: NotificationID, payload: UInt16 = 0) -> Bool {
     let hash = Self.hash(of: id)
     guard table[place(of: id, hash)].isEmpty else { return false }
@@ -86,7 +87,7 @@ public struct DedupWindow: Sendable {
     }
     ring[cursor] = id
     payloads[cursor] = payload
-    // The oldest id's place may lie before the one that was found.
+    // Removing the oldest id may have freed a slot before the one that was found.
     table[emptyPlace(for: hash)] = Place(hash: hash, index: cursor)
     cursor += 1
     if cursor == capacity { cursor = 0 }
@@ -99,7 +100,7 @@ public struct DedupWindow: Sendable {
     !table[place(of: id, Self.hash(of: id))].isEmpty
   }
 
-  /// The hash of the payload that came with an id; nil if the id is not in the window.
+  /// The hash of the payload of an id; nil if the id is not in the window.
   public func payload(of id: NotificationID) -> UInt16? {
     let found = table[place(of: id, Self.hash(of: id))]
     return found.isEmpty ? nil : payloads[found.index]
@@ -107,25 +108,25 @@ public struct DedupWindow: Sendable {
 
   // MARK: Places
 
-  /// Derived ids are hashes already, but a caller may give ids of its own that count up.
+  /// Derived ids are hashes already, but a caller may use sequential ids of its own.
   static func hash(of id: NotificationID) -> UInt32 {
     let mixed = (id.high ^ (id.low &* 0x9E37_79B9_7F4A_7C15)) &* 0xD6E8_FEB8_6659_FD93
     return UInt32(truncatingIfNeeded: mixed >> 32)
   }
 
-  /// The place where the search for an id begins.
+  /// The slot where the search for an id begins.
   func home(_ hash: UInt32) -> Int {
     Int(truncatingIfNeeded: (UInt64(hash) &* UInt64(table.count)) >> 32)
   }
 
   private func next(_ place: Int) -> Int { place + 1 == table.count ? 0 : place + 1 }
 
-  /// Places from one to another, in the direction of the search.
+  /// The number of slots from one to another, in search direction.
   private func distance(_ from: Int, _ to: Int) -> Int {
     to >= from ? to - from : to - from + table.count
   }
 
-  /// The place of an id; an empty one if it is not in the window.
+  /// The slot of an id; an empty one if it is not in the window.
   private func place(of id: NotificationID, _ hash: UInt32) -> Int {
     var place = home(hash)
     while !table[place].isEmpty {
@@ -143,8 +144,7 @@ public struct DedupWindow: Sendable {
 
   // MARK: Leaving
 
-  /// Takes an id back out: what came with it was not worked on after all. The newest id takes its place in the
-  /// order.
+  /// Removes an id whose record was not processed after all. The newest id takes its place in the ring.
   ///
   /// - Returns: whether it was in the window.
   @discardableResult
@@ -166,8 +166,8 @@ public struct DedupWindow: Sendable {
     return true
   }
 
-  /// An id is not taken any more, and what comes with it next is no repeat. Its place in the order stays, as that of an id
-  /// that nothing has.
+  /// Frees an id, so that its next record is not a duplicate. Its place in the ring is kept, with an id that no record
+  /// has.
   public mutating func free(_ id: NotificationID) {
     let found = place(of: id, Self.hash(of: id))
     guard !table[found].isEmpty else { return }
@@ -177,7 +177,7 @@ public struct DedupWindow: Sendable {
     ring[index] = Self.free
   }
 
-  /// In the place of an id that is free again; it is in no table.
+  /// Stands in the ring for an id that was freed; it is not in the table.
   private static let free = NotificationID(high: .max, low: .max)
 
   /// Calls `body` with each id, the oldest first.
@@ -185,9 +185,9 @@ public struct DedupWindow: Sendable {
     visit(newest: count, body)
   }
 
-  /// Calls `body` with each of the newest ids, the oldest of them first.
+  /// Calls `body` with each of the newest ids, in order of arrival.
   ///
-  /// - Parameter wanted: how many, 0 … `count`.
+  /// - Parameter wanted: the number of ids, 0 … `count`.
   public func visit(
     newest wanted: Int, _ body: (NotificationID, _ payload: UInt16) -> Void
   ) {
@@ -199,7 +199,7 @@ public struct DedupWindow: Sendable {
     }
   }
 
-  /// Takes the id under the cursor (the oldest, in a full window) out of the table.
+  /// Removes the id under the cursor (the oldest one, in a full window) from the table.
   private mutating func forgetOldest() {
     hasForgotten = true
     guard ring[cursor] != Self.free else {
@@ -209,12 +209,12 @@ public struct DedupWindow: Sendable {
     takeOut(place(of: ring[cursor], Self.hash(of: ring[cursor])))
   }
 
-  /// Empties a place and closes the gap.
+  /// Empties a slot and closes the gap.
   private mutating func takeOut(_ place: Int) {
     var hole = place
     var place = next(hole)
     while !table[place].isEmpty {
-      // The entry may move back to the hole if the hole is not before its home.
+      // An entry may move back into the hole if the hole is not before its home slot.
       if distance(home(table[place].hash), place) >= distance(hole, place) {
         table[hole] = table[place]
         hole = place

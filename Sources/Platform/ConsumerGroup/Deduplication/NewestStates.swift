@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The newest push of each identity (device, app and key) that a lane's partition has had, by its place in the log:
-/// an older one that comes later, from a retry topic, is superseded by it.
+/// The log position of the newest push of each identity (device, app and key) in a lane's partition: an older push that
+/// arrives later, from a retry topic, is superseded by it.
 ///
-/// Bounded: once as many identities had a push as half of the capacity, those that had none since are forgotten,
-/// unless a push of theirs is under way. Of what is forgotten the newest place is kept, so that it is known for which
-/// older pushes the table cannot say.
+/// Bounded: once half of the capacity's number of identities had a push, those without one since are forgotten, unless
+/// a push of theirs is in flight. The newest forgotten position is kept, so that it is known for which older pushes the
+/// table cannot tell.
 public struct NewestStates: Sendable {
-  /// No push of the identity is under way.
+  /// The slot of an identity without a push in flight.
   public static let none = UInt32.max
 
-  /// One identity.
+  /// The entry of one identity.
   public struct Entry: Sendable, Equatable {
-    /// A hash; 0 for an empty place.
+    /// The hash of the identity; 0 for an empty entry.
     var identity: UInt64 = 0
-    /// The place of its newest push.
+    /// The log position of its newest push.
     public var position: Int64 = -1
-    /// The slot of that push while it is under way here.
+    /// The slot of that push while it is in flight here.
     public var slot = NewestStates.none
-    /// A part of that push's `apns-id`, which its repeats have, too; 0 if it is not known.
+    /// A part of that push's `apns-id`, which its duplicates share; 0 if unknown.
     public var push: UInt32 = 0
 
-    /// The slot, while a push is under way.
+    /// The slot, while the push is in flight.
     public var underWay: UInt32? { slot == NewestStates.none ? nil : slot }
   }
 
   /// Open addressing with linear probing, at most half full.
   private var entries: [Entry] = []
   public private(set) var count = 0
-  /// Entries that are new, or had a push, since entries were last forgotten.
+  /// The number of entries that were added or updated since entries were last forgotten.
   private var young = 0
-  /// Places up to here are from before that.
+  /// Positions up to this one are from before that.
   private var mark: Int64 = -1
   private var newest: Int64 = -1
-  /// Identities whose newest place is not above this one may be unknown; −1 while all are known.
+  /// Identities whose newest position is not above this one may be unknown; −1 while all are known.
   public private(set) var forgotten: Int64 = -1
-  /// The most identities without a push under way.
+  /// The maximum number of identities without a push in flight.
   public let capacity: Int
 
-  /// - Parameter capacity: at least 2. Memory is taken as identities come, 24 bytes for each and as many free places.
+  /// - Parameter capacity: at least 2. Memory grows with the identities, 24 bytes for each and as much again for free
+  ///   entries.
   public init(capacity: Int) {
     precondition(capacity >= 2)
     self.capacity = capacity
@@ -46,48 +47,48 @@ public struct NewestStates: Sendable {
 
   public var isEmpty: Bool { count == 0 }
 
-  /// What is known of an identity.
+  /// The entry of an identity; nil if it is unknown.
   public func find(_ identity: UInt64) -> Entry? {
     guard count > 0 else { return nil }
     let entry = entries[place(of: identity)]
     return entry.identity == 0 ? nil : entry
   }
 
-  /// A push is the newest of its identity, and under way.
+  /// Notes that a push is in flight and the newest of its identity.
   ///
-  /// - Parameter push: a part of its `apns-id`; 0 if that is of no use.
+  /// - Parameter push: a part of its `apns-id`; 0 if not needed.
   public mutating func begin(
     _ identity: UInt64, at position: Int64, in slot: UInt32, of push: UInt32 = 0
   ) {
     entries[touch(identity, position, push)].slot = slot
   }
 
-  /// The push is under way in another slot from now on.
+  /// Notes that the push in flight has moved to another slot.
   public mutating func move(_ identity: UInt64, to slot: UInt32) {
     guard count > 0 else { return }
     let place = place(of: identity)
     if entries[place].identity != 0 { entries[place].slot = slot }
   }
 
-  /// A push is not under way any more.
+  /// Notes that a push is no longer in flight.
   public mutating func end(_ identity: UInt64, in slot: UInt32) {
     guard count > 0 else { return }
     let place = place(of: identity)
     if entries[place].slot == slot { entries[place].slot = Self.none }
   }
 
-  /// A push was at this place of the log.
+  /// Notes a push at this log position.
   ///
-  /// - Parameter push: a part of its `apns-id`; 0 if that is of no use.
+  /// - Parameter push: a part of its `apns-id`; 0 if not needed.
   public mutating func note(_ identity: UInt64, at position: Int64, of push: UInt32 = 0) {
     if let known = find(identity), known.position >= position { return }
     _ = touch(identity, position, push)
   }
 
-  /// Pushes up to this place may be unknown.
+  /// Marks pushes up to this position as possibly unknown.
   public mutating func forget(through position: Int64) { forgotten = max(forgotten, position) }
 
-  /// Takes in what another table knows.
+  /// Merges the entries of another table.
   public mutating func merge(_ other: NewestStates) {
     for entry in other.entries where entry.identity != 0 {
       note(entry.identity, at: entry.position, of: entry.push)
@@ -95,7 +96,7 @@ public struct NewestStates: Sendable {
     forget(through: other.forgotten)
   }
 
-  /// What is known, with nothing under way.
+  /// A copy without any push in flight.
   public func idle() -> NewestStates {
     var states = self
     for place in states.entries.indices { states.entries[place].slot = Self.none }
@@ -104,7 +105,7 @@ public struct NewestStates: Sendable {
 
   // MARK: Places
 
-  /// The entry of an identity, which is as new as this place from now on.
+  /// Returns the entry of an identity, updated to this position.
   private mutating func touch(_ identity: UInt64, _ position: Int64, _ push: UInt32) -> Int {
     if (count + 1) * 2 > entries.count { grow() }
     var place = place(of: identity)
@@ -125,7 +126,7 @@ public struct NewestStates: Sendable {
     return place
   }
 
-  /// The entry of an identity, or the empty one where it would be.
+  /// The index of an identity's entry, or of the empty one where it would be inserted.
   private func place(of identity: UInt64) -> Int {
     let mask = entries.count - 1
     var place = Int(truncatingIfNeeded: (identity &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// In which order the tails of partitions are read again, and how few of them at a time.
+/// The order in which the tails of partitions are read again, and how few of them at a time.
 ///
-/// What a reader holds grows with the partitions that it reads at a time, not with those that it has to read: one
-/// answer to a fetch brings a part of each of them, and comes compressed. The newest part of every partition goes
-/// first: most repeats come soon, and the time may be up before the rest is read.
+/// A reader's memory grows with the partitions that it reads at a time, not with those that it has to read: one fetch
+/// response holds a part of each of them, compressed. The newest part of every partition goes first: most duplicates
+/// come soon, and the time may be up before the rest is read.
 public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
-  /// Offsets of one partition.
+  /// An offset range of one partition.
   public struct Stretch: Sendable, Equatable {
     public var partition: Partition
     public var offsets: Range<Int64>
-    /// They are from where reading goes on: the log may end before them.
+    /// True if the range starts at the resume position: the log may end before it.
     public var isAhead: Bool
 
     public init(partition: Partition, offsets: Range<Int64>, isAhead: Bool = false) {
@@ -20,15 +20,15 @@ public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// Partitions that are read at a time.
+  /// The number of partitions read at a time.
   public static var atATime: Int { 4 }
-  /// The newest part of a partition is this part of what is to be read of it.
+  /// The divisor of a partition's range that gives the size of its newest part.
   private static var newestPart: Int64 { 10 }
 
   private var waiting: [Stretch] = []
   private var underWay: Set<Partition> = []
 
-  /// - Parameter wanted: of each partition what is before the place where reading goes on, or what is ahead of it.
+  /// - Parameter wanted: for each partition, the range before its resume position or the range ahead of it.
   public init(_ wanted: [Stretch]) {
     var older = wanted.filter(\.isAhead)
     for stretch in wanted where !stretch.isAhead {
@@ -47,16 +47,16 @@ public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
     return max(offsets.lowerBound, offsets.upperBound - count)..<offsets.upperBound
   }
 
-  /// A partition that `next` has named cannot be read now: nothing more of it is to be begun.
+  /// Notes that a partition which `next` returned cannot be read now: no further range of it is started.
   public mutating func failed(_ partition: Partition) {
     underWay.remove(partition)
     waiting.removeAll { $0.partition == partition }
   }
 
-  /// True if everything that could be read has been read.
+  /// True if everything readable has been read.
   public var isDone: Bool { waiting.isEmpty && underWay.isEmpty }
 
-  /// The next stretch to read; nil when enough is under way, or nothing is left.
+  /// The next range to read; nil when enough are being read, or none is left.
   public mutating func next() -> Stretch? {
     guard underWay.count < Self.atATime,
       let index = waiting.firstIndex(where: { !underWay.contains($0.partition) })
@@ -66,9 +66,9 @@ public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
     return stretch
   }
 
-  /// A stretch has been read to its end, or there is nothing of it.
+  /// Notes that a range was read to its end, or is empty.
   ///
-  /// - Returns: whether that was all of its partition.
+  /// - Returns: whether it was the partition's last.
   public mutating func finished(_ partition: Partition) -> Bool {
     underWay.remove(partition)
     return !waiting.contains { $0.partition == partition }

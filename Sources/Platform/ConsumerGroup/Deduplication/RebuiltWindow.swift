@@ -2,30 +2,31 @@
 
 public import APNS
 
-/// One partition's window of `apns-id`s while they are read again, the newest part of the log first (`RebuildPlan`).
+/// One partition's dedup window while its records are read again, the newest part of the log first (`RebuildPlan`).
 ///
-/// A full window forgets the ids that were put in first, so they are put in as they lie in the log.
+/// A full window evicts the ids that were inserted first, so they are inserted in log order.
 public struct RebuiltWindow: Sendable {
-  /// A record that is read again.
+  /// A record that was read again.
   public struct Record: Sendable {
     public let id: NotificationID
-    /// A hash of its device, app and key, 0 without a key, and its place among the pushes with the same one.
+    /// A hash of its device, app and key, 0 without a key, and its position among the pushes with the same one.
     public let identity: UInt64
     public let position: Int64
     /// A part of its `apns-id`.
     public let push: UInt32
     /// A hash of its payload.
     public let payload: UInt16
-    /// The last state of its identity, under which its end is known, too; 0 if it is none.
+    /// The number of its identity's final state, under which its end is recorded, too; 0 if this is not the final
+    /// state.
     public let end: UInt64
 
     /// - Parameters:
-    ///   - id: under which it counts as taken.
+    ///   - id: the id for which it counts as processed.
     ///   - identity: a hash of its device, app and key; 0 without a key.
-    ///   - position: its place in its lane; −1: that of the record.
-    ///   - push: a part of its `apns-id`; 0 if that is of no use.
+    ///   - position: its position in its lane; −1: that of the record.
+    ///   - push: a part of its `apns-id`; 0 if not needed.
     ///   - payload: a hash of its payload.
-    ///   - end: the number under which the end of its states is known, if it is that.
+    ///   - end: the number under which the end of its states is recorded, if it is the final state.
     public init(
       _ id: NotificationID, identity: UInt64 = 0, position: Int64 = -1, push: UInt32 = 0,
       payload: UInt16 = 0, end: UInt64 = 0
@@ -41,25 +42,25 @@ public struct RebuiltWindow: Sendable {
     func place(at offset: Int64) -> Int64 { position < 0 ? offset : min(position, offset) }
   }
 
-  /// Ids of records from before those that are read again.
+  /// The ids of records before the range that is read again.
   private let kept: DedupWindow
-  /// The same, and what was read of the older part.
+  /// Those ids and what was read of the older part.
   private var older: DedupWindow
   private var newest: DedupWindow
-  /// Ids that the newest part says are free again, for what is before it.
+  /// Ids that the newest part frees, for records before it.
   private var freed: Set<NotificationID> = []
   private let newestBegins: Int64
   private let hasKept: Bool
-  /// The first offset that is read again, and where reading goes on.
+  /// The first offset that is read again, and the resume position.
   private let begin: Int64
   private let end: Int64
-  /// The records that have a key, from there, too, in whatever order they come.
+  /// The records with a key from that range, in any order.
   private var keyed: [(offset: Int64, record: Record)] = []
 
   /// - Parameters:
-  ///   - kept: ids of records from before `missing`; nil without any.
-  ///   - missing: offsets whose ids are read again.
-  ///   - capacity: ids to remember, 1 … 2³⁰.
+  ///   - kept: the ids of records before `missing`; nil without any.
+  ///   - missing: the offsets whose ids are read again.
+  ///   - capacity: the number of ids to remember, 1 … 2³⁰.
   public init(kept: DedupWindow?, missing: Range<Int64>, capacity: Int) {
     self.kept = kept ?? DedupWindow(capacity: capacity)
     older = self.kept
@@ -71,7 +72,7 @@ public struct RebuiltWindow: Sendable {
     newestBegins = newestPart.lowerBound
   }
 
-  /// Takes in a record. One that is read a second time changes nothing.
+  /// Adds a record. One that is read a second time changes nothing.
   public mutating func insert(_ record: Record, at offset: Int64) {
     if record.identity != 0 { keyed.append((offset, record)) }
     guard offset < end else { return }
@@ -82,7 +83,7 @@ public struct RebuiltWindow: Sendable {
     }
   }
 
-  /// Takes in a record that says that an id is free again: of what was before it.
+  /// Adds a record that frees an id, for records before it.
   public mutating func free(_ id: NotificationID, at offset: Int64) {
     guard offset < end else { return }
     if offset < newestBegins {
@@ -93,7 +94,7 @@ public struct RebuiltWindow: Sendable {
     }
   }
 
-  /// The ids in the order of the log; without those of the older part while not all of it has been read.
+  /// The ids in log order, without those of the older part until all of it has been read.
   public func window(isWhole: Bool) -> DedupWindow {
     var window = isWhole ? older : kept
     for id in freed { window.free(id) }
@@ -102,8 +103,8 @@ public struct RebuiltWindow: Sendable {
     return window
   }
 
-  /// Notes the states, also those that are still to come and may have been sent before. A repeat is none: it would supersede
-  /// what it repeats.
+  /// Notes the states, including those still to come that may have been sent already. Duplicates are skipped: they
+  /// would supersede the push that they duplicate.
   private func addStates(to window: inout DedupWindow) {
     if !hasKept { window.states.forget(through: begin - 1) }
     var seen: Set<NotificationID> = []

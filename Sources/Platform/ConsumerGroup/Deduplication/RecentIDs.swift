@@ -2,65 +2,65 @@
 
 public import APNS
 
-/// The `apns-id`s that a partition remembers: those taken in this assignment, and those that the owner before took,
-/// which are read again from the log and may come late.
+/// The `apns-id`s that a partition remembers: those processed in this assignment, and those of the previous owner,
+/// which are read again from the log and may arrive late.
 ///
-/// Each is at most a window, so that what came late costs nothing but its memory: it is dropped once as many ids have
-/// been taken here as a window holds.
+/// Each set is at most one window, so late ids cost only their memory: they are dropped once as many ids have been
+/// processed here as a window holds.
 public struct RecentIDs: Sendable {
-  /// What an id is that comes.
+  /// The verdict on the id of a new record.
   public enum Verdict: Sendable, Equatable {
-    /// The first with it; it is taken from now on.
+    /// The first record with this id, which is remembered from now on.
     case first
-    /// It is remembered already: what comes with it is a repeat.
+    /// The id is remembered already: the record is a duplicate.
     case repeated
-    /// The same, but another payload came with it then.
+    /// The id is remembered already, with another payload.
     case otherPayload
   }
 
   let capacity: Int
   var taken: DedupWindow?
-  /// Ids taken in this assignment: the newest ones of `taken`.
+  /// The number of ids processed in this assignment: the newest ones of `taken`.
   private var own = 0
-  /// The ids that were read again after the first id was taken here.
+  /// The ids that were read again after the first id was processed here.
   var inherited: DedupWindow?
 
-  /// - Parameter capacity: ids to remember, 0 (none) … 2³⁰. Memory is taken with the first id.
+  /// - Parameter capacity: the number of ids to remember, 0 (none) … 2³⁰. Memory is allocated with the first id.
   public init(capacity: Int) {
     precondition(capacity >= 0 && capacity <= 1 << 30)
     self.capacity = capacity
   }
 
-  /// Bytes that the ids occupy now.
+  /// The current memory use of the ids, in bytes.
   public var memoryBytes: Int { (taken?.memoryBytes ?? 0) + (inherited?.memoryBytes ?? 0) }
 
-  /// Takes in what was read again; it replaces what was read before.
+  /// Adds a window that was read again; it replaces the one read before.
   public mutating func inherit(_ window: DedupWindow) {
     guard capacity > 0 else { return }
     inherited = window
   }
 
-  /// Takes an id back: its record was given up unsent, and comes again.
+  /// Removes an id whose record was given up unsent and comes again.
   public mutating func remove(_ id: NotificationID) {
     if taken?.remove(id) == true { own -= 1 }
   }
 
-  /// An id is not taken any more: what it was taken for has ended without being accepted.
+  /// Frees an id whose notification ended without being accepted.
   public mutating func free(_ id: NotificationID) {
     taken?.free(id)
     inherited?.free(id)
   }
 
-  /// All ids as one window, for the partition's next assignment; nil when there are none.
+  /// All ids as one window, for the partition's next assignment; nil if there are none.
   public consuming func merged() -> DedupWindow? {
     guard var window = inherited else { return taken }
     taken?.visit(newest: own) { _ = window.insert($0, payload: $1) }
     return window
   }
 
-  /// Takes the id in, if it is the first.
+  /// Adds the id, if it is the first.
   ///
-  /// - Parameter payload: a hash of what comes with it.
+  /// - Parameter payload: a hash of its payload.
   public mutating func take(_ id: NotificationID, payload: UInt16) -> Verdict {
     guard capacity > 0 else { return .first }
     if taken == nil {

@@ -2,15 +2,15 @@
 
 public import APNS
 
-/// The reading of the `apns-id`s of the records before the place where partitions go on, so that their new owner recognises
-/// repeats of them: in which order (`RebuildPlan`), of which log, and what has come of it.
+/// Reads the `apns-id`s of the records before the resume positions of partitions again, so that their new owner
+/// recognizes duplicates: holds the order (`RebuildPlan`), the logs, and the ids read so far.
 ///
-/// Whoever owns it reads the stretches that `next` names and tells what comes.
+/// The owner reads the ranges that `next` returns and passes on what it reads.
 public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
   /// One partition's part of the work.
   public struct Want: Sendable {
     public let partition: Partition
-    /// The ids that are known, and the offsets whose ids are to be read besides.
+    /// The known ids, and the offsets whose ids must be read.
     let start: KeptWindows<Partition>.Start
 
     public init(_ partition: Partition, _ start: KeptWindows<Partition>.Start) {
@@ -22,7 +22,7 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
   private struct Tail {
     let start: KeptWindows<Partition>.Start
     var window: RebuiltWindow
-    /// The log is not the one that the place to go on is in: its records have not been sent.
+    /// The log is not the one of the resume position: its records have not been sent.
     var isOfAnotherLog = false
 
     mutating func take(_ record: RebuiltWindow.Record, at offset: Int64) {
@@ -39,7 +39,7 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
   private var plan = RebuildPlan<Partition>([])
   private let capacity: Int
 
-  /// - Parameter capacity: ids of a window.
+  /// - Parameter capacity: the number of ids in a window.
   public init(_ wants: [Want], capacity: Int) {
     self.capacity = capacity
     self.wants = wants
@@ -52,12 +52,12 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
     begin()
   }
 
-  /// True if every window is whole.
+  /// True if every window is complete.
   public var isComplete: Bool { tails.isEmpty }
-  /// True if all has been read that could be.
+  /// True if everything readable has been read.
   public var isDone: Bool { plan.isDone }
 
-  /// Begins again with what is not whole.
+  /// Starts again with the windows that are not complete.
   public mutating func begin() {
     let left = wants.filter { tails[$0.partition] != nil }
     plan = RebuildPlan(
@@ -67,12 +67,12 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
         })
   }
 
-  /// The next stretch to read; nil when enough is under way, or nothing is left.
+  /// The next range to read; nil when enough are being read, or none is left.
   public mutating func next() -> RebuildPlan<Partition>.Stretch? { plan.next() }
 
-  /// The reading of a stretch begins in a log with this end, one past its last offset.
+  /// Notes that the reading of a range begins in a log with this end offset.
   ///
-  /// - Returns: false if it is another log than was read before: none of its ids is taken.
+  /// - Returns: false if it is a different log than before: none of its ids is used.
   @discardableResult
   public mutating func begins(_ partition: Partition, inLogEndingAt end: Int64) -> Bool {
     guard let start = tails[partition]?.start, !start.isOfLog(endingAt: end) else { return true }
@@ -82,24 +82,24 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
     return false
   }
 
-  /// Takes in a record.
+  /// Adds a record.
   public mutating func take(
     _ record: RebuiltWindow.Record, at offset: Int64, of partition: Partition
   ) {
     tails[partition]?.take(record, at: offset)
   }
 
-  /// Takes in a record that says that an id is free again.
+  /// Adds a record that frees an id.
   public mutating func free(_ id: NotificationID, at offset: Int64, of partition: Partition) {
     tails[partition]?.free(id, at: offset)
   }
 
-  /// A partition cannot be read now.
+  /// Notes that a partition cannot be read now.
   public mutating func failed(_ partition: Partition) { plan.failed(partition) }
 
-  /// A stretch has been read to its end.
+  /// Notes that a range was read to its end.
   ///
-  /// - Returns: the ids of its partition that are known by now, and whether those are all.
+  /// - Returns: the ids of its partition known so far, and whether they are complete.
   public mutating func finished(_ partition: Partition) -> (ids: DedupWindow, isWhole: Bool)? {
     let isWhole = plan.finished(partition)
     guard let ids = tails[partition]?.window.window(isWhole: isWhole) else { return nil }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The partitions of a process whose loops read on threads of their own: what each partition begins with, which loop gets
-/// it, and whether all loops have given theirs back.
+/// The partitions of a process whose loops read on threads of their own: the initial state of each partition, its loop,
+/// and whether all loops have given up theirs.
 public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertible>: Sendable {
   /// What is known of a partition when it is assigned.
   public struct Known: Sendable {
@@ -13,11 +13,11 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
     let logEnd: Int64?
 
     /// - Parameters:
-    ///   - takesIDs: whether ids of the partition's records are remembered.
-    ///   - committed: the group's offset, nil if it has none.
-    ///   - metadata: what is committed beside it.
-    ///   - logStart: where the log begins, if the group has committed nothing and that is known.
-    ///   - logEnd: where the log ends, if the group has committed a map and that is known.
+    ///   - takesIDs: whether the `apns-id`s of the partition's records are remembered.
+    ///   - committed: the group's committed offset, nil if there is none.
+    ///   - metadata: the metadata committed with it.
+    ///   - logStart: the log start offset, if known and nothing is committed.
+    ///   - logEnd: the log end offset, if known and a map is committed.
     public init(
       _ partition: Partition, takesIDs: Bool, committed: Int64?, metadata: [UInt8],
       logStart: Int64?, logEnd: Int64?
@@ -31,15 +31,15 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
     }
   }
 
-  /// A partition as a loop begins it.
+  /// A partition as a loop receives it.
   public struct Grant: Sendable {
     public let partition: Partition
-    /// The number of the loop, from 0.
+    /// The index of the loop, from 0.
     public let loop: Int
     public let resume: ResumePoint
-    /// The `apns-id`s that are known.
+    /// The known `apns-id`s.
     public let window: DedupWindow?
-    /// Until when it waits for those that are still to be read, in monotonic milliseconds.
+    /// The time until which it waits for ids that must still be read, in monotonic milliseconds.
     public let windowDeadline: UInt64?
   }
 
@@ -47,11 +47,11 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
   public struct Plan: Sendable {
     public fileprivate(set) var grants: [Grant] = []
     public fileprivate(set) var starts: [GroupStart<Partition>] = []
-    /// Windows that are to be read before their partitions are.
+    /// Windows that must be read before their partitions.
     public fileprivate(set) var wants: [WindowReading<Partition>.Want] = []
-    /// Windows that this process has kept whole.
+    /// The number of complete windows that this process has kept.
     public fileprivate(set) var windowsKept = 0
-    /// What was committed beside offsets and is no map that can be believed.
+    /// Metadata committed with offsets that is not a valid map.
     public fileprivate(set) var refusedMaps:
       [(partition: Partition, offset: Int64, problem: OffsetMap.Problem)] = []
   }
@@ -60,14 +60,14 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
   private var division: LoopAssignment<Partition>
   private let loops: Int
   private let rebuildMilliseconds: UInt64
-  /// Loops that have not said yet that they are drained.
+  /// The number of loops that are not drained yet.
   private var draining = 0
-  /// What they give back is others' already, who have gone on since.
+  /// True if the partitions already belong to other members, which have read on since.
   private var isLost = false
 
   /// - Parameters:
   ///   - loops: at least 1.
-  ///   - window: `apns-id`s of a partition, 0 for none.
+  ///   - window: the number of `apns-id`s per partition, 0 for none.
   ///   - rebuildMilliseconds: how long a partition waits for ids that are read again, 0 for not at all.
   public init(loops: Int, window: Int, rebuildMilliseconds: UInt64) {
     self.loops = loops
@@ -78,10 +78,10 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
 
   // MARK: Beginning
 
-  /// Divides an assignment, and says where each partition begins; what was remembered of it is used up.
+  /// Divides an assignment and decides where each partition starts; consumes what was remembered of it.
   ///
   /// - Parameters:
-  ///   - topics: the partitions of each topic, in an order that is always the same.
+  ///   - topics: the partitions of each topic, always in the same order.
   ///   - now: monotonic milliseconds.
   public mutating func plan(_ topics: [[Known]], now: UInt64) -> Plan {
     var plan = Plan()
@@ -108,8 +108,8 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
     }
   }
 
-  /// What the map committed beside an offset says. Without a map that can be believed the offset is a safe start: what
-  /// was completed above it is sent again.
+  /// The completed offsets in the map committed with an offset. Without a valid map the offset is a safe start: records
+  /// completed above it are sent again.
   private func map(_ known: Known, _ plan: inout Plan) -> [Range<Int64>] {
     guard let offset = known.committed, !known.metadata.isEmpty else { return [] }
     do throws(OffsetMap.Problem) {
@@ -121,18 +121,18 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
     }
   }
 
-  /// The assignment is begun: what did not come back is another process's.
+  /// Call it when the assignment has begun: partitions that did not come back belong to other processes.
   public mutating func begun() { memory.removeAll() }
 
   // MARK: Draining
 
-  /// True until every loop has said that it is drained.
+  /// True until every loop is drained.
   public var isDraining: Bool { draining > 0 }
 
-  /// The loops are to drain.
+  /// Starts draining the loops.
   ///
-  /// - Parameter isLost: their partitions are others' already.
-  /// - Returns: false if they do already, and only have less time than they were told.
+  /// - Parameter isLost: whether their partitions already belong to other members.
+  /// - Returns: false if they are draining already, and only have less time than they were told.
   public mutating func drain(isLost: Bool) -> Bool {
     guard draining == 0 else {
       self.isLost = self.isLost || isLost
@@ -143,16 +143,16 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
     return true
   }
 
-  /// A loop gave a partition back with these ids. Of what was lost they say nothing about the newest records.
+  /// Keeps the ids of a partition that a loop gave up. Those of a lost partition lack the newest records.
   ///
-  /// - Parameter next: the first offset that is not known to be done.
+  /// - Parameter next: the first offset that is not known to be completed.
   public mutating func keep(_ partition: Partition, _ window: DedupWindow, next: Int64) {
     if !isLost { memory.keep(partition, window, next: next) }
   }
 
-  /// A loop is drained.
+  /// Notes that a loop is drained.
   ///
-  /// - Returns: whether all are.
+  /// - Returns: whether all loops are.
   public mutating func loopDrained() -> Bool {
     draining -= 1
     return draining == 0

@@ -5,17 +5,17 @@
 public struct BrokerWait: Sendable, Equatable {
   public enum Step: Sendable, Equatable {
     case wait
-    /// Wait, and tell the operator.
+    /// Wait, and report it to the operator.
     case report
-    /// The broker refuses the connection, or cannot be trusted: a setting is wrong.
+    /// Stop: the broker refuses the connection or cannot be trusted, so a setting is wrong.
     case giveUp
   }
 
-  /// Before the first report, in milliseconds: a broker that starts together with the process is normal.
+  /// The time before the first report, in milliseconds: a broker may start together with the process.
   public static let quiet: UInt64 = 1_000
-  /// Between two reports, in milliseconds.
+  /// The interval between two reports, in milliseconds.
   public static let interval: UInt64 = 10_000
-  /// The time that a refusal has to stand, in milliseconds: another broker of the cluster may answer.
+  /// How long a refusal must persist, in milliseconds: another broker of the cluster may accept.
   public static let doubt: UInt64 = 2_000
 
   private let start: UInt64
@@ -24,7 +24,7 @@ public struct BrokerWait: Sendable, Equatable {
   /// True if it was reported that no broker answers.
   public private(set) var hasReported = false
 
-  /// - Parameter now: monotonic milliseconds, as everywhere here.
+  /// - Parameter now: monotonic milliseconds, as everywhere in this type.
   public init(now: UInt64) {
     start = now
     nextReport = now + Self.quiet
@@ -33,7 +33,7 @@ public struct BrokerWait: Sendable, Equatable {
   /// The time for which no broker has answered, in milliseconds.
   public func waited(now: UInt64) -> UInt64 { now - start }
 
-  /// Records that no broker has answered yet.
+  /// Notes that no broker has answered yet.
   ///
   /// - Parameter isRefused: whether a broker has refused the connection (authentication, TLS) since the start.
   public mutating func noAnswer(now: UInt64, isRefused: Bool) -> Step {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A member with a name that is told that another process has it.
+/// A static member that was told that another process uses its instance id.
 ///
-/// That may be so, or not: librdkafka commits without the id that the coordinator has given to the member once its
-/// session has run out (librdkafka#3437), and the coordinator takes that for another process. A new client under the
-/// same name settles it. If there is another process, that one is put out by the new client and does the same, so
-/// both count how often they are told.
+/// That may be wrong: after its session has expired, librdkafka commits without the member id from the coordinator
+/// (librdkafka#3437), which the coordinator takes for another process. A new client with the same instance id settles
+/// it. If there is another process, the new client fences it and it does the same, so both count how often they are
+/// fenced.
 public struct FencedMember: Sendable {
-  /// Whoever is told more often than that gives up.
+  /// A member that is fenced more often than this gives up.
   public static let attempts = 3
-  /// In so many milliseconds.
+  /// The time in which `attempts` are counted, in milliseconds.
   public static let window: UInt64 = 180_000
 
   private var times: [UInt64] = []
 
   public init() {}
 
-  /// The member is told, at this time (monotonic milliseconds).
+  /// Notes that the member was fenced at this time (monotonic milliseconds).
   ///
-  /// - Returns: milliseconds after which a new client joins; nil if another process has the name.
+  /// - Returns: the delay in milliseconds after which a new client joins; nil if another process uses the instance id.
   public mutating func fenced(now: UInt64) -> UInt64? {
     times.removeAll { $0 + Self.window <= now }
     times.append(now)

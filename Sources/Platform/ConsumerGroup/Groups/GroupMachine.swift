@@ -1,53 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A process's part in its consumer group, from an assignment to the next: `revoke → drain → commit → unassign`.
+/// The state machine of a consumer group member, from one assignment to the next: `revoke → drain → commit → unassign`.
 ///
-/// Events go in, as Kafka's client and the service tell them; actions come out of `next`, one after the other, each to be
-/// performed before the next is asked for. The value joins what is decided about membership (`Membership`), commits
-/// (`CommitState`) and lost records (`LogWatch`). A service that takes and completes records on the thread that owns it
-/// also leaves it its offsets (`received`, `completed`); the sender's loops have ledgers of their own and say how far they
-/// are (`note`).
+/// Events from Kafka's client and the service go in; `next` returns actions one by one, and each must be performed
+/// before the next call. It combines the decisions about membership (`Membership`), commits (`CommitState`) and lost
+/// records (`LogWatch`). A service that processes records on the thread that owns it also keeps its offsets here
+/// (`received`, `completed`); the sender's loops have ledgers of their own and report their progress (`note`).
 ///
-/// Nothing waits for what is under way: while the process drains, its turns go on, and it says when it is done. Times are
-/// in monotonic milliseconds.
+/// It never blocks: while the process drains, its turns continue, and it reports when it is done. Times are in
+/// monotonic milliseconds.
 public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
   public enum Action: Equatable, Sendable {
-    // For the service.
+    // Actions for the service.
 
-    /// Find where these partitions begin: `begin` and then `began` are owed, or `began(false)` alone.
+    /// Find the start offsets of these partitions: call `begin` and then `began`, or `began(false)` alone.
     case begin(GroupAssignment<Partition>)
-    /// Take nothing more, finish what was taken until the deadline, and call `drained`. Comes again when there is less time
-    /// than was said. `isLeaving`: nothing is assigned afterwards.
+    /// Take no more records, finish those taken until the deadline, and call `drained`. Repeated if the deadline moves
+    /// forward. `isLeaving`: nothing is assigned afterwards.
     case drain(deadline: UInt64, isLost: Bool, isLeaving: Bool)
-    /// The time is up: give up what is not finished, and call `drained`.
+    /// The deadline has passed: give up unfinished records, and call `drained`.
     case abandon
-    /// The partitions are not this process's any more; tell the client if `isAwaited`. `isOver`: nor are they begun again
-    /// at once.
+    /// The partitions no longer belong to this process; call the client's `unassign` if `isAwaited`. `isOver`: they are
+    /// not begun again at once either.
     case unassign(isAwaited: Bool, isOver: Bool)
-    /// The logs of these partitions are not what they were: forget what is remembered of them.
+    /// These topics were truncated or recreated: forget their state.
     case forget([Partition])
 
-    // For Kafka's client.
+    // Actions for Kafka's client.
 
-    /// Commit these, if there are any; the answer comes as an event. `isRepeat`: the last one was not answered.
+    /// Commit these, if there are any; the result comes as an event. `isRepeat`: the last commit was not answered.
     case commit([PlannedCommit<Partition>], isRepeat: Bool)
-    /// Commit these and wait for the answer: the partitions are still ours.
+    /// Commit these and wait for the result: the partitions are still ours.
     case commitLast([PlannedCommit<Partition>])
-    /// Ask the group's coordinator what is committed (`committed`); comes again without an answer.
+    /// Fetch the committed offsets from the group's coordinator (`committed`); repeated if it does not answer.
     case askCommitted([Partition])
-    /// Find out where these logs begin and end (`ends`).
+    /// Fetch the start and end offsets of these logs (`ends`).
     case askEnds([Partition])
-    /// The client is of no further use: end it.
+    /// The client can no longer be used: end it.
     case retire
-    /// Join the group again with a new client; `failedToRejoin` if that is not possible.
+    /// Rejoin the group with a new client; call `failedToRejoin` if that is impossible.
     case rejoin
-    /// Leave the group. Nothing follows.
+    /// Leave the group. No action follows.
     case leave
   }
 
   private let plan: GroupPlan
-  /// Of a service that takes and completes records on one thread. Before all that depends on `Partition`: so its place is
-  /// known, and need not be asked of the type for each record.
+  /// For a service that processes records on one thread. Stored before everything that depends on `Partition`: so its
+  /// location is fixed, and need not be looked up in the type's metadata for each record.
   private var book: OffsetBook
   private var membership: Membership<Partition>
   private var steps: [Membership<Partition>.Step] = []
@@ -55,22 +54,22 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
   private var commits = CommitState<Partition>()
   private var nextCommit: UInt64 = 0
   private var watch: LogWatch<Partition>?
-  /// The partitions that the group's work fills, as far as they are known.
+  /// The partitions that the group writes to, as far as known.
   private var outputs: [Partition] = []
-  /// Partitions whose offsets went back: their log may be another one.
+  /// Partitions whose offsets went back: their log may have been replaced.
   private var doubted: Set<Partition> = []
   private var stepsBack: [Partition: StepsBack] = [:]
-  /// What is still to be told with `forget`.
+  /// The partitions of a pending `forget`.
   private var forgotten: [Partition] = []
   private var assignment = GroupAssignment<Partition>(partitions: [], atFirstRecord: [], epoch: 0)
   private var starts: [GroupStart<Partition>] = []
   private var isStopping = false
   private var hasFailed = false
 
-  // Of a service that takes and completes records on one thread, too.
+  // Also for a service that processes records on one thread.
 
   private var names: [Source: Partition] = [:]
-  /// The service was told to drain, and that the time is up.
+  /// True if the service was told to drain, and that the deadline has passed.
   private var isToldToDrain = false
   private var isAbandoned = false
 
@@ -83,30 +82,31 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Questions
 
-  /// True if records are to be taken.
+  /// True if records may be taken.
   public var isAssigned: Bool { membership.isAssigned }
-  /// True if `drained` is owed.
+  /// True if the service must still call `drained`.
   public var isDraining: Bool { membership.isDraining }
-  /// True if nothing is begun any more.
+  /// True if the member is leaving and begins nothing more.
   public var isLeaving: Bool { membership.isLeaving }
-  /// True if the process may end.
+  /// True if the process may exit.
   public var hasLeft: Bool { membership.hasLeft && steps.isEmpty }
-  /// True if the group's next event is to be told: another change of the assignment waits until one is through.
+  /// True if the group's next event may be passed in: another change of the assignment waits until this one is
+  /// complete.
   public var takesEvents: Bool {
     guard steps.isEmpty, forgotten.isEmpty, membership.takesEvents else { return false }
     return membership.isLeaving || !isStopping && !hasFailed
   }
-  /// True while the partitions that the group's work fills are to be named (`outputs(are:)`).
+  /// True while the partitions that the group writes to must be named (`outputs(are:)`).
   public var wantsOutputs: Bool { watch?.wantsOutputs == true }
-  /// Partitions whose last commit was refused: it comes again until it is taken.
+  /// The number of partitions whose last commit was refused; it is repeated until it succeeds.
   public var refusedPartitions: Int { commits.refusedPartitions.count }
 
   // MARK: The next action
 
-  /// The next action; nil when there is nothing more to be done in this turn.
+  /// The next action; nil when nothing is left to do in this turn.
   ///
-  /// - Parameter isIdle: of a service that leaves its offsets here, whether nothing that was taken is unfinished: then it
-  ///   is drained. Others say so themselves.
+  /// - Parameter isIdle: for a service that keeps its offsets here, whether no record is unfinished: then it is
+  ///   drained. Other services call `drained`.
   public mutating func next(now: UInt64, isIdle: Bool? = nil) -> Action? {
     if isToldToDrain, let isIdle, isIdle || isAbandoned { drained(now: now) }
     while true {
@@ -133,7 +133,7 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
     if steps.isEmpty { steps = membership.tick(now: now) }
   }
 
-  /// Every interval, also when there is nothing to commit: refusals may be worth a report.
+  /// Called every interval, even when there is nothing to commit: refusals may need a report.
   private mutating func nextCommit(_ now: UInt64) -> Action? {
     guard membership.isAssigned, now >= nextCommit else { return nil }
     nextCommit = now + UInt64(plan.commitInterval)
@@ -171,15 +171,15 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Events of the group
 
-  /// The group has given these partitions to this process.
+  /// The group has assigned these partitions to this process.
   public mutating func assigned(_ partitions: [Partition], now: UInt64) {
     steps += membership.assigned(partitions, now: now)
   }
 
-  /// The group takes all partitions back.
+  /// The group revokes all partitions.
   ///
-  /// - Parameter isLost: they are others' already. A member with a name takes a new client then: the one that it has
-  ///   forgot who it is, and what it has still to commit would end it (`FencedMember`).
+  /// - Parameter isLost: whether they already belong to other members. A static member then needs a new client: the old
+  ///   one has lost its member id, and its pending commits would be fenced (`FencedMember`).
   public mutating func revoked(isLost: Bool, now: UInt64) {
     steps +=
       isLost && plan.instanceID != nil
@@ -187,50 +187,51 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
       : membership.revoked(isLost: isLost, now: now)
   }
 
-  /// The coordinator says that another process has this member's name.
+  /// The coordinator has fenced this member: another process uses its instance id.
   ///
-  /// - Returns: milliseconds after which a new client joins; nil if the client is of no further use, and `fail` is owed.
+  /// - Returns: the delay in milliseconds after which a new client joins; nil if the client can no longer be used, and
+  ///   `fail` must be called.
   public mutating func fenced(now: UInt64) -> UInt64? {
     guard plan.instanceID != nil, let delay = fencing.fenced(now: now) else { return nil }
     steps += membership.expelled(patience: plan.lostPatience, delay: delay, now: now)
     return delay
   }
 
-  /// No new client could be made: memory, threads or descriptors are short.
+  /// No new client could be created: memory, threads or descriptors are short.
   public mutating func failedToRejoin(now: UInt64) {
     steps += membership.expelled(patience: 0, delay: 1_000, now: now)
   }
 
-  /// The coordinator answered a commit with these offsets taken, and those of other partitions refused.
+  /// The coordinator answered a commit: these offsets were accepted, and those of other partitions refused.
   public mutating func answered(
     _ taken: [(partition: Partition, offset: Int64)], refused: [Partition] = []
   ) {
     commits.answered(taken, refused: refused)
   }
 
-  /// A commit could not even be sent, or the coordinator did not answer the last one.
+  /// A commit could not be sent, or the coordinator did not answer the last one.
   public mutating func failedToCommit() { commits.refused() }
 
   // MARK: Events of the service
 
-  /// The process is to stop.
+  /// Starts a graceful stop.
   public mutating func stop() { isStopping = true }
 
-  /// A second stop signal came: what is under way gets no more time.
+  /// A second stop signal arrived: unfinished records get no more time.
   public mutating func fastShutdown(now: UInt64) { steps += membership.fastShutdown(now: now) }
 
-  /// The process can do nothing more: what is under way is given up and nothing is committed.
+  /// The process cannot continue: unfinished records are given up and nothing is committed.
   public mutating func fail() { hasFailed = true }
 
-  /// The answer to `drain` or `abandon`: what was taken is finished, or given up.
+  /// The response to `drain` or `abandon`: the records taken are finished or given up.
   public mutating func drained(now: UInt64) {
     (isToldToDrain, isAbandoned) = (false, false)
     steps += membership.drained(now: now)
   }
 
-  /// The starting points of the assignment, before it is known whether it can be begun.
+  /// The start offsets of the assignment, before it is known whether it can begin.
   ///
-  /// - Parameter sources: of a service that leaves its offsets here, the places of the partitions in the same order.
+  /// - Parameter sources: for a service that keeps its offsets here, the sources of the partitions in the same order.
   public mutating func begin(_ starts: [GroupStart<Partition>], sources: [Source] = []) {
     self.starts = starts
     commits.removeAll()
@@ -243,7 +244,7 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
       zip(sources, starts.map(\.partition)), uniquingKeysWith: { first, _ in first })
   }
 
-  /// The answer to `begin`. Without success the assignment comes again; what `begin` said can be handed over.
+  /// The response to `begin`. On failure the assignment is retried; what `begin` was given can be handed over.
   public mutating func began(_ isDone: Bool, now: UInt64) {
     if isDone {
       watch?.begin(starts, remade: assignment.atFirstRecord)
@@ -255,11 +256,11 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Progress
 
-  /// How far partitions are done. What is said of an earlier assignment changes nothing.
+  /// Reports the progress of partitions. Reports for an earlier assignment are ignored.
   public mutating func note(_ progress: [PartitionProgress<Partition>]) { commits.note(progress) }
 
-  /// After `unassign`, or when an assignment could not be begun: what is done in the partitions goes into `memory`. What
-  /// is not handed over is forgotten with the next assignment.
+  /// After `unassign`, or when an assignment could not begin: moves the partitions' completed offsets into `memory`.
+  /// What is not handed over is lost with the next assignment.
   public mutating func handOver(to memory: inout CompletionMemory<Partition>) {
     commits.handOver(to: &memory)
   }
@@ -275,19 +276,19 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Records of a service that leaves its offsets here
 
-  /// The assignment under which records are taken now; 0 for none.
+  /// The epoch of the current assignment; 0 for none.
   public var epoch: UInt32 { book.epoch }
 
-  /// A record was read.
+  /// Notes that a record was read.
   ///
-  /// - Returns: whether it is to be worked on, and completed then. If not, it was taken before, or its log may be another
-  ///   one.
+  /// - Returns: whether it must be processed, and then completed. If not, it was taken before, or its log may have been
+  ///   replaced.
   public mutating func received(_ source: Source, _ offset: Int64) -> Bool {
     let arrival = book.received(source, offset)
     return arrival == .new || isWanted(arrival, source, offset)
   }
 
-  /// The same of what did not come as expected, apart from what is asked for each record.
+  /// Handles unexpected offsets, apart from the fast path for each record.
   @inline(never)
   private mutating func isWanted(
     _ arrival: OffsetBook.Arrival, _ source: Source, _ offset: Int64
@@ -311,12 +312,12 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// A record of an assignment is done.
+  /// Notes that a record of an assignment was completed.
   public mutating func completed(_ source: Source, epoch: UInt32, _ offset: Int64) {
     book.completed(source, epoch: epoch, offset)
   }
 
-  /// A partition was read to its end.
+  /// Notes that a partition was read to its end.
   public mutating func ended(_ source: Source, at end: Int64) {
     guard let partition = names[source] else { return }
     commits.ended(partition, at: end)
@@ -326,43 +327,43 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Logs
 
-  /// Offsets did not come.
+  /// Notes skipped offsets.
   public mutating func jumped(_ partition: Partition, epoch: UInt32, _ offsets: Range<Int64>) {
     if epoch == assignment.epoch { watch?.jumped(partition, offsets) }
   }
 
-  /// Offsets below one that was read came again. That may be the same log, read again from its start, as after an
-  /// answer that an offset is out of range: the broker is asked, each time.
+  /// Notes offsets that went back. It may be the same log, read again from its start, as after an out-of-range error:
+  /// the broker is asked each time.
   public mutating func wentBack(_ partition: Partition, epoch: UInt32, from expected: Int64) {
     guard epoch == assignment.epoch else { return }
     doubted.insert(partition)
     watch?.doubts(partition, at: expected)
   }
 
-  /// The log starts again at its first record, below the place where reading was to begin.
+  /// The log starts again at its first record, below the start offset.
   mutating func restarted(_ partition: Partition, epoch: UInt32) {
     if epoch == assignment.epoch { commits.restart(partition, epoch: epoch) }
   }
 
-  /// The partitions that the group's work fills, as far as they are known: if they hold records, a group that begins at its
-  /// first records begins again.
+  /// The partitions that the group writes to, as far as known: if they hold records, a group that starts at its first
+  /// records is repeating its work.
   public mutating func outputs(are partitions: [Partition]) { outputs = partitions }
 
-  /// Takes in what the coordinator has of the partitions of `askCommitted`.
+  /// Takes the coordinator's committed offsets for the partitions of `askCommitted`.
   public mutating func committed(_ offsets: [(partition: Partition, offset: Int64?)]) {
     watch?.committed(offsets)
   }
 
-  /// Takes in where logs begin and end: of what `askEnds` wanted, all that could be found out.
+  /// Takes the start and end offsets of logs: those that `askEnds` requested and that could be determined.
   ///
-  /// - Returns: what is to be reported.
+  /// - Returns: the findings to report.
   public mutating func ends(
     _ ends: [Partition: RetentionGaps<Partition>.Ends], now: UInt64
   ) -> [GroupFinding<Partition>] {
     guard let (found, strange, ended) = watch?.answered(ends, outputs: outputs) else { return [] }
     var findings = found
     forgotten += strange
-    // Where retention removed records a log goes on.
+    // Where retention removed records, the log continues.
     let others = ended.filter(doubted.contains)
     if !others.isEmpty, !membership.hasLeft {
       findings.append(.remade(others))
@@ -372,10 +373,10 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
     return findings
   }
 
-  /// The logs of these partitions are other ones than were read: everything is given back and begun again, they at
-  /// their first records.
+  /// The logs of these partitions were replaced: all partitions are given up and begun again, these at their first
+  /// records.
   mutating func remade(_ partitions: [Partition], now: UInt64) {
-    // What was done in the old log says nothing about the new one, neither to the group nor to us.
+    // What was completed in the old log does not apply to the new one, neither for the group nor for us.
     for partition in partitions { commits.forget(partition) }
     steps += membership.remade(Set(partitions), now: now)
   }

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The part that a service takes in its group.
+/// The settings of a service's group membership.
 public struct GroupPlan: Sendable {
   public var group: String
-  /// A record's `Source` names its topic by the place here.
+  /// A record's `Source` refers to its topic by the index in this array.
   public var topics: [String]
   public var instanceID: String?
-  /// Milliseconds between two commits: a crash repeats at most what they have not committed.
+  /// The interval between two commits, in milliseconds: a crash repeats at most the records completed in it.
   public var commitInterval: Int64
-  /// What a rebalance waits for what is under way at most, in milliseconds: the whole group stands still meanwhile.
+  /// The longest time that a rebalance waits for unfinished records, in milliseconds: the whole group pauses meanwhile.
   public var rebalancePatience: UInt64
   /// The same for a stop.
   public var stopPatience: UInt64
-  /// The same when this process lost its place in the group: nothing is committed, but answers may still be reported.
+  /// The same after this process lost its membership: nothing is committed, but results may still be reported.
   public var lostPatience: UInt64 = 0
-  /// What the next owner does with records above the last committed offset, for the log.
+  /// What the next owner does with records above the last committed offset, for the log message.
   public var cost: String
-  /// Whether records that retention removed before they were read are a loss, and a log that is another one is
-  /// to be read from its first record. Where it does not matter records that come again are worked on again.
+  /// Whether records that retention removed unread count as lost, and a replaced log is read from its first record.
+  /// Otherwise records that are read again are processed again.
   public var watchesLosses = true
   /// Whether a process without partitions counts as not ready; otherwise it is on standby, by design.
   public var needsPartitions = true
-  /// Topics that the group's work fills: if they hold records, a group that begins at its first records begins again.
+  /// Topics that the group writes to: if they hold records, a group that starts at its first records is repeating its
+  /// work.
   public var outputs: [String] = []
 
   public init(

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The partitions that the group has given to a process.
+/// The partitions that the group has assigned to a process.
 public struct GroupAssignment<Partition: Hashable & Sendable>: Equatable, Sendable {
   public var partitions: [Partition]
-  /// Those whose log is another one than was read: they begin at their first record, whatever is committed.
+  /// The partitions whose log was replaced: they start at their first record, whatever is committed.
   public var atFirstRecord: Set<Partition>
-  /// Counts assignments of this process, from 1: what belongs to an earlier one changes nothing in this one.
+  /// Counts assignments of this process, from 1; events of an earlier one are ignored.
   public var epoch: UInt32
 }
 
-/// The starting point of one partition of an assignment.
+/// The start of one partition of an assignment.
 public struct GroupStart<Partition: Hashable & Sendable>: Sendable {
-  /// The offset at which reading begins, as a consumer is told.
+  /// The offset at which reading starts, as the consumer is told.
   public enum Position: Sendable, Equatable {
-    /// The group's offset, which the consumer looks up.
+    /// The group's committed offset, which the consumer looks up.
     case committed
-    /// The first record that is there, whatever the group has committed.
+    /// The first record of the log, whatever the group has committed.
     case firstRecord
     case offset(Int64)
   }
 
   public let partition: Partition
   public let position: Position
-  /// The group's offset, if it is known and there is one.
+  /// The group's committed offset, if known.
   let committed: Int64?
-  /// What is done of the partition, as far as it is known.
+  /// The completed offsets of the partition, as far as known.
   public let resume: ResumePoint
-  /// True if `resume` says more than the group's offset and its map: then it is committed.
+  /// True if `resume` contains more than the committed offset and its map; it is committed then.
   let isNews: Bool
 
-  /// Begins at the group's offset, which the consumer looks up; or at the first record.
+  /// Starts at the group's committed offset, which the consumer looks up, or at the first record.
   ///
-  /// - Parameter committed: the group's offset, of a process that reads again what is below it: the group stays there until
-  ///   that is done, so that no other process takes an older view for a complete one.
+  /// - Parameter committed: the committed offset, for a process that reads the records below it again: the offset stays
+  ///   there until that is done, so that no other process takes an older view for a complete one.
   public init(_ partition: Partition, atFirstRecord: Bool, committed: Int64? = nil) {
     self.partition = partition
     position = atFirstRecord ? .firstRecord : .committed
@@ -41,7 +41,7 @@ public struct GroupStart<Partition: Hashable & Sendable>: Sendable {
     isNews = false
   }
 
-  /// Begins at a point that is known; at the first record if it has no offset.
+  /// Starts at a known point, or at the first record if it has no offset.
   public init(_ partition: Partition, committed: Int64?, _ resume: ResumePoint, isNews: Bool) {
     self.partition = partition
     position = resume.next.map { .offset($0) } ?? .firstRecord

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Divides the partitions that a process owns among its loops.
+/// Divides the partitions of a process among its loops.
 ///
-/// Each topic's partitions are divided evenly, and so are all of them together: no loop ever has more than one
-/// partition above another, of one topic or in all, whichever of the topics' partitions the group has given to
-/// this process. Which ones those are follows a stride of its own (every second one with two members), so a rule on
-/// partition numbers would leave loops without work.
+/// Each topic's partitions are divided evenly, and so is their total: no loop ever has more than one partition more
+/// than another, of one topic or in all, whichever partitions the group has assigned to this process. These follow a
+/// stride (every second one with two members), so a rule based on partition numbers would leave loops without work.
 ///
-/// A partition stays with the loop that had it as far as that leaves the loops even.
+/// A partition stays with its loop as far as the loops remain even.
 public struct LoopAssignment<Partition: Hashable & Sendable>: Sendable {
   /// The loop that last had each partition.
   private var owners: [Partition: Int] = [:]
@@ -19,13 +18,13 @@ public struct LoopAssignment<Partition: Hashable & Sendable>: Sendable {
     self.loops = loops
   }
 
-  /// Divides what is owned from now on; it replaces what was owned before.
+  /// Divides the partitions that are owned from now on; replaces the previous assignment.
   ///
   /// - Parameter topics: the partitions of each topic. The result depends on their order, so sort them.
-  /// - Returns: the number of each partition's loop, from 0.
+  /// - Returns: the loop index of each partition, from 0.
   public mutating func assign(_ topics: [[Partition]]) -> [Partition: Int] {
     var assigned: [Partition: Int] = [:]
-    // The loop at which the odd partitions of the next topic begin, so that they even out.
+    // The loop that gets the first surplus partition of the next topic, so that they even out.
     var first = 0
     for partitions in topics {
       var room = Array(repeating: partitions.count / loops, count: loops)

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One process's membership in a consumer group: what follows, and in which order, from an assignment, a revocation, a
-/// log that is another one than it was, a stop.
+/// The state machine of a process's group membership: the steps after an assignment, a revocation, a replaced log or a
+/// stop.
 ///
-/// Partitions are never given up while something of them is under way that can still end in time: first the process
-/// drains, then what is done is committed, and only then the assignment changes. Whoever owns the value performs the
-/// steps in their order and answers `begin` with `began`, and `drain` or `abandon` with `drained`, once.
+/// Partitions are never given up while records of them are unfinished and can still end in time: first the process
+/// drains, then completed offsets are committed, and only then does the assignment change. The owner performs the steps
+/// in order and answers `begin` with `began`, and `drain` or `abandon` with `drained`, once.
 public struct Membership<Partition: Hashable & Sendable>: Sendable {
   /// The next action of a member.
   public enum Step: Equatable, Sendable {
-    /// Begin these partitions: at the committed offsets, or at the first record of those whose log is another one.
-    /// An empty list is possible.
+    /// Start these partitions: at the committed offsets, or at the first record where the log was replaced. The list
+    /// may be empty.
     case begin([Partition], atFirstRecord: Set<Partition>)
-    /// Take nothing more and finish what was taken; comes again when there is less time for it than was said.
+    /// Take no more records and finish those taken; repeated if the deadline moves forward.
     ///
-    /// `deadline` is in monotonic milliseconds. `isLost`: the partitions are other members' already. `isLeaving`:
+    /// `deadline` is in monotonic milliseconds. `isLost`: the partitions already belong to other members. `isLeaving`:
     /// nothing is begun afterwards.
     case drain(deadline: UInt64, isLost: Bool, isLeaving: Bool)
-    /// The time is up: give up what is not finished.
+    /// The deadline has passed: give up unfinished records.
     case abandon
-    /// Commit what is done: the partitions are still ours.
+    /// Commit completed offsets: the partitions are still ours.
     case commit
-    /// The partitions are not ours any more. `isAwaited`: the group waits to hear so.
+    /// The partitions are no longer ours. `isAwaited`: the group waits for the `unassign`.
     case unassign(isAwaited: Bool)
-    /// The client is of no further use: end it. `rejoin` follows, unless the process is to stop.
+    /// The client can no longer be used: end it. `rejoin` follows, unless the process is stopping.
     case retire
-    /// Join the group again, with a new client.
+    /// Rejoin the group with a new client.
     case rejoin
-    /// Leave the group. Nothing follows.
+    /// Leave the group. No step follows.
     case leave
   }
 
   private enum State: Equatable {
     case idle
-    /// Assigned and not begun; to be tried at this time.
+    /// Assigned but not begun; tried at this time.
     case waiting([Partition], at: UInt64)
-    /// `begin` is to be answered.
+    /// Waiting for the response to `begin`.
     case beginning([Partition])
     case assigned([Partition])
     case draining([Partition], Drain)
@@ -46,11 +46,11 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
 
   private enum Goal: Equatable {
     case unassign
-    /// Everything is begun again without the group noticing.
+    /// Everything is begun again; the group does not notice.
     case resume
-    /// A new client joins, after so many milliseconds.
+    /// A new client joins after this many milliseconds.
     case rejoin(after: UInt64)
-    /// `isAwaited`: the group has taken the partitions back meanwhile.
+    /// `isAwaited`: the group has revoked the partitions meanwhile.
     case leave(isAwaited: Bool)
   }
 
@@ -65,20 +65,20 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// The interval after which an assignment that could not be begun is tried again, in milliseconds.
+  /// The interval after which an assignment that could not begin is retried, in milliseconds.
   public static var retryInterval: UInt64 { 500 }
 
   private var state = State.idle
-  /// Partitions whose log is another one: they begin at their first record, whatever is committed.
+  /// Partitions whose log was replaced: they start at their first record, whatever is committed.
   private var remadeLogs: Set<Partition> = []
   private let rebalancePatience: UInt64
 
-  /// - Parameter rebalancePatience: how long the group waits for what is under way, in milliseconds.
+  /// - Parameter rebalancePatience: how long the group waits for unfinished records, in milliseconds.
   public init(rebalancePatience: UInt64) { self.rebalancePatience = rebalancePatience }
 
   // MARK: Questions
 
-  /// True if records are to be taken.
+  /// True if records may be taken.
   public var isAssigned: Bool {
     if case .assigned = state { true } else { false }
   }
@@ -89,7 +89,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
 
   public var hasLeft: Bool { state == .left }
 
-  /// True if a stop is under way, or through: nothing is begun any more.
+  /// True if a stop is under way or complete: nothing is begun any more.
   public var isLeaving: Bool {
     switch state {
     case .draining(_, let drain): drain.isLeaving
@@ -98,7 +98,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// True if the group's next event is to be processed: another change of the assignment waits until one is through.
+  /// True if the group's next event may be handled: another change of the assignment waits until this one is complete.
   public var takesEvents: Bool {
     switch state {
     case .beginning, .away, .left: false
@@ -109,23 +109,23 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Events; times in monotonic milliseconds
 
-  /// The group has given partitions to this process. While it leaves, that is the group's next generation, which
-  /// will hear of it.
+  /// The group has assigned partitions to this process. While it leaves, that belongs to the group's next generation,
+  /// which will learn of it.
   public mutating func assigned(_ partitions: [Partition], now: UInt64) -> [Step] {
     guard takesEvents, !isDraining else { return [] }
     return begin(partitions)
   }
 
-  /// The answer to `begin`. Without success it comes again after a while.
+  /// The response to `begin`. On failure `begin` is retried after a while.
   public mutating func began(_ isDone: Bool, now: UInt64) {
     guard case .beginning(let partitions) = state else { return }
     if isDone { remadeLogs = [] }
     state = isDone ? .assigned(partitions) : .waiting(partitions, at: now + Self.retryInterval)
   }
 
-  /// The group takes all partitions back.
+  /// The group revokes all partitions.
   ///
-  /// - Parameter isLost: they are others' already.
+  /// - Parameter isLost: whether they already belong to other members.
   public mutating func revoked(isLost: Bool, now: UInt64) -> [Step] {
     let deadline = isLost ? now : now + rebalancePatience
     switch state {
@@ -140,12 +140,11 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// The member has lost its place, and its client cannot take it again: a new one is to. Whoever leaves does so
-  /// without it.
+  /// The member was fenced, and its client cannot rejoin: a new one must. A process that is stopping leaves without it.
   ///
   /// - Parameters:
-  ///   - patience: what is under way gets so many milliseconds; nothing of it may be committed.
-  ///   - delay: milliseconds after which the new client joins.
+  ///   - patience: the time for unfinished records, in milliseconds; nothing of them may be committed.
+  ///   - delay: the delay after which the new client joins, in milliseconds.
   public mutating func expelled(patience: UInt64, delay: UInt64, now: UInt64) -> [Step] {
     let deadline = now + patience
     switch state {
@@ -160,8 +159,8 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// The logs of these partitions are others than were read: everything is given back and begun again, since nothing
-  /// of an old log may complete anything in the new one.
+  /// The logs of these partitions were replaced: all partitions are given up and begun again, since no record of an old
+  /// log may complete one of the new log.
   public mutating func remade(_ partitions: Set<Partition>, now: UInt64) -> [Step] {
     switch state {
     case .assigned:
@@ -173,12 +172,12 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     return []
   }
 
-  /// The process is to stop, or can do nothing more. To be called until it has left: a rebalance that is under way
-  /// ends first.
+  /// The process must stop, or cannot continue. Call it until the process has left: a rebalance that is under way ends
+  /// first.
   ///
   /// - Parameters:
-  ///   - patience: what is under way gets so many milliseconds.
-  ///   - isLost: nothing of it may be committed.
+  ///   - patience: the time for unfinished records, in milliseconds.
+  ///   - isLost: whether nothing of them may be committed.
   public mutating func stop(patience: UInt64, isLost: Bool = false, now: UInt64) -> [Step] {
     switch state {
     case .idle, .waiting, .beginning, .assigned, .away:
@@ -192,7 +191,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// A second stop signal came: what is under way gets no more time.
+  /// A second stop signal arrived: unfinished records get no more time.
   public mutating func fastShutdown(now: UInt64) -> [Step] {
     guard case .draining(let partitions, var drain) = state, drain.deadline > now else {
       return []
@@ -201,7 +200,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     return self.drain(drain, of: partitions)
   }
 
-  /// Nothing is under way any more, or it was given up: the answer to `drain` or `abandon`.
+  /// The response to `drain` or `abandon`: no record is unfinished, or the rest was given up.
   public mutating func drained(now: UInt64) -> [Step] {
     guard case .draining(let partitions, let drain) = state else { return [] }
     let commit: [Step] = drain.isLost ? [] : [.commit]
@@ -219,7 +218,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// To be called every turn.
+  /// Call it every turn.
   public mutating func tick(now: UInt64) -> [Step] {
     switch state {
     case .waiting(let partitions, let time) where now >= time: return begin(partitions)
@@ -236,7 +235,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Steps
 
-  /// True if an assignment was neither begun nor given back: the consumer cannot close before it is.
+  /// True if an assignment was neither begun nor given up: the consumer cannot close before it is.
   private var isWaitingForAnswer: Bool {
     switch state {
     case .waiting, .beginning: true
@@ -257,7 +256,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// `abandon` comes with the next `tick` that finds the time up.
+  /// `abandon` follows from the first `tick` after the deadline.
   private mutating func drain(_ drain: Drain, of partitions: [Partition]) -> [Step] {
     state = .draining(partitions, drain)
     if drain.isAbandoned { return [] }

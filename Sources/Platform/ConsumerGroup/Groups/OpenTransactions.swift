@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Partitions that a transaction of a producer holds: readers get no record behind the first one of a transaction that
-/// is neither committed nor aborted (the last stable offset). A producer that ended in the middle of one holds them until
-/// the broker aborts it (`transaction.timeout.ms`).
+/// Partitions blocked by an open transaction: readers get no record beyond the first one of a transaction that is
+/// neither committed nor aborted (the last stable offset). A producer that died within one blocks them until the broker
+/// aborts it (`transaction.timeout.ms`).
 public struct OpenTransactions<Partition: Hashable & Sendable>: Sendable {
   private struct Hold {
     var stable: Int64
@@ -13,11 +13,11 @@ public struct OpenTransactions<Partition: Hashable & Sendable>: Sendable {
 
   public init() {}
 
-  /// Takes in how a partition's log ends.
+  /// Notes the end of a partition's log.
   ///
   /// - Parameters:
-  ///   - stable: one past the last record that readers get.
-  ///   - end: one past the last record, as it was found out before `stable`; nil if that is not known.
+  ///   - stable: the last stable offset.
+  ///   - end: the log end offset, fetched before `stable`; nil if unknown.
   ///   - now: monotonic milliseconds.
   public mutating func note(_ partition: Partition, stable: Int64, end: Int64?, now: UInt64) {
     guard let end, end > stable else {
@@ -34,8 +34,7 @@ public struct OpenTransactions<Partition: Hashable & Sendable>: Sendable {
     holds = holds.filter { partitions.contains($0.key) }
   }
 
-  /// The partition that is held longest, with the first offset that is held back and the milliseconds for which it is;
-  /// nil if none is.
+  /// The partition blocked longest, with the first blocked offset and the time in milliseconds; nil if none is.
   public func longest(now: UInt64) -> (partition: Partition, offset: Int64, milliseconds: UInt64)? {
     holds.min { $0.value.since < $1.value.since }
       .map { ($0.key, $0.value.stable, now - min(now, $0.value.since)) }

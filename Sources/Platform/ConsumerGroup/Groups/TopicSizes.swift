@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A topic that has another number of partitions than it had.
+/// A change of a topic's partition count.
 public struct TopicChange: Equatable, Sendable {
   public let topic: String
   public let from: Int
-  /// 0: the topic is gone.
+  /// 0: the topic was deleted.
   public let to: Int
 
   public init(_ topic: String, from: Int, to: Int) {
@@ -14,21 +14,21 @@ public struct TopicChange: Equatable, Sendable {
   }
 }
 
-/// The number of partitions of each topic, as last seen. Tells each change once.
+/// The last known partition count of each topic. Reports each change once.
 public struct TopicSizes: Sendable {
-  /// Looks that a topic must be missing from before it counts as gone: a listing leaves out a topic whose
-  /// leader is just being elected.
+  /// The number of listings that must lack a topic before it counts as deleted: a listing omits a topic whose leader is
+  /// being elected.
   private static let patience = 2
 
   private var counts: [String: Int]
   private var missing: [String: Int] = [:]
 
-  /// - Parameter counts: of the topics that are followed, as the service found them.
+  /// - Parameter counts: the partition counts of the topics to follow, as the service found them.
   public init(_ counts: [String: Int]) { self.counts = counts }
 
-  /// Takes a listing of the cluster's topics; returns what has changed, by topic.
+  /// Takes a listing of the cluster's topics; returns the changes, by topic.
   ///
-  /// - Parameter hidden: topics that this user may not see: nothing is known of them.
+  /// - Parameter hidden: topics that this user may not see; their state is unknown.
   public mutating func observe(
     _ listing: [String: Int], hidden: Set<String> = []
   ) -> [TopicChange] {

@@ -3,7 +3,7 @@
 /// The progress of one partition.
 public struct PartitionProgress<Partition: Hashable & Sendable>: Sendable, Equatable {
   public var partition: Partition
-  /// The assignment it was read under.
+  /// The epoch of the assignment under which it was read.
   public var epoch: UInt32
   /// One past the contiguous prefix of completed records.
   public var committable: Int64
@@ -20,7 +20,7 @@ public struct PartitionProgress<Partition: Hashable & Sendable>: Sendable, Equat
   }
 }
 
-/// One partition's part of a commit.
+/// The planned commit of one partition.
 public struct PlannedCommit<Partition: Hashable & Sendable>: Sendable, Equatable {
   public var partition: Partition
   /// The next offset to read.
@@ -29,17 +29,17 @@ public struct PlannedCommit<Partition: Hashable & Sendable>: Sendable, Equatable
   public var completedAbove: [Range<Int64>]
 }
 
-/// Which offsets of which partitions are to be committed, and with which maps.
+/// Decides which offsets of which partitions to commit, and with which maps.
 ///
-/// One commit is outstanding at a time, so an older one never arrives after a newer one. What moves while one is
-/// outstanding is due afterwards: progress is numbered, not flagged, so that a completion during a commit is not
-/// forgotten until the next one.
+/// Only one commit is outstanding at a time, so an older one never arrives after a newer one. Progress made while one
+/// is outstanding is committed afterwards: it is numbered, not flagged, so that no completion during a commit is
+/// missed.
 public struct CommitState<Partition: Hashable & Sendable>: Sendable {
   private struct Entry {
     var epoch: UInt32
     var committable: Int64
     var completedAbove: [Range<Int64>]
-    /// Counts what loops reported; the commit that carried `committedVersion` was acknowledged.
+    /// Counts the loops' reports; the commit with `committedVersion` was acknowledged.
     var version: UInt64
     var committedVersion: UInt64 = 0
     var committed: Int64
@@ -51,23 +51,23 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     var version: UInt64
   }
 
-  /// A commit whose answer has not come after this long is given up, in milliseconds.
+  /// The time after which an unanswered commit is given up, in milliseconds.
   public static var patience: UInt64 { 10_000 }
 
   private var entries: [Partition: Entry] = [:]
   private var sent: [Partition: Sent] = [:]
   private var giveUpAt: UInt64?
-  /// Those whose last commit was refused: it comes again until it is taken.
+  /// The partitions whose last commit was refused; it is repeated until it succeeds.
   public private(set) var refusedPartitions: Set<Partition> = []
 
   public init() {}
 
-  /// A partition was assigned.
+  /// Notes that a partition was assigned.
   ///
   /// - Parameters:
-  ///   - committed: the group's offset, if it has one.
-  ///   - start: where reading goes on, with what is known to be done above that.
-  ///   - isNews: whether `start` says more than the group's offset and its map.
+  ///   - committed: the group's committed offset, if any.
+  ///   - start: the resume position, with the offsets known to be completed above it.
+  ///   - isNews: whether `start` contains more than the committed offset and its map.
   public mutating func begin(
     _ partition: Partition, epoch: UInt32, committed: Int64?, _ start: ResumePoint, isNews: Bool
   ) {
@@ -76,7 +76,7 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
       version: isNews ? 1 : 0, committed: committed ?? -1)
   }
 
-  /// Takes in what loops report. Reports of an earlier assignment are ignored.
+  /// Takes the loops' reports. Reports for an earlier assignment are ignored.
   public mutating func note(_ progress: [PartitionProgress<Partition>]) {
     for item in progress {
       guard var entry = entries[item.partition], entry.epoch == item.epoch,
@@ -92,8 +92,8 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// Offsets of a partition were removed before they were read: its log begins above them, so that nobody reads what is
-  /// below again. No record says so where none is left.
+  /// Offsets of a partition were removed unread: its log starts above them, so nobody reads the records below again. If
+  /// no record is left, none shows that.
   public mutating func lost(_ partition: Partition, _ offsets: Range<Int64>) {
     guard var entry = entries[partition], entry.committable < offsets.upperBound else { return }
     entry.committable = offsets.upperBound
@@ -102,7 +102,7 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     entries[partition] = entry
   }
 
-  /// The partition's log starts again: offsets below the committed one are to be committed again.
+  /// The partition's log starts again: offsets below the committed one must be committed again.
   public mutating func restart(_ partition: Partition, epoch: UInt32) {
     guard var entry = entries[partition], entry.epoch == epoch else { return }
     entry.committable = -1
@@ -112,25 +112,25 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     refusedPartitions.remove(partition)
   }
 
-  /// The log was read to its end. One that ends below the group's offset is another one.
+  /// The log was read to its end. A log that ends below the committed offset was replaced.
   public mutating func ended(_ partition: Partition, at end: Int64) {
     guard var entry = entries[partition], end < entry.committed else { return }
     entry.committed = -1
     entries[partition] = entry
   }
 
-  /// The partition's log is not the one that was read: nothing more of it is committed or remembered.
+  /// The partition's log was truncated or recreated: nothing more of it is committed or remembered.
   public mutating func forget(_ partition: Partition) {
     entries[partition] = nil
     refusedPartitions.remove(partition)
   }
 
-  /// True if a commit was given up: `due` repeats it.
+  /// True if a commit is unanswered for too long; `due` repeats it.
   ///
   /// - Parameter now: monotonic milliseconds.
   public func isUnanswered(now: UInt64) -> Bool { giveUpAt.map { now >= $0 } ?? false }
 
-  /// The progress since the last commit, or nothing while one is outstanding; then `answered` is owed.
+  /// The progress since the last commit, or nothing while one is outstanding; `answered` must follow.
   ///
   /// - Parameter now: monotonic milliseconds.
   public mutating func due(now: UInt64) -> [PlannedCommit<Partition>] {
@@ -138,8 +138,8 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     return everything(now: now)
   }
 
-  /// The progress since the last acknowledged commit, outstanding or not: for when partitions are given back. The group's
-  /// offset never goes back.
+  /// The progress since the last acknowledged commit, outstanding or not: for when partitions are given up. The group's
+  /// committed offset never goes back.
   public mutating func everything(now: UInt64) -> [PlannedCommit<Partition>] {
     sent.removeAll(keepingCapacity: true)
     var plans: [PlannedCommit<Partition>] = []
@@ -155,14 +155,14 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     return plans
   }
 
-  /// The commit could not even be sent; everything comes again with the next one.
+  /// The commit could not be sent; its progress is part of the next one.
   public mutating func refused() {
     sent.removeAll(keepingCapacity: true)
     giveUpAt = nil
   }
 
-  /// The broker answered the outstanding commit with these offsets taken; refused partitions come again with
-  /// the next one.
+  /// The broker answered the outstanding commit and accepted these offsets; refused partitions are part of the next
+  /// one.
   public mutating func answered(
     _ taken: [(partition: Partition, offset: Int64)], refused: [Partition] = []
   ) {
@@ -170,7 +170,7 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     for partition in refused where entries[partition] != nil { refusedPartitions.insert(partition) }
     for (partition, offset) in taken {
       refusedPartitions.remove(partition)
-      // Older than this assignment, or an answer that was given up: it proves nothing.
+      // From before this assignment, or the answer to a commit that was given up: it proves nothing.
       guard let commit = sent[partition], commit.offset == offset,
         var entry = entries[partition], entry.epoch == commit.epoch
       else { continue }
@@ -181,7 +181,7 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     sent.removeAll(keepingCapacity: true)
   }
 
-  /// The partitions are given back: what was done in them goes into `memory`.
+  /// The partitions are given up: moves their completed offsets into `memory`.
   public mutating func handOver(to memory: inout CompletionMemory<Partition>) {
     for (partition, entry) in entries {
       memory.remember(
@@ -191,7 +191,7 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     removeAll()
   }
 
-  /// The partitions are given back or lost: nothing of them is committed any more, and no answer is owed.
+  /// The partitions are given up or lost: nothing of them is committed any more, and no answer is expected.
   public mutating func removeAll() {
     entries.removeAll(keepingCapacity: true)
     sent.removeAll(keepingCapacity: true)

@@ -2,9 +2,9 @@
 
 /// The position from which a partition is read after an assignment.
 public struct ResumePoint: Sendable, Equatable {
-  /// The first offset that is not known to be done; nil for the start of the log.
+  /// The first offset that is not known to be completed; nil for the start of the log.
   public var next: Int64?
-  /// The offsets above it that are known to be done: ascending, apart from each other and from `next`.
+  /// The offsets above it that are known to be completed: ascending, separate from each other and from `next`.
   public var completedAbove: [Range<Int64>]
 
   public init(next: Int64?, completedAbove: [Range<Int64>] = []) {
@@ -12,7 +12,7 @@ public struct ResumePoint: Sendable, Equatable {
     self.completedAbove = completedAbove
   }
 
-  /// Joins what several sources say is done: ranges in any order, below, at or above `next`.
+  /// Merges completed ranges from several sources, in any order, below, at or above `next`.
   public init(next: Int64, joining ranges: [Range<Int64>]) {
     var next = next
     var joined: [Range<Int64>] = []
@@ -29,13 +29,12 @@ public struct ResumePoint: Sendable, Equatable {
   }
 }
 
-/// The offsets that this process completed in partitions that it has given back.
+/// The offsets that this process completed in partitions that it has given up.
 ///
-/// A rebalance often gives a process the same partitions again, and the broker may have refused the commit at
-/// revocation (a broker that is already rebalancing does). A completed record never becomes incomplete, so
-/// what is remembered is skipped instead of being sent twice. It is believed only if the group's offset lies
-/// where it must lie on the same log: not below the last commit that was acknowledged here. A topic that was
-/// deleted and made again begins below it, or without an offset.
+/// A rebalance often assigns a process the same partitions again, and the broker may have refused the commit at
+/// revocation (one that is already rebalancing does). A completed record stays complete, so remembered ones are skipped
+/// instead of sent twice. The memory is trusted only if the group's committed offset fits the same log: it is not below
+/// the last commit acknowledged here. A recreated topic starts below it, or without an offset.
 public struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
   private struct Entry {
     /// The last offset whose commit was acknowledged.
@@ -48,7 +47,7 @@ public struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
 
   public init() {}
 
-  /// A partition was given back.
+  /// Notes that a partition was given up.
   public mutating func remember(
     _ partition: Partition, committed: Int64, committable: Int64, completedAbove: [Range<Int64>]
   ) {
@@ -57,22 +56,22 @@ public struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
       committed: committed, committable: committable, completedAbove: completedAbove)
   }
 
-  /// The partition's log is not the one that was read.
+  /// Drops the entry of a partition whose log was truncated or recreated.
   public mutating func forget(_ partition: Partition) { entries[partition] = nil }
 
-  /// The assignment is complete: what did not come back is another process's, and its log may be another one by the time
-  /// that it does.
+  /// Call it when the assignment is complete: partitions that did not come back belong to other processes, and their
+  /// logs may have been replaced by the time they do.
   public mutating func removeAll() { entries.removeAll() }
 
-  /// The position from which to read an assigned partition, and the offsets above it that are done.
+  /// The position from which to read an assigned partition, and the completed offsets above it.
   ///
   /// - Parameters:
-  ///   - committed: the group's offset, nil if it has none.
-  ///   - map: what the map committed beside it says is done.
-  ///   - logStart: the first offset of the log if that is known. A group without an offset begins there, and says so:
-  ///     what retention removes above it from now on is known to be lost, also to the next owner.
-  /// - Returns: the point, whether it says more than offset and map do, and whether these say no more than is remembered:
-  ///   nobody else has completed anything since.
+  ///   - committed: the group's committed offset, nil if there is none.
+  ///   - map: the completed offsets of the map committed with it.
+  ///   - logStart: the log start offset, if known. A group without a committed offset starts and commits there, so that
+  ///     records which retention removes above it later are known to be lost, also to the next owner.
+  /// - Returns: the point, whether it contains more than offset and map, and whether these contain no more than is
+  ///   remembered, so that nobody else has completed anything since.
   public mutating func resume(
     _ partition: Partition, committed: Int64?, map: [Range<Int64>], logStart: Int64? = nil
   ) -> (point: ResumePoint, isNews: Bool, isAsLeft: Bool) {
@@ -83,7 +82,7 @@ public struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
     guard let entry, committed >= entry.committed, entry.committable >= 0 else {
       return (told, told != words, false)
     }
-    // All below its committable offset is done, so the one range from the group's offset says it.
+    // Everything below its committable offset is completed, so one range from the committed offset covers it.
     let prefix = committed..<max(committed, entry.committable)
     let remembered = entry.completedAbove + (prefix.isEmpty ? [] : [prefix])
     let known = ResumePoint(next: committed, joining: map + remembered)

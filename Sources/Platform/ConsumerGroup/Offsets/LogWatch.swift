@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Watches that a member of a group passes over nothing in silence: records that retention removed before they were read,
-/// logs that end before the committed offset, a group that begins its work again.
+/// Ensures that a group member skips nothing silently: records that retention removed unread, logs that end before the
+/// committed offset, a group that starts its work over.
 ///
-/// Asks where logs begin and end only when offsets did not come as they should, and once for each partition after an
-/// assignment; one question at a time.
+/// Asks for the start and end of logs only when offsets were not contiguous, and once for each partition after an
+/// assignment; one request at a time.
 struct LogWatch<Partition: Hashable & Sendable>: Sendable {
   private var gaps = RetentionGaps<Partition>()
-  /// Partitions whose committed offset is to be asked of the group's coordinator, and when it was asked last.
+  /// Partitions whose committed offset must be fetched from the group's coordinator, and the time of the last attempt.
   private var unknown: [Partition] = []
   private var askedAt: UInt64?
   /// Partitions whose logs were found to end too early in this assignment: each is reported once, however often it is
-  /// looked at.
+  /// checked.
   private var cut: Set<Partition> = []
   private var start = StartOfReading<Partition>()
-  /// Offsets are deleted or set back while no member runs, so only a process's first assignment can show it.
+  /// Offsets are deleted or reset while no member runs, so only a process's first assignment can show it.
   private var isFirst = true
-  /// Records that the group is to read from its first ones on.
+  /// The number of records that the group has to read from its first ones on.
   private var beginsWith: Int64?
-  /// True if it has worked before, as its outputs said when the process started; nil while that is not known.
+  /// True if the group has worked before, as its outputs showed at the start; nil while unknown.
   private var hasWorked: Bool?
-  /// So often the outputs are asked about.
+  /// The remaining number of queries about the outputs.
   private var outputAttempts = 10
-  /// True if an answer about the ends of logs is still to come.
+  /// True if a query about the ends of logs is unanswered.
   private var isAsked = false
 
-  /// - Parameter hasOutputs: whether there are partitions that the group's work fills.
+  /// - Parameter hasOutputs: whether the group writes to any partitions.
   init(hasOutputs: Bool) { hasWorked = hasOutputs ? nil : false }
 
-  /// True while the partitions that the group's work fills are to be asked about, too.
+  /// True while the partitions that the group writes to must be queried, too.
   var wantsOutputs: Bool { hasWorked == nil }
 
   // MARK: What is read
 
-  /// Partitions were assigned and begin.
+  /// Partitions were assigned and start.
   ///
-  /// - Parameter remade: those whose log is another one, which begin at its first record.
+  /// - Parameter remade: those whose log was replaced, which start at its first record.
   mutating func begin(_ starts: [GroupStart<Partition>], remade: Set<Partition>) {
     for start in starts {
       if let next = start.resume.next { gaps.begin(start.partition, at: next) }
@@ -51,17 +51,17 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
     if isFirst { start.begin(partition, committed: committed) }
   }
 
-  /// These offsets did not come.
+  /// Notes skipped offsets.
   mutating func jumped(_ partition: Partition, _ offsets: Range<Int64>) {
     gaps.jumped(partition, offsets)
   }
 
-  /// Whether a log reaches as far as it was read is to be looked at.
+  /// Asks for a check whether a log still reaches as far as it was read.
   mutating func doubts(_ partition: Partition, at offset: Int64) {
     gaps.begin(partition, at: offset)
   }
 
-  /// The partitions were given back.
+  /// The partitions were given up.
   mutating func unassigned() {
     unknown = []
     cut = []
@@ -73,15 +73,14 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Questions and answers
 
-  /// The partitions whose committed offsets are to be asked of the coordinator, once for each time; `committed` is the
-  /// answer.
+  /// The partitions whose committed offsets must be fetched from the coordinator now; `committed` takes the answer.
   mutating func coordinatorQuestion(now: UInt64) -> [Partition]? {
     guard !unknown.isEmpty, askedAt != now else { return nil }
     askedAt = now
     return unknown
   }
 
-  /// Takes in what the coordinator has; nil where there is nothing.
+  /// Takes the coordinator's committed offsets; nil where there is none.
   mutating func committed(_ offsets: [(partition: Partition, offset: Int64?)]) {
     unknown = []
     for entry in offsets {
@@ -90,9 +89,10 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
     }
   }
 
-  /// The partitions whose ends are wanted; nil while nothing is, or while an answer is to come. `answered` is owed then.
+  /// The partitions whose ends are needed; nil if there are none, or while a query is unanswered. `answered` must
+  /// follow.
   ///
-  /// - Parameter outputs: the partitions that the group's work fills, as far as they are known.
+  /// - Parameter outputs: the partitions that the group writes to, as far as known.
   mutating func question(outputs: [Partition]) -> [Partition]? {
     guard !isAsked else { return nil }
     var wanted = Set(gaps.isCurious ? gaps.ask() : []).union(start.wanted)
@@ -102,9 +102,9 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
     return Array(wanted)
   }
 
-  /// Takes in where logs begin and end: what of it could be found out.
+  /// Takes the start and end offsets of logs, as far as they could be determined.
   ///
-  /// - Returns: what is to be reported, the partitions whose log is not what it was, and those of them whose log ends before
+  /// - Returns: the findings to report, the partitions whose log was replaced, and those of them whose log ends before
   ///   what is known of it.
   mutating func answered(
     _ ends: [Partition: RetentionGaps<Partition>.Ends], outputs: [Partition]
@@ -148,15 +148,15 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
   }
 }
 
-/// What a member of a group finds out about the logs that it reads.
+/// A finding of a group member about the logs that it reads.
 public enum GroupFinding<Partition: Hashable & Sendable>: Sendable, Equatable {
-  /// Gone before they were read.
+  /// These records were deleted before they were read.
   case lost(Partition, Range<Int64>)
-  /// The log ends before the offset that the group has committed: it was cut, or its topic was made again.
+  /// The log ends before the group's committed offset: it was truncated, or its topic recreated.
   case endsBefore(Partition, committed: Int64, end: Int64)
-  /// The group begins at the first records of everything that it was given, so many. `again`: it has worked before, so
-  /// its offsets were deleted or set back.
+  /// The group starts at the first records of its whole assignment, with this many to read. `again`: it has worked
+  /// before, so its offsets were deleted or reset.
   case begins(records: Int64, again: Bool)
-  /// These logs are others than were read: they are begun again at their first records.
+  /// These logs were replaced: they are read from their first records.
   case remade([Partition])
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A source that a member of a consumer group reads: a partition of one of the topics that it subscribes to.
+/// A source of records of a consumer group member: a partition of one of its subscribed topics.
 ///
 /// Numbers only, so that a record finds its ledger without hashing its topic's name.
 public struct Source: Hashable, Sendable {
-  /// The topic's place in the member's list of topics.
+  /// The topic's index in the member's list of topics.
   public let topic: Int
   public let partition: Int32
 
@@ -14,29 +14,29 @@ public struct Source: Hashable, Sendable {
   }
 }
 
-/// The records that a member of a consumer group has taken of each of its partitions, and which of them are done: an
-/// `OffsetLedger` for each. For services that take and complete records on one thread.
+/// The records that a group member has taken from each of its partitions, and which of them are completed: one
+/// `OffsetLedger` each. For services that process records on one thread.
 ///
-/// A partition's ledger begins with what comes first, wherever that is: librdkafka looks the committed offset up.
+/// A partition's ledger starts at the first offset received: librdkafka looks up the committed offset.
 public struct OffsetBook: Sendable {
-  /// The meaning of a record's offset.
+  /// The classification of a received offset.
   public enum Arrival: Equatable, Sendable {
-    /// To be worked on, and completed then.
+    /// The record must be processed, and then completed.
     case new
-    /// The same, after offsets that did not come.
+    /// The same, after skipped offsets.
     case newAfter(Range<Int64>)
-    /// Not above what was read before: the record was taken in this assignment, or the log is another one. It is
-    /// not to be worked on.
+    /// Not above what was read before: the record was taken in this assignment, or the log was replaced. It must not be
+    /// processed.
     case known(expected: Int64)
   }
 
-  /// A partition's ledger. No optional: each look at one would copy the ledger.
+  /// A partition's ledger. Not optional: each access to an optional would copy the ledger.
   private struct Entry {
     var ledger: OffsetLedger
-    /// False where nothing came, or where the partition is another member's.
+    /// False if no record was received yet, or the partition belongs to another member.
     var hasBegun = false
 
-    /// Begins where what came first is.
+    /// Starts the ledger at the first offset received.
     mutating func begin(at offset: Int64) {
       ledger = OffsetLedger(nextOffset: offset)
       hasBegun = true
@@ -46,15 +46,15 @@ public struct OffsetBook: Sendable {
   /// The ledgers of each topic by partition.
   private var ledgers: [[Entry]]
   private var assigned: [Source] = []
-  /// The number of the assignment: what was taken in an earlier one completes nothing in this one. 0: there is none.
+  /// The number of the assignment: records of an earlier one complete nothing in this one. 0 if there is none.
   public private(set) var epoch: UInt32 = 0
 
-  /// - Parameter topics: how many the member subscribes to.
+  /// - Parameter topics: the number of subscribed topics.
   public init(topics: Int) { ledgers = Array(repeating: [], count: topics) }
 
-  /// Partitions were assigned, all at once; what was taken before is forgotten.
+  /// Starts an assignment of all these partitions; forgets earlier records.
   ///
-  /// - Parameter epoch: another one than any before, and not 0.
+  /// - Parameter epoch: different from all before, and not 0.
   public mutating func begin(_ sources: [Source], epoch: UInt32) {
     removeAll()
     self.epoch = epoch
@@ -66,7 +66,7 @@ public struct OffsetBook: Sendable {
     }
   }
 
-  /// A record of an assigned partition was read.
+  /// Notes that a record of an assigned partition was read.
   public mutating func received(_ source: Source, _ offset: Int64) -> Arrival {
     let place = Int(source.partition)
     if !ledgers[source.topic][place].hasBegun { ledgers[source.topic][place].begin(at: offset) }
@@ -76,22 +76,22 @@ public struct OffsetBook: Sendable {
     return offset == expected ? .new : .newAfter(expected..<offset)
   }
 
-  /// A record is done. One of an earlier assignment changes nothing.
+  /// Notes that a record was completed. One of an earlier assignment changes nothing.
   public mutating func completed(_ source: Source, epoch: UInt32, _ offset: Int64) {
     guard epoch == self.epoch, ledgers[source.topic][Int(source.partition)].hasBegun else { return }
     _ = ledgers[source.topic][Int(source.partition)].ledger.completed(offset)
   }
 
-  /// A partition was read to its end, one past its newest offset. Below it may be offsets that are no records, as the
-  /// markers of transactions, which no record reports: without this the group would be behind by them for
-  /// as long as no record comes.
+  /// Notes that a partition was read to its log end offset. Offsets below it may be no records, such as transaction
+  /// markers, which no record reports: without this call the group would show that lag for as long as no record
+  /// arrives.
   ///
-  /// - Returns: the offsets that did not come, if there are any.
+  /// - Returns: the skipped offsets, if there are any.
   public mutating func ended(_ source: Source, at end: Int64) -> Range<Int64>? {
     let place = Int(source.partition)
     guard ledgers[source.topic][place].hasBegun else {
-      // All below is done, or no record. If the log is empty, its first record is to be the one at 0: what is missing
-      // before another one was removed unread. That 0 is progress: the next owner is to know it, too.
+      // Everything below is completed, or no record. If the log is empty, its first record should be at offset 0: what
+      // is missing before another one was removed unread. That 0 is progress: the next owner needs it, too.
       ledgers[source.topic][place].begin(at: end)
       return nil
     }
@@ -101,15 +101,14 @@ public struct OffsetBook: Sendable {
     return expected..<end
   }
 
-  /// The partition's log starts again at this record, which is to be worked on; nothing that was taken of it before
-  /// completes anything.
+  /// The partition's log starts again at this record, which must be processed; records taken before complete nothing.
   public mutating func restart(_ source: Source, at offset: Int64) {
     let place = Int(source.partition)
     ledgers[source.topic][place].begin(at: offset)
     _ = ledgers[source.topic][place].ledger.received(offset)
   }
 
-  /// The progress of each partition of which a record came.
+  /// The progress of each partition that has received a record.
   public var progress: [PartitionProgress<Source>] {
     assigned.compactMap { source in
       let entry = ledgers[source.topic][Int(source.partition)]
@@ -118,7 +117,7 @@ public struct OffsetBook: Sendable {
     }
   }
 
-  /// The partitions were given back.
+  /// The partitions were given up.
   public mutating func removeAll() {
     epoch = 0
     assigned = []

@@ -5,14 +5,14 @@ extension OffsetLedger {
   func positionPastJumps(of offset: Int64) -> Int64 {
     var position = offset - shift
     for jump in jumps {
-      // Offsets inside the stretch share the position before its end: callers ask `isSkipped` first.
+      // Offsets inside the range share the position before its end: callers check `isSkipped` first.
       if position < jump.position { break }
       position = max(jump.position, position - jump.length)
     }
     return position
   }
 
-  /// True when the offset lies in a stretch that the log skipped and that is stored as a jump.
+  /// True if the offset lies in a range that the log skipped and that is stored as a jump.
   func isSkipped(_ offset: Int64) -> Bool {
     if jumps.isEmpty { return false }
     var position = offset - shift
@@ -24,7 +24,7 @@ extension OffsetLedger {
     return false
   }
 
-  /// Offsets from `offset` that are alike: a skipped stretch, or bits of one word.
+  /// The next offsets from `offset` with the same state: a skipped range, or bits of one word.
   func stretch(from offset: Int64, end: Int64) -> (isDone: Bool, count: Int64) {
     let position = position(of: offset)
     if let jump = jumps.first(where: { $0.position == position }), isSkipped(offset) {
@@ -59,16 +59,16 @@ extension OffsetLedger {
     return .new
   }
 
-  /// The log was read to its end, one past its newest offset: what was not received below it is no record (a
-  /// transaction's marker, records of one that was given up) and counts as done. A group whose newest record is
-  /// done is not behind then, whatever stands above that record.
+  /// Notes that the log was read to its end offset: offsets below it that were not received are no records (transaction
+  /// markers, aborted records) and count as done. So a group whose newest record is done shows no lag, whatever follows
+  /// that record.
   public mutating func ended(at offset: Int64) { skip(to: offset) }
 
   /// Marks `nextOffset ..< offset` as done.
   mutating func skip(to offset: Int64) {
     guard offset > nextOffset else { return }
     if nextOffset < horizon {
-      // The map's bits are in the ring: fill between them, then go on beyond them.
+      // The map's bits are in the ring: fill between them, then continue beyond them.
       let end = min(offset, horizon)
       setBits(nextOffset, end - nextOffset)
       nextOffset = end
@@ -102,7 +102,7 @@ extension OffsetLedger {
       let bits: UInt64 = run == 64 ? .max : (1 << UInt64(run)) - 1
       words[word] &= ~(bits << UInt64(inWord))
       position += run
-      // It ends within the word: what follows is open.
+      // The run ends within the word: the next offset is open.
       if run < 64 - inWord { break }
     }
     committable += position - start
@@ -119,7 +119,7 @@ extension OffsetLedger {
     nextOffset - shift - jumps.reduce(0) { $0 + $1.length }
   }
 
-  /// Nothing is open: positions may start again, and a ring that one slow record made large is given back.
+  /// Nothing is open: resets positions, and frees a ring that one slow record made large.
   mutating func settle() {
     shift = 0
     if words.count > 64 * Self.initialBits / 64 {

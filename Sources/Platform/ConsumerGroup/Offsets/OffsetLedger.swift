@@ -1,44 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which records of one Kafka partition are done, when they finish in any order.
+/// Tracks which records of one Kafka partition are done, when they finish in any order.
 ///
-/// The offset that may be committed is the end of the contiguous prefix of completed records. What is
-/// completed above it is one bit per offset in a ring, so a record costs a few nanoseconds and the memory
-/// is the span between the oldest open record and the newest one divided by eight. Offsets that the log
-/// skips (transaction markers, compaction, retention) count as done.
+/// The offset to commit is the end of the contiguous prefix of completed records. Completions above it are one bit per
+/// offset in a ring, so a record costs a few nanoseconds, and the memory is the span from the oldest open record to the
+/// newest one divided by eight. Offsets that the log skips (transaction markers, compaction, retention) count as done.
 ///
-/// One owner thread; a new value per assignment, so that a late answer of a lost assignment has no ledger
-/// to land in.
+/// Owned by one thread; a new value per assignment, so that a late completion of a lost assignment finds no ledger.
 public struct OffsetLedger: Sendable {
-  /// The answer of `received(_:)` for a record.
+  /// The result of `received(_:)` for a record.
   public enum Admission: UInt8, Sendable {
-    /// First sight: the record is now open and has to be completed.
+    /// Received for the first time: the record is now open and must be completed.
     case new
-    /// Done before (below the committed prefix, or in the map of an earlier assignment): skip it.
+    /// Completed before (below the committed prefix, or in the map of an earlier assignment): skip it.
     case alreadyCompleted
-    /// Received before and still open, as after a seek: skip it, its completion is on the way.
+    /// Received before and still open, as after a seek: skip it, its completion will follow.
     case alreadyReceived
   }
 
-  /// A stretch of offsets that the log skipped, too long to be worth a bit each.
+  /// A range of offsets that the log skipped, too long for one bit each.
   struct Jump: Sendable {
-    /// The ring position of the first offset after the stretch.
+    /// The ring position of the first offset after the range.
     var position: Int64
     var length: Int64
   }
 
-  /// Bits of an empty ring.
+  /// The number of bits of an empty ring.
   static let initialBits = 1_024
-  /// A skipped stretch longer than this, with records open below it, is stored as a jump.
+  /// A skipped range longer than this, with records open below it, is stored as a jump.
   static let longestStretchInBits: Int64 = 1_024
 
-  /// One past the contiguous prefix of completed offsets: what may be committed.
+  /// One past the contiguous prefix of completed offsets: the offset to commit.
   public internal(set) var committable: Int64
   /// One past the newest offset received (or known to be skipped).
   public internal(set) var nextOffset: Int64
-  /// Records received and not completed: the figure to bound, not the span.
+  /// Records received and not completed: the number to bound, instead of the span.
   public internal(set) var incomplete = 0
-  /// Records completed since the ledger began.
+  /// Records completed since the ledger was created.
   public internal(set) var completions: UInt64 = 0
 
   /// Done bits; an offset's position modulo the ring's size is its bit. Everything outside
@@ -48,13 +46,13 @@ public struct OffsetLedger: Sendable {
   /// Position = offset − shift, for offsets below the first jump.
   var shift: Int64 = 0
   var jumps: [Jump] = []
-  /// One past the highest offset that the map given at the start calls completed.
+  /// One past the highest completed offset in the map given at the start.
   var horizon: Int64
 
   /// Starts at the committed offset.
   ///
   /// - Parameters:
-  ///   - nextOffset: the first offset that is not known complete.
+  ///   - nextOffset: the first offset that is not known to be completed.
   ///   - completedAbove: ranges of offsets, in any order, that an earlier assignment completed above it.
   public init(nextOffset: Int64, completedAbove: [Range<Int64>] = []) {
     committable = nextOffset
@@ -70,17 +68,17 @@ public struct OffsetLedger: Sendable {
     }
   }
 
-  /// Offsets between the committable one and the newest one, incomplete and completed ones alike.
+  /// The number of offsets between the committable one and the newest one, completed or not.
   public var span: Int64 { nextOffset - committable }
 
   /// True while the next record lies below the end of the map given at the start.
   public var isBelowMap: Bool { nextOffset < horizon }
 
-  /// One past the highest offset of which anything is known: received, or completed in an earlier assignment. A log that
-  /// ends before it is another one.
+  /// One past the highest known offset: received, or completed in an earlier assignment. A log that ends before it was
+  /// replaced.
   public var knownEnd: Int64 { max(nextOffset, horizon) }
 
-  /// Takes a record in; offsets between the last record and this one are gaps of the log and count as done.
+  /// Notes a received record; offsets between the last record and this one are gaps in the log and count as done.
   public mutating func received(_ offset: Int64) -> Admission {
     if _fastPath(offset == nextOffset && canAppend) {
       nextOffset += 1
@@ -90,9 +88,9 @@ public struct OffsetLedger: Sendable {
     return receivedSlowly(offset)
   }
 
-  /// Closes a record.
+  /// Completes a record.
   ///
-  /// - Returns: false, and nothing changes, when the record was not open (never received, or completed before).
+  /// - Returns: false, without any change, if the record was not open (never received, or completed before).
   @discardableResult
   public mutating func completed(_ offset: Int64) -> Bool {
     guard offset >= committable, offset < nextOffset else { return false }
@@ -130,7 +128,7 @@ public struct OffsetLedger: Sendable {
 
   // MARK: - The fast path's pieces
 
-  /// True when the next offset needs neither a larger ring nor a look at the map.
+  /// True if the next offset needs neither a larger ring nor a check of the map.
   var canAppend: Bool {
     nextOffset >= horizon && jumps.isEmpty && nextOffset - committable <= mask
   }

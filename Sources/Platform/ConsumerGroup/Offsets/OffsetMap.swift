@@ -6,18 +6,18 @@
 /// holes2:<runs>:<checksum>
 /// ```
 /// The runs are lengths, alternately of open and of completed offsets, from the committed offset on. A length is
-/// written in digits of five bits, lowest first, in the alphabet of base64url; the value 32 on a digit says that
-/// another follows. The first length is written as it is (it may be zero), every other one less one. The checksum
-/// is the CRC-32C of the text before it, of the committed offset and of the partition, in eight hexadecimal digits, so
-/// that a map is believed only beside the offset and in the partition that it was made for.
+/// written in digits of five bits, lowest first, in the alphabet of base64url; the value 32 in a digit means that
+/// another follows. The first length is written as it is (it may be zero), every other one minus one. The checksum is
+/// the CRC-32C of the text before it, the committed offset and the partition, in eight hexadecimal digits, so that a
+/// map is valid only with the offset and partition that it was made for.
 ///
-/// Kafka limits the metadata of a commit to 4,096 UTF-16 units (`offset.metadata.max.bytes`) and librdkafka 2.0.2
-/// reads it up to the first NUL: plain ASCII is safe in both. A map that does not fit loses its far end: what it
-/// still says stays true, and the rest is done again.
+/// Kafka limits the metadata of a commit to 4,096 UTF-16 units (`offset.metadata.max.bytes`) and librdkafka 2.0.2 reads
+/// it up to the first NUL: plain ASCII is safe in both. A map that does not fit is truncated at its far end: the rest
+/// remains valid, and the records beyond are processed again.
 public enum OffsetMap {
-  /// The most that a broker stores beside an offset by default.
+  /// The maximum metadata length that a broker stores with an offset by default.
   public static let charactersAtMost = 4_096
-  /// Offsets above the committed one that a map may speak of: what a reader sets aside for it is one bit each.
+  /// The maximum span of a map above the committed offset: a reader allocates one bit for each offset.
   public static let spanAtMost: Int64 = 1 << 23
 
   static let prefix: [UInt8] = Array("holes2:".utf8)
@@ -25,27 +25,27 @@ public enum OffsetMap {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-  /// Why a text is no map. The committed offset alone is always a safe start.
+  /// Why a text is not a valid map. The committed offset alone is always a safe start.
   public enum Problem: Error, Sendable, Equatable {
-    /// Not written by this program, or by a version to come.
+    /// Not written by this program, or by a future version.
     case foreign
     case tooLong
-    /// The checksum is wrong: cut, changed, or made for another offset or partition.
+    /// The checksum is wrong: the text was truncated, changed, or made for another offset or partition.
     case corrupt
-    /// Well written and impossible.
+    /// Well-formed but impossible.
     case absurd
-    /// It speaks of offsets that the log does not have: it was made for another log, or this one was cut.
+    /// It contains offsets that the log does not have: it was made for another log, or this one was truncated.
     case beyondLog
   }
 
   /// The map as text.
   ///
   /// - Parameters:
-  ///   - partition: its topic and number.
+  ///   - partition: the topic and partition number.
   ///   - base: the committed offset.
-  ///   - runs: completed ranges at or above it, ascending, apart from each other.
-  ///   - charactersAtMost: the room for the text.
-  /// - Returns: nil when there is nothing to say, or no room to say anything.
+  ///   - runs: completed ranges at or above it, ascending and separate.
+  ///   - charactersAtMost: the maximum length of the text.
+  /// - Returns: nil if there are no runs, or no room for any.
   public static func encode(
     of partition: some CustomStringConvertible, base: Int64, _ runs: [Range<Int64>],
     charactersAtMost: Int = charactersAtMost
@@ -55,7 +55,7 @@ public enum OffsetMap {
     var position = base
     for run in runs {
       guard run.upperBound > run.lowerBound, run.upperBound - base <= spanAtMost else { break }
-      // Only the first run may touch what lies below it.
+      // Only the first run may be adjacent to what lies below it.
       let hole = run.lowerBound - position - (position == base ? 0 : 1)
       guard hole >= 0 else { break }
       let before = text.count
@@ -74,12 +74,12 @@ public enum OffsetMap {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The completed ranges that a text speaks of, ascending.
+  /// The completed ranges of a text, ascending.
   ///
   /// - Parameters:
-  ///   - partition: the one that the text was committed for.
+  ///   - partition: the partition for which the text was committed.
   ///   - base: the offset that was committed with the text.
-  ///   - logEnd: where the log ends, if that is known: one past its last record.
+  ///   - logEnd: the log end offset, if known.
   public static func decode(
     _ text: [UInt8], of partition: some CustomStringConvertible, base: Int64, logEnd: Int64? = nil
   ) throws(Problem) -> [Range<Int64>] {
@@ -128,7 +128,7 @@ public enum OffsetMap {
     _ text: [UInt8], _ at: inout Int, _ end: Int
   ) throws(Problem) -> Int64 {
     var value: Int64 = 0
-    // Five digits say 2²⁵ − 1, more than a map may span.
+    // Five digits hold up to 2²⁵ − 1, more than a map may span.
     for place in 0..<5 as Range<Int64> {
       guard at < end, let digit = digit(text[at]) else { throw .absurd }
       at += 1
@@ -166,7 +166,7 @@ public enum OffsetMap {
   }
 }
 
-/// The checksum CRC-32C (Castagnoli; RFC 3720, appendix B.4), a byte a step.
+/// The checksum CRC-32C (Castagnoli; RFC 3720, appendix B.4), computed byte by byte.
 struct CRC32C {
   private static let table: [UInt32] = (0..<256).map { byte in
     (0..<8).reduce(UInt32(byte)) { sum, _ in sum & 1 == 1 ? sum >> 1 ^ 0x82F6_3B78 : sum >> 1 }

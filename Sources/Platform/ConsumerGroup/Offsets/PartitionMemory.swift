@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The memory of the partitions that a process has given back, most of which come back with the next assignment: what
-/// was completed in them, and the `apns-id`s that it took. Says what an assigned partition begins with.
+/// The memory of the partitions that a process has given up, most of which come back with the next assignment: their
+/// completed offsets and processed `apns-id`s. Determines the initial state of an assigned partition.
 public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
-  /// The state that a partition begins with.
+  /// The initial state of a partition.
   public struct Start: Sendable {
     public var resume: ResumePoint
-    /// True if the point says more than the group's offset and map do.
+    /// True if the point contains more than the group's committed offset and map.
     public var isNews: Bool
-    /// The ids to begin with, and those that are to be read; nil where there were none before.
+    /// The initial ids, and those that must be read; nil if there were none before.
     public var ids: KeptWindows<Partition>.Start?
 
-    /// True if ids are to be read before the partition is.
+    /// True if ids must be read before the partition.
     public var mustRead: Bool { ids.map { !$0.missing.isEmpty || !$0.ahead.isEmpty } ?? false }
   }
 
-  /// The completions that are handed over when partitions are given back.
+  /// The completed offsets that are handed over when partitions are given up.
   public var completions = CompletionMemory<Partition>()
   private var windows = KeptWindows<Partition>()
   private let capacity: Int
   private let isRebuilding: Bool
 
   /// - Parameters:
-  ///   - capacity: ids of a window, 0 for none.
-  ///   - isRebuilding: whether ids that are not known are read again.
+  ///   - capacity: the number of ids in a window, 0 for none.
+  ///   - isRebuilding: whether unknown ids are read again.
   public init(capacity: Int, isRebuilding: Bool = true) {
     self.capacity = capacity
     self.isRebuilding = isRebuilding
   }
 
-  /// The state that an assigned partition begins with; what was remembered of it is used up.
+  /// Returns the initial state of an assigned partition, and consumes what was remembered of it.
   ///
   /// - Parameters:
-  ///   - takesIDs: whether ids of the partition's records are remembered.
-  ///   - committed: the group's offset, nil if it has none.
-  ///   - map: what the map committed beside it says is done.
-  ///   - logStart: the first offset of the log if that is known.
+  ///   - takesIDs: whether the `apns-id`s of the partition's records are remembered.
+  ///   - committed: the group's committed offset, nil if there is none.
+  ///   - map: the completed offsets of the map committed with it.
+  ///   - logStart: the log start offset, if known.
   public mutating func start(
     _ partition: Partition, takesIDs: Bool, committed: Int64?, map: [Range<Int64>],
     logStart: Int64? = nil
@@ -51,7 +51,7 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
     if !isRebuilding {
       ids.missing = next..<next
     } else if ids.window == nil || !ids.missing.isEmpty || !isAsLeft {
-      // It committed some 200 ms ago, and what was done above that by then is in the map.
+      // The previous owner committed some 200 ms ago, and the map has the offsets completed above that by then.
       let known = max(next, resume.completedAbove.last?.upperBound ?? next)
       ids.ahead = next..<known + Int64(capacity)
     }
@@ -59,20 +59,20 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
     return start
   }
 
-  /// A partition was given back with these ids.
+  /// Keeps the ids of a partition that was given up.
   ///
-  /// - Parameter next: the first offset that is not known to be done.
+  /// - Parameter next: the first offset that is not known to be completed.
   public mutating func keep(_ partition: Partition, _ window: DedupWindow, next: Int64) {
     windows.keep(partition, window, next: next)
   }
 
-  /// The partition's log is not the one that was read.
+  /// Drops the memory of a partition whose log was truncated or recreated.
   public mutating func forget(_ partition: Partition) {
     completions.forget(partition)
     windows.forget(partition)
   }
 
-  /// The assignment is complete: what did not come back is another process's.
+  /// Call it when the assignment is complete: partitions that did not come back belong to other processes.
   public mutating func removeAll() {
     completions.removeAll()
     windows.removeAll()

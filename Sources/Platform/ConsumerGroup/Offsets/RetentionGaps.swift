@@ -2,36 +2,36 @@
 
 /// Finds records that retention removed before they were read.
 ///
-/// Offsets are missing in a log for good reasons, too: the marks of transactions take some, and compaction leaves
-/// gaps. Only the start of the log tells them apart: what lies below it was removed. So a stretch that did not come
-/// is a question, asked of the partition's watermarks; each lost offset is counted once.
+/// Offsets may be missing in a log for good reasons: transaction markers use some, and compaction leaves gaps. Only the
+/// log start offset tells the difference: records below it were deleted. So a gap is checked against the partition's
+/// watermarks; each lost offset is counted once.
 public struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
-  /// The ends of a partition's log.
+  /// The low and high watermark of a partition.
   public typealias Ends = (low: Int64, high: Int64)
 
   public enum Finding: Sendable, Equatable {
-    /// Gone before they were read.
+    /// These records were deleted before they were read.
     case lost(Partition, Range<Int64>)
-    /// The log ends before the offset that the group has committed: it was cut, or the topic was made again.
+    /// The log ends before the group's committed offset: it was truncated, or the topic recreated.
     case endsBefore(Partition, committed: Int64, end: Int64)
   }
 
   private struct Question {
     var partition: Partition
     var expected: Int64
-    /// The first offset that came; nil while nothing has.
+    /// The first offset received; nil if there was none yet.
     var came: Int64?
   }
 
   private var questions: [Question] = []
-  /// So many of them, from the first one on, are on their way.
+  /// The number of questions, from the first one on, that are being asked.
   private var asked = 0
   /// One past the highest offset counted as lost.
   private var counted: [Partition: Int64] = [:]
 
   public init() {}
 
-  /// True if there is something to ask.
+  /// True if there are questions to ask.
   public var isCurious: Bool { !questions.isEmpty }
 
   /// A partition was assigned and will be read from this offset.
@@ -39,32 +39,32 @@ public struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
     questions.append(Question(partition: partition, expected: expected, came: nil))
   }
 
-  /// These offsets did not come.
+  /// Notes skipped offsets.
   public mutating func jumped(_ partition: Partition, _ offsets: Range<Int64>) {
     questions.append(
       Question(partition: partition, expected: offsets.lowerBound, came: offsets.upperBound))
   }
 
-  /// The partitions were given up; what was counted stays counted. What did not come is still to be told of: the group
-  /// goes on behind it, and nobody else will ask.
+  /// The partitions were given up; counts are kept. Open gaps must still be reported: the group continues behind them,
+  /// and nobody else will ask.
   public mutating func unassigned() {
     questions.removeAll { $0.came == nil }
     asked = 0
   }
 
-  /// The partitions that open questions are about, each once. The next `judge` is about these questions: what
-  /// comes up meanwhile needs newer ends, and stays open.
+  /// The partitions with open questions, each once. The next `judge` answers these questions: later ones need newer
+  /// ends, and stay open.
   public mutating func ask() -> [Partition] {
     asked = questions.count
     var seen: Set<Partition> = []
     return questions.map(\.partition).filter { seen.insert($0).inserted }
   }
 
-  /// Answers what was asked. Where a log begins answers all questions about its partition: who writes in
-  /// transactions leaves a gap after each.
+  /// Answers the questions asked. The log start offset answers all questions about its partition: a transactional
+  /// producer leaves a gap after each transaction.
   ///
-  /// - Parameter ends: the ends of the partitions' logs, found out after `ask`. Those that no broker told are
-  ///   missing, and their questions stay open.
+  /// - Parameter ends: the watermarks of the partitions, fetched after `ask`. Partitions whose broker did not answer
+  ///   are missing, and their questions stay open.
   public mutating func judge(_ ends: [Partition: Ends]) -> [Finding] {
     var findings: [Finding] = []
     var open: [Question] = []

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds a group that begins at the first records of everything that it was given: it is new, or its offsets were
-/// deleted or set back, and then it does all of its work again.
+/// Detects a group that starts at the first records of its whole assignment: it is new, or its offsets were deleted or
+/// reset, and then it repeats all of its work.
 public struct StartOfReading<Partition: Hashable & Sendable>: Sendable {
-  /// Partitions of the assignment whose ends are not known yet, with the group's offsets.
+  /// Partitions of the assignment whose ends are unknown, with the group's committed offsets.
   private var open: [Partition: Int64?] = [:]
   private var unread: Int64 = 0
-  /// True if some partition goes on above its first record.
+  /// True if some partition resumes above its first record.
   private var hasProgress = false
 
   public init() {}
 
-  /// The partitions whose ends are wanted.
+  /// The partitions whose ends are needed.
   public var wanted: [Partition] { Array(open.keys) }
 
   /// A partition was assigned.
   ///
-  /// - Parameter committed: the group's offset, if it has one.
+  /// - Parameter committed: the group's committed offset, if any.
   public mutating func begin(_ partition: Partition, committed: Int64?) {
     open[partition] = .some(committed)
   }
 
-  /// Takes in where logs begin and end.
+  /// Takes the start and end offsets of logs.
   ///
-  /// - Returns: how many records the group is to read, once all of it is known and it begins everywhere at the first
-  ///   one; otherwise nil.
+  /// - Returns: the number of records that the group has to read, once all ends are known and every partition starts at
+  ///   its first record; otherwise nil.
   public mutating func judge(_ ends: [Partition: RetentionGaps<Partition>.Ends]) -> Int64? {
     if open.isEmpty { return nil }
     for (partition, committed) in open {
