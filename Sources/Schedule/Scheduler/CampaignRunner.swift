@@ -191,7 +191,7 @@ final class CampaignRunner {
 
   /// - Parameters:
   ///   - now: milliseconds since the epoch.
-  /// \  - isCaughtUp: whether a partition has been read to its end since it was assigned.
+  ///   - isCaughtUp: whether a partition has been read to its end since it was assigned.
   /// - Returns: whether there is more to do at once.
   func turn(now: Int64, isCaughtUp: (Int32) -> Bool) -> Bool {
     do { controls = try controls ?? openControls() } catch {
