@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Identity
 
-/// Which device of which app in which environment: the key that `push.feedback`, `push.devices` and
-/// `push.invalid-tokens` share, `<token>:<app>:<environment>`.
+/// The token, app and environment of a device: the key of records on `push.feedback`, `push.devices` and
+/// `push.invalid-tokens`, `<token>:<app>:<environment>`.
 ///
 /// A single text, to be hashed, compared, copied and written at once.
 public struct DeviceKey: Hashable, Sendable, CustomStringConvertible {

@@ -46,8 +46,8 @@ public struct ZoneEdition: Sendable, Equatable {
 
   // MARK: What is known
 
-  /// Rules that have changed lately: what a clock of the zone shows at a time (seconds since the epoch) since then, in
-  /// seconds ahead of UTC.
+  /// Recent rule changes: the offset from UTC that a zone has had since then at a time (seconds since the epoch), in
+  /// seconds.
   private static let changes: [(zone: String, at: Int64, offset: Int64)] = [
     ("America/Vancouver", december2026, -7 * 3_600), ("America/Edmonton", december2026, -6 * 3_600),
     ("Africa/Casablanca", december2026, 0), ("America/Inuvik", december2026, -6 * 3_600),
@@ -56,7 +56,7 @@ public struct ZoneEdition: Sendable, Equatable {
   /// 2026-12-01T12:00:00Z
   private static let december2026: Int64 = 1_796_126_400
 
-  /// The version in `# version 2026b`, or in `2026b` alone.
+  /// The version in `# version 2026b`, or in `2026b` without more.
   private static func version(_ line: String) -> String? {
     let word = line.split { $0 == " " || $0 == "\n" || $0 == "\r" }.last.map(String.init) ?? ""
     let bytes = Array(word.utf8)
@@ -66,6 +66,6 @@ public struct ZoneEdition: Sendable, Equatable {
     return isOne ? word : nil
   }
 
-  /// The end of a year, in milliseconds since the epoch; a day more or less does not matter.
+  /// The end of a year, in milliseconds since the epoch, to within a day.
   private static func end(of year: Int64) -> Int64 { (year + 1 - 1970) * 31_556_952_000 }
 }
