@@ -12,7 +12,7 @@ public enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case expired
   /// The device token is known to be invalid: not sent.
   case suppressed
-  /// The same `apns-id` was already sent within the window: not sent again.
+  /// The same `apns-id` was already used within the window: not sent again.
   case deduplicated
   /// Unparsable, invalid, without a credential, or out of retries.
   case deadLettered

@@ -36,7 +36,7 @@ public enum JSONValue: Sendable {
     }
   }
 
-  /// A number without fraction or exponent within the range, and thus safe to calculate with. Values that anyone may
+  /// A number without fraction or exponent within the range: safe to calculate with. Values that anyone may
   /// have written are read with this, not with `int`.
   public func int(_ range: ClosedRange<Int64>) -> Int64? {
     int.flatMap { range.contains($0) ? $0 : nil }
