@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The record that ingest has handed back a released request, because it was not due. Of two with the same key, the one
-/// with the newer request counts, then the later one: a rewritten earlier one may come last, followed by the tombstone
+/// Marks a released request that ingest has handed back because it was not due. Of two with the same key, the one with
+/// the newer request counts, then the later one: a rewritten earlier one may come last, followed by the tombstone
 /// of its release. Times are milliseconds since the epoch, as in the record.
 public struct Requeue: Comparable, Sendable {
   /// When the request was written.
