@@ -8,8 +8,7 @@ import Kafka
 import Records
 import ServiceKit
 
-/// `POST /v1/notifications`: receives bodies of requests, hands the requests to Kafka, and answers with the verdicts
-/// once Kafka has acknowledged them.
+/// `POST /v1/notifications`: hands the requests in a body to Kafka, and answers with verdicts once Kafka has them.
 final class NotificationsAPI {
   static let path = "/v1/notifications"
   /// The most bytes of one request: a broker's record limit, less room for an id.

@@ -12,7 +12,6 @@ public enum ReceiptLimits {
   /// and a loop that would sleep longer wakes at this age; most wake earlier for other reasons.
   public static let longestAge: UInt64 = 15
   /// The most unacknowledged records of a loop: at the limit, a batch grows, up to its bytes, until one is
-  /// acknowledged. Otherwise a slow Kafka would get ever more records, and with five or more per partition librdkafka
-  /// spins.
+  /// acknowledged. Otherwise a slow Kafka would get ever more, and from five per partition on librdkafka spins.
   public static let flying = 8
 }
