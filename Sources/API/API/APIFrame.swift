@@ -23,7 +23,7 @@ final class APIFrame {
   /// The bit that distinguishes record tags from those of notifications.
   private static let mark: UInt = 1 << 63
   private static let batchMark: UInt = 1 << 62
-  /// The tag of a record whose acknowledgement nobody awaits.
+  /// The tag of a record whose acknowledgement is not awaited.
   static let noTag = mark
 
   init(_ api: APIContext, _ queries: QueryWorker?) {

@@ -9,7 +9,7 @@ public struct Audience: Equatable, Sendable {
   public let environment: Environment
   /// The type of its pushes, as in `apns-push-type`.
   public let type: String
-  /// A language such as `de`, which matches `de_AT` and `de-CH`, or such a locale; nil for any.
+  /// A language such as `de`, which matches `de_AT` and `de-CH`, or a locale such as these; nil for any.
   public var locale: String?
   /// The earliest version of the app; nil for any.
   public var leastVersion: String?

@@ -8,7 +8,7 @@ public enum FlatObject {
 
   private static let quote = UInt8(ascii: "\"")
 
-  /// Checks that these bytes are such an object: a receipt contains them unchanged.
+  /// Checks that these bytes are an object in this form: a receipt contains them unchanged.
   public static func isValid(_ text: Span<UInt8>) -> Bool {
     guard text.count >= 2, text.count <= maximumBytes, text[0] == UInt8(ascii: "{"),
       text[text.count - 1] == UInt8(ascii: "}")

@@ -20,7 +20,7 @@ public enum PaceSubject: Sendable {
     public var isOfApp: Bool { self != .lane }
   }
 
-  /// The prefix of its key. A sender of an earlier version ignores records with such a key.
+  /// The prefix of its key. A sender of an earlier version ignores records with this prefix.
   public static let prefix = "pace:"
 
   /// `pace:app:com.example.app:production`, `pace:lane:bulk`, `pace:group:com.example.app:production:spring-sale` or

@@ -141,7 +141,7 @@ public struct PayloadWarnings: Equatable, Sendable {
     return "[\(text)]"
   }
 
-  /// Checks that these bytes are such a list, of any rules: receipts contain it unchanged.
+  /// Checks that these bytes are a list in this form, of any rules: receipts contain it unchanged.
   public static func isList(_ text: Span<UInt8>) -> Bool {
     guard text.count > 2, text.count <= longestList, text[0] == UInt8(ascii: "["),
       text[text.count - 1] == UInt8(ascii: "]")

@@ -133,7 +133,7 @@ extension DeviceHistory {
     return text
   }
 
-  /// Reads such a text; invalid parts are ignored.
+  /// Reads a text in this form; invalid parts are ignored.
   public init(text: String) {
     for part in text.utf8.split(separator: UInt8(ascii: " ")) {
       guard let fact = Fact(String(Substring(part))) else { continue }

@@ -9,7 +9,7 @@ public import JSON
 public enum ErasedRequest: Equatable, Sendable {
   /// The entry names none of them.
   case untouched
-  /// The entry is for nobody else.
+  /// The entry has no other recipient.
   case gone
   /// The value of its record without them.
   case rest([UInt8])

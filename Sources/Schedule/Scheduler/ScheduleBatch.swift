@@ -33,7 +33,7 @@ struct ScheduleBatch {
   var isEmpty: Bool { positions.isEmpty }
   /// The number of records.
   private(set) var count = 0
-  /// Whether the batch has only tombstones, for which nobody waits.
+  /// Whether the batch has only tombstones, which are not urgent.
   private var isOfEnds = true
   /// When its first record was read, in monotonic milliseconds.
   private var began: UInt64 = 0

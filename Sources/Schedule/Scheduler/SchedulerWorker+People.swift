@@ -36,7 +36,7 @@ extension SchedulerWorker {
   /// - Returns: false when it was put back.
   private func send(_ answer: RecipientResolver.Answer) -> Bool {
     let request = answer.request
-    // A start that reached nobody is no state of its activity.
+    // A start that reached no device is not a state of its activity.
     let isState = answer.reaches || answer.state?.event != .start
     guard let key = request.activityKey, let state = answer.state, answer.isNewest, isState else {
       return release(request.slot, request.key.exact, request.scheduled, answer.json)
