@@ -66,7 +66,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     case token(Entry)
     /// The credential was withdrawn: it no longer serves any app.
     case removed(credential: String)
-    /// The token is no longer on the topic, but was not withdrawn: the credential is known, without a token.
+    /// The token is no longer on the topic, but the credential was not withdrawn: it is known, without a token.
     case lost(credential: String)
   }
 

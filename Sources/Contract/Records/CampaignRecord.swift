@@ -38,7 +38,7 @@ public struct CampaignRecord: Equatable, Sendable {
     "campaign", "request", "audience", "send_at", "time_zone", "first", "stop", "pace", "at", "by",
     "progress", "outcomes", "rates",
   ]
-  /// Members of a request that a campaign sets itself.
+  /// Members not allowed in a campaign's request: they say to whom, when and as what it is sent.
   private static let forbidden: [RequestField] = [
     .token, .tokens, .channel, .user, .users, .id, .apnsID, .group, .sendAt, .campaign,
   ]

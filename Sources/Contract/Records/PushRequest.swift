@@ -114,7 +114,7 @@ public struct PushRequest {
     return RequestRules.expiration(in: expiresIn, created: created)
   }
 
-  /// Checks that `send_at` is not too far after the time when it was written (milliseconds since the epoch).
+  /// Checks that `send_at` is not too far after the request was written (milliseconds since the epoch).
   public func checkSendAt(received: Int64) throws(RequestError) {
     if let sendAt { try RequestRules.checkSendAt(sendAt, received: received) }
   }

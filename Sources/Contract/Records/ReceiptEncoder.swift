@@ -79,7 +79,7 @@ public enum ReceiptEncoder {
     // Each text is closed by the following one; the numbers come last.
     switch line.status {
     case 0: buffer.append("\"")
-    // Nearly every answer, on the first attempt.
+    // The status of nearly every answer; likewise one attempt below.
     case 200: buffer.append("\",\"status\":200")
     default: buffer.append("\",\"status\":", Int64(line.status))
     }

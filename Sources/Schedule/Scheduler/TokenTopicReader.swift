@@ -155,7 +155,7 @@ private final class TokenStretch {
     case late
   }
 
-  /// After this long without a record, the position is asked for again, in milliseconds.
+  /// Without a record for this long, reading fails and the question is asked again, in milliseconds.
   private static let patience: UInt64 = 10_000
 
   private(set) var cursor: TokenTopicCursor

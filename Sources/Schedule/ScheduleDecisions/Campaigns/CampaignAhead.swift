@@ -2,7 +2,7 @@
 import Schedule
 
 /// How far ahead of its pace a campaign addresses devices, so that a pause, a cancellation, its limits and changes to
-/// its devices take effect until the last push. Times are milliseconds since the epoch.
+/// its devices take effect up to the last push. Times are milliseconds since the epoch.
 struct CampaignAhead: Sendable {
   /// How long pushes addressed but without an outcome may take at the pace.
   static var lead: Double { Double(CampaignProgress.leadSeconds) * 1_000 }
