@@ -20,7 +20,7 @@ final class APIFrame {
 
   /// The most requests kept for Kafka's answer after their client has gone; the outcome of further ones is not logged.
   private static let mostGone = 256
-  /// The bit that distinguishes record tags from those of notifications.
+  /// The bits that distinguish record tags from those of notifications, and batches among them.
   private static let mark: UInt = 1 << 63
   private static let batchMark: UInt = 1 << 62
   /// The tag of a record whose acknowledgement is not awaited.

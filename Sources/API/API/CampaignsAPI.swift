@@ -14,7 +14,7 @@ import ServiceKit
 import Store
 
 /// `/v1/campaigns`: campaigns are started by a record on `push.schedule`, and paused, resumed and cancelled by one on
-/// `push.controls`, like `martlet campaign` does. Their progress comes from the scheduler's database.
+/// `push.controls`, as `martlet campaign` does. Their progress comes from the scheduler's database.
 enum CampaignsAPI {
   /// The most bytes of a body.
   static let longestBody = 65_536
@@ -295,7 +295,7 @@ enum CampaignsAPI {
     }
   }
 
-  /// The campaign in a body, checked like `martlet campaign start` does.
+  /// The campaign in a body, checked as `martlet campaign start` does.
   private static func campaign(
     _ request: APIRequest
   ) throws(Problem) -> (CampaignRecord, PayloadWarnings) {

@@ -2,7 +2,7 @@
 import Identity
 import JSON
 
-/// A JSON object, read like Go programs read it into a struct: member names in any case, the last of repeated names,
+/// A JSON object, read as Go programs read it into a struct: member names in any case, the last of repeated names,
 /// null as absent, and unknown members ignored.
 struct GoObject: Sendable {
   private var members: [ExactText: JSONValue] = [:]

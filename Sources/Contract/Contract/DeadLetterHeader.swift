@@ -62,7 +62,7 @@ public struct DeadLetterCut: Equatable, Sendable {
     kept == bytes ? "" : " (\(part) cut to \(kept) of \(bytes) bytes)"
   }
 
-  /// True if a letter's detail ends with such a remark.
+  /// True if a letter's detail ends with this remark.
   public static func isRemarked(_ detail: String) -> Bool {
     detail.hasSuffix(" bytes)")
       && steps.contains { most in

@@ -158,7 +158,7 @@ public enum ScheduleRecord: Equatable, Sendable {
     }
   }
 
-  /// The request's JSON in the value of such a record.
+  /// The request's JSON in the value of a scheduled request.
   public static func request(in value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     let start = value.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? value.count
     return UnsafeRawBufferPointer(rebasing: value[start...])

@@ -107,7 +107,7 @@ public struct ScheduleMachine: Sendable {
   private var current: (partition: Int32, until: Int64)?
   private var loadNotBefore = Int64.min
   private var isDraining = false
-  /// The clock went back: what was kept by time must be loaded again (`reload`).
+  /// The clock went back: entries loaded by time must be loaded again (`reload`).
   public private(set) var hasClockGoneBack = false
   /// Entries and bytes in memory.
   public private(set) var count = 0

@@ -12,7 +12,7 @@ import Store
 /// Resolves the users of due requests to their devices, looked up in the database of `martlet-feedback`, many at once.
 /// Requests whose users cannot be looked up wait.
 struct RecipientResolver {
-  /// One request to people.
+  /// One request to users.
   struct Request {
     /// The request's slot in the scheduler's machine.
     let slot: Int

@@ -33,7 +33,7 @@ extension SchedulerWorker {
     return !found.isEmpty
   }
 
-  /// - Returns: false when it was put back.
+  /// - Returns: false when the request was put back.
   private func send(_ answer: RecipientResolver.Answer) -> Bool {
     let request = answer.request
     // A start that reached no device is not a state of its activity.

@@ -90,7 +90,7 @@ extension SchedulerWorker {
     var rows: [ExactText: ScheduleRow] = [:]
     var others: Set<ExactText> = []
     for job in jobs {
-      // A tombstone needs what tells the key's records apart, which memory has as the database does.
+      // A tombstone only needs what identifies the key's record, which memory has as well.
       if case .end = job.change, let row = machine.row(partition, job.key) {
         rows[job.key] = row
       } else {

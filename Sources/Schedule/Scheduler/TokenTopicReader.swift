@@ -252,7 +252,7 @@ private final class TokenStretch {
 
   /// Waits for records.
   ///
-  /// - Returns: nil if there are some.
+  /// - Returns: nil once there are records.
   private func fill(until deadline: UInt64) throws(KafkaError) -> State? {
     batch.release()
     index = 0

@@ -42,7 +42,7 @@ extension ZoneRules {
 }
 
 extension Int64 {
-  /// A value whose absolute value exists.
+  /// The value, limited so that it can be negated without overflow.
   fileprivate var clamped: Int64 { Swift.max(self, -.max) }
 }
 
