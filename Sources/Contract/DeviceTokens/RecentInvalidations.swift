@@ -18,13 +18,13 @@ public struct RecentInvalidations: Sendable {
     var device: UInt64 = 0
     /// When the push that found it invalid was sent, in milliseconds since the epoch.
     var sentAt: Int64 = 0
-    /// How long it is remembered, in monotonic milliseconds; 0 for a free entry.
+    /// The time until which it is remembered, in monotonic milliseconds; 0 for a free entry.
     var until: UInt64 = 0
   }
 
   private var entries: [Entry]
   private let mask: UInt64
-  /// How long the newest is remembered: no lookup is needed after that.
+  /// The time until which the newest is remembered: no lookup is needed after that.
   private var until: UInt64 = 0
 
   /// - Parameter capacity: the most devices remembered, a power of two from 4 on; 24 bytes for each.

@@ -25,7 +25,7 @@ public struct ReleasedDevices: Sendable {
     var device: UInt64 = 0
     /// Requests before this time are not sent, in milliseconds since the epoch; `.max` while nothing is sent.
     var before: Int64 = 0
-    /// How long it is remembered, in monotonic milliseconds; 0 for a free entry.
+    /// The time until which it is remembered, in monotonic milliseconds; 0 for a free entry.
     var until: UInt64 = 0
     var reason = DeviceRelease.Reason.removed
   }
@@ -33,7 +33,7 @@ public struct ReleasedDevices: Sendable {
   private var entries: [Entry] = []
   private let capacity: Int
   private let mask: UInt64
-  /// How long the newest is remembered: no lookup is needed after that.
+  /// The time until which the newest is remembered: no lookup is needed after that.
   private var until: UInt64 = 0
 
   /// - Parameter capacity: the most devices remembered, a power of two from 4 on; 32 bytes for each, allocated with the

@@ -28,7 +28,7 @@ final class EndpointWorker {
   private let poster: WebhookPoster
   private let reader: EventReader
   private let sources: [EventSource]
-  /// The topics of these.
+  /// The topics of `sources`.
   private let topics: [String]
   private var member: GroupMember
   var machine: EndpointMachine
