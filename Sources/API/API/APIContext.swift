@@ -9,7 +9,7 @@ import Kafka
 import Records
 import ServiceKit
 
-/// What all requests to the API share: the keys with their rates, the producer, and how much of a turn is left.
+/// The state shared by all requests to the API: the keys with their rates, the producer, and the rest of the turn.
 final class APIContext {
   let settings: APISettings
   let context: ServiceContext
@@ -18,21 +18,21 @@ final class APIContext {
   let topics: Topics
   let controls: ControlsView
   let items: ItemReader
-  /// For requests of campaigns: `items` keeps its last one.
+  /// For requests of campaigns: `items` keeps its last request.
   let requests: RequestReader
   let stored: StoredInHand
   let parser = JSONParser()
   var keys: KeyRing
   var budget = TurnBudget()
-  /// Turns so far.
+  /// The number of turns so far.
   var turns: UInt64 = 0
-  /// Something waits for the next turn only.
+  /// Whether work is waiting for the next turn.
   var hasBacklog = false
-  /// Monotonic milliseconds of this turn.
+  /// The time of this turn, in monotonic milliseconds.
   var now = MonotonicClock.milliseconds()
   var server: StreamServer!
 
-  /// Where records go.
+  /// The topics that records go to.
   struct Topics {
     /// Notification requests.
     let requests: KafkaTopic
@@ -84,7 +84,7 @@ final class APIContext {
     return key
   }
 
-  /// The key of an open request with the rights that it has now.
+  /// The key of an open request with its current rights.
   func current(_ key: APIKey) throws(Problem) -> APIKey {
     guard let key = keys.current(key) else {
       throw .unauthorized("this API key is not valid any more")
@@ -92,32 +92,32 @@ final class APIContext {
     return key
   }
 
-  /// The key's rate allows a request, and this process goes on.
+  /// Checks that the key's rate allows a request, and that this process is not stopping.
   func demandTurn(_ key: APIKey) throws(Problem) {
     let wait = keys.wait(key, now: now)
     if wait > 0 { throw .tooMany(seconds: Int(wait / 1_000) + 1) }
     if context.signals.isStopping { throw .unavailable("this process is stopping") }
   }
 
-  /// Kafka takes records.
+  /// Checks that Kafka accepts records.
   func demandProducer() throws(Problem) {
     if producer.trouble != nil || producer.isFull {
       throw .unavailable("Kafka does not take requests now")
     }
   }
 
-  /// This process holds less of bodies and answers than it may, in memory and in files.
+  /// Checks that this process may hold more bodies and answers, in memory and in files.
   func demandRoom(_ key: APIKey) throws(Problem) {
     if isOutOfMemory(key) { throw .outOfMemory }
     if isOutOfStorage(key) { throw .outOfStorage }
   }
 
-  /// A key may hold half of what all may: one that fills it leaves room for others.
+  /// A key may use half of the total memory, which leaves room for others.
   func isOutOfMemory(_ key: APIKey) -> Bool {
     Self.isOver(server.held, settings.maxBufferedBytes) { server.held(by: key.name) }
   }
 
-  /// The same of files.
+  /// The same for files.
   func isOutOfStorage(_ key: APIKey) -> Bool {
     Self.isOver(server.stored, settings.maxStoredBytes) { server.stored(by: key.name) }
   }
@@ -128,7 +128,7 @@ final class APIContext {
 
   // MARK: Answers
 
-  /// Answers, unless the client has gone or was answered: then something else is attached.
+  /// Answers, unless the client has gone or was answered: then another object is attached.
   func answer(_ exchange: StreamExchange, _ owner: AnyObject, _ response: HTTPResponse) {
     guard exchange.attachment === owner else { return }
     count(response)
@@ -139,8 +139,8 @@ final class APIContext {
 
   /// Admits a request.
   ///
-  /// - Parameter words: the answer that says why not; nil: the problem's own.
-  /// - Returns: the answer to one that is refused.
+  /// - Parameter words: the wording of the refusal; nil for the problem's own.
+  /// - Returns: the answer to a refused request; nil if it is admitted.
   func refusal(
     _ words: ((Problem) -> HTTPResponse)? = nil, _ admit: () throws(Problem) -> Void
   ) -> HTTPResponse? {
@@ -160,7 +160,7 @@ final class APIContext {
         ? .httpAccepted : response.status >= 500 ? .httpUnavailable : .httpRefused)
   }
 
-  /// The line of the log that says who has sent something. At level debug: there may be thousands per second.
+  /// Logs who has sent something, at level debug: there may be thousands of lines per second.
   func note(_ exchange: StreamExchange, _ key: APIKey, requests: Int) {
     context.log.debug(
       "HTTP request accepted",

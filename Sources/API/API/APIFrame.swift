@@ -5,25 +5,25 @@ import HTTPServer
 import Kafka
 import ServiceKit
 
-/// The frame of the small resources: it has their open requests, and takes each from its head over its body, the database
-/// and Kafka to its answer. The rights of a key are asked for before every step.
+/// Runs the requests of the small resources, from the head through body, database and Kafka to the answer. The key's
+/// rights are checked before every step.
 final class APIFrame {
   private let api: APIContext
-  /// Asks the database; nil without one.
+  /// Queries the database; nil without one.
   private let queries: QueryWorker?
   private let routes: [APIRoute]
-  /// Those whose body is complete, by number.
+  /// Open requests with a complete body, by number.
   private var open: [UInt64: APIRequest] = [:]
   private var last: UInt64 = 0
-  /// Long bodies that were not looked at.
+  /// Requests with long bodies that have not been read yet.
   private var unread: [APIRequest] = []
 
-  /// Requests whose client has gone, that are kept until Kafka has answered; of further ones that is not told.
+  /// The most requests kept for Kafka's answer after their client has gone; the outcome of further ones is not logged.
   private static let mostGone = 256
-  /// Mark the tags of records among those of notifications.
+  /// The bits that distinguish record tags from those of notifications, and batches among them.
   private static let mark: UInt = 1 << 63
   private static let batchMark: UInt = 1 << 62
-  /// The tag of a record whose answer is nobody's.
+  /// The tag of a record whose acknowledgement is not awaited.
   static let noTag = mark
 
   init(_ api: APIContext, _ queries: QueryWorker?) {
@@ -32,12 +32,12 @@ final class APIFrame {
     routes = APIRoute.all + (api.settings.gorush ? GorushAPI.routes : [])
   }
 
-  /// Whether nothing waits.
+  /// Whether no request is open.
   var isEmpty: Bool { open.isEmpty }
 
   // MARK: Requests
 
-  /// - Returns: the answer to a request that is refused by its head.
+  /// - Returns: the answer to a request that is refused by its head; nil if it is not refused.
   func began(_ exchange: StreamExchange) -> HTTPResponse? {
     let path = APIRoute.segments(exchange.path)
     let found = routes.compactMap { route in route.values(in: path).map { (route, $0) } }
@@ -118,16 +118,16 @@ final class APIFrame {
     api.counters.add(.httpAborted)
     request.isGone = true
     request.records.removeSubrange(request.next...)
-    // What was handed to Kafka is told all the same.
+    // Records already handed to Kafka are still logged.
     if request.outstanding == 0 || open.values.count(where: \.isGone) > Self.mostGone {
       open[request.number] = nil
     }
   }
 
-  /// Goes on with what had to wait, and gives up what has waited for too long.
+  /// Resumes waiting requests, and ends those that have waited too long.
   func turn() {
     if !unread.isEmpty {
-      // One: many do not hold up others.
+      // Only one per turn, so that many do not delay others.
       read(unread.removeFirst())
       api.hasBacklog = api.hasBacklog || !unread.isEmpty
     }
@@ -155,7 +155,7 @@ final class APIFrame {
     }
   }
 
-  /// Takes a step with the rights that the key has now: a body, the database or Kafka may have taken a while.
+  /// Runs a step with the key's current rights: the body, the database or Kafka may have taken a while.
   private func step(_ request: APIRequest, _ handler: APIRoute.Handler) {
     do throws(Problem) {
       if !request.isAcknowledged {
@@ -178,7 +178,7 @@ final class APIFrame {
         return
       }
       extend(request, from: api.now)
-      // Its answer counts while it is made, too.
+      // The answer counts while it is being built, too.
       request.exchange.held = request.body.reservedBytes + query.answerBytes
       queries?.ask(request.number, query, of: request.key)
     case .produce(let records, let then):
@@ -191,13 +191,13 @@ final class APIFrame {
     }
   }
 
-  /// Behind Kafka's answer each step has the same time.
+  /// Gives the steps after Kafka's acknowledgement the same time again.
   private func extend(_ request: APIRequest, from time: UInt64) {
     guard request.isAcknowledged else { return }
     request.deadline = time + UInt64(api.settings.ackTimeoutMilliseconds)
   }
 
-  /// The database's answer to a question.
+  /// Takes the database's answer to a query.
   func answered(_ answer: QueryWorker.Answer) {
     guard let request = open[answer.number] else { return }
     step(request) { (request) throws(Problem) in
@@ -217,7 +217,7 @@ final class APIFrame {
 
   // MARK: Kafka
 
-  /// Hands the records to Kafka for which there is room.
+  /// Hands records to Kafka as long as there is room.
   private func produce(_ request: APIRequest) {
     if request.isBatch { stopIfChanged(request) }
     let tag = Self.mark | (request.isBatch ? Self.batchMark : 0) | UInt(request.number)
@@ -246,16 +246,16 @@ final class APIFrame {
     api.producer.outstandingBytes < api.settings.maxInFlightBytes && !api.producer.isFull
   }
 
-  /// Which records are of which app is not known any more: with another key nothing more follows.
+  /// If the key's apps have changed, stops: it is no longer known which records are for which app.
   private func stopIfChanged(_ request: APIRequest) {
     guard (try? api.current(request.key))?.apps != request.key.apps else { return }
     request.hasFailed = request.hasFailed || request.next < request.records.count
     request.records.removeSubrange(request.next...)
   }
 
-  /// Kafka's answer to a record.
+  /// Takes Kafka's answer to a record.
   ///
-  /// - Returns: false if it is not one of a small resource.
+  /// - Returns: false if the record is not of a small resource.
   func delivered(_ tag: UInt, isAcknowledged: Bool) -> Bool {
     guard tag & Self.mark != 0 else { return false }
     let isBatch = tag & Self.batchMark != 0
@@ -272,7 +272,7 @@ final class APIFrame {
     return true
   }
 
-  /// Goes on when Kafka has answered for all records.
+  /// Continues once Kafka has answered for all records.
   private func settle(_ request: APIRequest) {
     guard request.next == request.records.count, request.outstanding == 0 else { return }
     api.note(request.exchange, request.key, requests: request.next)

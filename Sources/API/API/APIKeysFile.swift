@@ -8,7 +8,7 @@ import Telemetry
 
 /// The file of API keys: a JSON array of objects with `name`, `sha256` (64 hex digits), `apps`, and optionally `read`,
 /// `rate` (requests per second), `max_body` (bytes), `expires` (a date or a time in UTC), `paces` and `campaigns`
-/// (true: it may change them). `*` among apps means all.
+/// (true: may change them). `*` among apps means all.
 enum APIKeysFile {
   struct Failure: Error, CustomStringConvertible {
     let description: String

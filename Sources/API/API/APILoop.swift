@@ -9,9 +9,9 @@ import Kafka
 import ServiceKit
 import Settings
 
-/// The one thread of the HTTP API: bodies come in, requests go to Kafka, and when it has them, answers go out.
+/// The single thread of the HTTP API: receives bodies, hands requests to Kafka, and answers once Kafka has them.
 ///
-/// No client delays another: a body is read as it comes, and no further than Kafka and the key's rate allow.
+/// No client delays another: a body is read as it arrives, but no further than Kafka and the key's rate allow.
 final class APILoop: StreamHandler {
   private static let idleSeconds: UInt32 = 30
   private static let turnMilliseconds: Int32 = 100
@@ -19,9 +19,9 @@ final class APILoop: StreamHandler {
 
   private let api: APIContext
   private let notifications: NotificationsAPI
-  /// The small resources.
+  /// Runs the small resources.
   private let frame: APIFrame
-  /// Asks the database; nil without one.
+  /// Queries the database; nil without one.
   private let queries: QueryWorker?
   private let loop: ServiceLoop
   private var watch: ProducerWatch
@@ -54,7 +54,7 @@ final class APILoop: StreamHandler {
     try listen()
   }
 
-  /// Where it listens.
+  /// The port that it listens on.
   var port: UInt16 { api.server.port }
 
   private func listen() throws(ServiceFailure) {
@@ -75,7 +75,7 @@ final class APILoop: StreamHandler {
       ["url": "\(scheme)://\(Endpoint(host: api.settings.listen.numericHost, port: port))"])
   }
 
-  /// Works until a stop is requested; then takes no connection more, and answers those that it has.
+  /// Runs until a stop is requested; then accepts no more connections, and answers the open ones.
   func run() throws(ServiceFailure) {
     api.context.counters.add(api.counters)
     api.context.counters.add(metrics: api.keys.figures)
@@ -95,7 +95,7 @@ final class APILoop: StreamHandler {
       let isDone = notifications.isEmpty && frame.isEmpty && !api.server.hasUnsent
       if isDone || api.context.signals.isFastShutdown || api.now >= stopsAt ?? 0 { break }
     }
-    // What was answered last still has to leave, and what was changed last is told.
+    // Send the last answers, and log the last changes.
     api.server.turn()
     tellChanges()
     api.server = nil
@@ -134,8 +134,7 @@ final class APILoop: StreamHandler {
     tellChanges()
   }
 
-  /// The lines of the log that say who has changed devices since when: one a minute for a key, since there may be
-  /// thousands of changes per second.
+  /// Logs who changes devices: one line per key and minute, since there may be thousands of changes per second.
   private func tellChanges() {
     guard api.now >= tellAt || api.context.signals.isStopping else { return }
     tellAt = api.now + Self.tellMilliseconds
@@ -175,7 +174,7 @@ final class APILoop: StreamHandler {
       ? notifications.received(bytes, exchange) : frame.received(bytes, exchange)
   }
 
-  // Each looks at its own.
+  // Each ignores requests of the other.
 
   func ended(_ exchange: StreamExchange) {
     notifications.ended(exchange)

@@ -2,14 +2,14 @@
 import ServiceKit
 public import Telemetry
 
-/// What the HTTP API counts, and has on `/metrics`.
+/// The HTTP API's metrics.
 public enum APIMetrics: Int, MetricTable {
   case httpAccepted, httpRefused, httpUnavailable, httpAborted, acknowledged, refused
   case unacknowledged, queriesAnswered, queriesFailed, bytes, connections, inFlight, keys
   case heldBytes, storedBytes, malformed, keyRequests, keyEnd, keyChanges, certificateEnd
   case reloadRefused
 
-  /// The files by their names in `reloadRefused`.
+  /// The names of the files in `reloadRefused`.
   static let certificateFile = "certificate"
   static let keysFile = "keys"
 

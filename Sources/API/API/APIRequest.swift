@@ -5,24 +5,24 @@ import Bytes
 import HTTPServer
 import Kafka
 
-/// What a small resource does with a request.
+/// The next action of a small resource for a request.
 enum APIAction {
-  /// Its body comes first.
+  /// Read the body first.
   case read
   case answer(HTTPResponse)
-  /// Asks the database; goes on with what it knows.
+  /// Query the database; continues with the result.
   case ask(Query)
-  /// Hands records to Kafka, and goes on when it has all of them, also if the client has gone.
+  /// Hand records to Kafka; continues once all are acknowledged, even if the client has gone.
   case produce([APIRecord], then: APIRoute.Handler = { _ in .answer(.accepted) })
-  /// Goes on at a time (monotonic milliseconds).
+  /// Continue at a time (monotonic milliseconds).
   case wait(until: UInt64, then: APIRoute.Handler)
 }
 
-/// A record that a request is to become.
+/// A record to produce for a request.
 struct APIRecord {
   let topic: KafkaTopic
   let key: [UInt8]
-  /// nil: a tombstone.
+  /// nil for a tombstone.
   let value: [UInt8]?
   var headers: [KafkaHeader] = []
 }
@@ -32,31 +32,31 @@ final class APIRequest {
   let api: APIContext
   let exchange: StreamExchange
   let route: APIRoute
-  /// What the path has for the names in the route's.
+  /// The values of the names in the route's path.
   let values: [String]
-  /// As it was before the step that is being taken.
+  /// The key as it was before the current step.
   var key: APIKey
   let longestBody: Int
   var body = ByteBuffer(capacity: 256)
   var isComplete = false
 
   // For `APIFrame`:
-  /// Why its body was dropped.
+  /// The reason why its body was dropped.
   var bodyProblem: Problem?
   var number: UInt64 = 0
-  /// Those before `next` Kafka was given, and of these it has not answered `outstanding`.
+  /// The records to produce: those before `next` were handed to Kafka, which has not answered `outstanding` of them.
   var records: [APIRecord] = []
   var next = 0
   var outstanding = 0
   var hasFailed = false
-  /// Kafka has its records: what follows decides about the answer alone.
+  /// Kafka has acknowledged its records: what follows only affects the answer.
   var isAcknowledged = false
   var isGone = false
-  /// The next step, behind Kafka's answer or at `resumesAt`.
+  /// The next step, after Kafka's acknowledgement or at `resumesAt`.
   var then: APIRoute.Handler?
   /// Monotonic milliseconds.
   var resumesAt = UInt64.max
-  /// When it is given up (monotonic milliseconds).
+  /// The time at which it is given up (monotonic milliseconds).
   var deadline = UInt64.max
 
   init(
@@ -73,17 +73,17 @@ final class APIRequest {
 
   func argument(_ name: String) -> String? { exchange.argument(name) }
 
-  /// The app that the query names; nil for none.
+  /// The app in the query; nil for none.
   func app() throws(Problem) -> String? {
     try argument("app").map { (text) throws(Problem) in try Arguments.app(text) }
   }
 
-  /// The environment that the query names; nil for none.
+  /// The environment in the query; nil for none.
   func environment() throws(Problem) -> Environment? {
     try Arguments.environment(argument("environment"))
   }
 
-  /// The number of things that the query asks for.
+  /// The limit in the query.
   func limit(_ most: Int, usual: Int) throws(Problem) -> Int {
     guard let text = argument("limit") else { return usual }
     guard let number = Int(text), (1...most).contains(number) else {
@@ -102,7 +102,7 @@ final class APIRequest {
     }
   }
 
-  /// Takes a part of the body. What is too long, or more than this process has room for, is refused at its end.
+  /// Takes a part of the body. If it is too long, or exceeds this process's room, it is refused at its end.
   func append(_ bytes: UnsafeRawBufferPointer) {
     guard longestBody > 0, bodyProblem == nil else { return }
     body.append(bytes)

@@ -2,27 +2,27 @@
 import Access
 import HTTPServer
 
-/// A row of the table of small HTTP resources: the method of a path, what it asks of the key and of this process, the
-/// bound of its body, and its handler. `APIFrame` does the rest.
+/// A row of the table of small HTTP resources: method and path, required rights and services, limit of the body, and
+/// handler. `APIFrame` does the rest.
 struct APIRoute: Sendable {
-  /// Turns a request into what is to be done. It is called twice: when the head has arrived, to refuse what is not
-  /// allowed before its body comes, and when the body is complete, with the rights that the key has then. What it returns
-  /// the first time is not done.
+  /// Decides the next action for a request. It is called twice: with the head, to refuse a request before its body
+  /// arrives, and with the complete body and the key's rights at that time. The action returned the first time is not
+  /// performed.
   typealias Handler = @Sendable (APIRequest) throws(Problem) -> APIAction
 
   struct Needs: OptionSet {
     let rawValue: UInt8
 
-    /// It asks the database.
+    /// Queries the database.
     static let database = Needs(rawValue: 1)
-    /// It produces records.
+    /// Produces records.
     static let kafka = Needs(rawValue: 2)
-    /// Its body may be as long as the key's limit, and be many records. It is looked at in a turn of its own, its records
-    /// wait for room, and all of them are awaited.
+    /// The body may be as long as the key's limit and produce many records. It is read in a turn of its own, its
+    /// records wait for room, and all of them are awaited.
     static let batch = Needs(rawValue: 4)
   }
 
-  /// A right that the key's entry has to give.
+  /// A right that the key needs.
   enum Right {
     case paces, campaigns
 
@@ -42,19 +42,19 @@ struct APIRoute: Sendable {
   let method: String
   let needs: Needs
   var right: Right?
-  /// The most bytes of its JSON body; 0: a body is not looked at.
+  /// The most bytes of its JSON body; 0 to ignore a body.
   var body = 0
   var tooLarge: @Sendable (Int) -> Problem = Problem.tooLarge
-  /// Its key.
+  /// Determines the request's key.
   var key: @Sendable (APIContext, StreamExchange) throws(Problem) -> APIKey = {
     (api, exchange) throws(Problem) in try api.key(exchange)
   }
-  /// The wording of a refusal.
+  /// Turns a refusal into an answer.
   var refusal: @Sendable (Problem) -> HTTPResponse = { $0.response }
   let handler: Handler
   private let segments: [Substring]
 
-  /// - Parameter path: `{name}` stands for a segment, and at the end `{name...}` for the rest; neither is empty.
+  /// - Parameter path: `{name}` stands for a segment, and `{name...}` at the end for the rest; neither is empty.
   init(
     _ method: String, _ path: String, _ needs: Needs = [], right: Right? = nil, body: Int = 0,
     _ handler: @escaping Handler
@@ -64,7 +64,7 @@ struct APIRoute: Sendable {
     segments = Self.segments(path)
   }
 
-  /// All, without gorush's.
+  /// All routes except gorush's.
   static let all =
     DevicesAPI.routes + UsersAPI.routes + OutcomesAPI.routes + PacesAPI.routes + CampaignsAPI.routes
 
@@ -72,7 +72,7 @@ struct APIRoute: Sendable {
     path.split(separator: "/", omittingEmptySubsequences: false)
   }
 
-  /// What a path has for the names; nil for another path.
+  /// The values of the names in a path; nil if the path does not match.
   func values(in path: [Substring]) -> [String]? {
     guard path.count >= segments.count else { return nil }
     var values: [String] = []

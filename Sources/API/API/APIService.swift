@@ -7,9 +7,9 @@ public import ServiceKit
 public import Settings
 import TLS
 
-/// `martlet-api`: takes notification requests over HTTP and produces them to Kafka.
+/// `martlet-api`: accepts notification requests over HTTP and produces them to Kafka.
 ///
-/// One thread does everything (`APILoop`): the HTTP server and the producer. It holds no state, so it scales by copies.
+/// A single thread (`APILoop`) runs the HTTP server and the producer. It keeps no state, so it scales by instances.
 public enum APIService: Service {
   public static let name = "martlet-api"
   public static let summary =

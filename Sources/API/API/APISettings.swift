@@ -19,7 +19,7 @@ public struct APISettings: DeclaredSettings, Sendable {
   public var lanes = Lanes.standard
 
   @Declared(CommonSettings.payloadRules) public var payloadRules: String
-  /// Payloads with mistakes that devices ignore are refused.
+  /// Whether payloads with mistakes that devices ignore are refused.
   var refusesWarnings: Bool { payloadRules == CommonSettings.refusePayloads }
 
   @Declared(
@@ -51,7 +51,7 @@ public struct APISettings: DeclaredSettings, Sendable {
   ) public var scheduleDatabase: String?
 
   @Declared(CommonSettings.audienceTopics) private var audiencePrefixes: [String]
-  /// The topics of device tokens that campaigns may be for.
+  /// The topics that campaigns may use for device tokens.
   public var audienceTopics: AudienceTopics {
     AudienceTopics(TopicNames(prefix: topicPrefix), prefixes: audiencePrefixes)
   }
@@ -74,8 +74,8 @@ public struct APISettings: DeclaredSettings, Sendable {
       "Most open connections; a further one ends the oldest without a complete request.")
   ) public var maxConnections: Int
 
-  /// The most bytes of one body's verdicts; beyond 1 MiB they are in a temporary file. Requests behind them are refused
-  /// with 413.
+  /// The most bytes of one body's verdicts; beyond 1 MiB they are in a temporary file. Requests beyond the limit are
+  /// refused with 413.
   public var maxVerdicts = 256 << 20
 
   /// The most bytes of bodies and answers in memory.
@@ -94,9 +94,9 @@ public struct APISettings: DeclaredSettings, Sendable {
     )
   ) public var maxStoredBytes: Int
 
-  /// Bytes handed to Kafka and not yet acknowledged, at most: then bodies are not read any further.
+  /// The most bytes handed to Kafka and not yet acknowledged; at the limit, bodies are not read any further.
   public var maxInFlightBytes = 32 << 20
-  /// How long an answer waits for Kafka's acknowledgement; then it is 503.
+  /// How long an answer waits for Kafka's acknowledgement before it is 503.
   public var ackTimeoutMilliseconds: Int64 = 10_000
 
   @Declared(

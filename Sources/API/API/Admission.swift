@@ -2,9 +2,9 @@
 import Access
 import HTTPServer
 
-/// The admission of a request by its header, before any of its body: who asks, and in which form.
+/// The admission of a request by its header, before its body: the key, and the form of the body.
 enum Admission {
-  /// The longest `Idempotency-Key`: with an item's number behind it, it is a request id.
+  /// The longest `Idempotency-Key`, which forms a request id with an item's number appended.
   static let longestIdempotencyKey = 100
 
   /// The form of the body.
@@ -49,13 +49,13 @@ enum Admission {
     return Body(form: form, isPacked: isPacked, idempotencyKey: idempotencyKey)
   }
 
-  /// Other bytes than ASCII have no agreed meaning in a header: keys that differ could become the same id.
+  /// Bytes other than ASCII have no agreed meaning in a header: different keys could become the same id.
   private static func isIdempotencyKey(_ key: String) -> Bool {
     (1...longestIdempotencyKey).contains(key.utf8.count)
       && key.utf8.allSatisfy { (0x20...0x7E).contains($0) }
   }
 
-  /// Demands a body of JSON as it is, without an encoding.
+  /// Requires a JSON body without a content encoding.
   static func plainJSON(type: String?, encoding: String?) throws(Problem) {
     let body = try body(type: type, encoding: encoding, idempotencyKey: nil)
     guard body.form == .document else { throw .mediaType(type ?? "") }

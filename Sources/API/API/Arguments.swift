@@ -4,9 +4,9 @@ import Bytes
 import Contract
 import JSON
 
-/// Reads what requests of several resources name: in the path, in the query, in a body.
+/// Reads the arguments of several resources, from the path, the query and the body.
 enum Arguments {
-  /// A device token in lower case.
+  /// A device token, converted to lower case.
   static func token(_ text: String) throws(Problem) -> String {
     do throws(DeviceToken.Problem) {
       return try DeviceToken.normalized(text)
@@ -25,7 +25,7 @@ enum Arguments {
     return text
   }
 
-  /// nil if there is none.
+  /// The environment; nil if absent.
   static func environment(_ text: String?) throws(Problem) -> Environment? {
     guard let text else { return nil }
     guard let environment = Environment(text) else {
@@ -34,7 +34,7 @@ enum Arguments {
     return environment
   }
 
-  /// A device; in production unless told.
+  /// A device; in production by default.
   static func device(
     _ token: String, app: String?, environment: String?
   ) throws(Problem) -> DeviceKey {
@@ -46,8 +46,8 @@ enum Arguments {
   /// The object in a body.
   ///
   /// - Parameters:
-  ///   - known: the members that it may have.
-  ///   - name: what it is.
+  ///   - known: the members allowed.
+  ///   - name: what the object is called in messages.
   static func object(
     _ request: APIRequest, _ known: [String], of name: String
   ) throws(Problem) -> JSONObject {

@@ -7,13 +7,13 @@ import Schedule
 import ServiceKit
 import Store
 
-/// A campaign as the schedule's database has it, without its request.
+/// A campaign in the schedule's database, without its request.
 struct StoredCampaign: Sendable {
   let campaign: CampaignRecord
-  /// Of its record.
+  /// The key of its record.
   let key: String
   let identity: Int64
-  /// Bytes of what is told of it, about.
+  /// The approximate size of its description, in bytes.
   let bytes: Int
 
   init(_ campaign: CampaignRecord, key: String, identity: Int64) {
@@ -24,45 +24,45 @@ struct StoredCampaign: Sendable {
   }
 }
 
-/// The campaigns that a question is about.
+/// The range of campaigns that a query asks for.
 struct CampaignPage: Sendable, Equatable {
-  /// nil: of all apps.
+  /// nil for all apps.
   var apps: Set<ExactText>?
-  /// The key behind which they are; empty for the first ones.
+  /// The key after which the page begins; empty for the first page.
   var after: String
   var limit: Int
-  /// Leaves those out that are over.
+  /// Whether to omit finished campaigns.
   var isOpenOnly = false
 
-  /// The most campaigns of a page, and how many there are without a `limit`.
+  /// The most campaigns of a page, and the default without a `limit`.
   static let mostListed = 1_000
   static let usualLimit = 100
 }
 
-/// What was found of a page so far: the database is looked through a few records at a time, since each may have 64 KiB.
+/// The part of a page found so far: the database is searched a few records at a time, since each may have 64 KiB.
 struct CampaignScan: Sendable {
-  /// Records of a step.
+  /// The number of records per step.
   static let step = 50
-  /// Bytes of a page, at which it ends.
+  /// The size at which a page ends, in bytes.
   static let mostBytes = 1 << 20
-  /// Bytes of the records of a page, at which it ends: a record has its request, which is read and not told.
+  /// The size of its records at which a page ends, in bytes: each includes its request, which is read but not reported.
   static let mostRead = 8 << 20
 
   private(set) var campaigns: [StoredCampaign] = []
-  /// Those that belong to the page; with `isOpenOnly` they are counted only.
+  /// The campaigns of the page; with `isOpenOnly`, only counted.
   private(set) var count = 0
-  /// The page is full, and there is at least one further campaign.
+  /// The page is full, and at least one more campaign exists.
   private(set) var hasMore = false
-  /// The key of the last record that was looked at; nil before the first.
+  /// The key of the last record read; nil before the first.
   private(set) var last: String?
   private var bytes = 0
   private var read = 0
 
-  /// Takes the next record.
+  /// Adds the next record.
   ///
   /// - Parameters:
-  ///   - campaign: nil for one that cannot be read.
-  ///   - size: bytes of its record.
+  ///   - campaign: nil for an unreadable one.
+  ///   - size: the size of its record in bytes.
   /// - Returns: false when the page is full.
   mutating func take(
     _ campaign: StoredCampaign?, key: String, size: Int, _ page: CampaignPage
@@ -95,7 +95,7 @@ extension CampaignPage {
 }
 
 extension Databases {
-  /// Looks through a page, some campaigns a turn.
+  /// Searches for a page, some campaigns per turn.
   func scan(
     _ page: CampaignPage, _ scan: CampaignScan = CampaignScan(),
     then: @escaping @Sendable (CampaignScan, Databases) throws(StoreError) -> Query.Found

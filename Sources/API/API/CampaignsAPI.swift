@@ -14,11 +14,11 @@ import ServiceKit
 import Store
 
 /// `/v1/campaigns`: campaigns are started by a record on `push.schedule`, and paused, resumed and cancelled by one on
-/// `push.controls`, as `martlet campaign` does it. How far they are is what the scheduler's database says.
+/// `push.controls`, as `martlet campaign` does. Their progress comes from the scheduler's database.
 enum CampaignsAPI {
   /// The most bytes of a body.
   static let longestBody = 65_536
-  /// So long an answer waits for what the scheduler makes of a change, and between two looks, in milliseconds.
+  /// How long an answer waits for the scheduler to apply a change, and the interval of checks, in milliseconds.
   private static let patience: UInt64 = 2_000
   private static let look: UInt64 = 100
 
@@ -96,7 +96,7 @@ enum CampaignsAPI {
     }
   }
 
-  /// Asks for the campaigns whose keys begin so.
+  /// Queries the campaigns whose keys have a prefix.
   private static func ask(
     _ prefix: String,
     then: @escaping @Sendable ([StoredCampaign], APIRequest) throws(Problem) -> APIAction
@@ -108,7 +108,7 @@ enum CampaignsAPI {
       })
   }
 
-  /// - Returns: nil for one with which this process has crashed.
+  /// - Returns: nil for a campaign that has crashed this process.
   private static func standing(_ stored: StoredCampaign, _ request: APIRequest) -> JSONObject? {
     let campaign = stored.campaign
     return request.api.stored.work(on: stored.identity, key: stored.key) {
@@ -193,7 +193,7 @@ enum CampaignsAPI {
     }
   }
 
-  /// Answers what is true after a change, when the scheduler has noted it, or after a while as it is.
+  /// Answers with the status after a change, once the scheduler has applied it, or the current one after a timeout.
   private static func confirm(
     _ change: CampaignChange, of key: CampaignKey, until end: UInt64
   ) -> APIAction {
@@ -215,7 +215,7 @@ enum CampaignsAPI {
     _ key: CampaignKey, _ value: [UInt8]?, to topic: KafkaTopic, _ change: String,
     _ request: APIRequest, then: @escaping APIRoute.Handler
   ) -> APIAction {
-    // A tombstone has no value that could say who made it.
+    // A tombstone has no value that could name its author.
     let record = APIRecord(
       topic: topic, key: Array("\(key)".utf8), value: value,
       headers: value == nil ? [KafkaHeader("by", request.key.actor)] : [])
@@ -230,9 +230,9 @@ enum CampaignsAPI {
     }
   }
 
-  /// Ends the campaigns and the requests that wait for their time of holders of keys that are no more.
+  /// Ends the campaigns and waiting requests of the holders of removed keys.
   ///
-  /// - Returns: those for which Kafka takes no record now.
+  /// - Returns: the holders for which Kafka accepts no record now.
   static func end(_ holders: [ExactText], _ api: APIContext) -> [ExactText] {
     guard api.controls.exists else { return [] }
     return holders.filter { name in
@@ -252,7 +252,7 @@ enum CampaignsAPI {
 
   // MARK: Arguments
 
-  /// The campaign that a path and a query name. Where they name no app or environment, one of each name has to be known.
+  /// The campaign named by a path and a query. Without an app or environment, the name has to be unique.
   private struct Target {
     let name: String
     let app: String?
@@ -265,7 +265,7 @@ enum CampaignsAPI {
       environment = try request.environment()
     }
 
-    /// The beginning of the keys that are meant.
+    /// The common prefix of the possible keys.
     var prefix: String {
       guard let app, let environment,
         let key = CampaignKey(name: name, app: app, environment: environment)
@@ -277,7 +277,7 @@ enum CampaignsAPI {
       .notFound("no campaign \(name) is known; one that was started appears a moment later")
     }
 
-    /// The one campaign that is meant, of those of which the key may know.
+    /// The single matching campaign among those that the key may see.
     func one(of known: [StoredCampaign], _ key: APIKey) throws(Problem) -> StoredCampaign {
       let meant = known.map(\.campaign.key).filter {
         $0.isOne(name, of: app, environment) && key.maySend(for: $0.app)
@@ -295,7 +295,7 @@ enum CampaignsAPI {
     }
   }
 
-  /// The campaign in a body, checked as `martlet campaign start` does it.
+  /// The campaign in a body, checked as `martlet campaign start` does.
   private static func campaign(
     _ request: APIRequest
   ) throws(Problem) -> (CampaignRecord, PayloadWarnings) {
@@ -324,18 +324,18 @@ enum CampaignsAPI {
     switch error.cause {
     case .content: return .malformed(text, field: path)
     case .tooFarAhead: return .tooFarAhead(text, field: path)
-    // Not the document is wrong.
+    // The document itself is valid.
     case .isOver: return .conflict(text)
     }
   }
 
-  /// The key may send what the campaign sends.
+  /// Checks that the key may send the campaign's requests.
   private static func demandSend(
     _ campaign: CampaignRecord, _ request: APIRequest
   ) throws(Problem) {
     let app = campaign.audience.app
     try request.demandSend(for: app)
-    // A topic of its own reaches another app's devices.
+    // A custom topic reaches another app's devices.
     guard let topic = campaign.request.given(RequestField.topic.name)?.string, topic != app,
       campaign.audience.type == PushType.mdm.description
     else { return }

@@ -7,8 +7,7 @@ import Records
 import Schedule
 import ServiceKit
 
-/// What operators have set on `push.controls`, as far as the API answers it: paces, and what was asked of campaigns. Anyone
-/// may have written anything there.
+/// The paces and campaign controls on `push.controls`, as the API reports them. Anyone may have written anything there.
 final class ControlsView {
   /// A pace that is set.
   struct Pace {
@@ -16,16 +15,16 @@ final class ControlsView {
     let author: ControlRecord.Author
   }
 
-  /// Campaigns of which something was asked, at most. Further ones are answered as if nothing was.
+  /// The most campaigns whose controls are kept. Others are reported as if they had none.
   private static let mostCampaigns = 10_000
 
-  /// nil where the cluster has no such topic: then nothing is set.
+  /// nil if the cluster has no such topic: then nothing is set.
   private let table: KafkaTable?
   private(set) var paces: [PaceSubject: Pace] = [:]
   private var campaigns: [CampaignKey: (control: CampaignControl, at: Int64)] = [:]
 
   init(_ names: TopicNames, _ cluster: ClusterView, wakeup: Wakeup) throws(KafkaError) {
-    // One that this user may not see may be there; it is read as soon as it is shown.
+    // A topic that this user may not see may exist; it is read as soon as it becomes visible.
     let isHidden = cluster.hidden.contains(names.controls)
     let partitions = cluster.partitions[names.controls] ?? (isHidden ? 1 : nil)
     if let partitions {
@@ -41,10 +40,10 @@ final class ControlsView {
   /// Whether the cluster has the topic.
   var exists: Bool { table != nil }
 
-  /// Whether all that was written before the start has been read.
+  /// Whether everything written before the start has been read.
   var isCaughtUp: Bool { table?.isCaughtUp ?? true }
 
-  /// What was asked of a campaign since it was started.
+  /// The control of a campaign since it was started.
   func control(of campaign: CampaignRecord) -> CampaignControl {
     guard let found = campaigns[campaign.key], found.at >= campaign.at else {
       return CampaignControl()
@@ -52,7 +51,7 @@ final class ControlsView {
     return found.control
   }
 
-  /// Why a subject may not have a pace beside those that have one; nil if it may.
+  /// The reason why a subject cannot have a pace besides the existing ones; nil if it can.
   func obstacle(to subject: PaceSubject) -> Problem? {
     guard paces[subject] == nil else { return nil }
     do throws(PaceProblem) {

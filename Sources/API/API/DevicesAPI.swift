@@ -9,7 +9,7 @@ import JSON
 import Records
 import Store
 
-/// `/v1/devices` and `/v1/invalid-tokens`: registrations, removals, and questions about device tokens.
+/// `/v1/devices` and `/v1/invalid-tokens`: registrations, removals, and queries about device tokens.
 enum DevicesAPI {
   static let routes = [
     APIRoute("GET", "/v1/devices/{token}", .database, ask),
@@ -65,7 +65,7 @@ enum DevicesAPI {
 
   // MARK: Arguments
 
-  /// The device that the path and the query name.
+  /// The device in the path and the query.
   private static func device(_ request: APIRequest) throws(Problem) -> DeviceKey {
     try Arguments.device(
       request.values[0], app: request.argument("app"), environment: request.argument("environment"))
@@ -73,7 +73,7 @@ enum DevicesAPI {
 
   /// The registration in a body.
   ///
-  /// - Parameter now: milliseconds since the epoch, for one without a time.
+  /// - Parameter now: milliseconds since the epoch, the default time of a registration.
   private static func registration(
     _ token: String, _ request: APIRequest, now: Int64
   ) throws(Problem) -> DeviceRecord {
@@ -110,11 +110,11 @@ enum DevicesAPI {
     guard let time = given.int(earliest...OutsideTime.last) else {
       throw .field("registered_at", "is not a time in milliseconds since 1970")
     }
-    // A device's clock may be ahead. What it registers later counts as later all the same.
+    // A device's clock may be ahead. Its later registrations must still count as later.
     return DeviceRecord(device: device, event: .registered(at: min(time, now)), details: details)
   }
 
-  /// A smaller number of milliseconds is a time since 2001 in seconds.
+  /// A smaller number of milliseconds would be a time since 2001 in seconds.
   private static let earliest: Int64 = 100_000_000_000
 
   private static func page(_ request: APIRequest) throws(Problem) -> InvalidTokenPage {
@@ -129,9 +129,9 @@ enum DevicesAPI {
   ) throws(Problem) -> InvalidTokenPage.Cursor {
     let begin = since.map { Int64($0) ?? -1 } ?? 0
     guard begin >= 0 else { throw .field("since", "is not a time in milliseconds since 1970") }
-    // No token is empty: what was recorded at this very time comes behind it.
+    // An empty token comes before all tokens recorded at this time.
     guard let cursor else { return .init(recordedAt: begin, token: "", environment: "") }
-    // It is behind the time that the first page began at.
+    // The cursor is after the start of the first page.
     let parts = cursor.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let time = Int64(parts[0]),
       parts[2].utf8.allSatisfy({ HexDigit.value($0) < 16 }), Environment(String(parts[1])) != nil
@@ -150,7 +150,7 @@ enum DevicesAPI {
     return .ok(.object(object(identity, state)))
   }
 
-  /// What is known of a device.
+  /// The known state of a device.
   static func object(_ identity: DeviceKey, _ state: DeviceState) -> JSONObject {
     var object = JSONObject()
     object.append("token", .string(identity.token))
@@ -203,13 +203,13 @@ enum DevicesAPI {
 }
 
 extension InvalidTokenPage.Cursor {
-  /// The place of a listed token on the pages.
+  /// The position of a listed token, for paging.
   fileprivate init(_ token: ListedToken) {
     self.init(
       recordedAt: token.recordedAt, token: token.device.token,
       environment: token.device.environment.description)
   }
 
-  /// As answers have it and requests repeat it.
+  /// The form in answers and in the next request.
   fileprivate var text: String { "\(recordedAt).\(environment).\(token)" }
 }

@@ -7,7 +7,7 @@ import Identity
 import JSON
 import ServiceKit
 
-/// gorush's `POST /api/push`: its notifications become requests of Martlet, and are answered when Kafka has them.
+/// gorush's `POST /api/push`: turns its notifications into requests of Martlet, and answers once Kafka has them.
 enum GorushAPI {
   static let routes: [APIRoute] = {
     var push = APIRoute("POST", "/api/push", [.kafka, .batch], Self.push)
@@ -16,7 +16,7 @@ enum GorushAPI {
     return [push]
   }()
 
-  /// The key of a request; without `Authorization`, which gorush does not know, the one that a setting names.
+  /// The key of a request; without `Authorization`, which gorush does not use, the one named by a setting.
   private static func key(
     _ api: APIContext, _ exchange: StreamExchange
   ) throws(Problem) -> APIKey {
@@ -31,8 +31,8 @@ enum GorushAPI {
     return valid
   }
 
-  /// A request without a key of its own comes from no web page: it says that it has JSON, which no page may send to
-  /// another site unasked, and names no page as its origin. Others name media types as they like.
+  /// Checks that a request without its own key is not from a web page: its media type must be JSON, which a page cannot
+  /// send to another site without permission, and it must have no origin. Clients with a key may use any media type.
   private static func demandNoPage(_ exchange: StreamExchange) throws(Problem) {
     try Admission.plainJSON(
       type: exchange.header("Content-Type") ?? "",
@@ -60,7 +60,7 @@ enum GorushAPI {
     return .produce(reading.records) { _ in .answer(response) }
   }
 
-  /// A problem as gorush words it.
+  /// A problem in gorush's wording.
   private static func refusal(_ problem: Problem) -> HTTPResponse {
     var response = problem.response
     response.contentType = "application/json"
@@ -69,17 +69,17 @@ enum GorushAPI {
   }
 }
 
-/// Makes the records of a body.
+/// Creates the records of a body.
 private final class GorushReading {
   private let request: APIRequest
   private let idempotencyKey: String?
   private(set) var records: [APIRecord] = []
-  /// Tokens of notifications for iOS, and entries of those that get nothing.
+  /// The number of tokens for iOS, and the entries of those that get nothing.
   private(set) var count = 0
   private var logs: [JSONValue] = []
   private var logged = 0
   private var unlogged = 0
-  /// The most bytes of entries in an answer: an entry repeats its notification's message.
+  /// The most bytes of entries in an answer: each repeats its notification's message.
   private static let longestLog = 1 << 20
 
   init(_ request: APIRequest, _ idempotencyKey: String?) {
@@ -115,7 +115,7 @@ private final class GorushReading {
     api.keys.take(request.key, bill.due(), now: api.now)
   }
 
-  /// Checks a request of Martlet and keeps its record.
+  /// Checks a Martlet request and keeps its record.
   private func accept(_ text: JSONValue, of notification: GorushNotification) {
     let items = request.api.items
     let tokens = text["tokens"]?.array?.compactMap(\.string) ?? []
@@ -145,7 +145,7 @@ private final class GorushReading {
     }
   }
 
-  /// Adds an entry for a notification that gets nothing, as long as the answer has room.
+  /// Adds an entry for a notification that gets nothing, while the answer has room.
   private func log(_ notification: GorushNotification, _ token: String, _ error: String) {
     guard logged < Self.longestLog else {
       unlogged += 1

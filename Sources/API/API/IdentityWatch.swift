@@ -8,10 +8,10 @@ import Synchronization
 import TLS
 import Telemetry
 
-/// The certificate and the key of HTTPS, read again when a file changes and on SIGHUP. A pair that does not fit (one of
-/// the two files is replaced first) leaves the one before until it does.
+/// The certificate and the key of HTTPS, reloaded when a file changes and on SIGHUP. While they do not match (one of
+/// the files is replaced first), the previous pair stays in use.
 struct IdentityWatch {
-  /// The interval at which the certificate's end is checked, in milliseconds.
+  /// The interval of checks of the certificate's expiry, in milliseconds.
   private static let interval: UInt64 = 60_000
 
   private let certificate: String
@@ -41,7 +41,7 @@ struct IdentityWatch {
   }
 
   /// - Parameters:
-  ///   - isAsked: also without a change.
+  ///   - isAsked: whether to reload without a change.
   ///   - now: monotonic milliseconds.
   mutating func look(
     isAsked: Bool, now: UInt64, _ server: StreamServer, _ reloads: ReloadStatus, _ log: Logger
@@ -84,7 +84,7 @@ struct IdentityWatch {
   }
 }
 
-/// The end of the certificate of HTTPS. The loop writes it, the status server's thread reads.
+/// The expiry of the HTTPS certificate. The loop writes it; the status server's thread reads it.
 final class CertificateFigures: MetricSource {
   private let end = Mutex<Int?>(nil)
 

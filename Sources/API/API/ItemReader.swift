@@ -9,8 +9,8 @@ import Kafka
 import Records
 import ServiceKit
 
-/// Checks one request as ingest will, and makes the record of it: with an id, so that the `apns-id`s of its notifications
-/// are known now and a repetition makes the same ones. Keeps its buffers; belongs to one thread.
+/// Checks one request like ingest, and creates its record, with an id, so that the `apns-id`s of its notifications are
+/// known now and a repetition yields the same ones. Reuses its buffers; belongs to one thread.
 final class ItemReader {
   struct Refusal: Error, Equatable {
     let problem: Problem
@@ -24,17 +24,17 @@ final class ItemReader {
   private var ids = SystemRandomNumberGenerator()
 
   // The last request that was read.
-  /// The record's key: the first device token or user, or nothing.
+  /// The record's key: the first device token or user, or empty.
   private(set) var recordKey = UnsafeRawBufferPointer(start: nil, count: 0)
   private(set) var recordValue = UnsafeRawBufferPointer(start: nil, count: 0)
-  /// Whether the schedule may have to keep it.
+  /// Whether the schedule may have to keep the request.
   private(set) var isForSchedule = false
   /// The request id as the content of a JSON string.
   private(set) var escapedID = UnsafeRawBufferPointer(start: nil, count: 0)
-  /// The `apns-id` of each token; nil for a token that is not one, with what is wrong in `tokenProblems`.
+  /// The `apns-id` of each token; nil for an invalid token, whose fault is in `tokenProblems`.
   private(set) var apnsIDs: [NotificationID?] = []
   private(set) var tokenProblems: [(index: Int, text: String)] = []
-  /// What devices will ignore of its payload.
+  /// The mistakes in its payload that devices ignore.
   private(set) var warnings = PayloadWarnings()
 
   init(_ settings: APISettings) { reader = RequestReader(settings) }
@@ -42,7 +42,7 @@ final class ItemReader {
   deinit { tokenText.deallocate() }
 
   /// - Parameters:
-  ///   - number: its place in the body, from 1.
+  ///   - number: its position in the body, from 1.
   ///   - isOnly: whether it is the whole body.
   func read(
     _ bytes: UnsafeRawBufferPointer, key: APIKey, idempotencyKey: String?, number: Int,
@@ -64,7 +64,7 @@ final class ItemReader {
     }
   }
 
-  /// Reads a request that is given an id if it has none: a scheduled one needs one.
+  /// Reads a request and adds an id if it has none: a scheduled request needs one.
   private func readNamed(
     _ bytes: UnsafeRawBufferPointer, _ id: () -> String
   ) throws(RequestError) -> PushRequest {
@@ -85,7 +85,7 @@ final class ItemReader {
     guard key.maySend(for: app) else {
       return .failure(Refusal(problem: .forbidden(app: app), id: id))
     }
-    // A topic of its own (`mdm`) reaches another app's devices.
+    // A custom topic (`mdm`) reaches another app's devices.
     let topic = String(decoding: request.topic, as: UTF8.self)
     guard request.type != .mdm || topic.isEmpty || topic == app || key.maySend(for: topic) else {
       return .failure(Refusal(problem: .forbidden(topic: topic), id: id))
@@ -104,7 +104,7 @@ final class ItemReader {
     }
     if let user = request.users.first { recordKey = UnsafeRawBufferPointer(user) }
     for index in 0..<request.tokens.count { name(index, of: request) }
-    // What its users' devices get is named when they are known.
+    // The ids for its users' devices follow once these are known.
     guard apnsIDs.contains(where: { $0 != nil }) || request.tokens.count == 0 else {
       let text = tokenProblems.first?.text ?? ""
       return .failure(
@@ -145,7 +145,7 @@ final class ItemReader {
 }
 
 extension RequestReader {
-  /// Reads requests as this process checks them.
+  /// Creates a reader with this process's checks.
   convenience init(_ settings: APISettings) {
     self.init(
       types: settings.pushTypes, lanes: settings.lanes, refusesWarnings: settings.refusesWarnings)
@@ -153,7 +153,7 @@ extension RequestReader {
 }
 
 extension PayloadWarnings {
-  /// The warnings as answers list them.
+  /// The warnings in the form of answers.
   var json: JSONValue {
     .array(
       all.map { warning in

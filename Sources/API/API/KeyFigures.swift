@@ -5,35 +5,35 @@ import ServiceKit
 import Synchronization
 import Telemetry
 
-/// The series that have one value per API key. The loop writes them, the status server's thread reads.
+/// The per-key metrics. The loop writes them; the status server's thread reads them.
 final class KeyFigures: MetricSource {
   /// Changes of devices by one key.
   struct Changes {
     var registered = 0
     var removed = 0
-    /// The address that the last one came from.
+    /// The client address of the last change.
     var client = ""
   }
 
   private struct Values {
     var requests: [ExactText: Int] = [:]
-    /// Since the start.
+    /// The changes since the start.
     var changes: [ExactText: Changes] = [:]
-    /// Those that no line of the log has told.
+    /// The changes not logged yet.
     var untold: [ExactText: Changes] = [:]
-    /// Seconds since the epoch.
+    /// When keys expire, in seconds since the epoch.
     var ends: [ExactText: Int] = [:]
   }
 
   private let values = Mutex(Values())
 
-  /// So many requests of a key were acknowledged.
+  /// Counts acknowledged requests of a key.
   func count(_ requests: Int, of key: APIKey) {
     guard requests > 0 else { return }
     values.withLock { $0.requests[key.name, default: 0] += requests }
   }
 
-  /// A registration or a removal of a device was acknowledged.
+  /// Counts an acknowledged registration or removal of a device.
   func countChange(isRemoval: Bool, of key: APIKey, from client: String) {
     let part = isRemoval ? \Changes.removed : \Changes.registered
     values.withLock { values in
@@ -43,7 +43,7 @@ final class KeyFigures: MetricSource {
     }
   }
 
-  /// The changes since the last call, by the names of their keys.
+  /// The changes since the last call, by key name.
   func drainUntold() -> [(name: String, changes: Changes)] {
     values.withLock { values in
       defer { values.untold = [:] }
@@ -51,7 +51,7 @@ final class KeyFigures: MetricSource {
     }
   }
 
-  /// The keys as they are now: series of others end.
+  /// Shows the current keys: the series of others end.
   func show(_ table: APIKeyTable) {
     values.withLock { values in
       let names = Set(table.keys.map(\.name))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 
-/// The key of a request whose body takes a while: a key that was revoked or has expired ends it.
+/// The key of a request with a slow body: if the key is revoked or expires, the body ends.
 struct KeyInUse {
-  /// As the key ring had it when `revision` was its revision.
+  /// The key as of `revision` of the key ring.
   private(set) var key: APIKey
   private var revision: Int
 
@@ -12,7 +12,7 @@ struct KeyInUse {
     revision = keys.revision
   }
 
-  /// Takes the key as it is now; false when it is not valid any more.
+  /// Updates the key; false when it is no longer valid.
   mutating func renew(_ keys: KeyRing) -> Bool {
     guard revision != keys.revision else { return true }
     guard let current = keys.current(key) else { return false }

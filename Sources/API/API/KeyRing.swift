@@ -7,23 +7,23 @@ import ServiceKit
 import Signing
 import Telemetry
 
-/// The API keys that are valid now, with what each has used of its rate. The file is read again when it has changed.
+/// The currently valid API keys and their use of the rate. The file is read again when it changes.
 struct KeyRing {
   private static let lookMilliseconds: UInt64 = 1_000
-  /// A key's end is warned of from so many days before it on, once a day.
+  /// The number of days before a key's expiry from which a warning is logged daily.
   private static let warningDays = 14
 
   private let path: String
   private let context: ServiceContext
   private(set) var table: APIKeyTable
-  /// Another number whenever a key is another than before.
+  /// Changes whenever any key changes.
   private(set) var revision = 0
-  /// Holders of keys that were removed and whose requests have not been ended yet.
+  /// Holders of removed keys whose requests have not been ended yet.
   private var removed: [ExactText] = []
   private var buckets: [ExactText: RateBucket] = [:]
   private var version: File.Version?
   private var lookAt: UInt64 = 0
-  /// The days that were last told of each key that expires soon.
+  /// The days last reported for each key that expires soon.
   private var told: [ExactText: Int] = [:]
   let figures = KeyFigures()
   let reloads = ReloadStatus(
@@ -42,7 +42,7 @@ struct KeyRing {
     lookAtEnds(WallClock.milliseconds())
   }
 
-  /// Reads the file again if it has changed, or if that is asked for; a file with a mistake leaves the keys as they are.
+  /// Reads the file again if it has changed, or if requested; an invalid file leaves the keys as they are.
   mutating func look(now: UInt64, isAsked: Bool) {
     guard isAsked || now >= lookAt else { return }
     lookAt = now + Self.lookMilliseconds
@@ -55,7 +55,7 @@ struct KeyRing {
       let changes = KeyChanges(from: table, to: read)
       table = read
       removed += changes.removed.map(\.exact)
-      // One that has come back goes on from now.
+      // A key that has come back stays in use.
       removed.removeAll { name in read.keys.contains { $0.name == name } }
       reloads.accepted(APIMetrics.keysFile)
       revision += 1
@@ -76,7 +76,7 @@ struct KeyRing {
     }
   }
 
-  /// Says which keys have expired or soon will.
+  /// Logs which keys have expired or soon will.
   private mutating func lookAtEnds(_ now: Int64) {
     figures.show(table)
     told = told.filter { name, _ in table.keys.contains { $0.name == name } }
@@ -88,7 +88,7 @@ struct KeyRing {
       let said = max(days, -1)
       guard told[key.name] != said else { continue }
       told[key.name] = said
-      // Streams of it end.
+      // Its open streams end.
       if said < 0 { revision += 1 }
       let end = Timestamp.text(milliseconds: key.expires ?? 0)
       let fields: KeyValuePairs = ["key": key.name.text, "expires": end, "days_left": "\(days)"]
@@ -100,21 +100,21 @@ struct KeyRing {
     }
   }
 
-  /// The holders of keys that were removed since the last question.
+  /// The holders of keys removed since the last call.
   mutating func takeRemoved() -> [ExactText] {
     defer { removed = [] }
     return removed
   }
 
-  /// They could not be ended now.
+  /// Returns holders whose requests could not be ended now.
   mutating func putBack(_ names: [ExactText]) { removed += names }
 
-  /// The key that this text is, if there is one; it may have expired.
+  /// The key with this text, if any; it may have expired.
   func find(_ text: String) -> APIKey? {
     table.index(ofDigest: SHA256Digest.of(text).span).map { table.keys[$0] }
   }
 
-  /// A key as it is now; nil when it is not valid any more.
+  /// The current state of a key; nil when it is no longer valid.
   func current(_ key: APIKey) -> APIKey? {
     guard let index = table.index(ofDigest: key.digest.span) else { return nil }
     let current = table.keys[index]
@@ -128,7 +128,7 @@ struct KeyRing {
     return buckets[key.name]?.wait(now: now) ?? 0
   }
 
-  /// Counts items of the key's owner.
+  /// Charges items to the key's owner.
   mutating func take(_ key: APIKey, _ items: Int, now: UInt64) {
     guard key.rate != nil else { return }
     buckets[key.name]?.take(items, now: now)

@@ -8,10 +8,10 @@ import Kafka
 import Records
 import ServiceKit
 
-/// `POST /v1/notifications`: bodies of requests come in, requests go to Kafka, and when it has them the verdicts go out.
+/// `POST /v1/notifications`: hands the requests in a body to Kafka, and answers with verdicts once Kafka has them.
 final class NotificationsAPI {
   static let path = "/v1/notifications"
-  /// The most bytes of one request: what a broker takes in a record, less room for an id.
+  /// The most bytes of one request: a broker's record limit, less room for an id.
   static let longestItem = 900_000
 
   private let api: APIContext
@@ -19,7 +19,7 @@ final class NotificationsAPI {
 
   init(_ api: APIContext) { self.api = api }
 
-  /// Whether no body is under way.
+  /// Whether no body is in progress.
   var isEmpty: Bool { submissions.isEmpty }
 
   func began(_ exchange: StreamExchange) -> HTTPResponse? {
@@ -49,7 +49,7 @@ final class NotificationsAPI {
 
   func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
     guard let submission = exchange.attachment as? Submission else { return bytes.count }
-    // What follows a mistake is read and dropped: the answer can only come behind it.
+    // The rest after a fault is read and dropped: the answer can only follow it.
     if submission.isGivenUp { return bytes.count }
     guard !submission.isBlocked else {
       submission.exchange.pause()
@@ -81,12 +81,12 @@ final class NotificationsAPI {
     submission.isGivenUp = true
     submission.hasEnded = true
     submission.dropBody()
-    // Its file too, though Kafka's answers are still to come.
+    // Frees its file, too, although Kafka's answers are still pending.
     submission.verdicts = VerdictLog()
     release(submission)
   }
 
-  /// Works on what has arrived, as far as this turn, Kafka and the key's rate allow.
+  /// Processes received bytes, as far as this turn, Kafka and the key's rate allow.
   private func proceed(_ submission: Submission) {
     defer { if !submission.isAnswered { submission.account() } }
     while !submission.hasEnded {
@@ -98,7 +98,7 @@ final class NotificationsAPI {
     if submission.body.isComplete, !submission.hasEnded { end(submission) }
   }
 
-  /// Brings the next piece of a packed body; false when there is none now.
+  /// Unpacks the next piece of a compressed body; false when there is none now.
   private func unpack(_ submission: Submission) -> Bool {
     guard submission.hasMore, let inflater = submission.body.inflater else { return false }
     let before = submission.body.buffer.count
@@ -111,14 +111,14 @@ final class NotificationsAPI {
     return submission.body.buffer.count > before
   }
 
-  /// The body is complete and looked at: answers as soon as Kafka has it.
+  /// Ends a body that has been read completely: answers as soon as Kafka has acknowledged everything.
   private func end(_ submission: Submission) {
     submission.hasEnded = true
     submission.deadline = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
     if submission.outstanding == 0 { finish(submission) }
   }
 
-  /// Answers.
+  /// Sends the answer.
   private func finish(_ submission: Submission) {
     guard !submission.isAnswered else { return release(submission) }
     submission.isAnswered = true
@@ -134,7 +134,7 @@ final class NotificationsAPI {
     release(submission)
   }
 
-  /// Kafka's answer to a request of a body.
+  /// Takes Kafka's answer to a request of a body.
   func delivered(_ place: VerdictTag, isAcknowledged: Bool) {
     guard let submission = submissions[place.slot] else { return }
     submission.outstanding -= 1
@@ -148,7 +148,7 @@ final class NotificationsAPI {
     if submission.outstanding == 0, submission.hasEnded { finish(submission) }
   }
 
-  /// Goes on with bodies that had to wait, and answers those whose time is up.
+  /// Resumes waiting bodies, and answers those whose time is up.
   func turn() {
     for submission in submissions.inTurn(api.turns) {
       if !submission.hasEnded { proceed(submission) }
@@ -156,7 +156,7 @@ final class NotificationsAPI {
     }
   }
 
-  /// Lets a body go when it is answered and no record names it.
+  /// Releases a body once it is answered and no record in flight refers to it.
   private func release(_ submission: Submission) {
     guard submission.isAnswered, submission.outstanding == 0, let slot = submission.slot else {
       return
@@ -167,8 +167,8 @@ final class NotificationsAPI {
 
   // MARK: From the bytes of a body to records
 
-  /// Whether more of a body may be looked at now: this turn has room for it, Kafka takes records, and its key's rate
-  /// allows it.
+  /// Whether to continue with a body now: this turn has room for it, Kafka accepts records, and the key's rate allows
+  /// it.
   private func mayGoOn(_ submission: Submission) -> Bool {
     guard api.budget.allows(submission.used(in: api.turns)) else {
       api.hasBacklog = true
@@ -178,26 +178,26 @@ final class NotificationsAPI {
       && (!submission.bill.isBegun || api.keys.wait(submission.key.key, now: api.now) == 0)
   }
 
-  /// Counts work on a body.
+  /// Charges work on a body to this turn.
   private func spend(_ cost: Int, on submission: Submission) {
     submission.use(cost, in: api.turns)
     api.budget.spend(cost)
   }
 
-  /// Charges what was looked at to the key's rate.
+  /// Charges the processed requests to the key's rate.
   private func charge(_ submission: Submission) {
     submission.noteEmptyLines()
     api.keys.take(submission.key.key, submission.bill.due(), now: api.now)
   }
 
-  /// A key that was revoked or has expired ends its bodies where they are; other rights count from the next request on.
+  /// Ends the bodies of a key that was revoked or has expired; changed rights apply from the next request on.
   private func renewKey(_ submission: Submission) {
     if !submission.key.renew(api.keys) {
       giveUp(submission, .unauthorized("this API key is not valid any more"))
     }
   }
 
-  /// Works on the items that are complete; false when it has to wait.
+  /// Processes the complete items; false when it has to wait.
   private func work(_ submission: Submission) -> Bool {
     if submission.body.isCutOff { giveUp(submission, .malformed("the gzip body ends too early")) }
     if !submission.isGivenUp { renewKey(submission) }
@@ -227,7 +227,7 @@ final class NotificationsAPI {
     return true
   }
 
-  /// Bounds what is answered to a body, and bodies that are none of requests.
+  /// Limits a body's verdicts, and ends bodies that have hardly any valid requests.
   private func bound(_ submission: Submission) {
     if submission.bill.isMostlyRefused {
       giveUp(
@@ -244,7 +244,7 @@ final class NotificationsAPI {
     }
   }
 
-  /// Bounds what is kept of a body, and of all together.
+  /// Limits the memory of a body, and of all bodies together.
   private func limit(_ submission: Submission) {
     if submission.body.shape != .lines, submission.bill.bytes > submission.maxBody {
       giveUp(submission, .tooLarge(submission.maxBody))
@@ -255,7 +255,7 @@ final class NotificationsAPI {
     }
   }
 
-  /// Hands the request at hand to Kafka. What waits for its time says whose it is: when that key is removed, it ends.
+  /// Hands the current request to Kafka. A scheduled one names its holder, so that it ends when the key is removed.
   private func produce(_ submission: Submission, _ tag: UInt) -> ProduceResult {
     let (items, producer) = (api.items, api.producer)
     guard items.isForSchedule else {
@@ -282,7 +282,7 @@ final class NotificationsAPI {
       switch produce(submission, tag) {
       case .queued: submission.outstanding += 1
       case .full:
-        // Rare: it was asked before. The client repeats what has no 202.
+        // Rare, because there was room a moment ago. The client repeats requests without a 202.
         api.counters.add(.unacknowledged)
       case .refused(let error):
         api.context.log.error("Kafka refuses a request", ["error": "\(error)"])
@@ -311,7 +311,7 @@ final class NotificationsAPI {
     if api.isOutOfStorage(submission.key.key) { giveUp(submission, .outOfStorage) }
   }
 
-  /// Looks at nothing more of the body; what was handed to Kafka before is answered for.
+  /// Ends processing of the body; records already handed to Kafka are still answered.
   private func giveUp(_ submission: Submission, _ problem: Problem) {
     guard !submission.isGivenUp else { return }
     submission.isGivenUp = true

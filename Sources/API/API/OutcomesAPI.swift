@@ -12,28 +12,27 @@ import Settings
 import Store
 import Telemetry
 
-/// `/v1/notifications/{id}`: the outcomes of a request or a notification, and the cancellation of a request that waits for
-/// its time.
+/// `/v1/notifications/{id}`: the outcomes of a request or a notification, and the cancellation of a waiting request.
 enum OutcomesAPI {
   static let routes = [
-    // An id may have a slash.
+    // An id may contain a slash.
     APIRoute("GET", "/v1/notifications/{id...}", .database, ask),
     APIRoute("DELETE", "/v1/notifications/{id...}", .kafka, cancel),
   ]
 
   /// The most outcomes in an answer; a request has at most 1,000 tokens.
   static let limit = 5_000
-  /// The most apps of a key that the schedule is asked about one after the other.
+  /// The most apps of a key for which the schedule is searched in turn.
   private static let mostApps = 100
 
-  /// Answers with the outcomes that the key may read; where there is none, with what the schedule has of the request.
+  /// Answers with the outcomes that the key may read; without any, with the request's entry in the schedule.
   private static func ask(_ request: APIRequest) throws(Problem) -> APIAction {
     let id = request.values[0].exact
     guard id.text.utf8.count <= 128 else { throw .field("id", "has more than 128 bytes") }
     let app = try request.app()
     if let app { try request.demandRead(of: app) }
     let readable = request.key.readable
-    // The schedule may have it under these, as far as the apps are known by name.
+    // The schedule may have it under these apps, as far as they are known by name.
     let named =
       app.map { [$0] } ?? readable.filter { $0 != "*" }.sorted().prefix(mostApps).map(\.text)
     let keys = named.flatMap { app in
@@ -79,13 +78,13 @@ enum OutcomesAPI {
 
   // MARK: Answers
 
-  /// - Parameter found: the outcomes in the order of their times, with one more than `limit` if there are more.
+  /// - Parameter found: the outcomes ordered by time, with one more than `limit` if there are more.
   private static func outcomes(_ found: [(app: String, receipt: String)]) -> HTTPResponse {
     let list = found.prefix(limit).map(\.receipt).joined(separator: ",")
     return .json("{\"outcomes\":[\(list)],\"has_more\":\(found.count > limit)}")
   }
 
-  /// No outcome is known of a request that the schedule has: it waits, or was cancelled within a day.
+  /// A scheduled request without outcomes: it waits, or was cancelled within a day.
   private static func scheduled(_ entries: [ScheduledEntry]) -> HTTPResponse {
     let list = entries.map { entry -> JSONValue in
       let key = ScheduleKey(entry.key)
@@ -100,10 +99,10 @@ enum OutcomesAPI {
     return .ok(["outcomes": .array([]), "has_more": .bool(false), "schedule": .array(list)])
   }
 
-  /// Nothing is known; says whether it could be.
+  /// The answer when nothing is known; says whether it could be.
   ///
-  /// - Parameter isScheduleKnown: whether the schedule was asked: for that an app has to be named, by the question or by
-  ///   the key.
+  /// - Parameter isScheduleKnown: whether the schedule was searched, which requires an app named by the query or by the
+  ///   key.
   private static func none(_ keeping: ReceiptKeeping?, isScheduleKnown: Bool) -> HTTPResponse {
     let hint = isScheduleKnown ? "" : "; ?app= finds a request that waits for its time"
     guard let keeping else {

@@ -10,13 +10,13 @@ import Kafka
 import Records
 import ServiceKit
 
-/// `/v1/paces`: the paces of apps, lanes, groups and devices. A change is a record on `push.controls`, as `martlet pace`
-/// writes it; questions are answered from the same topic.
+/// `/v1/paces`: the paces of apps, lanes, groups and devices. A change is a record on `push.controls`, like those of
+/// `martlet pace`; queries are answered from the same topic.
 enum PacesAPI {
   static let routes =
     [APIRoute("GET", "/v1/paces", right: .paces, list)]
     + PaceSubject.Kind.allCases.flatMap { kind in
-      // A group may have a slash.
+      // A group may contain a slash.
       let path = "/v1/paces/\(kind.rawValue)/{name...}"
       return [
         APIRoute("GET", path, right: .paces) { (request) throws(Problem) in try read(kind, request)
@@ -30,7 +30,7 @@ enum PacesAPI {
       ]
     }
 
-  /// Bytes of a reason.
+  /// The most bytes of a reason.
   static let longestReason = 256
 
   private static func list(_ request: APIRequest) throws(Problem) -> APIAction {
@@ -74,7 +74,7 @@ enum PacesAPI {
   private static func produce(
     _ subject: PaceSubject, _ value: [UInt8]?, _ rate: String, _ request: APIRequest
   ) -> APIAction {
-    // A tombstone has no value that could say who made it.
+    // A tombstone has no value that could name its author.
     let record = APIRecord(
       topic: request.api.topics.controls, key: Array(subject.key.utf8), value: value,
       headers: value == nil ? [KafkaHeader("by", request.key.actor)] : [])
@@ -103,14 +103,14 @@ enum PacesAPI {
   }
 
   private static func isOf(_ subject: PaceSubject, _ key: APIKey) -> Bool {
-    // No app has the name of all.
+    // No app is called `*`.
     key.maySend(for: subject.app ?? "*")
   }
 
   // MARK: Arguments
 
-  /// The subject that the path and the query name, if the key may see and change its pace. A group is of the key's app, if
-  /// it has one and the query names none.
+  /// The subject in the path and the query, if the key may see and change its pace. A group belongs to the key's app,
+  /// if it has a single one and the query names none.
   private static func subject(
     _ kind: PaceSubject.Kind, _ request: APIRequest
   ) throws(Problem) -> PaceSubject {

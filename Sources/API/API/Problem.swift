@@ -2,16 +2,16 @@
 import HTTPServer
 import JSON
 
-/// Why a request is refused, as RFC 9457 describes it.
+/// The reason why a request is refused, as in RFC 9457.
 struct Problem: Error, Equatable {
   let status: Int
   let title: String
   let detail: String
   /// The member of the request at fault.
   var field: String?
-  /// Seconds after which it may be tried again.
+  /// The delay in seconds after which to retry.
   var retryAfter: Int?
-  /// Further header fields.
+  /// The value of a further header field.
   var challenge: String?
   var allowed: [String] = []
 
@@ -78,7 +78,7 @@ struct Problem: Error, Equatable {
       allowed: allowed)
   }
 
-  /// A time that this process's clock is too far from: the same request is right later.
+  /// A time too far ahead of this process's clock: the same request becomes valid later.
   static func tooFarAhead(_ detail: String, field: String) -> Problem {
     Problem(
       status: 409, title: "Too far ahead", detail: "\(detail) of this server's clock", field: field)
@@ -109,7 +109,7 @@ struct Problem: Error, Equatable {
       detail: "\"\(encoding)\" is not supported: send gzip, or none")
   }
 
-  /// Of the HTTP server itself: bytes that are no request.
+  /// A refusal by the HTTP server itself: the bytes are not a request.
   static func refusal(status: Int, _ text: String) -> Problem {
     status == 503
       ? unavailable(text) : Problem(status: status, title: "Invalid HTTP request", detail: text)
@@ -121,7 +121,7 @@ struct Problem: Error, Equatable {
       retryAfter: seconds)
   }
 
-  /// The database lacks devices that the topics have.
+  /// The database lacks devices of the topics.
   static func incomplete(_ obstacle: String) -> Problem {
     Problem(
       status: 503, title: "The database is not complete", detail: obstacle, retryAfter: 10)

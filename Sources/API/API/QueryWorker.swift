@@ -9,21 +9,21 @@ import ServiceKit
 import Store
 import Waiting
 
-/// A question to the database.
+/// A query to the database.
 struct Query: Sendable {
-  /// Reads something, on the database's thread.
+  /// Reads from the database, on its thread.
   typealias Read = @Sendable (Databases) throws(StoreError) -> Found
 
   enum Found: Sendable {
-    /// The step that follows, on the loop's thread, with what was found.
+    /// The next step on the loop's thread, with the result.
     case next(APIRoute.Handler)
-    /// There is more to read, when others have had their turn.
+    /// There is more to read, once others have had their turn.
     case unfinished(Read)
 
     static func answer(_ response: HTTPResponse) -> Found { .next { _ in .answer(response) } }
   }
 
-  /// Without what the answer would be wrong.
+  /// The data that must be complete for a correct answer.
   struct Basis: OptionSet {
     let rawValue: UInt8
 
@@ -34,7 +34,7 @@ struct Query: Sendable {
   }
 
   let basis: Basis
-  /// Bytes of its answer, at most, or about.
+  /// The most bytes of its answer, approximately.
   let answerBytes: Int
   let read: Read
 
@@ -43,13 +43,13 @@ struct Query: Sendable {
   }
 }
 
-/// Asks the database on a thread of its own: one that does not answer holds up nothing but questions. Keys take turns, so
-/// many large questions of one delay another's by one step of each.
+/// Queries the database on a thread of its own: a database that does not answer delays only queries. Keys take turns,
+/// so that many large queries of one key delay another's by one step each.
 final class QueryWorker {
   struct Answer: Sendable {
-    /// The request's.
+    /// The request's number.
     let number: UInt64
-    /// nil: the database did not answer.
+    /// The next step; nil if the database did not answer.
     let next: APIRoute.Handler?
   }
 
@@ -58,7 +58,7 @@ final class QueryWorker {
     case stop
   }
 
-  /// A question on its way; one about many campaigns takes several turns.
+  /// A query in progress; one about many campaigns takes several turns.
   private struct Job: Sendable {
     let number: UInt64
     let key: ExactText
@@ -66,9 +66,9 @@ final class QueryWorker {
     var read: Query.Read
   }
 
-  /// The most questions that wait; further ones are refused.
+  /// The most waiting queries; further ones are refused.
   private static let limit = 256
-  /// The most of one key, so that others find a place.
+  /// The most waiting queries of one key, so that others have room.
   static let share = 64
 
   private let messages = Mailbox<Message>(wakeup: Wakeup())
@@ -77,8 +77,8 @@ final class QueryWorker {
 
   /// - Parameters:
   ///   - schedule: the database of the schedule.
-  ///   - topic: that of the schedule.
-  ///   - wakeup: of the loop that takes the answers.
+  ///   - topic: the topic of the schedule.
+  ///   - wakeup: the wakeup of the loop that takes the answers.
   init(
     _ location: String, schedule: String, _ topic: String, _ context: ServiceContext,
     wakeup: Wakeup
@@ -147,7 +147,7 @@ final class QueryWorker {
         hasFailed = false
         return found
       } catch {
-        // It is opened again for the next question.
+        // The next query opens it again.
         databases.close()
         if !hasFailed { log.error("the database does not answer", ["error": "\(error)"]) }
         hasFailed = true
@@ -155,8 +155,8 @@ final class QueryWorker {
       }
     }
 
-    /// A connection may have been cut while nobody asked, by a restart or an idle limit of the server: what fails on one
-    /// that was open is asked again on a new one.
+    /// A restart or an idle timeout of the server may have closed the connection unnoticed: a query that fails on an
+    /// open connection is repeated on a new one.
     private func askTwice(_ job: Job) throws(StoreError) -> Query.Found {
       guard databases.areOpen, !hasFailed else { return try ask(job) }
       do throws(StoreError) {
@@ -186,7 +186,7 @@ final class QueryWorker {
   }
 }
 
-/// The databases that questions read, opened when one needs them. They belong to one thread.
+/// The databases of the queries, opened on demand. They belong to one thread.
 final class Databases {
   private let location: String
   private let scheduleLocation: String

@@ -7,17 +7,17 @@ import Records
 import Schedule
 import Store
 
-/// What is to change of the schedule when a user and devices are forgotten: requests to nobody else are cancelled, others
-/// go on without them, and the last states of the user's activities end.
+/// The changes of the schedule when a user and devices are erased: requests without another recipient are cancelled,
+/// others continue without them, and the last states of the user's activities end.
 struct ScheduleErasure: Sendable {
-  /// The most entries that are changed at once.
+  /// The most entries changed at once.
   static let limit = 1_000
 
   struct Change: Sendable {
     enum Kind: Sendable {
       case cancel
       case replace([UInt8])
-      /// The tombstone of this value and no other.
+      /// Write a tombstone for only this value.
       case end(identity: Int64)
     }
 
@@ -28,9 +28,9 @@ struct ScheduleErasure: Sendable {
   private(set) var changes: [Change] = []
   private(set) var hasMore = false
 
-  /// Looks through the whole schedule.
+  /// Searches the whole schedule.
   ///
-  /// - Parameter apps: whose requests are meant; nil for all.
+  /// - Parameter apps: the apps whose requests are changed; nil for all.
   init(
     of user: ExactText, _ devices: [DeviceKey], apps: Set<ExactText>?, in schedule: ScheduleQueries
   ) throws(StoreError) {

@@ -6,38 +6,38 @@ import Contract
 import HTTPServer
 import JSON
 
-/// A body of requests on its way to Kafka: what has arrived of it, and the verdicts so far.
+/// A body of requests in progress: the bytes received, and the verdicts so far.
 final class Submission {
   let exchange: StreamExchange
   var key: KeyInUse
-  /// From `Idempotency-Key`: names the requests that have no id.
+  /// From `Idempotency-Key`: the base of ids for requests without one.
   let idempotencyKey: String?
-  /// The most bytes of a document; lines have no limit.
+  /// The most bytes of a document; NDJSON has no limit.
   let maxBody: Int
   let body: SubmittedBody
   var verdicts = VerdictLog()
-  /// Requests and bytes in it so far.
+  /// The number of its requests and bytes so far.
   var bill = BodyBill()
-  /// Requests that Kafka has acknowledged.
+  /// The number of requests acknowledged by Kafka.
   var acknowledged = 0
-  /// The turn in which work was done on it last, and how much.
+  /// The last turn in which it was processed, and the work spent in it.
   private var work: (turn: UInt64, cost: Int) = (0, 0)
-  /// Those handed to Kafka without an answer.
+  /// The number of requests handed to Kafka and not yet answered.
   var outstanding = 0
-  /// The status of all refusals as long as it is the same.
+  /// The common status of all refusals; nil if they differ.
   private var refusedStatus: Int?
   private var submitted = 0
-  /// Why nothing more of it is looked at.
+  /// The reason why processing has ended.
   var ending: Problem?
   var isGivenUp = false
-  /// It waits for Kafka, or for its key's rate.
+  /// The body waits for Kafka, or for its key's rate.
   var isBlocked = false
-  /// The body has arrived and every item has its verdict.
+  /// The body is complete, and every item has its verdict.
   var hasEnded = false
   var isAnswered = false
-  /// When items that Kafka has not acknowledged are given up (monotonic milliseconds).
+  /// The time at which unacknowledged items are given up (monotonic milliseconds).
   var deadline = UInt64.max
-  /// Its number among those under way.
+  /// Its slot among the bodies in progress.
   var slot: Int?
 
   init(
@@ -51,26 +51,26 @@ final class Submission {
     self.maxBody = maxBody
   }
 
-  /// A packed body has more to unpack.
+  /// Whether a compressed body has more to unpack.
   var hasMore: Bool { !isGivenUp && body.inflater?.hasMore ?? false }
 
   // MARK: Bounds
 
-  /// What was spent on it in this turn.
+  /// The work spent on it in this turn.
   func used(in turn: UInt64) -> Int { work.turn == turn ? work.cost : 0 }
 
   func use(_ cost: Int, in turn: UInt64) { work = (turn, used(in: turn) + cost) }
 
-  /// Empty lines count, too.
+  /// Counts empty lines, too.
   func noteEmptyLines() { bill.emptyLines = body.splitter.emptyLines }
 
-  /// Tells the server how much memory and disk it takes.
+  /// Reports its memory and disk usage to the server.
   func account() {
     exchange.held = body.buffer.reservedBytes + verdicts.reservedBytes
     exchange.stored = verdicts.storedBytes
   }
 
-  /// Nothing more of the body is looked at.
+  /// Drops the body.
   func dropBody() {
     body.drop()
     account()
@@ -95,7 +95,7 @@ final class Submission {
     if body.shape == .lines { verdicts.append(UInt8(ascii: "\n")) }
   }
 
-  /// Adds the verdict on a request that goes to Kafka; returns where its status stands.
+  /// Appends the verdict on a request that goes to Kafka; returns the position of its status.
   func appendVerdict(_ item: ItemReader) -> Int {
     submitted += 1
     separate()
@@ -104,7 +104,7 @@ final class Submission {
     verdicts.append("503,\"id\":\"")
     verdicts.append(item.escapedID)
     verdicts.append(UInt8(ascii: "\""))
-    // Those of people's devices are not known yet.
+    // Ids for users' devices are not known yet.
     if !item.apnsIDs.isEmpty { append(item.apnsIDs) }
     if !item.tokenProblems.isEmpty { append(item.tokenProblems) }
     if !item.warnings.isEmpty {
@@ -139,7 +139,7 @@ final class Submission {
     JSONValue.array(list).text.withUnsafeBytes { verdicts.append($0) }
   }
 
-  /// Adds the verdict on a request that is refused.
+  /// Appends the verdict on a refused request.
   func appendRefusal(_ problem: Problem, id: String?) {
     separate()
     guard case .object(var object) = problem.json else { return }
@@ -148,7 +148,7 @@ final class Submission {
     endVerdict()
   }
 
-  /// The answer to the whole body: 202 if Kafka has any of its requests.
+  /// The answer to the whole body: 202 if Kafka has acknowledged any of its requests.
   func response() -> HTTPResponse {
     if let ending, bill.requests == 0 || (submitted == 0 && body.shape == .single) {
       return ending.response

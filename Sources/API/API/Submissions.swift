@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The bodies that are under way, by numbers that fit into a record's tag.
+/// The bodies in progress, by numbers that fit into a record's tag.
 struct Submissions {
   private var slots: [Submission?] = []
   private var free: [Int] = []
 
-  /// Takes one in and returns its number.
+  /// Adds a body and returns its number.
   mutating func insert(_ submission: Submission) -> Int {
     if let slot = free.popLast() {
       slots[slot] = submission
@@ -17,13 +17,13 @@ struct Submissions {
 
   subscript(slot: Int) -> Submission? { slot < slots.count ? slots[slot] : nil }
 
-  /// Lets one go: no record names it any more.
+  /// Removes a body to which no record in flight refers.
   mutating func remove(_ slot: Int) {
     slots[slot] = nil
     free.append(slot)
   }
 
-  /// All of them, beginning with another one each turn.
+  /// All bodies, starting with another one each turn.
   func inTurn(_ number: UInt64) -> [Submission] {
     let first = slots.isEmpty ? 0 : Int(number % UInt64(slots.count))
     return (slots[first...] + slots[..<first]).compactMap { $0 }
@@ -32,7 +32,7 @@ struct Submissions {
   var isEmpty: Bool { free.count == slots.count }
 }
 
-/// The place that a record's answer names: a body, and where the verdict on one of its items has its status.
+/// The reference in a record's tag: a body, and the position of the status in one of its verdicts.
 struct VerdictTag {
   private static let offsetBits: UInt = 40
 

@@ -3,17 +3,17 @@ import Access
 import Bytes
 import HTTPServer
 
-/// The body of a submission: what has arrived of it and was not passed, and where its next request is.
+/// The body of a submission: the bytes received and not yet passed, and the position of its next request.
 final class SubmittedBody {
   enum Shape { case single, array, lines }
 
   var splitter: ItemSplitter
   var inflater: Inflater?
   var buffer = ByteBuffer(capacity: 4_096)
-  /// Nothing more arrives.
+  /// Whether all bytes have been received.
   var isComplete = false
   private var item: Range<Int>?
-  /// Blanks at the front of a document that were looked at.
+  /// The number of leading blanks of a document already scanned.
   private var blanks = 0
 
   init(_ form: ItemSplitter.Form, isPacked: Bool) {
@@ -28,14 +28,14 @@ final class SubmittedBody {
     }
   }
 
-  /// Whether nothing will be added to `buffer`.
+  /// Whether `buffer` will not grow any more.
   var isWhole: Bool { isComplete && !(inflater?.hasMore ?? false) }
 
-  /// The body ends in the middle of its packed form.
+  /// Whether the body ends in the middle of its compressed form.
   var isCutOff: Bool { isWhole && !(inflater?.isComplete ?? true) }
 
-  /// The next request in the body, as a range of `buffer`, the same until `passItem`. A single one comes when the body
-  /// has ended behind it.
+  /// The next request in the body, as a range of `buffer`; the same until `passItem`. A single request is returned once
+  /// the body has ended.
   func next() throws(ItemSplitter.Problem) -> Range<Int>? {
     if let item { return item }
     item = try find()
@@ -54,7 +54,7 @@ final class SubmittedBody {
     }
   }
 
-  /// Each blank before a document is looked at once, in however small pieces they come.
+  /// Scans each blank before a document only once, however small the received pieces are.
   private func beginsArray(_ bytes: Span<UInt8>) -> Bool {
     while blanks < bytes.count, bytes[blanks] <= 0x20 { blanks += 1 }
     return blanks < bytes.count && bytes[blanks] == UInt8(ascii: "[")
@@ -65,7 +65,7 @@ final class SubmittedBody {
     splitter.removedPassed()
   }
 
-  /// Nothing more of it is looked at.
+  /// Drops the body.
   func drop() {
     buffer = ByteBuffer(capacity: 16)
     inflater = nil

@@ -10,7 +10,7 @@ import Kafka
 import Records
 import Store
 
-/// `/v1/users`: the devices of a user, and their end.
+/// `/v1/users`: the devices of a user, and their erasure.
 enum UsersAPI {
   static let routes = [
     APIRoute("GET", "/v1/users/{user...}", .database, list),
@@ -22,7 +22,7 @@ enum UsersAPI {
 
   private struct User {
     let name: ExactText
-    /// nil: of all apps.
+    /// nil for all apps.
     let app: String?
 
     init(_ request: APIRequest) throws(Problem) {
@@ -33,7 +33,7 @@ enum UsersAPI {
       app = try request.app()
     }
 
-    /// The apps that are meant; nil for all.
+    /// The selected apps; nil for all.
     func apps(of allowed: Set<ExactText>) -> Set<ExactText>? {
       app.map { [$0.exact] } ?? allowed.limited
     }
@@ -56,7 +56,7 @@ enum UsersAPI {
       })
   }
 
-  /// Deletes the records of a user's devices, and what waits for them does not wait longer.
+  /// Deletes the records of a user's devices, and ends requests waiting for them.
   private static func forget(_ request: APIRequest) throws(Problem) -> APIAction {
     let user = try User(request)
     if let app = user.app { try request.demandSend(for: app) }
@@ -82,7 +82,7 @@ enum UsersAPI {
         "scheduled": .integer(Int64(erasure.changes.count)),
         "has_more": .bool(found.count > limit || erasure.hasMore),
       ], status: 202)
-    // First of all what would still be sent to them.
+    // First, end what would still be sent to them.
     let records =
       erasure.changes.map { record($0, request) }
       + devices.map { APIRecord(topic: request.api.topics.devices, key: $0.bytes, value: nil) }
@@ -113,7 +113,7 @@ enum UsersAPI {
 }
 
 extension Set<ExactText> {
-  /// Apps to which an answer is limited; nil for all.
+  /// The apps to which an answer is limited; nil for all.
   var limited: Set<ExactText>? { contains("*") ? nil : self }
 }
 

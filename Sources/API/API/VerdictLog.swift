@@ -4,26 +4,26 @@ import Bytes
 import Glibc
 import HTTPServer
 
-/// The verdicts on the items of one body, in their order: in memory, and beyond a bound in a file without a name.
+/// The verdicts on the items of one body, in order: in memory, and beyond a limit in an unnamed file.
 ///
-/// A verdict is written when its item has been handed to Kafka, with the status 503; when Kafka has acknowledged the
-/// item, three digits become 202. So nothing has to be kept for each item meanwhile.
+/// A verdict is written with the status 503 when its item is handed to Kafka; once Kafka has acknowledged the item,
+/// three digits become 202. So nothing has to be kept per item meanwhile.
 struct VerdictLog: ~Copyable {
-  /// The most bytes that are kept in memory.
+  /// The most bytes kept in memory.
   static let bound = 1 << 20
 
   private var memory = ByteBuffer(capacity: 1_024)
-  /// The bytes in the file, before those in memory.
+  /// The bytes in the file, which precede those in memory.
   private var spilled = 0
   private var file: Int32 = -1
 
   /// The bytes of all verdicts.
   var count: Int { spilled + memory.count }
 
-  /// Bytes of memory that it takes.
+  /// The memory that it uses, in bytes.
   var reservedBytes: Int { memory.reservedBytes }
 
-  /// Bytes of its file, also of one that `takeBody` has passed on.
+  /// The bytes in its file, even after `takeBody` has handed that over.
   var storedBytes: Int { spilled }
 
   deinit { if file >= 0 { close(file) } }
@@ -33,7 +33,7 @@ struct VerdictLog: ~Copyable {
   mutating func append(_ bytes: UnsafeRawBufferPointer) { memory.append(bytes) }
   mutating func append(_ id: NotificationID) { memory.append("\(id)") }
 
-  /// Writes three digits over those at `offset`.
+  /// Overwrites the three digits at `offset`.
   mutating func setStatus(at offset: Int, _ status: StaticString) {
     let digits = UnsafeRawBufferPointer(start: status.utf8Start, count: 3)
     if offset >= spilled {
@@ -43,7 +43,7 @@ struct VerdictLog: ~Copyable {
     }
   }
 
-  /// Moves what is in memory to the file if it is too much. Throws when there is no room for it.
+  /// Moves the bytes in memory to the file if there are too many. Throws when the disk has no room.
   mutating func spillIfLong() throws(SystemError) {
     guard memory.count > Self.bound else { return }
     try spill()
@@ -59,7 +59,7 @@ struct VerdictLog: ~Copyable {
     }
   }
 
-  /// An unlinked file: no other process sees it, and it is gone with its descriptor.
+  /// Creates an unlinked file: invisible to other processes, and deleted with its descriptor.
   private static func nameless() throws(SystemError) -> Int32 {
     let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     var path = Array("\(folder)/martlet-api-XXXXXX".utf8CString)
@@ -70,7 +70,7 @@ struct VerdictLog: ~Copyable {
     return file
   }
 
-  /// All verdicts as an answer's body. Nothing can be appended afterwards.
+  /// All verdicts as the body of an answer. Nothing can be appended afterwards.
   mutating func takeBody() throws(SystemError) -> HTTPResponse.Body {
     guard file >= 0 else { return .bytes(Array(memory.bytes)) }
     try spill()

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Identity
 
-/// The rights of a key of the HTTP API. The key itself is not known here: only its SHA-256.
+/// The rights of an API key, which is only known by its SHA-256.
 public struct APIKey: Sendable, Equatable {
   /// The key's holder, for logs and metrics.
   public let name: ExactText
   /// The 32 bytes of SHA-256 over the key.
   public let digest: [UInt8]
-  /// Apps that it may send for; `*` means all.
+  /// The apps that it may send for; `*` means all.
   public let apps: Set<ExactText>
-  /// Apps whose device tokens and outcomes it may read; `*` means all.
+  /// The apps whose device tokens and outcomes it may read; `*` means all.
   public let readable: Set<ExactText>
   /// Items per second; nil means no limit.
   public let rate: Int?
   /// The most bytes of a body that is not NDJSON; nil means the process's own limit.
   public let maxBody: Int?
-  /// When it ends, in milliseconds since the epoch; nil: not by time.
+  /// When it expires, in milliseconds since the epoch; nil for never.
   public let expires: Int64?
-  /// It may see and change paces: of its apps, and if it may send for all also those of lanes and groups.
+  /// Whether it may see and change paces: those of its apps, and with all apps also those of lanes and groups.
   public let paces: Bool
-  /// It may start, see and end campaigns of its apps.
+  /// Whether it may start, see and end campaigns of its apps.
   public let campaigns: Bool
 
   public init(
@@ -39,13 +39,13 @@ public struct APIKey: Sendable, Equatable {
     self.campaigns = campaigns
   }
 
-  /// Its holder, in records that say who has written them.
+  /// The name of its holder in records.
   public var actor: String { "key \(name)" }
 
   /// - Parameter now: milliseconds since the epoch.
   public func isExpired(now: Int64) -> Bool { now >= expires ?? .max }
 
-  /// Whole days until it expires, negative behind that; nil for one that does not.
+  /// Whole days until it expires, negative afterwards; nil if it never does.
   public func daysLeft(now: Int64) -> Int? {
     guard let expires else { return nil }
     let (days, rest) = (expires - now).quotientAndRemainder(dividingBy: 86_400_000)
@@ -64,7 +64,7 @@ public struct APIKeyTable: Sendable, Equatable {
 
   public init(_ keys: [APIKey]) { self.keys = keys }
 
-  /// The index of the key with this digest. Every byte of every key is compared, so that the time tells nothing.
+  /// The index of the key with this digest. Every byte of every key is compared, so that the time reveals nothing.
   public func index(ofDigest digest: Span<UInt8>) -> Int? {
     guard digest.count == 32 else { return nil }
     var found: Int?
@@ -77,12 +77,11 @@ public struct APIKeyTable: Sendable, Equatable {
   }
 }
 
-/// The difference between two key files, by the keys' names: for the line of the log that says who may do something since
-/// when.
+/// The difference between two key files, by key names: for the log of who may do what since when.
 public struct KeyChanges: Sendable, Equatable {
   public let added: [String]
   public let removed: [String]
-  /// Another secret, other rights or limits.
+  /// Keys with another secret, other rights or limits.
   public let changed: [String]
 
   public init(from old: APIKeyTable, to new: APIKeyTable) {

@@ -2,21 +2,21 @@
 
 /// Finds the requests in a body while it arrives: lines of NDJSON, the elements of a JSON array, or one object.
 ///
-/// It looks at structure only, strings and brackets; whether an item is JSON is the parser's matter. The owner keeps the
-/// bytes that are not part of a finished item yet, and removes what `next` has passed.
+/// It only looks at structure, strings and brackets; the parser decides whether an item is JSON. The owner keeps the
+/// bytes that do not belong to a finished item yet, and removes those that `next` has passed.
 public struct ItemSplitter: Sendable, Equatable {
   public enum Form: Sendable, Equatable {
-    /// One item per line (NDJSON); empty lines are none.
+    /// One item per line (NDJSON); empty lines do not count.
     case lines
     /// A JSON array of items, or one object.
     case document
   }
 
-  /// Why the body cannot be split any further.
+  /// The reason why the body cannot be split any further.
   public enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
     /// Neither an object nor an array.
     case notADocument
-    /// Something else than a comma or the end between elements.
+    /// Something other than a comma or the end between elements.
     case expectedComma
     /// A comma without an element before or after it.
     case expectedElement
@@ -40,7 +40,7 @@ public struct ItemSplitter: Sendable, Equatable {
   private enum State: Sendable, Equatable {
     case start
     case single
-    /// In the array; an element must follow if a comma came before.
+    /// In an array, before an element; one must follow after a comma.
     case beforeElement(afterComma: Bool)
     case element
     case afterElement
@@ -52,23 +52,23 @@ public struct ItemSplitter: Sendable, Equatable {
   private var depth = 0
   private var isInString = false
   private var isEscaped = false
-  /// The number of bytes that have been scanned.
+  /// The number of bytes scanned.
   private var scanned = 0
   private var itemStart = 0
 
   public init(_ form: Form) { self.form = form }
 
-  /// Empty lines that were passed.
+  /// The number of empty lines passed.
   public private(set) var emptyLines = 0
 
-  /// True if the body is a JSON array: its answer is one, too.
+  /// True if the body is a JSON array: the answer is then an array, too.
   public private(set) var isArray = false
 
-  /// The next item among the bytes at hand, nil when it is not complete yet. `passed` bytes may be removed then.
+  /// The next item in the available bytes; nil if it is not complete yet. `passed` bytes may then be removed.
   ///
   /// - Parameters:
-  ///   - bytes: what has arrived and was not removed.
-  ///   - isEnd: whether nothing will follow.
+  ///   - bytes: bytes received and not removed.
+  ///   - isEnd: whether the body is complete.
   public mutating func next(
     in bytes: Span<UInt8>, isEnd: Bool
   ) throws(Problem) -> Range<Int>? {
@@ -78,7 +78,7 @@ public struct ItemSplitter: Sendable, Equatable {
     }
   }
 
-  /// Bytes at the front that belong to no unfinished item.
+  /// The bytes at the front that do not belong to an unfinished item.
   public var passed: Int { itemStart }
 
   /// The owner has removed the passed bytes.
@@ -126,7 +126,7 @@ public struct ItemSplitter: Sendable, Equatable {
     return nil
   }
 
-  /// Looks at a byte of an item; returns the item if it has ended.
+  /// Scans a byte of an item; returns the item if it has ended.
   private mutating func inItem(_ bytes: Span<UInt8>, _ byte: UInt8) -> Range<Int>? {
     if isInString {
       if isEscaped {
@@ -143,7 +143,7 @@ public struct ItemSplitter: Sendable, Equatable {
     case UInt8(ascii: "\""): isInString = true
     case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
     case UInt8(ascii: "}"), UInt8(ascii: "]"):
-      // The array's own end, after an element that is no object.
+      // The end of the array after an element that is not an object.
       if depth == 0 { return finish(bytes, at: scanned) }
       depth -= 1
       if depth == 0 {
@@ -157,7 +157,7 @@ public struct ItemSplitter: Sendable, Equatable {
     return nil
   }
 
-  /// Blanks after a number or a word are no part of it.
+  /// Ends an item, without blanks after a number or a word.
   private mutating func finish(_ bytes: Span<UInt8>, at end: Int) -> Range<Int> {
     var last = end
     while last > itemStart, Self.isBlank(bytes[last - 1]) { last -= 1 }
@@ -167,7 +167,7 @@ public struct ItemSplitter: Sendable, Equatable {
     return found
   }
 
-  /// Looks at a byte between items that is no blank.
+  /// Scans a non-blank byte between items.
   private mutating func between(_ byte: UInt8) throws(Problem) {
     switch (state, byte) {
     case (.start, UInt8(ascii: "{")): state = .single

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A bound on the values of a JSON text, without reading it: a text of a few bytes per value becomes many times its size
-/// in memory, and takes long to look at.
+/// A limit on the number of values in a JSON text, checked without parsing: a text of a few bytes per value needs many
+/// times its size in memory, and takes long to process.
 public enum JSONWeight {
-  /// Values that any text may have.
+  /// The number of values that any text may have.
   static let free = 50_000
-  /// A text may have one more value for so many bytes: a device token has 64.
+  /// The number of bytes for each further value: a device token has 64.
   static let bytesPerValue = 32
 
-  /// True if the text has few enough values for its length. Those in strings count: no message has so many commas.
+  /// True if the text has few enough values for its length. Commas in strings count: no message has that many.
   public static func isBearable(_ text: Span<UInt8>) -> Bool {
     var left = free + text.count / bytesPerValue
     for index in 0..<text.count where opensValue(text[index]) {

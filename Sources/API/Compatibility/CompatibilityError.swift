@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a request in another server's format cannot be taken: the member at fault, and the problem.
+/// The fault in a request of another server's format: the member and the problem.
 public struct CompatibilityError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// Empty if it is the request as a whole.
+  /// Empty for the request as a whole.
   public let field: String
   public let problem: String
 
@@ -13,7 +13,7 @@ public struct CompatibilityError: Error, Equatable, Sendable, CustomStringConver
 
   public var description: String { field.isEmpty ? problem : "\(field): \(problem)" }
 
-  /// The same error at a member of `parent`.
+  /// The same error in a member of `parent`.
   func within(_ parent: String) -> CompatibilityError {
     CompatibilityError(field.isEmpty ? parent : "\(parent).\(field)", problem)
   }

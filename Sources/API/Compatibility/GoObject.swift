@@ -2,8 +2,8 @@
 import Identity
 import JSON
 
-/// A JSON object, read as programs in Go read it into a structure: the names of members in any case, the last one of a
-/// name, null as if it were absent, and members that nobody asks for ignored.
+/// A JSON object, read as Go programs read it into a struct: member names in any case, the last of repeated names,
+/// null as absent, and unknown members ignored.
 struct GoObject: Sendable {
   private var members: [ExactText: JSONValue] = [:]
 
@@ -18,7 +18,7 @@ struct GoObject: Sendable {
     self.init(object)
   }
 
-  /// - Parameter name: in lower case.
+  /// - Parameter name: the name in lower case.
   subscript(name: String) -> JSONValue? { members[name.exact] }
 
   private func read<Value>(
@@ -31,7 +31,7 @@ struct GoObject: Sendable {
     return converted
   }
 
-  /// Empty without one.
+  /// A text; empty if absent.
   func text(_ name: String) throws(CompatibilityError) -> String {
     try read(name, "a string", \.string) ?? ""
   }
@@ -41,17 +41,17 @@ struct GoObject: Sendable {
   }
 
   func integer(_ name: String) throws(CompatibilityError) -> Int64? {
-    // To Go 1.0 is none.
+    // To Go, 1.0 is not an integer.
     try read(name, "an integer") { if case .integer(let value) = $0 { value } else { nil } }
   }
 
-  /// A number as it was given.
+  /// A number as given.
   func number(_ name: String) throws(CompatibilityError) -> JSONValue? {
-    // Of `? nil : value` the nil would be JSON's null.
+    // In `? nil : value`, nil would be JSON's null.
     try read(name, "a number") { value in value.anyNumber.map { _ in value } }
   }
 
-  /// Empty without any.
+  /// An array of texts; empty if absent.
   func texts(_ name: String) throws(CompatibilityError) -> [String] {
     try read(name, "an array of strings") { value in
       let texts = value.array?.map { $0.isNull ? "" : $0.string }
@@ -65,7 +65,7 @@ struct GoObject: Sendable {
 }
 
 extension JSONValue {
-  /// As programs in Go write a map: keys in the order of their bytes, of keys given twice the last value.
+  /// The object as Go writes a map: keys ordered by bytes, the last value of repeated keys.
   var sortedByKey: JSONValue {
     switch self {
     case .array(let elements): return .array(elements.map(\.sortedByKey))
@@ -80,17 +80,17 @@ extension JSONValue {
 }
 
 extension JSONObject {
-  /// Adds a text unless it is empty.
+  /// Appends a text unless it is empty.
   mutating func appendText(_ key: String, _ text: String) {
     if !text.isEmpty { append(key, .string(text)) }
   }
 
-  /// Adds texts unless there are none.
+  /// Appends texts unless there are none.
   mutating func appendTexts(_ key: String, _ texts: [String]) {
     if !texts.isEmpty { append(key, .array(texts.map { .string($0) })) }
   }
 
-  /// Adds a number above 0.
+  /// Appends a number above 0.
   mutating func appendPositive(_ key: String, _ number: Int64?) {
     if let number, number > 0 { append(key, .integer(number)) }
   }

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The id in an answer's header fields (`apns-id`; of broadcasts `apns-request-id`), beside the one that was sent.
+/// The id in an answer's header fields (`apns-id`; for broadcasts `apns-request-id`), compared with the one sent.
 public enum AnswerID: UInt8, Sendable, CaseIterable {
-  /// There is none: this is not how APNs answers.
+  /// No id: APNs does not answer like this.
   case none
-  /// Another one than was sent.
+  /// Another id than the one sent.
   case other
-  /// The one that was sent; the case of its letters does not matter.
+  /// The id sent; letter case does not matter.
   case sent
 }
 
 /// The content of an answer's body.
 public enum AnswerBody: Equatable, Sendable {
-  /// No JSON with a `reason`: nothing, HTML, or a part of something.
+  /// No JSON with a `reason`: empty, HTML, or truncated.
   case nothing
-  /// A `reason` that has no row in `ReasonRule.table`: APNs may add some.
+  /// A `reason` without a row in `ReasonRule.table`: APNs may add some.
   case otherReason
   case reason(Reason)
 }
 
-/// The class of an answer. Proxies, load balancers and captive portals answer, too, with the same statuses; what they
-/// say is no evidence about a push, its device token or a credential. APNs' answers carry an id, and its refusals a
-/// JSON `reason` (Apple, "Handling notification responses from APNs").
+/// The class of an answer. Proxies, load balancers and captive portals use the same statuses, but their answers are no
+/// evidence about a push, its device token or a credential. APNs' answers carry an id, and its refusals a JSON `reason`
+/// (Apple, "Handling notification responses from APNs").
 public enum AnswerKind: Equatable, Sendable {
-  /// APNs took the push.
+  /// APNs accepted the push.
   case accepted
-  /// APNs refused it; the reason's row decides.
+  /// APNs refused it; the row of the reason decides.
   case refused(Reason)
-  /// APNs refused it for a reason that is not known; the status decides.
+  /// APNs refused it for an unknown reason; the status decides.
   case refusedOtherwise
-  /// Not of APNs, or about another push: a failure of the path, which concerns the address.
+  /// Not from APNs, or about another push: a failure of the network path, which concerns the address.
   case foreign
 
-  /// The one table of status, id and body.
+  /// The classes by status, id and body.
   ///
   /// | id | status | body | counts as |
   /// | --- | --- | --- | --- |

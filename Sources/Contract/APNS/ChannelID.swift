@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rules of a broadcast channel's id: base64 text that APNs made (RFC 4648 §4). Its size is not
-/// documented, its case matters.
+/// The rules of a broadcast channel's id: base64 text created by APNs (RFC 4648 §4), case-sensitive, of undocumented
+/// size.
 public enum ChannelID {
-  /// The most characters that are accepted.
+  /// The most characters accepted.
   public static let maximumLength = 512
 
   /// The fault in a channel id.
   public enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
     case empty
     case tooLong(Int)
-    /// The first byte that is no character of base64, and where it stands.
+    /// The position of the first byte that is not a base64 character.
     case notBase64(at: Int)
-    /// No base64 text has this number of characters.
+    /// A number of characters that no base64 text has.
     case incomplete(Int)
 
     public var description: String {
@@ -26,7 +26,7 @@ public enum ChannelID {
     }
   }
 
-  /// Checks a channel id: 2…512 characters of base64, filled up with `=` to a multiple of four.
+  /// Checks a channel id: 2…512 characters of base64, padded with `=` to a multiple of four.
   public static func validate(_ text: Span<UInt8>) throws(Problem) {
     guard text.count > 0 else { throw .empty }
     guard text.count <= maximumLength else { throw .tooLong(text.count) }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Identity
 
-/// Which device of which app in which environment: the key that `push.feedback`, `push.devices` and
-/// `push.invalid-tokens` share, `<token>:<app>:<environment>`.
+/// The token, app and environment of a device: the key of records on `push.feedback`, `push.devices` and
+/// `push.invalid-tokens`, `<token>:<app>:<environment>`.
 ///
-/// It is one text, so that it is hashed, compared, copied and written at once.
+/// A single text, to be hashed, compared, copied and written at once.
 public struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
   /// The key as text.
   public let description: String
-  /// The number of bytes of the token, with which the text begins.
+  /// The length of the token that begins the text, in bytes.
   public let tokenBytes: Int
   public let environment: Environment
 
@@ -19,7 +19,7 @@ public struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
     self.environment = environment
   }
 
-  /// Takes a text that the caller has put together of its parts.
+  /// Takes a text that the caller has composed.
   ///
   /// - Parameters:
   ///   - text: `<token>:<app>:<environment>`.
@@ -30,7 +30,7 @@ public struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
     self.environment = environment
   }
 
-  /// Reads the text of a key; nil for what is none of ours. Only an app may hold colons.
+  /// Reads the text of a key; nil if it is malformed. Only the app may contain colons.
   public init?(_ text: String) {
     let bytes = text.utf8.span
     let colon = UInt8(ascii: ":")
@@ -43,19 +43,19 @@ public struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
     self.init(text: text, tokenBytes: first, environment: environment)
   }
 
-  /// Reads a Kafka key; nil for what is none of ours.
+  /// Reads a Kafka key; nil if it is malformed.
   @inlinable
   public init?(key: some Collection<UInt8>) {
     guard let text = String(validating: key, as: UTF8.self) else { return nil }
     self.init(text)
   }
 
-  /// Lower-case hexadecimal digits.
+  /// The device token in lower-case hexadecimal digits.
   public var token: String { part(0..<tokenBytes) }
 
   public var app: String { part(appBytes) }
 
-  /// Where the app stands in the text.
+  /// The range of the app in the text.
   public var appBytes: Range<Int> {
     tokenBytes + 1..<description.utf8.count - 1 - environment.name.utf8CodeUnitCount
   }
@@ -69,7 +69,7 @@ public struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
   /// The Kafka key.
   public var bytes: [UInt8] { Array(description.utf8) }
 
-  /// True if both are of one app and environment.
+  /// True if both have the same app and environment.
   public func isOfSameApp(as other: DeviceKey) -> Bool {
     let (one, two) = (description.utf8.span, other.description.utf8.span)
     let count = one.count - tokenBytes
@@ -84,14 +84,14 @@ public struct DeviceKey: Hashable, Sendable, CustomStringConvertible {
     haveSameBytes(one.description, other.description)
   }
 
-  /// The last 16 bytes of the token are hashed: few devices have these in common.
+  /// Hashes the last 16 bytes of the token, which few devices have in common.
   public func hash(into hasher: inout Hasher) {
     let bytes = description.utf8.span
     hasher.combine(Self.word(bytes, endingAt: tokenBytes))
     hasher.combine(Self.word(bytes, endingAt: tokenBytes - 8))
   }
 
-  /// Up to eight bytes before a place, the last one in the lowest byte.
+  /// Up to eight bytes before an index, the last one in the lowest byte.
   private static func word(_ bytes: Span<UInt8>, endingAt end: Int) -> UInt64 {
     var word: UInt64 = 0
     for index in max(0, end - 8)..<max(0, end) { word = word << 8 | UInt64(bytes[index]) }

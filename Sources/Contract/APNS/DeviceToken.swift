@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rules of a device token's text form. A token is opaque bytes, written as hexadecimal digits;
-/// its length is not fixed (Apple: "make no assumption about size").
+/// The rules of a device token's text form. A token is opaque bytes, written as hexadecimal digits, without a fixed
+/// length (Apple: "make no assumption about size").
 public enum DeviceToken {
   /// The most digits that are accepted: 256 bytes.
   public static let maximumDigits = 512
 
-  /// The digits that today's tokens have: 32 to 128 bytes. Others are taken, and counted.
+  /// The number of digits in current tokens: 32 to 128 bytes. Others are accepted and counted.
   public static let usualDigits = 64...256
 
-  /// True if a byte only decorates a token: `<`, `>` and blanks of an old `NSData.description`.
+  /// True if a byte is only decoration: `<`, `>` and blanks of an old `NSData.description`.
   public static func isDecoration(_ byte: UInt8) -> Bool {
     byte == UInt8(ascii: " ") || byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">")
   }
 
-  /// The part of a text that is not white space at its ends: what a file's line end or a paste leaves there. Line ends
-  /// inside stay, since they may divide two tokens.
+  /// The text without white space at its ends, as left by line ends of a file or by pasting. Line ends inside are kept,
+  /// since they may separate two tokens.
   public static func trimmed(_ text: Span<UInt8>) -> Range<Int> {
     var range = 0..<text.count
     while let last = range.last, isSpace(text[last]) { range = range.lowerBound..<last }
@@ -32,9 +32,9 @@ public enum DeviceToken {
     case empty
     case oddLength(Int)
     case tooLong(Int)
-    /// The first byte that is no hexadecimal digit, where it stands, and what the text seems to be instead.
+    /// The position of the first byte that is not a hexadecimal digit, and what the text seems to be instead.
     case notHexadecimal(at: Int, TokenLookalike? = nil)
-    /// A JSON value that is no string.
+    /// A JSON value that is not a string.
     case notText
 
     public var description: String {
@@ -61,15 +61,14 @@ public enum DeviceToken {
     }
   }
 
-  /// A token that somebody wrote, in its lower-case form: without white space at its ends and the decoration of an old
-  /// `NSData.description`.
+  /// A given token in lower case, without white space at its ends and the decoration of an old `NSData.description`.
   public static func normalized(_ text: String) throws(Problem) -> String {
     var digits: [UInt8] = []
     try append(text.utf8.span, to: &digits)
     return String(decoding: digits, as: UTF8.self)
   }
 
-  /// Appends the form of a token that `normalized` has; nothing of one that is none.
+  /// Appends a token in the form of `normalized`; nothing if it is invalid.
   public static func append(_ text: Span<UInt8>, to digits: inout [UInt8]) throws(Problem) {
     var count = 0
     var problem: Problem?
@@ -80,7 +79,7 @@ public enum DeviceToken {
         problem = .notHexadecimal(at: index, TokenLookalike(text))
         break
       }
-      // Sets the bit that makes a letter lower case; digits have it already.
+      // The bit that makes letters lower case; it is already set in digits.
       digits.append(byte | 0x20)
       count += 1
     }
@@ -93,19 +92,19 @@ public enum DeviceToken {
     }
   }
 
-  /// The part of the rule that concerns the number of digits.
+  /// The rule for the number of digits.
   public static func validateLength(_ digits: Int) throws(Problem) {
     guard digits > 0 else { throw .empty }
     guard digits <= maximumDigits else { throw .tooLong(digits) }
     guard digits % 2 == 0 else { throw .oddLength(digits) }
   }
 
-  /// A token as it may be shown in logs: its first eight digits and an ellipsis.
+  /// A token in the form for logs: its first eight digits and an ellipsis.
   public static func shortened(_ text: Span<UInt8>) -> String {
     text.count <= 8 ? text.text : text.extracting(0..<8).text + "…"
   }
 
-  /// A token as it may be shown in logs: its first eight digits and an ellipsis.
+  /// A token in the form for logs: its first eight digits and an ellipsis.
   public static func shortened(_ text: String) -> String {
     shortened(text.utf8.span)
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which of Apple's two gateways a notification is for. A device token is valid in one of them only.
+/// One of Apple's two gateways. A device token is valid in only one of them.
 public enum Environment: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case production
   case sandbox

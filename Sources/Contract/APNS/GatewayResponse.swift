@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An answer to one request: its status, the id in its header fields, and what its body means. The body's JSON is read
-/// in IO.
+/// An answer to one request: its status, the id in its header fields, and the meaning of its body. The body's JSON is
+/// parsed in IO.
 public struct GatewayResponse: Equatable, Sendable {
   public let status: UInt16
   public let id: AnswerID
   public let body: AnswerBody
-  /// With 410: when APNs last knew the token to be invalid, in milliseconds since the epoch.
+  /// For 410: when APNs last saw the token invalid, in milliseconds since the epoch.
   public let timestamp: Int64?
 
-  /// - Parameter id: that of the push, unless said otherwise.
+  /// - Parameter id: the id compared with the push's; the same by default.
   public init(status: UInt16, body: AnswerBody, timestamp: Int64? = nil, id: AnswerID = .sent) {
     self.status = status
     self.body = body
@@ -17,7 +17,7 @@ public struct GatewayResponse: Equatable, Sendable {
     self.id = id
   }
 
-  /// The same with a reason that is known; nil for a body without any.
+  /// An answer with a known reason; nil for a body without one.
   public init(
     status: UInt16, reason: Reason? = nil, timestamp: Int64? = nil, id: AnswerID = .sent
   ) {
@@ -25,22 +25,22 @@ public struct GatewayResponse: Equatable, Sendable {
       status: status, body: reason.map { .reason($0) } ?? .nothing, timestamp: timestamp, id: id)
   }
 
-  /// The reason, if the body gave one that is known.
+  /// The reason, if the body has a known one.
   public var reason: Reason? { if case .reason(let reason) = body { reason } else { nil } }
 
-  /// The class of the answer: what follows is decided by this.
+  /// The class of the answer, which decides everything below.
   public var kind: AnswerKind { AnswerKind(status: status, id: id, body: body) }
 
-  /// Not an answer of APNs, or about another push.
+  /// True if the answer is not from APNs, or is about another push.
   public var isForeign: Bool { kind == .foreign }
 
-  /// True if the answer says that the token is invalid: APNs' 410, with a reason to that effect or none that is known.
+  /// True if the answer reports an invalid token: a 410 from APNs whose reason says so or is unknown.
   public var isAboutInvalidToken: Bool {
     status == 410 && !isForeign && (reason == nil || reason?.rule.kind == .token)
   }
 
-  /// True if it is about the provider token or certificate. APNs answers 403 for that alone, whatever its words; so it is
-  /// never the end of a push.
+  /// True if it is about the provider token or certificate. APNs answers 403 only for that, whatever the reason; so it
+  /// never ends a push.
   public var isAboutCredential: Bool {
     switch kind {
     case .refused(let reason): reason.rule.subject == .credential
@@ -58,7 +58,7 @@ public struct GatewayResponse: Equatable, Sendable {
     }
   }
 
-  /// The action for the notification. A known reason decides with its row, another one (APNs may add reasons) by the
+  /// The action for the notification. A known reason decides by its row; an unknown one (APNs may add reasons) by the
   /// class of the status.
   public var verdict: Verdict {
     switch kind {
@@ -68,19 +68,19 @@ public struct GatewayResponse: Equatable, Sendable {
     case .refusedOtherwise: break
     }
     switch status {
-    // Whatever its words, 410 says that the token is no longer active for the topic.
+    // Whatever the reason, 410 says that the token is no longer active for the topic.
     case 410: return .rejected(aboutToken: true)
     case 403: return .credentialRefused
     case 429: return .retryLater(.throttled)
-    // What only something between us and APNs says: the request was not judged.
+    // Only intermediaries use these: the request was not judged.
     case 408, 502, 504: return .retryElsewhere
     case 500...599: return .retryLater(.fault)
     default: return .rejected(aboutToken: false)
     }
   }
 
-  /// The action for a notification to this kind of target. An answer to a broadcast says nothing about any device
-  /// token, whatever its words.
+  /// The action for a notification to this kind of target. An answer to a broadcast is never evidence about a device
+  /// token.
   public func verdict(for target: PushTarget) -> Verdict {
     if target == .channel, case .rejected(aboutToken: true) = verdict {
       return .rejected(aboutToken: false)
@@ -88,7 +88,7 @@ public struct GatewayResponse: Equatable, Sendable {
     return verdict
   }
 
-  /// The meaning of a final answer to whoever made the request, in words.
+  /// The meaning of a final answer for the requester, in words.
   public var meaning: StaticString {
     switch kind {
     case .refused(let reason): reason.rule.kind.meaning
@@ -118,7 +118,7 @@ public struct GatewayResponse: Equatable, Sendable {
     }
   }
 
-  /// The level at which a person is told; unknown reasons are worth a look, once each.
+  /// When to alert a person; each unknown reason is reported once.
   public var alert: AlertLevel {
     switch kind {
     case .accepted: .none

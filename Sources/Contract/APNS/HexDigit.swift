@@ -2,17 +2,17 @@
 
 /// Hexadecimal digits as bytes of text.
 public enum HexDigit {
-  /// The value 0…15 of a digit in either case, or 255 if it is none.
+  /// The value 0…15 of a digit in either case; 255 for any other byte.
   @inline(__always)
   public static func value(_ byte: UInt8) -> UInt8 {
-    // Selects instead of branches: digits are random, so branches on them are guessed wrong every third time.
+    // Selects instead of branches: digits are random, so every third branch would be mispredicted.
     let decimal = byte &- 0x30
     let letter = (byte | 0x20) &- 0x61
     let value: UInt8 = letter < 6 ? letter &+ 10 : 255
     return decimal < 10 ? decimal : value
   }
 
-  /// 0 for a digit in either case, 1 for any other byte; without a branch, and cheaper than its value.
+  /// 0 for a digit in either case, 1 for any other byte; branch-free, and cheaper than the value.
   @inline(__always)
   public static func isNone(_ byte: UInt8) -> UInt8 {
     let isDecimal: UInt8 = byte &- 0x30 < 10 ? 1 : 0

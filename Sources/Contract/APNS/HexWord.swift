@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Hexadecimal digits as bytes of text, eight at a time: an id has 32 of them, a device token 64 or more, and a look at
-/// each by itself costs three times as much.
+/// Hexadecimal digits as text, eight at a time: an id has 32, a device token 64 or more, and handling each digit by
+/// itself takes three times as long.
 public enum HexWord {
   @inlinable static var ones: UInt64 { 0x0101_0101_0101_0101 }
   @inlinable static var highBits: UInt64 { 0x8080_8080_8080_8080 }
 
-  /// The 32 bits that eight digits in either case stand for; of no use if `invalid` is not 0 afterwards.
+  /// The 32 bits of eight digits in either case; undefined if `invalid` is not 0 afterwards.
   ///
   /// - Parameters:
   ///   - text: the digits, the first one in the highest byte.
-  ///   - invalid: gets bits set if a byte is no digit.
+  ///   - invalid: gets bits set if a byte is not a digit.
   @inline(__always)
   static func value(_ text: UInt64, _ invalid: inout UInt64) -> UInt64 {
     let letters = letters(text)
@@ -21,9 +21,9 @@ public enum HexWord {
     return (value | value >> 16) & 0xFFFF_FFFF
   }
 
-  /// Eight digits in lower case, in the order in which they are given; of no use if `invalid` is not 0 afterwards.
+  /// Eight digits in lower case, in the given order; undefined if `invalid` is not 0 afterwards.
   ///
-  /// - Parameter invalid: gets bits set if a byte is no digit.
+  /// - Parameter invalid: gets bits set if a byte is not a digit.
   @inlinable @inline(__always)
   public static func lowercase(_ text: UInt64, _ invalid: inout UInt64) -> UInt64 {
     let letters = letters(text)
@@ -42,20 +42,20 @@ public enum HexWord {
     return digits &+ ones &* 0x30 &+ letters &* 0x27
   }
 
-  /// 1 in the place of each letter.
+  /// 1 in the byte of each letter.
   @inlinable @inline(__always)
   static func letters(_ text: UInt64) -> UInt64 { (text & (ones &* 0x40)) >> 6 }
 
-  /// Each byte less the first digit of its kind, '0' or 'a'.
+  /// Each byte minus the first digit of its kind, '0' or 'a'.
   @inlinable @inline(__always)
   static func digits(
     _ text: UInt64, _ letters: UInt64, _ invalid: inout UInt64
   ) -> UInt64 {
     let folded = text | letters << 5
-    // A byte below the first digit loses the high bit that it was lent; none borrows from another.
+    // A byte below the first digit loses the high bit lent to it; no byte borrows from another.
     let lent = (folded | highBits) &- (ones &* 0x30 &+ letters &* 0x31)
     let digits = lent & ~highBits
-    // Above '9' or 'f' the high bit comes up.
+    // A byte above '9' or 'f' sets its high bit.
     let above = digits &+ ones &* 0x76 &+ letters &* 4
     invalid |= (text | ~lent | above) & highBits
     return digits

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A notification's `apns-id`: a UUID (RFC 9562) as a value, without text.
+/// A notification's `apns-id`: a UUID (RFC 9562) as a value rather than text.
 ///
-/// It stays the same over replays and attempts, which is what makes a duplicate recognisable.
+/// It stays the same over replays and attempts, so that duplicates are recognizable.
 public struct NotificationID: Hashable, Sendable, CustomStringConvertible {
   /// The first eight bytes in network order.
   public let high: UInt64
   /// The last eight bytes in network order.
   public let low: UInt64
 
-  /// Characters of the canonical form: 32 digits in groups of 8-4-4-4-12.
+  /// The length of the canonical form: 32 digits in groups of 8-4-4-4-12.
   public static let textLength = 36
 
-  /// The namespace of the ids that Martlet derives: fixed for ever, or replays get new ids.
+  /// The namespace of the ids that Martlet derives. It must never change, or replays get new ids.
   public static let namespace = NotificationID(
     high: 0x6D61_7274_6C65_5470, low: 0xB573_6800_0000_0001)
 
@@ -35,15 +35,15 @@ public struct NotificationID: Hashable, Sendable, CustomStringConvertible {
     self.low = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
   }
 
-  /// The UUIDv4 (RFC 9562 §5.4) of 128 random bits, of which version and variant take six.
+  /// The UUIDv4 (RFC 9562 §5.4) of 128 random bits, six of which are replaced by version and variant.
   public init(version4 high: UInt64, _ low: UInt64) {
     self.high = high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
     self.low = low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
   }
 
-  /// The id in canonical form at the start of `text` + `offset`, in either case, or `nil`.
+  /// The id in canonical form at `offset` of `text`, in either case, or `nil`.
   ///
-  /// Only the 36 characters from `offset` are looked at.
+  /// Only the 36 characters from `offset` on are read.
   public init?(_ text: Span<UInt8>, at offset: Int = 0) {
     guard offset >= 0, text.count - offset >= Self.textLength else { return nil }
     let id = text.extracting(offset..<offset + Self.textLength)
@@ -66,7 +66,7 @@ public struct NotificationID: Hashable, Sendable, CustomStringConvertible {
     self.init(text.utf8.span)
   }
 
-  /// Four bytes, the first one highest.
+  /// Four bytes, most significant first.
   @inline(__always)
   private static func four(_ text: Span<UInt8>, _ start: Int) -> UInt64 {
     UInt64(text[start]) << 24 | UInt64(text[start + 1]) << 16 | UInt64(text[start + 2]) << 8
@@ -79,7 +79,7 @@ public struct NotificationID: Hashable, Sendable, CustomStringConvertible {
       switch position {
       case 8, 13, 18, 23: return UInt8(ascii: "-")
       default:
-        // One dash stands before position 9, two before 14, three before 19, four before 24.
+        // Position 9 and up follow one dash, 14 and up two, 19 and up three, 24 and up four.
         let digit = position - min(max((position - 4) / 5, 0), 4)
         let half = digit < 16 ? high : low
         return HexDigit.character(UInt8(truncatingIfNeeded: half >> UInt64(60 - digit % 16 * 4)))

@@ -9,9 +9,9 @@ public struct ProviderTokenClaims: Equatable, Sendable {
   /// `iat`: when it was issued, in seconds since the UNIX epoch.
   public let issuedAt: Int64
 
-  /// APNs refuses a token older than this many seconds.
+  /// The age in seconds above which APNs refuses a token.
   public static let lifetime: Int64 = 3_600
-  /// Characters of a team id and of a key id.
+  /// The length of a team id and of a key id.
   public static let identifierLength = 10
 
   public init(teamID: String, keyID: String, issuedAt: Int64) {
@@ -20,7 +20,7 @@ public struct ProviderTokenClaims: Equatable, Sendable {
     self.issuedAt = issuedAt
   }
 
-  /// True if APNs would call the token expired at `now` (seconds).
+  /// True if APNs would consider the token expired at `now` (seconds).
   public func isExpired(at now: Int64) -> Bool {
     now - issuedAt > Self.lifetime
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The kind of address that a notification has: the kind of its record's key.
+/// The kind of a notification's address, and of its record's key.
 public enum PushTarget: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   /// A device token.
   case device
-  /// A broadcast channel, which any number of devices follow.
+  /// A broadcast channel, with any number of subscribed devices.
   case channel
 
-  /// True for a device token. On hot paths: `==` of an enumeration of another module is a call through a table.
+  /// True for a device token. For hot paths: `==` of another module's enumeration is a call through a table.
   public var isDevice: Bool { if case .device = self { true } else { false } }
 
   /// The spelling in envelopes.

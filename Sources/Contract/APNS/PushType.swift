@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The push type of a notification (`apns-push-type`). The kind decides the topic's suffix, the priorities that are
-/// allowed and how large the body may be.
+/// The push type of a notification (`apns-push-type`). It decides the topic's suffix, the allowed priorities and the
+/// maximum body size.
 ///
 /// Source: Apple, "Sending notification requests to APNs".
 public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible {
@@ -18,7 +18,7 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
   case controls
   /// Remote media sessions, since iOS 27.
   case nowplaying
-  /// A type of the setting `--push-type`, by its place there: `PushTypes` has its name and its suffix.
+  /// A type of the setting `--push-type`, by its index there: `PushTypes` has its name and its suffix.
   case custom(UInt8)
 
   /// The types that are built in.
@@ -27,7 +27,7 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
     .pushtotalk, .widgets, .controls, .nowplaying,
   ]
 
-  /// The value of the `apns-push-type` header, also the spelling in requests; for a custom type see `PushTypes`.
+  /// The value of the `apns-push-type` header and its spelling in requests; for a custom type see `PushTypes`.
   public var name: StaticString {
     switch self {
     case .alert: "alert"
@@ -48,13 +48,13 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
 
   public var description: String { name.description }
 
-  /// As messages name it: the type's name is not always at hand.
+  /// The name in messages: a custom type's name is not always available.
   public var phrase: String {
     if case .custom = self { "a type of --push-type" } else { "type \(self)" }
   }
 
-  /// The suffix that follows the bundle id in `apns-topic`. An MDM topic is not made of a bundle id: it is the UID of
-  /// the push certificate, which then stands as the app. That of a custom type is in `PushTypes`.
+  /// The suffix after the bundle id in `apns-topic`. An MDM topic is not derived from a bundle id: it is the UID of the
+  /// push certificate, which then takes the app's place. The suffix of a custom type is in `PushTypes`.
   public var topicSuffix: StaticString {
     switch self {
     case .alert, .background, .mdm, .custom: ""
@@ -70,15 +70,15 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
     }
   }
 
-  /// The largest body in bytes: 5,120 for VoIP, 4,096 for everything else.
+  /// The most bytes of a body: 5,120 for VoIP, 4,096 for all others.
   public var payloadLimit: Int {
     self == .voip ? 5_120 : 4_096
   }
 
-  /// The largest body of a broadcast to a channel, in bytes.
+  /// The most bytes of a broadcast's body.
   public static let broadcastPayloadLimit = 5_120
 
-  /// The ways in which a request of this type may be authenticated.
+  /// The ways to authenticate a request of this type.
   public enum Authentication: UInt8, Sendable {
     /// A provider token or a certificate that lists the topic.
     case either
@@ -86,9 +86,9 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
     case certificate
   }
 
-  /// Location, widget, control and media pushes take a provider token only; device management is bound to the
-  /// push certificate that its topic is the UID of. Live Activities are not documented with a certificate,
-  /// but a certificate that lists their topic has been seen to work.
+  /// Location, widget, control and media pushes accept only a provider token; device management needs the push
+  /// certificate whose UID is its topic. Apple documents no certificate for Live Activities, but one that lists their
+  /// topic has been seen to work.
   public var authentication: Authentication {
     switch self {
     case .location, .widgets, .controls, .nowplaying: .providerToken
@@ -99,14 +99,13 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
     }
   }
 
-  /// The priority of a request that gives none: 5 for background pushes, else 10.
+  /// The priority of a request that gives none: 5 for background pushes, otherwise 10.
   public var defaultPriority: UInt8 {
     self == .background ? 5 : 10
   }
 
-  /// True if a request of this type makes sense with this priority: what APNs takes, less what defeats the type. A call
-  /// (VoIP) that waits for the device to save power comes too late, and a location query at priority 1 never wakes the
-  /// device.
+  /// True if this priority makes sense for the type: APNs accepts it, and it does not defeat the type. A VoIP call that
+  /// waits for the device to save power comes too late, and a location query at priority 1 never wakes the device.
   public func suits(priority: Int64) -> Bool {
     switch self {
     case .voip: priority == 10
@@ -115,8 +114,8 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
     }
   }
 
-  /// True if APNs takes the type with this priority: 10, 5 or 1; a background push only with 5; a Live Activity and a
-  /// media session not with 1.
+  /// True if APNs accepts this priority for the type: 10, 5 or 1; a background push only 5; a Live Activity or media
+  /// session not 1.
   public func allows(priority: Int64) -> Bool {
     switch self {
     case .background: priority == 5
@@ -144,7 +143,7 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
     case (UInt8(ascii: "n"), 10): candidate = .nowplaying
     default: return nil
     }
-    // A name is short enough for a string without an allocation.
+    // Names are short enough for a string without an allocation.
     guard name.spells(candidate.description) else { return nil }
     self = candidate
   }

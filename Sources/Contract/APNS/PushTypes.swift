@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The push types that a process knows: those of Apple's that are built in, and those of its setting `--push-type`.
-/// APNs may have a new type before a release of Martlet has it.
+/// The push types that a process knows: Apple's built-in ones, and those of its setting `--push-type`, since APNs may
+/// have a new type before a release of Martlet does.
 public struct PushTypes: Sendable, Equatable {
-  /// A type of the setting: its name (`apns-push-type`), and what follows the bundle id in its topic.
+  /// A type from the setting: its name (`apns-push-type`), and the suffix after the bundle id in its topic.
   public struct Custom: Sendable, Equatable {
     public let name: String
     public let suffix: String
   }
 
-  /// Why a text is not `NAME=SUFFIX`: the end of a sentence.
+  /// The reason why a text is not `NAME=SUFFIX`, as the end of a sentence.
   public struct Problem: Error, Equatable {
     public let text: String
   }
 
-  /// At most so many.
+  /// The most custom types.
   public static let maximumCustom = 64
   /// The most bytes of a name and of a suffix.
   public static let maximumText = 64
 
   /// The built-in push types only.
   public static let builtIn = PushTypes()
-  /// For programs that only look at records and know no setting: every text that can be a name is a type.
+  /// For programs that only look at records and have no setting: any valid name counts as a type.
   public static let any = PushTypes(acceptsAny: true)
   /// A type that `any` accepts.
   private static let unlisted = UInt8.max
@@ -87,13 +87,13 @@ public struct PushTypes: Sendable, Equatable {
     return custom[Int(index)].name
   }
 
-  /// The suffix that follows the bundle id in the topic; `nil` if it is unknown.
+  /// The suffix after the bundle id in the topic; `nil` if unknown.
   public func suffix(of type: PushType) -> String? {
     guard case .custom(let index) = type else { return type.topicSuffix.description }
     return Int(index) < custom.count ? custom[Int(index)].suffix : nil
   }
 
-  /// Bytes of that suffix; 0 if it is unknown.
+  /// The length of that suffix in bytes; 0 if unknown.
   public func suffixLength(of type: PushType) -> Int {
     guard case .custom = type else { return type.topicSuffix.utf8CodeUnitCount }
     return suffix(of: type)?.utf8.count ?? 0

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why APNs refused something: the `reason` of its error bodies and GOAWAY frames.
+/// The reason of a refusal by APNs: the `reason` of its error bodies and GOAWAY frames.
 ///
-/// The facts about each stand in one row of `ReasonRule.table`.
+/// Each has one row in `ReasonRule.table`.
 public enum Reason: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case badCollapseId, badDeviceToken, badExpirationDate, badMessageId, badPriority, badTopic
   case deviceTokenNotForTopic, duplicateHeaders, idleTimeout, invalidPushType, missingDeviceToken
@@ -16,7 +16,7 @@ public enum Reason: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case featureNotEnabled, missingChannelId, badChannelId, channelNotRegistered, badRequestParams
   case badRequestPayload, missingPushType, cannotCreateChannelConfig, missingChannelQueueSize
 
-  /// The row that says everything about this reason.
+  /// The row of the table for this reason.
   public var rule: ReasonRule { ReasonRule.table[Int(rawValue)] }
 
   /// The spelling that APNs uses.
@@ -24,7 +24,7 @@ public enum Reason: UInt8, Sendable, CaseIterable, CustomStringConvertible {
 
   public var description: String { name }
 
-  /// The reason with this spelling, or `nil` for one that is not known (yet).
+  /// The reason with this spelling, or `nil` if unknown.
   public init?(_ name: Span<UInt8>) {
     let hash = ReasonRule.hash(name)
     for (index, candidate) in ReasonRule.hashes.enumerated() where candidate == hash {
@@ -35,7 +35,7 @@ public enum Reason: UInt8, Sendable, CaseIterable, CustomStringConvertible {
     return nil
   }
 
-  /// The reason with this spelling, or `nil` for one that is not known (yet).
+  /// The reason with this spelling, or `nil` if unknown.
   public init?(_ name: String) {
     self.init(name.utf8.span)
   }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The class of a reason; the class decides what is not said in a row of its own.
+/// The class of a reason, which decides whatever its row does not.
 public enum ReasonClass: UInt8, Sendable {
-  /// The request is wrong: never send it again unchanged.
+  /// The request is wrong: never resend it unchanged.
   case fix
   /// The device token is invalid.
   case token
-  /// The device token or our own configuration is wrong.
+  /// The device token or Martlet's configuration is wrong.
   case suspect
   /// Resend with another provider token or on another connection.
   case reauthenticate
   /// The credential is refused.
   case credential
-  /// The app is not set up for what it asks for, at Apple or here: once that is corrected, the same request is taken.
+  /// The app is not set up for the request, at Apple or here: once corrected, the same request is accepted.
   case configuration
   /// Resend after a delay.
   case later
-  /// Resend now, elsewhere.
+  /// Resend now, on another connection.
   case move
 }
 
 extension ReasonClass {
-  /// The meaning of an answer of this kind, where it is final, to whoever made the request.
+  /// The meaning of a final answer of this class for the requester.
   public var meaning: StaticString {
     switch self {
     case .fix: "APNs refuses the request as it is; change it before you send it again"
@@ -36,19 +36,19 @@ extension ReasonClass {
   }
 }
 
-/// What an answer is about; that decides whether it can be the end of a push at all.
+/// The subject of an answer, which decides whether it can end a push at all.
 public enum ReasonSubject: UInt8, Sendable {
-  /// This request, or the app that it is for.
+  /// This request, or its app.
   case push
   /// The device token.
   case token
-  /// The provider token or certificate: it says nothing about the push, which waits for one that is accepted.
+  /// The provider token or certificate: the push itself was not judged and waits for an accepted one.
   case credential
   /// The gateway, or the connection to it.
   case gateway
 }
 
-/// The answers in which a reason may be seen.
+/// The answers in which a reason may occur.
 public struct ReasonOrigin: OptionSet, Sendable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -61,12 +61,12 @@ public struct ReasonOrigin: OptionSet, Sendable {
   public static let goAway = ReasonOrigin(rawValue: 4)
 }
 
-/// One row of the decision table: all that is known and decided about one reason of APNs.
+/// One row of the decision table: everything known and decided about one APNs reason.
 public struct ReasonRule: Sendable {
   public let reason: Reason
-  /// The spelling in APNs' JSON.
+  /// The reason as spelled in APNs' JSON.
   public let name: String
-  /// The HTTP status it comes with.
+  /// The HTTP status that comes with it.
   public let status: UInt16
   public let origin: ReasonOrigin
   public let kind: ReasonClass
@@ -94,9 +94,9 @@ public struct ReasonRule: Sendable {
     self.alert = alert ?? kind.usualAlert
   }
 
-  /// True if the `apns-id` of a push that ends with this answer counts as taken: a push with it is a repeat, and not sent.
-  /// Only what the device itself refuses is taken without having been accepted. What the request, the app's settings or
-  /// ours were wrong about can be sent again under the same id.
+  /// True if a push that ends with this answer takes its `apns-id`: later pushes with it are duplicates and not sent.
+  /// Without being accepted, only a push refused because of its device takes it. If the request, the app's setup or our
+  /// configuration was wrong, the push can be resent with the same id.
   public var takesID: Bool { kind == .token }
 }
 
@@ -136,9 +136,9 @@ extension ReasonClass {
 extension ReasonRule {
   /// The decision table, in the order of `Reason`'s cases.
   ///
-  /// Sources: Apple, "Handling notification responses from APNs" (statuses, reasons, what is final, the
-  /// 15 minutes after a 5xx) and "Handling error responses from APNs" (broadcast); the columns about
-  /// the connection follow what the maintainers of Pushy and others observed.
+  /// Sources: Apple, "Handling notification responses from APNs" (statuses, reasons, what is final, the 15 minutes
+  /// after a 5xx) and "Handling error responses from APNs" (broadcast); the connection columns follow observations by
+  /// the maintainers of Pushy and others.
   public static let table: [ReasonRule] = deviceRows + credentialRows + answerRows + channelRows
 
   private static let deviceRows: [ReasonRule] = [
@@ -155,19 +155,19 @@ extension ReasonRule {
     .init(.missingDeviceToken, "MissingDeviceToken", 400, .device, .fix),
     .init(.missingTopic, "MissingTopic", 400, .device, .fix),
     .init(.payloadEmpty, "PayloadEmpty", 400, [.device, .broadcast], .fix),
-    // Says that this topic and credential do not fit; the credential's other topics go on.
+    // The topic and the credential do not match; other topics of the credential are not affected.
     .init(.topicDisallowed, "TopicDisallowed", 400, [.device, .broadcast], .configuration),
   ]
 
   private static let everywhere: ReasonOrigin = [.device, .broadcast, .goAway]
 
-  // All that comes with 403 is about the credential. Which apps it is refused for shows in what it serves.
+  // Every 403 is about the credential. The apps it serves show for which of them it is refused.
   private static let credentialRows: [ReasonRule] = [
     .init(.badCertificate, "BadCertificate", 403, everywhere, .credential, connection: .close),
     .init(
       .badCertificateEnvironment, "BadCertificateEnvironment", 403, everywhere, .credential,
       connection: .close),
-    // The connection stays wedged after this, also for a fresh token.
+    // The connection stays unusable after this, even with a fresh token.
     .init(
       .expiredProviderToken, "ExpiredProviderToken", 403, everywhere, .reauthenticate,
       connection: .close, credential: .refresh),
@@ -175,11 +175,11 @@ extension ReasonRule {
     .init(
       .invalidProviderToken, "InvalidProviderToken", 403, [.device, .broadcast], .credential,
       connection: .drain),
-    // Each request has one, or its connection a certificate: they are not taken for what they are.
+    // Each request carries a token, or its connection a certificate: APNs does not recognize it.
     .init(
       .missingProviderToken, "MissingProviderToken", 403, [.device, .broadcast], .credential,
       connection: .drain),
-    // The token is fine, but belongs to another key than the connection was bound to.
+    // The token is valid, but of another key than the connection was bound to.
     .init(
       .unrelatedKeyIdInToken, "UnrelatedKeyIdInToken", 403, .device, .reauthenticate,
       .retryElsewhere, connection: .drain),
@@ -227,7 +227,7 @@ extension ReasonRule {
     .init(.missingChannelQueueSize, "MissingChannelQueueSize", 400, .broadcast, .fix),
   ]
 
-  /// Hashes of the names, row for row: what an answer is looked up by.
+  /// Hashes of the names, one per row, to look up an answer's reason.
   static let hashes: [UInt64] = table.map { hash($0.name.utf8.span) }
 
   /// FNV-1a, 64 bit.

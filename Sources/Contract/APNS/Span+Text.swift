@@ -19,7 +19,7 @@ extension Span<UInt8> {
     return true
   }
 
-  /// The bytes as text; broken UTF-8 shows as replacement characters. For messages.
+  /// The bytes as text, for messages; invalid UTF-8 becomes replacement characters.
   public var text: String {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count)

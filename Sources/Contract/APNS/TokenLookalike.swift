@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension DeviceToken {
-  /// The forms in which applications send what is not, or not yet, a token in hexadecimal digits.
+  /// The forms in which applications send something that is not a token in hexadecimal digits, or not yet.
   public enum TokenLookalike: Equatable, Sendable {
     case base64
-    /// `{length = 32, bytes = 0x740f4707 ... }`: NSData's description since iOS 13, which leaves bytes out.
+    /// `{length = 32, bytes = 0x740f4707 ... }`: NSData's description since iOS 13, which omits bytes.
     case dataDescription
     case expo
     case firebase
@@ -15,10 +15,10 @@ extension DeviceToken {
     case severalLines
     case percentEncoded
 
-    /// The likely kind of a text that is no token; nil if it is like nothing known.
+    /// The likely kind of an invalid token; nil if it resembles nothing known.
     public init?(_ text: Span<UInt8>) {
       let range = DeviceToken.trimmed(text)
-      // A long text is shown by its beginning everywhere; no token is longer.
+      // Only the start of a long text is shown anywhere; no token is longer.
       let bytes = range.prefix(600).map { text[$0] }
       guard let found = Self.find(bytes) else { return nil }
       self = found
@@ -38,7 +38,7 @@ extension DeviceToken {
       if lower.hasPrefix("0x") { return .prefixed }
       if text.contains("%") { return .percentEncoded }
       if bytes.contains(where: { (0x09...0x0D).contains($0) }) { return .severalLines }
-      // One wrong digit makes no other form: these have letters beyond f all over.
+      // One wrong digit is no other encoding: encoded texts have many letters beyond f.
       let isEncoded = bytes.count { HexDigit.value($0) > 15 } >= 8
       if isEncoded, text.contains(":"), bytes.count >= 100, isBase64(text.replacing(":", with: ""))
       {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The number by which tables know an app or a group.
+/// The hash by which tables identify an app or a group.
 public enum AppHash {
-  /// FNV-1a with a last mix, for bundle ids of some 20 bytes.
+  /// FNV-1a with a final mix, for bundle ids of about 20 bytes.
   public static func of(_ app: Span<UInt8>) -> UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for index in 0..<app.count {

@@ -2,25 +2,25 @@
 
 public import APNS
 
-/// The devices that a campaign is for: the registered, valid ones of an app whose registrations have all of these details,
-/// or those whose tokens are on a topic.
+/// The devices of a campaign: the registered, valid ones of an app whose registrations match all of these details, or
+/// those whose tokens are on a topic.
 public struct Audience: Equatable, Sendable {
   public let app: String
   public let environment: Environment
-  /// The type of its pushes, as `apns-push-type` spells it.
+  /// The type of its pushes, as in `apns-push-type`.
   public let type: String
-  /// A language such as `de`, which `de_AT` and `de-CH` belong to, or such a locale; nil for any.
+  /// A language such as `de`, which matches `de_AT` and `de-CH`, or a locale such as these; nil for any.
   public var locale: String?
-  /// This version of the app or a later one.
+  /// The earliest version of the app; nil for any.
   public var leastVersion: String?
   public var bundle: String?
-  /// At least one of these words; empty for any.
+  /// The device has at least one of these tags; empty for any.
   public var tagsAny: [String]
-  /// Each of these words.
+  /// The device has all of these tags.
   public var tagsAll: [String]
-  /// Milliseconds since the epoch.
+  /// The time since when devices registered, in milliseconds since the epoch.
   public var registeredSince: Int64?
-  /// A topic of device tokens, in place of registrations; then there are no details.
+  /// A topic of device tokens, instead of registrations; then there are no details.
   public var tokenTopic: String?
 
   public init(
@@ -34,14 +34,14 @@ public struct Audience: Equatable, Sendable {
     self.tokenTopic = tokenTopic
   }
 
-  /// The most words of each list of tags.
+  /// The most tags in each list.
   public static let mostTags = 20
 
-  /// The types of registrations that are in it, as for `Recipients`.
+  /// The types of registrations that it includes, as in `Recipients`.
   public var registrationTypes: [String?] { Recipients.registrationTypes(for: type) }
 
-  /// True if a version of an app is `least` or a later one: numbers are compared one after the other, whatever stands
-  /// between them, and one that is missing is 0.
+  /// True if an app's version is `least` or later: their numbers are compared in order, whatever separates them, and a
+  /// missing one is 0.
   public static func isVersion(_ version: String, atLeast least: String) -> Bool {
     let (a, b) = (numbers(version), numbers(least))
     for index in 0..<max(a.count, b.count) {

@@ -2,11 +2,11 @@
 
 internal import APNS
 
-/// The fields of an envelope that follow the fixed ones as `key=value`. Hardly anything is decided by them: they are
-/// carried from a request to the header fields of its push and to its receipt, over retries and replays.
+/// The fields of an envelope that follow the positional ones as `key=value`. Hardly any of them decides anything: they
+/// are carried from a request to its push's header fields and its receipt, through retries and replays.
 ///
-/// This is the one table of them. A new one is a case and a row here; one that a request's JSON has also needs its
-/// `RequestField`. What is not in the table is carried as well: a sender passes on what a later version has written.
+/// This is their only table. A new field is a case and a row here; one that a request's JSON has also needs its
+/// `RequestField`. Unknown fields are carried as well: a sender passes on what a later version wrote.
 public enum CarriedField: UInt8, Sendable, CaseIterable {
   case target
   case collapseID
@@ -20,23 +20,23 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
   case silent
   case start
   case warnings
-  /// The name of its campaign. In a receipt it stands last (`ReceiptGlance.campaign`).
+  /// The name of its campaign. In a receipt it is last (`ReceiptGlance.campaign`).
   case campaign
 
-  /// One of them, as each place knows it.
+  /// The field's names and rules in each place.
   public struct Row: Sendable {
     public let field: CarriedField
-    /// The field of a request's JSON that it comes from; nil if it comes from elsewhere.
+    /// The field of a request's JSON that it comes from; nil for another source.
     public var request: RequestField?
-    /// The key in the envelope. One that begins with `apns-` is the name of the push's header field.
+    /// The key in the envelope. A key that begins with `apns-` is the name of the push's header field.
     public let key: String
     public let rule: Rule
-    /// The field of a receipt that it comes back in; nil for none.
+    /// The receipt field in which it is returned; nil for none.
     public var receipt: String?
 
     /// True for a header field of the push.
     public var isHeader: Bool { key.hasPrefix(CarriedHeaders.prefix) }
-    /// True if its value is JSON, and no text to be quoted.
+    /// True if its value is JSON rather than text to be quoted.
     public var isJSON: Bool {
       switch rule {
       case .data, .warnings: true
@@ -45,11 +45,11 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     }
   }
 
-  /// The values that a field may have: each can be sent and can stand in a receipt as it is.
+  /// The values that a field may have: each is valid in a header and in a receipt as it is.
   public enum Rule: Sendable {
-    /// Text of at most so many bytes: no control characters, no blank at either end.
+    /// Text of at most `most` bytes: no control characters, no blank at either end.
     case text(most: Int)
-    /// The value of a header field, of at most so many bytes: printable ASCII, no blank at either end.
+    /// The value of a header field, of at most `most` bytes: printable ASCII, no blank at either end.
     case header(most: Int)
     /// A `PushTarget`.
     case target
@@ -59,7 +59,7 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     case replay
     /// A `TraceParent`.
     case traceParent
-    /// `1`: what has the field has a property.
+    /// `1`: the presence of the field is its meaning.
     case flag
     /// A `LanePosition`.
     case position
@@ -108,7 +108,7 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
       rule: .text(most: CampaignKey.longestName), receipt: "campaign"),
   ]
 
-  /// The rows whose text a request has in a field of its own.
+  /// The rows whose text has a field of its own in a request.
   public static let texts = table.filter { row in
     switch row.rule {
     case .text, .header: row.request != nil
@@ -119,7 +119,7 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
   /// The field's row of the table.
   public var row: Row { Self.table[Int(rawValue)] }
 
-  /// The row of an envelope's key; nil for one of no row.
+  /// The row of an envelope's key; nil for an unknown key.
   public static func row(ofKey key: Span<UInt8>) -> Row? {
     for row in table where key.spells(row.key) { return row }
     return nil

@@ -2,32 +2,32 @@
 
 internal import APNS
 
-/// Header fields that a request names itself (`headers`), for what APNs takes before Martlet has a field for it. They
-/// are sent as they are, so nothing can stand in them that means something else to HTTP or to Martlet.
+/// Header fields named by the request itself (`headers`), for those that APNs accepts and Martlet has no field for yet.
+/// They are sent unchanged, so they must mean nothing else to HTTP or to Martlet.
 public enum CarriedHeaders {
-  /// Their names begin with it.
+  /// The prefix of their names.
   public static let prefix = "apns-"
-  /// The most of a notification.
+  /// The most header fields of a notification.
   public static let maximumCount = 8
-  /// The most bytes of a request's, names and values together.
+  /// The most bytes of a request's header fields, names and values together.
   public static let maximumBytes = 256
 
-  /// Names that Martlet sets from fields of the request and that APNs sets in its answers, besides those of
+  /// Names that Martlet sets from fields of the request or that APNs sets in its answers, besides those of
   /// `CarriedField`.
   public static let reserved = [
     "apns-id", "apns-topic", "apns-push-type", "apns-priority", "apns-expiration",
     "apns-channel-id", "apns-request-id", "apns-unique-id",
   ]
 
-  /// The reason that a name cannot be that of such a field.
+  /// The fault in the name of a header field.
   public enum NameProblem: Error, Equatable, Sendable {
-    /// Not `apns-` and then at least one character of a token, in lower case.
+    /// Not `apns-` plus at least one token character, in lower case.
     case malformed
-    /// Martlet or APNs sets it.
+    /// Set by Martlet or APNs.
     case reserved
   }
 
-  /// Checks that an envelope's key begins as their names do.
+  /// Checks that an envelope's key has the prefix.
   public static func hasPrefix(_ key: Span<UInt8>) -> Bool {
     key.count >= prefix.utf8.count
       && key.extracting(0..<prefix.utf8.count).spells(prefix)
@@ -42,7 +42,7 @@ public enum CarriedHeaders {
     if CarriedField.row(ofKey: name) != nil { throw .reserved }
   }
 
-  /// Checks that these bytes are a token in lower case, as names of fields and keys of an envelope are.
+  /// Checks that these bytes are a token in lower case, as required of field names and envelope keys.
   public static func isToken(_ name: Span<UInt8>) -> Bool {
     for index in name.indices where !isTokenCharacter(name[index]) { return false }
     return !name.isEmpty
@@ -60,8 +60,8 @@ public enum CarriedHeaders {
     }
   }
 
-  /// The first byte that no value may have there: anything but printable ASCII, or a blank at either end. Nil for a
-  /// value that may be sent; an empty one has its place 0.
+  /// The position of the first byte not allowed in a value: anything but printable ASCII, or a blank at either end. 0
+  /// for an empty value; nil for a valid one.
   public static func forbiddenPlace(inValue value: Span<UInt8>) -> Int? {
     guard value.count > 0, value[0] != 0x20 else { return 0 }
     for index in value.indices where value[index] < 0x20 || value[index] > 0x7E { return index }
@@ -70,9 +70,9 @@ public enum CarriedHeaders {
 }
 
 extension RequestRules {
-  /// The most bytes that `id` (as it stands in the JSON), `collapse_id`, `headers` and `data` of a request have
-  /// together: the most of the others and an id of 224, which those have that martlet-api gives. With the names of their
-  /// keys they leave room in the envelope's line for everything else.
+  /// The most bytes of `id` (as escaped in the JSON), `collapse_id`, `headers` and `data` of a request together: the
+  /// most of the others plus an id of 224, as given by martlet-api. With their keys, they leave room in the envelope's
+  /// line for everything else.
   public static let maximumCarried = 1_056
 
   /// Checks one member of `headers`.
@@ -92,7 +92,7 @@ extension RequestRules {
     }
   }
 
-  /// Checks how many members `headers` has, and their bytes.
+  /// Checks the number of members of `headers`, and their bytes.
   public static func checkHeaders(count: Int, bytes: Int) throws(RequestError) {
     guard count <= CarriedHeaders.maximumCount else {
       throw RequestError(.headers, .tooMany(limit: CarriedHeaders.maximumCount))
@@ -102,14 +102,14 @@ extension RequestRules {
     }
   }
 
-  /// Checks the bytes of `data` in its form without white space.
+  /// Checks the size of `data` without white space.
   public static func checkData(bytes: Int) throws(RequestError) {
     guard bytes <= FlatObject.maximumBytes else {
       throw RequestError(.data, .tooLong(bytes: bytes, limit: FlatObject.maximumBytes))
     }
   }
 
-  /// Checks the bytes of everything that is carried beside the payload.
+  /// Checks the size of everything carried beside the payload.
   public static func checkCarried(bytes: Int) throws(RequestError) {
     guard bytes <= maximumCarried else {
       throw RequestError(nil, .carriesTooMuch(bytes: bytes, limit: maximumCarried))

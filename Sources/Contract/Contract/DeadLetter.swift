@@ -12,7 +12,7 @@ public struct DeadLetterOrigin: Hashable, Sendable, CustomStringConvertible {
     self.offset = offset
   }
 
-  /// The origin that a header names; nil for a text of another form.
+  /// The origin in a header; nil for a malformed text.
   public init?(_ text: String) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 3, Self.isTopic(parts[0]), let partition = Int32(parts[1]),
@@ -21,7 +21,7 @@ public struct DeadLetterOrigin: Hashable, Sendable, CustomStringConvertible {
     self.init(topic: String(parts[0]), partition: partition, offset: offset)
   }
 
-  /// True if Kafka takes this as a topic's name: 1 to 249 letters, digits, `.`, `_` and `-`.
+  /// True for a valid Kafka topic name: 1 to 249 letters, digits, `.`, `_` and `-`.
   private static func isTopic(_ name: Substring) -> Bool {
     (1...249).contains(name.utf8.count)
       && name.utf8.allSatisfy { byte in
@@ -35,21 +35,21 @@ public struct DeadLetterOrigin: Hashable, Sendable, CustomStringConvertible {
 
 /// The headers that a dead letter carries beside the key and value of its record: the headers of `push.dead-letters`.
 ///
-/// Every writer encodes with `headers`, every reader decodes with `init(header:)`. What is absent is nil; a code is a
-/// text, because a newer writer may know more of them.
+/// Writers encode with `headers`, readers decode with `init(header:)`. An absent header is nil; codes are texts,
+/// because a newer writer may use more of them.
 public struct DeadLetter: Equatable, Sendable {
-  /// A code of `DeadLetterReason`; empty if no header says it.
+  /// A code of `DeadLetterReason`; empty without its header.
   public var reason: String
-  /// Which field, and what is wrong with it, in words.
+  /// The field at fault and the fault, in words.
   public var detail: String
-  /// A code of `DeadLetterStage`; empty if no header says it.
+  /// A code of `DeadLetterStage`; empty without its header.
   public var stage: String
   /// The number of times that it was sent to APNs.
   public var attempts: Int?
   public var origin: DeadLetterOrigin?
-  /// When, in milliseconds since the epoch.
+  /// When it became a dead letter, in milliseconds since the epoch.
   public var at: Int64?
-  /// The one token of a good request that is bad.
+  /// The one invalid token of an otherwise valid request.
   public var token: String?
   public var requestID: String?
   public var apnsID: String?
@@ -68,7 +68,7 @@ public struct DeadLetter: Equatable, Sendable {
     self.at = at
   }
 
-  /// The detail of one that ends here because it ended the process.
+  /// The detail of a record that crashed the process.
   public static let crashed = "the process crashed twice while it worked on this record"
 
   /// Reads the headers of a record.
@@ -91,8 +91,8 @@ public struct DeadLetter: Equatable, Sendable {
     traceParent = header(TraceParent.header)
   }
 
-  /// The headers to write, in their order. A text of more than `DeadLetterHeader.longest` bytes is shortened: it may
-  /// quote a record of any length.
+  /// The headers to write, in order. A text longer than `DeadLetterHeader.longest` bytes is shortened: it may quote a
+  /// record of any length.
   public var headers: [(name: String, value: String)] {
     let all: [(String, String?)] = [
       (DeadLetterHeader.reason, reason), (DeadLetterHeader.detail, detail),
@@ -106,14 +106,14 @@ public struct DeadLetter: Equatable, Sendable {
     }
   }
 
-  /// Says in the detail that key or value were cut.
+  /// Adds to the detail that key or value were cut.
   public mutating func note(_ cut: DeadLetterCut) {
     guard !cut.remark.isEmpty else { return }
     let room = DeadLetterHeader.longest - cut.remark.utf8.count
     detail = Self.shortened(detail, to: room) + cut.remark
   }
 
-  /// The characters at the beginning that have at most so many bytes together.
+  /// The leading characters that fit into this many bytes.
   private static func shortened(_ text: String, to bytes: Int) -> String {
     guard text.utf8.count > bytes else { return text }
     var end = text.utf8.index(text.startIndex, offsetBy: bytes)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The headers of a dead letter: a record that ended, with its original key and value.
+/// The headers of a dead letter, which keeps the record's key and value.
 public enum DeadLetterHeader {
-  /// Why, as a code: see `DeadLetterReason`.
+  /// The reason as a code: see `DeadLetterReason`.
   public static let reason = "martlet-reason"
-  /// Which field, and what is wrong with it, in words.
+  /// The field at fault and the fault, in words.
   public static let detail = "martlet-detail"
   /// The process that gave up: a code of `DeadLetterStage`.
   public static let stage = "martlet-stage"
@@ -12,33 +12,32 @@ public enum DeadLetterHeader {
   public static let attempts = "martlet-attempts"
   /// The origin of the record: `topic/partition/offset`.
   public static let origin = "martlet-origin"
-  /// When, in milliseconds since the epoch.
+  /// When it became a dead letter, in milliseconds since the epoch.
   public static let at = "martlet-at"
-  /// The one token of a good request that is bad.
+  /// The one invalid token of an otherwise valid request.
   public static let token = "martlet-token"
   public static let requestID = "martlet-request-id"
   public static let apnsID = "martlet-apns-id"
 
-  /// The most bytes of what a header quotes of a record: that may be as long as the record.
+  /// The most bytes that a header quotes of a record, which may be as long as the record.
   public static let longest = 1_024
 }
 
-/// The part of a record that a dead letter keeps, in bytes. Anyone may have written it, with more than our own producer
-/// takes.
+/// The part of a record that a dead letter keeps, in bytes. Anyone may have written it, longer than our own producer
+/// allows.
 public struct DeadLetterCut: Equatable, Sendable {
-  /// A broker's usual limit for a record, less room for the headers: key and value that are longer together
-  /// are cut.
+  /// A broker's usual record limit, less room for the headers: a longer key and value are cut.
   public static let longest = 900_000
-  /// The bytes of a key and of a value that are kept then.
+  /// The most bytes of a key and of a value that are then kept.
   public static let kept = 64 << 10
 
-  /// The bytes of key and value that the letter gets.
+  /// The bytes of key and value that are kept.
   public let key: Int
   public let value: Int
-  /// The remark that is added to the detail: which of the two was cut, and how long it was; empty if neither was.
+  /// The remark added to the detail: which of the two was cut, and its original length; empty if neither was.
   public let remark: String
 
-  /// Decides for a record's key and value of so many bytes.
+  /// Decides for a record's key and value of these lengths.
   public init(key: Int, value: Int) {
     let isTooLong = key + value > Self.longest
     self.key = isTooLong ? min(key, Self.kept) : key
@@ -47,10 +46,10 @@ public struct DeadLetterCut: Equatable, Sendable {
       Self.words("key", self.key, of: key) + Self.words("value", self.value, of: value)
   }
 
-  /// The sizes to which a letter that its topic does not take is cut, one after the other.
+  /// The sizes to which a letter too large for its topic is cut, in turn.
   private static let steps = [kept, DeadLetterHeader.longest]
 
-  /// Decides for a letter that its topic does not take because of its size; nil when it is as short as may be.
+  /// Decides for a letter that is too large for its topic; nil when it cannot be cut further.
   public init?(ofRefusedKey key: Int, value: Int) {
     guard let most = Self.steps.first(where: { $0 < max(key, value) }) else { return nil }
     self.key = min(key, most)
@@ -63,7 +62,7 @@ public struct DeadLetterCut: Equatable, Sendable {
     kept == bytes ? "" : " (\(part) cut to \(kept) of \(bytes) bytes)"
   }
 
-  /// True if a letter's detail ends with such a remark.
+  /// True if a letter's detail ends with this remark.
   public static func isRemarked(_ detail: String) -> Bool {
     detail.hasSuffix(" bytes)")
       && steps.contains { most in
@@ -72,7 +71,7 @@ public struct DeadLetterCut: Equatable, Sendable {
   }
 }
 
-/// Why a record became a dead letter.
+/// The reason why a record became a dead letter.
 public enum DeadLetterReason: String, Sendable, CaseIterable {
   case invalidRequest = "invalid_request"
   case invalidToken = "invalid_token"
@@ -83,7 +82,7 @@ public enum DeadLetterReason: String, Sendable, CaseIterable {
   case invalidSchedule = "invalid_schedule"
   case noCredential = "no_credential"
   case retriesExhausted = "retries_exhausted"
-  /// A topic of Martlet's does not take it because of its size.
+  /// The record is too large for one of Martlet's topics.
   case recordTooLarge = "record_too_large"
   /// A webhook's endpoint did not accept the events in time.
   case undelivered = "webhook_undelivered"

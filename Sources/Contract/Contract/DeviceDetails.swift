@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Identity
 
-/// The details of a registration besides the token. All of it is the application's own and goes nowhere but into the
-/// database and its answers; the newest registration replaces all of it.
+/// The details of a registration besides the token. They belong to the application and only go into the database and
+/// its answers; the newest registration replaces all of them.
 public struct DeviceDetails: Sendable {
   /// The class of pushes that the token is for: an `apns-push-type`, such as `alert` or `voip`.
   public var pushType: String?
-  /// The user whose device it is.
+  /// The user of the device.
   public var user: String?
-  /// Such as `en_GB`.
+  /// A locale, such as `en_GB`.
   public var locale: String?
   public var appVersion: String?
-  /// The bundle that runs on the device, if it is not the app that pushes are sent for.
+  /// The bundle id on the device, if it differs from the app that pushes are sent for.
   public var bundle: String?
-  /// Such as `iPhone17,1`.
+  /// A model, such as `iPhone17,1`.
   public var model: String?
-  /// A name of the IANA database, such as `Europe/Zurich`.
+  /// A time zone of the IANA database, such as `Europe/Zurich`.
   public var timeZone: String?
-  /// Words of the application's own, with one blank between them.
+  /// The application's own words, separated by single blanks.
   public var tags: String?
-  /// The activity that a token of type `liveactivity` updates; such a token without one starts activities.
+  /// The activity updated by a token of type `liveactivity`; without one, the token starts activities.
   public var activity: String?
 
   public init(
@@ -40,13 +40,13 @@ public struct DeviceDetails: Sendable {
 
   public static let none = DeviceDetails()
 
-  /// The most bytes of each.
+  /// The most bytes of each detail.
   public static let longest = 256
 
-  /// The name of the tags, which are an array in JSON.
+  /// The name of the tags, which are a JSON array.
   public static let tagsName = "tags"
 
-  /// Each with the name that it has in records, requests and answers.
+  /// The details by their names in records, requests and answers.
   public var members: [(name: String, value: String?)] {
     [
       ("type", pushType), ("user", user), ("locale", locale), ("app_version", appVersion),
@@ -55,7 +55,7 @@ public struct DeviceDetails: Sendable {
     ]
   }
 
-  /// The same from a way to ask for each by its name.
+  /// Reads each detail by its name.
   public init<Failure: Error>(
     named value: (String) throws(Failure) -> String?
   ) throws(Failure) {
@@ -71,7 +71,7 @@ public struct DeviceDetails: Sendable {
   }
 }
 
-/// Every member is the application's: it is the same only if its bytes are.
+/// All members are the application's texts: they are equal only if their bytes are.
 extension DeviceDetails: Hashable {
   private var exactMembers: [ExactText?] { members.map { $0.value?.exact } }
 

@@ -2,21 +2,21 @@
 
 internal import APNS
 
-/// The moment from which a device is not any more whose it was when earlier pushes were requested: what was not sent by
-/// then is not sent. A header of records of `push.invalid-tokens`, which says so to senders and to ingest.
+/// The time at which a device changed hands or was removed: pushes requested before it and not yet sent are not sent. A
+/// header of records of `push.invalid-tokens`, for senders and ingest.
 ///
-/// A record with a value says besides that the token is not to be used until it is registered again; a tombstone that it
-/// may be used for what is requested from now on. So nothing has to be taken back: Kafka keeps a tombstone for
-/// `delete.retention.ms`, and no push is as old as that.
+/// A record with a value also says that the token must not be used until it is registered again; a tombstone, that it
+/// is usable for requests from now on. So nothing has to be withdrawn: Kafka keeps a tombstone for
+/// `delete.retention.ms`, longer than any push exists.
 public struct DeviceRelease: Equatable, Sendable {
   /// What happened.
   public enum Reason: UInt8, Sendable, CaseIterable {
-    /// The application has removed the device, or erased it with its user.
+    /// The application removed the device, or erased it with its user.
     case removed
-    /// It was registered for another user, for none any more, or again after it had been removed.
+    /// It was registered for another user, for none any more, or again after a removal.
     case ownerChanged
 
-    /// In the record's header.
+    /// The word in the record's header.
     public var word: StaticString {
       switch self {
       case .removed: "removed"
@@ -24,7 +24,7 @@ public struct DeviceRelease: Equatable, Sendable {
       }
     }
 
-    /// In the receipt of a push that is not sent for it.
+    /// The cause in the receipts of pushes that are not sent.
     public var cause: ReceiptCause {
       switch self {
       case .removed: .removed
@@ -44,13 +44,13 @@ public struct DeviceRelease: Equatable, Sendable {
 
   /// The name of the header.
   public static let header: StaticString = "released"
-  /// The reason in the value of a removed device's record, where those of APNs stand.
+  /// The reason in a removed device's record, in place of one from APNs.
   public static let removedReason = "removed"
 
   /// The header's value: the reason and the time, as in `removed 1795000000000`.
   public var text: String { "\(reason.word) \(at)" }
 
-  /// Reads such a value; nil for anything else.
+  /// Reads the header's value; nil for anything else.
   public init?(_ text: Span<UInt8>) {
     guard text.count <= 40 else { return nil }
     var blank = 0

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A JSON object of strings, `{"name":"value",…}` without white space between its tokens: the form of `data` in envelopes
-/// and receipts, where a request gets it back.
+/// A JSON object of strings, `{"name":"value",…}` without white space between its tokens: the form of `data` in
+/// envelopes and in receipts.
 public enum FlatObject {
-  /// The most bytes of it in that form.
+  /// The most bytes of the object in that form.
   public static let maximumBytes = 512
 
   private static let quote = UInt8(ascii: "\"")
 
-  /// Checks that these bytes are such an object: a receipt has them as they are.
+  /// Checks that these bytes are an object in this form: a receipt contains them unchanged.
   public static func isValid(_ text: Span<UInt8>) -> Bool {
     guard text.count >= 2, text.count <= maximumBytes, text[0] == UInt8(ascii: "{"),
       text[text.count - 1] == UInt8(ascii: "}")
@@ -28,7 +28,7 @@ public enum FlatObject {
     }
   }
 
-  /// Goes over a JSON string; false if there is none.
+  /// Skips a JSON string; false if there is none.
   private static func skipString(_ text: Span<UInt8>, _ index: inout Int, _ end: Int) -> Bool {
     guard index < end, text[index] == quote else { return false }
     let start = index + 1

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Changes members of an object in its text, all of whose other bytes stay as they are: numbers keep their digits, and
-/// texts their escapes. For JSON that is known to be well-formed.
+/// Edits members of an object in its text and keeps all other bytes: numbers keep their digits, and texts their
+/// escapes. Only for well-formed JSON.
 public enum JSONMembers {
-  /// Where the value of a member is; nil if the object has none of this name, spelled without escapes.
+  /// The range of a member's value; nil if there is no member of this name, spelled without escapes.
   public static func value(of name: String, in json: [UInt8]) -> Range<Int>? {
     var cursor = Cursor(json, at: 0)
     guard cursor.take(UInt8(ascii: "{")) else { return nil }
@@ -15,9 +15,9 @@ public enum JSONMembers {
     return nil
   }
 
-  /// An object with other members.
+  /// The object with edited members.
   ///
-  /// - Parameter change: the value of a member from now on; nil leaves it out.
+  /// - Parameter change: returns the new value of a member; nil removes it.
   static func edited(
     _ json: [UInt8], of place: Range<Int>,
     _ change: (_ name: [UInt8], _ value: Range<Int>) -> [UInt8]?
@@ -38,7 +38,7 @@ public enum JSONMembers {
     return object
   }
 
-  /// Walks over JSON that has been checked.
+  /// Walks through valid JSON.
   private struct Cursor {
     private let json: [UInt8]
     private var position: Int
@@ -58,7 +58,7 @@ public enum JSONMembers {
       return true
     }
 
-    /// The next member's key, as it stands there and as it reads; nil at the object's end.
+    /// The next member's key, as text and unescaped; nil at the object's end.
     mutating func key() -> (text: Range<Int>, name: [UInt8])? {
       _ = take(UInt8(ascii: ","))
       skipBlanks()
@@ -68,7 +68,7 @@ public enum JSONMembers {
       return (text, Self.name(json[text].dropFirst().dropLast()))
     }
 
-    /// The value that begins here.
+    /// The value that starts here.
     mutating func value() -> Range<Int> {
       skipBlanks()
       let start = position
@@ -106,7 +106,7 @@ public enum JSONMembers {
       return start..<position
     }
 
-    /// The name without its escapes, of which only those of ASCII matter here.
+    /// The name with its escapes resolved; only those of ASCII matter here.
     private static func name(_ text: ArraySlice<UInt8>) -> [UInt8] {
       guard text.contains(UInt8(ascii: "\\")) else { return Array(text) }
       var name: [UInt8] = []

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A way through the pipeline, by its place in the list of lanes (`Lanes`): the first one matters most. A campaign in
-/// another lane never delays a one-time code in the first.
+/// A lane of the pipeline, by its index in the list of lanes (`Lanes`), most important first. A campaign in another
+/// lane never delays a one-time code in the first.
 public struct Lane: Hashable, Sendable {
   /// 0 … `Lanes.most` − 1.
   public let place: UInt8
@@ -12,6 +12,6 @@ public struct Lane: Hashable, Sendable {
     self.place = place
   }
 
-  /// The lane of requests that name none, and the one with streams of its own.
+  /// The lane of requests that name none, which has reserved streams.
   public static let first = Lane(place: 0)
 }

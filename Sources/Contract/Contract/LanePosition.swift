@@ -2,14 +2,14 @@
 
 internal import APNS
 
-/// The place of a push with a key (`supersede`) in its lane, which its records on retry topics carry, as
-/// `PARTITION/OFFSET/MOVES/TIER`: when it is due it goes back to its lane, whose partition's owner compares places to see
-/// whether a newer push with the key has been taken since.
+/// The position in its lane of a push with a `supersede` key, carried by its records on retry topics as
+/// `PARTITION/OFFSET/MOVES/TIER`: when due, the push goes back to its lane, whose partition's owner compares positions
+/// to see whether a newer push with the key has been sent since.
 public struct LanePosition: Sendable, Equatable {
-  /// The lane's partition, and the offset there of its first record.
+  /// The lane's partition, and the offset of the push's first record in it.
   public var partition: Int32
   public var offset: Int64
-  /// How often it was moved to a retry topic: two records of one move count as one sending.
+  /// The number of moves to a retry topic: two records of one move count as one sending.
   public var moves: UInt16
   /// The retry topic that it waited in last.
   public var tier: RetryTier
@@ -26,7 +26,7 @@ public struct LanePosition: Sendable, Equatable {
 
   public var text: String { "\(partition)/\(offset)/\(moves)/\(tier.suffix)" }
 
-  /// The place that these bytes spell; nil for anything else.
+  /// The position in a text; nil if it is malformed.
   public init?(_ text: Span<UInt8>) {
     guard text.count <= Self.longest else { return nil }
     var index = 0
@@ -42,7 +42,7 @@ public struct LanePosition: Sendable, Equatable {
     return nil
   }
 
-  /// Reads digits up to a slash, and goes over that.
+  /// Reads digits up to a slash, and skips it.
   private static func number(_ text: Span<UInt8>, _ index: inout Int) -> Int64? {
     let start = index
     var value: Int64 = 0

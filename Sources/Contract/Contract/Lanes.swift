@@ -2,18 +2,18 @@
 
 internal import APNS
 
-/// The lanes of a pipeline, the one that matters most first: what `--lanes` says. Ingest, senders and the HTTP API need
-/// the same list.
+/// The lanes of a pipeline, most important first, as given by `--lanes`. Ingest, senders and the HTTP API need the same
+/// list.
 public struct Lanes: Sendable, Equatable {
-  /// What is decided for one lane.
+  /// The rules of one lane.
   public struct Rule: Sendable, Equatable {
     /// 1 … 16 of a-z, 0-9 and hyphen.
     public let name: String
-    /// Of how many streams in a row it gets how many while several lanes wait, 1 … 1,000.
+    /// How many streams in a row the lane gets while several lanes wait, 1 … 1,000.
     public let weight: Int32
-    /// Older notifications end as `expired`, in milliseconds.
+    /// The age above which notifications end as `expired`, in milliseconds.
     public let maxAge: Int64
-    /// Percent of each gateway's streams that the lanes behind it leave free for it, 0 … 90.
+    /// Percent of each gateway's streams that less important lanes leave free for it, 0 … 90.
     public let reserved: Int
 
     public init(_ name: String, weight: Int32, maxAge: Int64, reserved: Int = 0) {
@@ -24,7 +24,7 @@ public struct Lanes: Sendable, Equatable {
     }
   }
 
-  /// Why a list cannot be used: the end of a sentence.
+  /// The reason why a list is invalid, as the end of a sentence.
   public struct Problem: Error, Equatable {
     public let text: String
 
@@ -44,17 +44,17 @@ public struct Lanes: Sendable, Equatable {
     Rule("bulk", weight: 1, maxAge: 86_400_000),
   ])
 
-  /// For programs that only look at records and know no setting: every text that can be a name is the first lane.
+  /// For programs that only look at records and have no setting: any valid name counts as the first lane.
   public static let any = Lanes(checked: standard.rules, acceptsAny: true)
 
   public let rules: [Rule]
   private let acceptsAny: Bool
-  /// The names, by place, in a form that is compared without a call.
+  /// The names by index, in a form that is compared without a call.
   private let names: InlineArray<8, LaneName>
-  /// The ages, by place, for every notification.
+  /// The ages by index, read for every notification.
   @usableFromInline let ages: InlineArray<8, Int64>
 
-  /// - Throws: for no lane or too many, a bad name, one that is given twice, and numbers out of their range.
+  /// - Throws: for no or too many lanes, an invalid or repeated name, and numbers out of range.
   public init(_ rules: [Rule]) throws(Problem) {
     guard (1...Self.most).contains(rules.count) else {
       throw Problem("must be 1 to \(Self.most) lanes")
@@ -84,9 +84,9 @@ public struct Lanes: Sendable, Equatable {
     guard rule.name.utf8.span.isPlainName(most: longestName) else {
       throw Problem("\"\(rule.name)\" is not 1 to \(longestName) of a-z, 0-9 and hyphen")
     }
-    // Metrics count what is on retry topics as a lane of this name.
+    // Metrics count the retry topics as a lane of this name.
     guard rule.name != "retries" else { throw Problem("retries are those of all lanes") }
-    // Keys of pauses would be the same as those of apps.
+    // Its pause keys would equal those of apps.
     guard Environment(rule.name) == nil else { throw Problem("\(rule.name) is an environment") }
     guard (1...1_000).contains(rule.weight) else { throw Problem("the weight must be 1 to 1000") }
     guard (0...mostReserved).contains(rule.reserved) else {
@@ -94,7 +94,7 @@ public struct Lanes: Sendable, Equatable {
     }
   }
 
-  /// Refuses a lane whose notifications would be too old for the last retry topic before they are read from it.
+  /// Refuses a lane whose notifications would expire on the last retry topic before they are read from it.
   public func checkAges() throws(Problem) {
     for rule in rules where rule.maxAge < RetryTier.longest.delay {
       throw Problem(
@@ -107,17 +107,17 @@ public struct Lanes: Sendable, Equatable {
 
   public var count: Int { rules.count }
 
-  /// The lane that matters least: that of a campaign whose request names none.
+  /// The least important lane: that of a campaign whose request names none.
   public var last: Lane { Lane(place: UInt8(rules.count - 1)) }
 
-  /// In their order.
+  /// In order of importance.
   public var all: [Lane] { rules.indices.map { Lane(place: UInt8($0)) } }
 
-  /// A lane that the list does not have counts as its last one.
+  /// A lane that is not in the list counts as its last one.
   public subscript(lane: Lane) -> Rule { rules[min(Int(lane.place), rules.count - 1)] }
 
   /// The age above which notifications of the lane end as `expired`, in milliseconds.
-  // Inlined, for the list would be copied as a whole.
+  // Inlined, because the whole list would be copied otherwise.
   @inlinable @inline(__always)
   public func maxAge(_ lane: Lane) -> Int64 { ages[Int(lane.place)] }
 
@@ -137,11 +137,11 @@ public struct Lanes: Sendable, Equatable {
 }
 
 extension Lane {
-  /// The second of `Lanes.standard`.
+  /// The second lane of `Lanes.standard`.
   public static let bulk = Lane(place: 1)
 }
 
-/// At most 16 bytes of text, as two words and their number.
+/// At most 16 bytes of text, as two words and a length.
 private struct LaneName: Sendable, Equatable {
   var count = 0
   var low: UInt64 = 0

@@ -12,18 +12,18 @@ public enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case expired
   /// The device token is known to be invalid: not sent.
   case suppressed
-  /// The same `apns-id` was taken within the window: not sent again.
+  /// The same `apns-id` was already used within the window: not sent again.
   case deduplicated
   /// Unparsable, invalid, without a credential, or out of retries.
   case deadLettered
-  /// A newer push with the same key was taken: not sent, or not sent again.
+  /// A newer push with the same key was accepted: not sent, or not sent again.
   case superseded
-  /// Its campaign was cancelled, or has stopped itself: not sent, or not sent again.
+  /// Its campaign was cancelled or has stopped itself: not sent, or not sent again.
   case cancelled
-  /// A request to people: their devices are known, and each has an outcome of its own.
+  /// A request to users: their devices are known, and each has its own outcome.
   case addressed
 
-  /// Those that a push can have.
+  /// The outcomes that a push can have.
   public static let ofPushes = allCases.filter { $0 != .addressed }
 
   /// The spelling in receipts.

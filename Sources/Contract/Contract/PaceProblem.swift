@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An error in a record of `push.controls`: its pace is not kept.
+/// The reason why the pace in a record of `push.controls` is ignored.
 public enum PaceProblem: Error, Sendable {
-  /// The lane is none of the list's.
+  /// The lane is not in the list.
   case unknownLane
-  /// `PaceRoom.subjectsAtMost` others have a pace already, or so many groups as may have one.
+  /// `PaceRoom.subjectsAtMost` others already have a pace, or the most groups do.
   case tooMany
-  /// `PaceRoom.groupsOfAppAtMost` groups of the app have a pace already.
+  /// `PaceRoom.groupsOfAppAtMost` groups of the app already have a pace.
   case tooManyOfApp
-  /// No device can have this rate.
+  /// A device cannot have this rate.
   case notForDevices
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A pace: so many notifications in a unit of time, such as `200/s` or `2/h`.
+/// A pace: a number of notifications per unit of time, such as `200/s` or `2/h`.
 public struct PaceRate: Sendable, Hashable, CustomStringConvertible {
   /// The most pushes in a unit of time that the pace of a device may allow.
   @inlinable public static var mostOfDevice: Int { 8 }
 
-  /// A unit of time; the raw value is its spelling.
+  /// A unit of time; the raw value is its abbreviation.
   public enum Unit: Character, Sendable, CaseIterable {
     case second = "s"
     case minute = "m"
     case hour = "h"
     case day = "d"
 
-    /// Its length in milliseconds.
+    /// The unit's length in milliseconds.
     public var milliseconds: Int64 {
       switch self {
       case .second: 1_000
@@ -23,21 +23,21 @@ public struct PaceRate: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// The most notifications in a unit of time: more than any cluster sends.
+  /// The most notifications per unit of time: more than any cluster sends.
   public static let most = 100_000_000
 
-  /// 1 … `most`: a pace of nothing is a pause.
+  /// 1 … `most`: a pace of zero would be a pause.
   public let count: Int
   public let unit: Unit
 
-  /// - Returns: nil for a count that is out of bounds.
+  /// - Returns: nil for a count out of range.
   public init?(_ count: Int, per unit: Unit) {
     guard (1...Self.most).contains(count) else { return nil }
     self.count = count
     self.unit = unit
   }
 
-  /// Reads `137/s`, with `m`, `h` or `d` for a minute, an hour or a day; nil for anything else.
+  /// Reads `137/s`, or `m`, `h`, `d` for a minute, an hour or a day; nil for anything else.
   public init?(_ text: String) {
     let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, parts[1].count == 1, let unit = Unit(rawValue: parts[1].first!),
@@ -47,7 +47,7 @@ public struct PaceRate: Sendable, Hashable, CustomStringConvertible {
     self.init(count, per: unit)
   }
 
-  /// Notifications in a millisecond.
+  /// Notifications per millisecond.
   public var perMillisecond: Double { Double(count) / Double(unit.milliseconds) }
 
   public var description: String { "\(count)/\(unit.rawValue)" }

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Identity
 
-/// How many apps, groups and devices have a pace, against how many may: whoever keeps, sets or asks for paces counts alike.
+/// The number of apps, groups and devices with a pace, and its limits: every process counts them alike.
 public struct PaceRoom: Sendable, Equatable {
-  /// The apps, groups and kinds of devices that may have a pace at once: each costs a loop some 300 bytes.
+  /// The most apps, groups and kinds of devices with a pace: each costs a loop about 300 bytes.
   public static let subjectsAtMost = 4_096
-  /// Groups among them: what is left is kept for apps and devices, which operators set.
+  /// The most groups among them: the rest is kept for apps and devices, which operators set.
   public static let groupsAtMost = 3_072
-  /// Groups of one app among them, in both environments: a campaign with a pace is one until its last push has its
-  /// outcome. One app leaves room for others.
+  /// The most groups of one app among them, in both environments, so that it leaves room for other apps. A campaign
+  /// with a pace counts until its last push has an outcome.
   public static let groupsOfAppAtMost = 128
 
   private var count = 0
   private var groupCount = 0
-  /// Groups by their app.
+  /// The number of groups per app.
   private var groups: [ExactText: Int] = [:]
 
   public init() {}
 
-  /// - Parameter subjects: those that have a pace; each once.
+  /// - Parameter subjects: the subjects with a pace, each once.
   public init(_ subjects: some Sequence<PaceSubject>) {
     for subject in subjects { note(subject, hasPace: true) }
   }
 
-  /// A subject has got a pace, or has none any more. Lanes are as many as there are, and do not count.
+  /// Notes that a subject has a pace or no longer has one. Lanes do not count: their number is fixed.
   public mutating func note(_ subject: PaceSubject, hasPace: Bool) {
     guard subject.kind != .lane else { return }
     let change = hasPace ? 1 : -1
@@ -34,7 +34,7 @@ public struct PaceRoom: Sendable, Equatable {
     if groups[app.exact] == 0 { groups[app.exact] = nil }
   }
 
-  /// Throws if there is no room for one that has no pace yet.
+  /// Throws if the limits leave no room for a new subject.
   public func check(_ subject: PaceSubject) throws(PaceProblem) {
     guard subject.kind != .lane else { return }
     guard count < Self.subjectsAtMost else { throw .tooMany }
@@ -46,6 +46,6 @@ public struct PaceRoom: Sendable, Equatable {
     guard groupCount < Self.groupsAtMost else { throw .tooMany }
   }
 
-  /// Whether one more group of an app may have a pace, as far as groups go.
+  /// Whether one more group of an app may have a pace, by the limits of groups.
   public func hasRoom(forGroupOf app: String) -> Bool { (try? check(groupOf: app)) != nil }
 }

@@ -2,25 +2,25 @@
 public import APNS
 internal import Identity
 
-/// Something that can have a pace.
+/// Something whose requests or pushes can have a pace.
 public enum PaceSubject: Sendable {
   case app(String, Environment)
-  /// By its name, as `PauseSubject`.
+  /// A lane by its name, as in `PauseSubject`.
   case lane(String)
-  /// The requests of an app whose `group` it is: its name comes last.
+  /// The requests of an app with this `group`; its name comes last.
   case group(String, Environment, String)
   /// Each device of an app, for pushes of one type.
   case device(String, Environment, PushType)
 
-  /// Its kind, as keys, commands and paths spell it.
+  /// The kind, as spelled in keys, commands and paths.
   public enum Kind: String, Sendable, CaseIterable {
     case app, lane, group, device
 
-    /// True if it is of an app.
+    /// True if the subject belongs to an app.
     public var isOfApp: Bool { self != .lane }
   }
 
-  /// What its key begins with. A sender of an earlier version takes a record of such a key for none that it knows.
+  /// The prefix of its key. A sender of an earlier version ignores records with this prefix.
   public static let prefix = "pace:"
 
   /// `pace:app:com.example.app:production`, `pace:lane:bulk`, `pace:group:com.example.app:production:spring-sale` or
@@ -36,7 +36,7 @@ public enum PaceSubject: Sendable {
     switch kind {
     case .lane: self = .lane(name)
     case .group:
-      // A group may have a colon, an app none.
+      // A group may contain a colon, an app may not.
       let parts = name.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
       guard parts.count == 3, let environment = Environment(String(parts[1])),
         let group = try? PaceSubject(.group, String(parts[2]), of: String(parts[0]), environment)
@@ -54,18 +54,18 @@ public enum PaceSubject: Sendable {
     }
   }
 
-  /// What is wrong with a subject, or a rate for it, that somebody has named.
+  /// The fault in a given subject, or in its rate.
   public struct Problem: Error, Equatable, CustomStringConvertible {
     public let description: String
   }
 
-  /// The subject that somebody names.
+  /// The subject given by a user.
   ///
   /// - Parameters:
-  ///   - name: of the app for itself or its devices, the lane or the group.
-  ///   - app: of a group.
-  ///   - environment: of an app, its devices or a group.
-  ///   - pushType: of devices.
+  ///   - name: the app for itself or its devices, the lane or the group.
+  ///   - app: the app of a group.
+  ///   - environment: the environment of an app, its devices or a group.
+  ///   - pushType: the push type for devices.
   public init(
     _ kind: Kind, _ name: String, of app: String? = nil, _ environment: Environment = .production,
     _ pushType: PushType = .background
@@ -114,7 +114,7 @@ public enum PaceSubject: Sendable {
     }
   }
 
-  /// The app that it is of; nil for what belongs to all.
+  /// The app that it belongs to; nil for a lane.
   public var app: String? {
     switch self {
     case .app(let app, _), .group(let app, _, _), .device(let app, _, _): app
@@ -131,7 +131,7 @@ public enum PaceSubject: Sendable {
     }
   }
 
-  /// Checks that it can have a rate: for a device a loop remembers `PaceRate.mostOfDevice` times, to a second.
+  /// Checks that it can have a rate: for a device, a loop remembers at most `PaceRate.mostOfDevice` times, to a second.
   public func check(_ rate: PaceRate) throws(Problem) {
     guard kind == .device else { return }
     guard rate.count <= PaceRate.mostOfDevice, rate.unit != .second else {
@@ -159,7 +159,7 @@ extension PaceSubject: CustomStringConvertible {
   }
 }
 
-/// An app and a group are text from outside: it is the same subject only if its bytes are.
+/// Apps and groups are text from outside: subjects are equal only if their bytes are.
 extension PaceSubject: Hashable {
   public static func == (one: Self, other: Self) -> Bool { one.key.exact == other.key.exact }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 
-/// Something that can be paused, as the keys of `push.controls` name it.
+/// Something that can be paused, as named by the keys of `push.controls`.
 public enum PauseSubject: Sendable, Equatable, Hashable {
   case app(String, Environment)
-  /// By its name: which lanes there are is said by `Lanes`.
+  /// A lane by its name; `Lanes` has the list.
   case lane(String)
 
   /// `lane:bulk`, or `com.example.app:production`; nil for anything else.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The members of a payload that rules look at (Apple, "Generating a remote notification"). The order is
-/// the one of the parser's C interface.
+/// The members of a payload that rules look at (Apple, "Generating a remote notification"), in the order of the
+/// parser's C interface.
 public enum PayloadKey: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case alert
   case badge
@@ -60,7 +60,7 @@ public enum PayloadKey: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   public var description: String { path }
 }
 
-/// The kind of value at a key, as far as rules ask. Numbers are judged by their value: `1.0` is `one`.
+/// The kind of value at a key, as far as rules need it. Numbers are judged by their value: `1.0` is `one`.
 public enum PayloadValue: UInt8, Sendable, CaseIterable {
   case absent
   case null
@@ -84,7 +84,7 @@ public enum PayloadValue: UInt8, Sendable, CaseIterable {
   case update
   case end
 
-  /// The kind with these four bits. The compiler's own initializer would be a call for each key.
+  /// The kind with these four bits. The compiler's own initializer would cost a call per key.
   @inline(__always)
   init(bits: UInt8) {
     self =
@@ -108,7 +108,7 @@ public enum PayloadValue: UInt8, Sendable, CaseIterable {
       }
   }
 
-  /// `null` says as much as nothing.
+  /// `null` counts as absent.
   @inline(__always)
   public var isGiven: Bool { self != .absent && self != .null }
 
@@ -129,12 +129,12 @@ public enum PayloadValue: UInt8, Sendable, CaseIterable {
   /// A number from 0 to 1.
   public var isShare: Bool { self == .zero || self == .one || self == .fraction }
 
-  /// A whole number from 0 up.
+  /// A whole number, 0 or more.
   public var isCount: Bool { self == .zero || self == .one || self == .count }
 }
 
-/// The facts that a parser saw of a payload while it checked its JSON: two words of four bits a key, so that nothing is
-/// allocated for a notification.
+/// The facts about a payload that the parser found while checking its JSON: two words of four bits per key, so that a
+/// notification needs no allocation.
 public struct PayloadFacts: Sendable {
   /// Four bits for each of the first 16 keys.
   private var low: UInt64
@@ -142,13 +142,13 @@ public struct PayloadFacts: Sendable {
   private var high: UInt64
   /// Members of the payload's top level.
   public var members: UInt32
-  /// `alert` is a text that is not empty, or an object with such a title, subtitle or body (or a key for one).
+  /// `alert` is a non-empty text, or an object with a non-empty title, subtitle or body (or a key for one).
   public var hasAlertText: Bool
-  /// `interruption-level` is given and none of `passive`, `active`, `time-sensitive`, `critical`.
+  /// `interruption-level` is given and not one of `passive`, `active`, `time-sensitive`, `critical`.
   public var hasOddLevel: Bool
   /// `interruption-level` is `critical`.
   public var hasCriticalLevel = false
-  /// What stands where or as devices do not read it.
+  /// Members in a place or form that devices do not read.
   public var oddities = PayloadOddities()
   /// A bit for each key whose number is too large for a time in epoch seconds.
   private let late: UInt32
@@ -165,7 +165,7 @@ public struct PayloadFacts: Sendable {
     self.late = late
   }
 
-  /// True if the device neither shows nor sounds anything by itself: no alert and no sound.
+  /// True if the device neither shows nor plays anything by itself: no alert and no sound.
   public var isSilent: Bool { !self[.alert].isGiven && !self[.sound].isGiven }
 
   /// True if the number at a key is too large for a time in epoch seconds.

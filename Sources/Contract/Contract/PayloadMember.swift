@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The members of a payload that devices read (Apple, "Generating a remote notification", "Payload key reference";
-/// "Starting and updating Live Activities with ActivityKit push notifications"). The order is the one of the parser's C
+/// "Starting and updating Live Activities with ActivityKit push notifications"), in the order of the parser's C
 /// interface.
 public enum PayloadMember: UInt8, Sendable, CaseIterable {
-  // Of `aps`. The first nine are looked for beside it as well.
+  // Of `aps`. The first nine are also searched outside it.
   case alert, badge, sound, contentAvailable, mutableContent, threadID, interruptionLevel
   case targetContentID, relevanceScore
   case category, filterCriteria, urlArguments
@@ -17,7 +17,7 @@ public enum PayloadMember: UInt8, Sendable, CaseIterable {
   // Of `aps.sound`.
   case critical, soundName, volume
 
-  /// Where it stands, from `aps` on: `aps.thread-id`.
+  /// Its path from `aps` on: `aps.thread-id`.
   public var place: String {
     switch self {
     case .alert: "aps.alert"
@@ -64,10 +64,10 @@ public enum PayloadMember: UInt8, Sendable, CaseIterable {
   /// Its key: `thread-id`.
   public var key: String { place.split(separator: ".").last.map(String.init) ?? place }
 
-  /// The object that devices look for it in: `aps.alert`.
+  /// The object in which devices look for it: `aps.alert`.
   public var home: String { String(place.dropLast(key.count + 1)) }
 
-  /// The value that it must have, in words.
+  /// The required value, in words.
   var wanted: String {
     switch self {
     case .contentAvailable, .mutableContent: "the number 1"
@@ -78,7 +78,7 @@ public enum PayloadMember: UInt8, Sendable, CaseIterable {
   }
 }
 
-/// A set of such members, in a word.
+/// A set of payload members, in one word.
 public struct PayloadMembers: Equatable, Sendable {
   public var bits: UInt64
 
@@ -89,7 +89,7 @@ public struct PayloadMembers: Equatable, Sendable {
     bits = members.reduce(0) { $0 | 1 << UInt64($1.rawValue) }
   }
 
-  /// The members from one to another.
+  /// The members in a range.
   init(_ range: ClosedRange<UInt8>) {
     bits = range.reduce(0) { $0 | 1 << UInt64($1) }
   }
@@ -111,23 +111,23 @@ public struct PayloadMembers: Equatable, Sendable {
   @inline(__always)
   func union(_ other: Self) -> Self { Self(bits: bits | other.bits) }
 
-  /// The members, in their order.
+  /// The members in order.
   var members: [PayloadMember] { PayloadMember.allCases.filter { contains($0) } }
 }
 
-/// The members that a parser saw where or as devices do not read them.
+/// The members in a place or form that devices do not read.
 public struct PayloadOddities: Equatable, Sendable {
-  /// Under a name that differs from theirs by case, hyphens and underscores only: `thread_id`.
+  /// Members under a name that differs only by case, hyphens and underscores: `thread_id`.
   public var misspelled = PayloadMembers()
-  /// With a value of a kind that they never have, where no `PayloadKey` tells the kind.
+  /// Members with a value of a wrong type, where no `PayloadKey` has the type.
   public var mistyped = PayloadMembers()
-  /// Texts of an alert that are objects, as those of a Live Activity may be.
+  /// Texts of an alert given as objects, which Live Activities allow.
   public var structured = PayloadMembers()
-  /// An alert's in `aps`, or one of `aps` in the alert.
+  /// Members of the alert in `aps`, or of `aps` in the alert.
   public var misplaced = PayloadMembers()
-  /// Members of `aps` that stand beside it.
+  /// Members of `aps` outside it.
   public var outside = PayloadMembers()
-  /// Members of the alert that are given in their place.
+  /// Members of the alert in the right place.
   public var given = PayloadMembers()
 
   public init() {}

@@ -5,24 +5,24 @@ public import APNS
 /// The fault in a member of a payload.
 public enum PayloadProblem: Equatable, Sendable {
   case missing(for: PushType)
-  /// Not what it must be, in words: `the number 1`.
+  /// Not the required value, which is described in words: `the number 1`.
   case mustBe(String, for: PushType)
   case notAllowed(for: PushType)
-  /// Required, and there under a name that differs by case, hyphens and underscores only.
+  /// Required, and given under a name that differs only by case, hyphens and underscores.
   case misspelled(PayloadMember, for: PushType)
   /// An alert that shows nothing and makes no sound.
   case showsNothing
-  /// The same with a key that pushes of these types have: the type is missing or another one.
+  /// The same, with a key that only these types have: the type is missing or wrong.
   case isOfType([PushType], PayloadMember?)
   /// Something that only the start of a Live Activity may carry.
   case onlyOnStart
-  /// `input-push-token` and `input-push-channel`.
+  /// Both `input-push-token` and `input-push-channel`.
   case onlyOneOfBoth
   /// A broadcast cannot start a Live Activity.
   case startByBroadcast
   /// An MDM payload has no other member.
   case mustStandAlone
-  /// A time in milliseconds, most likely.
+  /// A time that is most likely in milliseconds.
   case notSeconds
 
   public var words: String {
@@ -51,8 +51,8 @@ public enum PayloadProblem: Equatable, Sendable {
   }
 }
 
-/// The rules of payloads, by push type: what APNs refuses or drops, or what the device drops without a
-/// word, is refused here; what only has no effect is one of `PayloadWarnings`. Keys that no rule names are free.
+/// The rules of payloads, by push type. A payload that APNs refuses or drops, or that the device silently drops, is
+/// refused here; a mistake without other effect is one of `PayloadWarnings`. Keys without a rule are free.
 ///
 /// Sources: Apple, "Generating a remote notification", "Pushing background updates to your App",
 /// "Starting and updating Live Activities with ActivityKit push notifications", "Updating widgets with
@@ -61,8 +61,8 @@ public enum PayloadRules {
   /// Checks a payload against its push type.
   ///
   /// - Parameters:
-  ///   - isBroadcast: it goes to a channel.
-  ///   - isPass: the app is a Wallet pass type (`pass.…`), whose pushes carry nothing to show.
+  ///   - isBroadcast: whether it goes to a channel.
+  ///   - isPass: whether the app is a Wallet pass type (`pass.…`), whose pushes have nothing to show.
   public static func check(
     _ facts: PayloadFacts, type: PushType, isBroadcast: Bool = false, isPass: Bool = false
   ) throws(RequestError) {
@@ -73,7 +73,7 @@ public enum PayloadRules {
     case .widgets, .controls: try checkContentChanged(facts, type)
     case .nowplaying: try checkMediaSession(facts)
     case .mdm: try checkDeviceManagement(facts)
-    // The body is the app's own; an `aps` in it may be empty but is an object.
+    // The body is the app's own; an `aps` in it may be empty but must be an object.
     case .location, .voip, .complication, .fileprovider, .pushtotalk, .custom:
       if facts[.aps].isGiven { try require(facts, .aps, .object, "an object", type) }
     }
@@ -98,7 +98,7 @@ public enum PayloadRules {
     guard shows || isPass else { throw RequestError(.aps, otherType(facts) ?? .showsNothing) }
   }
 
-  /// The type of which a payload most likely is that shows nothing; nil if no key tells.
+  /// The most likely type of a payload that shows nothing; nil if no key indicates one.
   private static func otherType(_ facts: PayloadFacts) -> PayloadProblem? {
     let misspelled = facts.oddities.misspelled
     if facts[.contentState].isGiven || facts[.event].isGiven {
@@ -128,7 +128,7 @@ public enum PayloadRules {
     let type = PushType.liveactivity
     let event = try checkEvent(facts, type)
     if event == .start && isBroadcast { throw RequestError(.event, .startByBroadcast) }
-    // Advised with `end`, where the last state shown may stay.
+    // Recommended with `end`, where the last shown state may stay.
     if event != .end || facts[.contentState].isGiven {
       try require(facts, .contentState, .object, "an object", type)
     }
@@ -141,7 +141,7 @@ public enum PayloadRules {
     try event == .start ? checkStart(facts) : checkNoStart(facts)
   }
 
-  /// A time, and what happens.
+  /// Checks the timestamp and the event.
   private static func checkEvent(
     _ facts: PayloadFacts, _ type: PushType
   ) throws(RequestError) -> PayloadValue {
@@ -156,7 +156,7 @@ public enum PayloadRules {
     return event
   }
 
-  /// The session's attributes name it; at its end nothing else of them is needed.
+  /// The session's attributes identify it; its end needs no other attributes.
   private static func checkMediaSession(_ facts: PayloadFacts) throws(RequestError) {
     let type = PushType.nowplaying
     _ = try checkEvent(facts, type)
@@ -215,7 +215,7 @@ public enum PayloadRules {
     throw missing(facts, key, type)
   }
 
-  /// The error of a member that is not there, or under another spelling of its name.
+  /// The error for a missing or misspelled member.
   private static func missing(
     _ facts: PayloadFacts, _ key: PayloadKey, _ type: PushType
   ) -> RequestError {
@@ -234,7 +234,7 @@ public enum PayloadRules {
     }
   }
 
-  /// A sound is the name of a file, or an object for a critical alert.
+  /// Checks that a sound is a file name, or an object for a critical alert.
   private static func checkSound(
     _ facts: PayloadFacts, _ type: PushType
   ) throws(RequestError) {
@@ -257,7 +257,7 @@ public enum PayloadRules {
     }
   }
 
-  /// Epoch seconds, with or without a fraction.
+  /// Checks epoch seconds, with or without a fraction.
   private static func checkTime(
     _ facts: PayloadFacts, _ key: PayloadKey, _ type: PushType
   ) throws(RequestError) {
@@ -276,7 +276,7 @@ extension RequestError {
 }
 
 extension PayloadKey {
-  /// The same as a member that devices read, where it is required.
+  /// The corresponding member that devices read, where it is required.
   fileprivate var member: PayloadMember? {
     switch self {
     case .contentAvailable: .contentAvailable

@@ -2,19 +2,19 @@
 
 public import APNS
 
-/// The mistakes in a payload that APNs accepts and devices ignore without a word.
+/// The mistakes in a payload that APNs accepts and devices silently ignore.
 public enum PayloadRule: UInt8, Sendable, CaseIterable {
-  /// A key that is nearly one that devices read.
+  /// A key that is almost one that devices read.
   case misspelledKey
-  /// A value of a kind that devices do not read there.
+  /// A value of a type that devices do not read there.
   case wrongType
-  /// A key of `aps` in the alert, or one of the alert in `aps`.
+  /// A key of `aps` in the alert, or a key of the alert in `aps`.
   case misplacedKey
-  /// A key of `aps` beside it.
+  /// A key of `aps` outside it.
   case outsideAps
   /// A key that only pushes of another type have.
   case otherType
-  /// Arguments without the key of the text that they would fill.
+  /// Arguments without the key of their text.
   case argumentsWithoutKey
   case emptyAlert
   case categoryWithoutAlert
@@ -42,7 +42,7 @@ public enum PayloadRule: UInt8, Sendable, CaseIterable {
   }
 }
 
-/// One mistake: the rule, and the member that it is about.
+/// One mistake: the rule, and the member in question.
 public struct PayloadWarning: Equatable, Sendable {
   public let rule: PayloadRule
   public let member: PayloadMember
@@ -52,10 +52,10 @@ public struct PayloadWarning: Equatable, Sendable {
     self.member = member
   }
 
-  /// As it stands in receipts: `misspelled-key:aps.thread-id`.
+  /// The form in receipts: `misspelled-key:aps.thread-id`.
   public var code: String { "\(rule.name):\(member.place)" }
 
-  /// What is wrong, and what devices want, in words that follow the member's path.
+  /// The mistake, and what devices expect, in words that follow the member's path.
   public var detail: String {
     switch rule {
     case .misspelledKey:
@@ -79,7 +79,7 @@ public struct PayloadWarning: Equatable, Sendable {
   }
 }
 
-/// All mistakes of a payload, in a few words of memory: nothing is allocated to find that there is none.
+/// All mistakes of a payload, in a few words of memory and without allocation.
 public struct PayloadWarnings: Equatable, Sendable {
   /// The most bytes of `listText`.
   public static let longestList = 240
@@ -90,14 +90,14 @@ public struct PayloadWarnings: Equatable, Sendable {
   private var outside = PayloadMembers()
   private var ofOtherTypes = PayloadMembers()
   private var orphans = PayloadMembers()
-  /// A bit for each rule that is about one member only.
+  /// A bit for each rule that is about a single member.
   private var single: UInt16 = 0
 
-  /// None.
+  /// No mistakes.
   public init() {}
 
-  /// The mistakes of a payload that `PayloadRules` lets pass. Bodies of the app's own, and those whose every key is
-  /// checked, have none.
+  /// The mistakes of a payload that `PayloadRules` accepts. App-defined bodies, and those whose every key is checked,
+  /// have none.
   public init(_ facts: PayloadFacts, type: PushType) {
     switch type {
     case .alert: checkAlert(facts)
@@ -130,7 +130,7 @@ public struct PayloadWarnings: Equatable, Sendable {
     return found
   }
 
-  /// A JSON array of their codes, as receipts have it: as many as there is room for.
+  /// A JSON array of their codes, as in receipts: as many as fit.
   public var listText: String {
     var text = ""
     for warning in all {
@@ -141,7 +141,7 @@ public struct PayloadWarnings: Equatable, Sendable {
     return "[\(text)]"
   }
 
-  /// Checks that these bytes are such a list, of whatever rules: a receipt has them as they are.
+  /// Checks that these bytes are a list in this form, of any rules: receipts contain it unchanged.
   public static func isList(_ text: Span<UInt8>) -> Bool {
     guard text.count > 2, text.count <= longestList, text[0] == UInt8(ascii: "["),
       text[text.count - 1] == UInt8(ascii: "]")
@@ -151,7 +151,7 @@ public struct PayloadWarnings: Equatable, Sendable {
     for index in 1..<text.count - 1 {
       switch text[index] {
       case UInt8(ascii: "\""):
-        // It opens behind the bracket or a comma, and closes before a comma or the bracket.
+        // A quote opens after the bracket or a comma, and closes before a comma or the bracket.
         let isAtComma = text[index - 1] == UInt8(ascii: ",") || index == 1
         guard isInside ? length > 0 : isAtComma else { return false }
         isInside.toggle()
@@ -180,7 +180,7 @@ public struct PayloadWarnings: Equatable, Sendable {
   private static let ofAlerts = PayloadMembers(
     PayloadMember.alert.rawValue...PayloadMember.urlArguments.rawValue
   ).union(PayloadMembers(PayloadMember.title.rawValue...PayloadMember.volume.rawValue))
-  /// What wakes an app, and what is shown beside it.
+  /// The members that wake an app, and those shown beside them.
   private static let everywhere = PayloadMembers(
     .alert, .badge, .sound, .contentAvailable, .mutableContent)
   /// The members that Live Activities have.

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The most that librdkafka may hold of one partition before it is read, so that all partitions of a process together
-/// stay within one budget: its own limits are for each partition.
+/// The most that librdkafka may prefetch for one partition, so that all partitions of a process together stay within
+/// one budget: librdkafka's own limits apply per partition.
 ///
 /// A waiting record of 300 bytes takes about 0.6 KiB. A partition keeps at least 250 records, so that a fetch brings
 /// many at once.
 public struct PrefetchLimits: Sendable, Equatable {
-  /// `queued.min.messages`, 250 … 4,000: a partition that holds so many is left out of fetches.
+  /// `queued.min.messages`, 250 … 4,000: a partition that holds this many is not fetched.
   public let records: Int
   /// `queued.max.messages.kbytes`, at least 256: the same, by size.
   public let kilobytes: Int
-  /// `fetch.message.max.bytes`, 32 … 256 KiB: what one answer to a fetch may bring of a partition, as it is compressed:
-  /// it may become many times as much. A broker sends a batch that is larger than that all the same.
+  /// `fetch.message.max.bytes`, 32 … 256 KiB: the most that a fetch response may have for a partition, compressed: it
+  /// may become many times as much. A broker still sends a batch larger than that.
   public let answerBytes: Int
 
-  /// Shares of a process's budget.
+  /// Divides a process's budget.
   ///
-  /// - Parameter partitions: all that it may own; 0 is taken as 1.
+  /// - Parameter partitions: the most that it may own; 0 counts as 1.
   public init(partitions: Int, records: Int = 16_000, bytes: Int = 32 << 20) {
     let partitions = max(partitions, 1)
     self.records = min(max(records / partitions, 250), 4_000)
@@ -24,7 +24,7 @@ public struct PrefetchLimits: Sendable, Equatable {
     answerBytes = Self.answerBytes(partitions: partitions)
   }
 
-  /// `fetch.message.max.bytes` of a process that reads so many partitions, 1 or more.
+  /// `fetch.message.max.bytes` of a process that reads this many partitions, 1 or more.
   public static func answerBytes(partitions: Int) -> Int {
     min(max((2 << 20) / partitions, 32 << 10), 256 << 10)
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a notification ended without an answer of APNs that decides: `reason` and `detail` of its receipt.
+/// Why a notification ended without a decisive answer from APNs: `reason` and `detail` of its receipt.
 ///
-/// With `rejected`, APNs' own reason stands there; a notification that was delivered has neither.
+/// A `rejected` receipt has APNs' own reason instead; a `delivered` one has neither.
 public enum ReceiptCause: UInt8, Sendable, CaseIterable {
   /// `expired`: past its expiration.
   case expiration
@@ -18,7 +18,7 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
   /// `deduplicated`
   case repeatedID
   case otherPayload
-  /// `dead_lettered`, with the reason of the dead letter, as the following ones.
+  /// `dead_lettered`, with the reason of the dead letter, like the following cases.
   case retries
   case noCredential
   case certificateOnly
@@ -49,7 +49,7 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
     }
   }
 
-  /// The detail and the answer that came last, if there was one.
+  /// The detail, with the last answer if there was one.
   public func detail(after status: UInt16?, _ reason: String) -> String {
     guard let status else { return "\(detail)" }
     return "\(detail); the last answer was \(status)\(reason.isEmpty ? "" : " \(reason)")"

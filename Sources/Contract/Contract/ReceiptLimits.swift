@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When a batch of receipts is written: many lines per record, because producing is the dearest Kafka step. A loop
-/// without work writes at once.
+/// When a batch of receipts is written: many lines per record, because producing is the most expensive Kafka step. An
+/// idle loop writes at once.
 public enum ReceiptLimits {
   /// At this many outcomes,
   public static let outcomes = 500
@@ -9,9 +9,9 @@ public enum ReceiptLimits {
   public static let bytes = 512 << 10
   /// or when its first outcome is this old, in milliseconds.
   public static let age: UInt64 = 10
-  /// and a loop that would sleep longer wakes for it at this age: most have another reason to before.
+  /// and a loop that would sleep longer wakes at this age; most wake earlier for other reasons.
   public static let longestAge: UInt64 = 15
-  /// Records of a loop that Kafka has not acknowledged: with so many a batch goes on growing, up to its bytes, until one
-  /// is. Otherwise the slower Kafka is the more records it gets, and from five to a partition on librdkafka spins.
+  /// The most unacknowledged records of a loop: at the limit, a batch grows, up to its bytes, until one is
+  /// acknowledged. Otherwise a slow Kafka would get ever more, and from five per partition on librdkafka spins.
   public static let flying = 8
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Identity
 
-/// The people that a request is to, as far as it decides which of their devices get it.
+/// The users that a request is to, with what decides which of their devices get it.
 public struct Recipients: Equatable, Sendable {
-  /// The request's push type, as `apns-push-type` spells it.
+  /// The request's push type, as in `apns-push-type`.
   public var type: String
-  /// Their names, 1 to `RequestRules.maximumUsers`; each counts once.
+  /// Their names, 1 to `RequestRules.maximumUsers`; repeated names count once.
   public var users: [ExactText]
 
-  /// The activity of the only user that the request is about; nil for none.
+  /// The activity that the request is about, which requires a single user; nil for none.
   public var activity: Activity?
 
   public init(type: String, users: [ExactText], activity: Activity? = nil) {
     (self.type, self.users, self.activity) = (type, users, activity)
   }
 
-  /// A Live Activity of a user, and what a request says of it.
+  /// A Live Activity of a user, and the request's event for it.
   public struct Activity: Equatable, Sendable {
     public enum Event: String, Sendable {
       case start, update, end
-      /// A start, unless the activity is running already: then an update of it.
+      /// A start, or an update if the activity is already running.
       case startOrUpdate = "start_or_update"
     }
 
@@ -29,7 +29,7 @@ public struct Recipients: Equatable, Sendable {
     public init(name: ExactText, event: Event) { (self.name, self.event) = (name, event) }
   }
 
-  /// The activity that registrations have to name: none where one is started, by a token that starts any.
+  /// The activity that registrations must name; nil for a start, which goes to push-to-start tokens.
   public var registeredActivity: ExactText? {
     activity.flatMap { $0.event == .update || $0.event == .end ? $0.name : nil }
   }
@@ -45,11 +45,11 @@ public struct Recipients: Equatable, Sendable {
     }
   }
 
-  /// The types of registrations whose tokens take its pushes; nil stands for a registration that names none.
+  /// The types of registrations whose tokens accept its pushes; nil stands for a registration without a type.
   public var registrationTypes: [String?] { Self.registrationTypes(for: type) }
 
-  /// The same for pushes of a type. An app has one token for alerts and background pushes, and the one that it registers
-  /// without further ado is that one. Each other type has tokens of its own.
+  /// The same for a push type. An app has one token for alerts and background pushes, which is also the one of a
+  /// registration without a type. Each other type has its own tokens.
   static func registrationTypes(for type: String) -> [String?] {
     switch type {
     case "alert", "background": [nil, "alert", "background"]
@@ -57,22 +57,22 @@ public struct Recipients: Equatable, Sendable {
     }
   }
 
-  /// The most devices of each user that get the request: the newest registrations, as many as its tokens may be.
+  /// The most devices per user that get the request: the newest registrations, within the limit of tokens.
   public var devicesOfEach: Int { RequestRules.maximumTokens / max(1, users.count) }
 
   /// The devices of one user that get the request.
   ///
   /// - Parameters:
-  ///   - devices: those that are registered and valid, the newest registration first.
-  ///   - onePerModel: whether of those with the same model and bundle only the newest gets it: an app that was deleted
-  ///     and installed again has a new token, and the old one is valid until APNs refuses it.
+  ///   - devices: the registered and valid devices, newest registration first.
+  ///   - onePerModel: whether only the newest of devices with the same model and bundle gets it: a reinstalled app has
+  ///     a new token, and the old one is valid until APNs refuses it.
   public static func chosen(_ devices: [Device], onePerModel: Bool) -> [Device] {
     guard onePerModel else { return devices }
     var seen: Set<[ExactText?]> = []
     return devices.filter { $0.model == nil || seen.insert([$0.model, $0.bundle]).inserted }
   }
 
-  /// The request for a channel, or for the token that came late: its JSON with that as the first member.
+  /// The request for a channel, or for a single late token: its JSON with that as the first member.
   public static func request(
     _ json: some Collection<UInt8>, _ member: String, _ text: String
   ) -> [UInt8] {
@@ -83,7 +83,7 @@ public struct Recipients: Equatable, Sendable {
   ///
   /// - Parameters:
   ///   - json: the request, an object with at least one member and without tokens.
-  ///   - devices: not more than `RequestRules.maximumTokens`.
+  ///   - devices: at most `RequestRules.maximumTokens`.
   public static func request(_ json: some Collection<UInt8>, to devices: [Device]) -> [UInt8] {
     let tokens = devices.map { "\"\($0.token)\"" }.joined(separator: ",")
     return insert("\"tokens\":[\(tokens)],", into: json)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When a reader of one partition tells librdkafka that there is room for more.
+/// Decides when a reader of a partition tells librdkafka that its queue has room again.
 ///
-/// librdkafka leaves a partition that holds its share of the prefetch (`PrefetchLimits`) out of fetches, and looks again
-/// when a fetch is answered, or else once per second. Taking records does not make it look (version 2.0.2). So a
-/// reader that finds many records waiting says so after each half of a share: at the latest when its partition is half
-/// empty. A reader that finds less than that and empties the queue says nothing.
+/// librdkafka does not fetch a partition that holds its share of the prefetch (`PrefetchLimits`), and checks again only
+/// when a fetch is answered or once per second; reading records does not trigger that check (version 2.0.2). So a
+/// reader that finds many waiting records triggers it after each half of a share, at the latest when its partition is
+/// half empty. A reader that finds fewer and empties the queue does not.
 public struct RefillMark: Sendable {
   private let records: Int64
   private let bytes: Int
@@ -21,15 +21,15 @@ public struct RefillMark: Sendable {
     self.bytes = max(bytes / 2, 1)
   }
 
-  /// Counts what was taken at once.
+  /// Counts records read at once.
   ///
   /// - Parameters:
-  ///   - count: how many records.
-  ///   - offset: the last one's; nil without any. The distance from the one before it counts, because a transaction's
-  ///     marker takes a place in the queue and is not handed over.
-  ///   - size: bytes of keys and values.
-  ///   - isEmpty: whether nothing is left in the queue.
-  /// - Returns: whether librdkafka is to look again.
+  ///   - count: the number of records.
+  ///   - offset: the last record's offset; nil without any. The distance from the previous one counts, because a
+  ///     transaction's marker occupies the queue but is never returned.
+  ///   - size: the bytes of keys and values.
+  ///   - isEmpty: whether the queue is now empty.
+  /// - Returns: whether librdkafka should check again.
   public mutating func take(
     records count: Int, through offset: Int64?, bytes size: Int, isEmpty: Bool
   ) -> Bool {
@@ -40,7 +40,7 @@ public struct RefillMark: Sendable {
     return isDue
   }
 
-  /// Places from the last record that was taken to this one.
+  /// The distance in offsets from the last record read.
   private mutating func distance(to offset: Int64?) -> Int64 {
     guard let offset, offset >= 0 else { return 0 }
     defer { nextOffset = offset + 1 }

@@ -2,13 +2,13 @@
 
 public import APNS
 
-/// The mark of a record that was made from a dead letter: which letter it was, as `PARTITION/OFFSET` of the
-/// dead letters' topic. The record keeps it over its retries, and its receipts name it.
+/// The mark of a record created from a dead letter: the letter's `PARTITION/OFFSET` on the dead letters' topic. The
+/// record keeps it through retries, and its receipts contain it.
 public enum ReplayMark {
   /// The most bytes of a mark: the largest partition and offset.
   public static let longest = 30
 
-  /// The mark for the dead letter at this place of its topic.
+  /// The mark for the dead letter at this position of its topic.
   public static func text(partition: Int32, offset: Int64) -> String {
     "\(partition)/\(offset)"
   }
@@ -30,7 +30,7 @@ public enum ReplayMark {
     return slashes == 1 && digits > 0
   }
 
-  /// The id under which a record with this mark counts as taken: another one for each replay.
+  /// The id under which a record with this mark is deduplicated: a different one for each replay.
   public static func mix(_ id: NotificationID, _ mark: Span<UInt8>) -> NotificationID {
     // FNV-1a of the mark.
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325

@@ -11,7 +11,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case malformed(String, at: String?)
     /// Text that begins with U+FEFF.
     case byteOrderMark
-    /// The record's time, which is none since 2001 in milliseconds.
+    /// The record's timestamp, which is not in milliseconds since 2001 or later.
     case recordTime(Int64)
     /// The record has crashed the process twice.
     case crashed
@@ -20,27 +20,27 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case unknownField(String)
     case duplicate
     case missing
-    /// A value of another JSON type than the one named.
+    /// A value of another JSON type than the one required.
     case notA(String)
     case emptyText
     case tooLong(bytes: Int, limit: Int)
-    /// A character that the field may not have, as it is shown, and its byte in the field's text.
+    /// A forbidden character, as shown in messages, and its byte position in the field's text.
     case forbiddenCharacter(String, at: Int)
-    /// A value that is none of those that the field may have.
+    /// A value that is not one of the allowed ones.
     case unknownValue(String, [String])
     /// Both `token` and `tokens`.
     case bothTokenAndTokens
-    /// Entries of an array, or members of an object.
+    /// Too many entries in an array, or members in an object.
     case tooMany(limit: Int)
     case noTokens
-    /// The value, and those that are allowed.
+    /// The value, and the allowed ones.
     case priorityNotAllowed(Int64, PushType, [Int])
     case negative
-    /// A number that is too large for a time in epoch seconds: most likely it counts milliseconds.
+    /// A number too large for a time in epoch seconds: most likely milliseconds.
     case notSeconds(Int64)
-    /// A number that is too small for a time in epoch seconds: most likely it counts from the request on.
+    /// A number too small for a time in epoch seconds: most likely seconds from the request on.
     case notATime(Int64)
-    /// A number that is no count of seconds from the request on, up to the limit.
+    /// Not a number of seconds from the request on, within the limit.
     case notDuration(Int64, limit: Int64)
     /// Both `expiration` and `expires_in`.
     case bothExpirations
@@ -52,25 +52,25 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     /// `channel` beside `token` or `tokens`.
     case channelAndToken
     case channel(ChannelID.Problem)
-    /// A field that a broadcast does not have, or not with this value.
+    /// A field, or its value, that a broadcast cannot have.
     case notOnChannel
-    /// A member of the payload.
+    /// A fault in a member of the payload.
     case payload(PayloadKey, PayloadProblem)
-    /// A mistake that devices ignore, where such are refused.
+    /// A mistake that devices ignore, where those are refused.
     case ineffective(PayloadWarning)
-    /// A key that stands twice in the payload or in its `aps`, by its path.
+    /// A key that appears twice in the payload or in its `aps`, by its path.
     case payloadDuplicate(String)
-    /// One member of `headers` or `data`, by its name, and what is wrong with it.
+    /// A fault in a member of `headers` or `data`, with its name.
     indirect case member(String, Problem)
-    /// The name of a member of `headers`.
+    /// An invalid name of a member of `headers`.
     case headerName(CarriedHeaders.NameProblem)
-    /// What is carried beside the payload is too long together.
+    /// The fields carried beside the payload are too long together.
     case carriesTooMuch(bytes: Int, limit: Int)
     /// `supersede` with the start of a Live Activity or media session.
     case startSupersedesNothing
     /// A `send_at` that is neither epoch seconds nor a time of RFC 3339 with its offset.
     case notAMoment
-    /// A `send_at` that is more than so many days after the request.
+    /// A `send_at` that is more than this many days after the request.
     case tooFarAhead(days: Int64)
     /// An `expiration` that is not after `send_at`.
     case expiresBeforeSending
@@ -84,7 +84,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case activityOfNobody
     /// A request of type `liveactivity` to users without `activity`.
     case activityMissing
-    /// An `event` without `activity`, or another one than the payload's and not `start_or_update` with a start's.
+    /// An `event` without `activity`, or not the payload's (`start_or_update` goes with `start`).
     case otherEvent
     /// A `campaign` that the scheduler has not set.
     case notOfScheduler
@@ -93,7 +93,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
   /// The field at fault; `nil` if it is the record as a whole.
   public let field: RequestField?
   public let problem: Problem
-  /// The byte of the record where the parser noticed it, where that helps.
+  /// The byte of the record at which the parser found the fault, where that helps.
   public let offset: Int?
 
   public init(_ field: RequestField?, _ problem: Problem, offset: Int? = nil) {

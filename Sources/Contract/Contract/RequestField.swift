@@ -2,8 +2,8 @@
 
 internal import APNS
 
-/// The fields of a notification request. The order is the one that the parser's C interface uses: first those that it
-/// knows, then those whose text is only carried, which it is told by their names.
+/// The fields of a notification request, in the order of the parser's C interface: first those that it knows, then
+/// those whose text is only carried, which it gets by name.
 public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case app
   case token
@@ -29,10 +29,10 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
   case collapseID
   case supersede
   case group
-  /// The campaign that it belongs to: only the scheduler says so (`RequestReader.takesCampaigns`).
+  /// The campaign that it belongs to; set only by the scheduler (`RequestReader.takesCampaigns`).
   case campaign
 
-  /// The first one whose text is only carried (`CarriedField`).
+  /// The first field whose text is only carried (`CarriedField`).
   public static let firstText = RequestField.collapseID
 
   /// The key in the request's JSON.
@@ -66,7 +66,7 @@ public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible
     }
   }
 
-  /// The values of a field that has a fixed set of them; empty for the others.
+  /// The values of a field with a fixed set of them; empty for the others.
   public var values: [String] {
     switch self {
     case .environment: Environment.allCases.map(\.description)

@@ -2,7 +2,7 @@
 
 public import APNS
 
-/// The rules of a request's fields, each by itself. Parsing the JSON happens in IO.
+/// The rules of each field of a request. Parsing the JSON happens in IO.
 public enum RequestRules {
   /// The most tokens of one request.
   public static let maximumTokens = 1_000
@@ -10,7 +10,7 @@ public enum RequestRules {
   public static let maximumID = 128
   /// The most bytes of a bundle id and of a topic (Apple states none; DNS-like names stay below it).
   public static let maximumName = 255
-  /// The most bytes a collapse id may have (Apple, `apns-collapse-id`).
+  /// The most bytes of a collapse id (Apple, `apns-collapse-id`).
   public static let maximumCollapseID = 64
   /// The most bytes of a key by which newer pushes supersede older ones.
   public static let maximumSupersede = 64
@@ -18,10 +18,10 @@ public enum RequestRules {
   public static let maximumGroup = 64
   /// The most users of one request.
   public static let maximumUsers = 100
-  /// The most bytes of a request to users as it stands in its record.
+  /// The most bytes of a request to users in its record.
   public static let maximumPeopleBytes = 256 << 10
 
-  /// True if a byte may stand in a bundle id or a topic: letters, digits, dot, hyphen, underscore.
+  /// True if a byte is allowed in a bundle id or a topic: letters, digits, dot, hyphen, underscore.
   @inline(__always)
   public static func isNameCharacter(_ byte: UInt8) -> Bool {
     let letter = (byte | 0x20) &- 0x61
@@ -42,8 +42,8 @@ public enum RequestRules {
     }
   }
 
-  /// Checks a topic against app and type: the bundle id and the type's suffix. An MDM topic is the UID of
-  /// a certificate and only has to be a name.
+  /// Checks a topic against app and type: the bundle id plus the type's suffix. An MDM topic is the UID of a
+  /// certificate and only has to be a valid name.
   public static func checkTopic(
     _ topic: Span<UInt8>, app: Span<UInt8>, type: PushType, types: PushTypes = .builtIn
   ) throws(RequestError) {
@@ -76,7 +76,7 @@ public enum RequestRules {
     }
   }
 
-  /// - Parameter place: of a byte that the field may not have; nil without one.
+  /// - Parameter place: the position of a forbidden byte; nil without one.
   private static func refuse(
     _ place: Int?, in text: Span<UInt8>, _ field: RequestField
   ) throws(RequestError) {
@@ -85,8 +85,8 @@ public enum RequestRules {
       field, .forbiddenCharacter(ShownCharacter.text(text, at: place), at: place))
   }
 
-  /// Checks the text of a field that becomes a header field as it is: 1 to `most` bytes of printable ASCII, which RFC
-  /// 9110 §5.5 asks of field values, and no blank at either end, which RFC 9113 §8.2.1 forbids.
+  /// Checks the text of a field that becomes a header field unchanged: 1 to `most` bytes of printable ASCII, as RFC
+  /// 9110 §5.5 requires, without a blank at either end, which RFC 9113 §8.2.1 forbids.
   public static func checkHeaderText(
     _ text: Span<UInt8>, _ field: RequestField, most: Int
   ) throws(RequestError) {
@@ -94,8 +94,8 @@ public enum RequestRules {
     try refuse(CarriedHeaders.forbiddenPlace(inValue: text), in: text, field)
   }
 
-  /// Checks the text of a field that is carried, and shown in receipts: 1 to `most` bytes, no control characters, no
-  /// blank at either end.
+  /// Checks the text of a carried field that is shown in receipts: 1 to `most` bytes, no control characters, no blank
+  /// at either end.
   public static func checkText(
     _ text: Span<UInt8>, _ field: RequestField, most: Int
   ) throws(RequestError) {
@@ -103,14 +103,14 @@ public enum RequestRules {
     try refuse(forbiddenPlace(in: text), in: text, field)
   }
 
-  /// True if these bytes can be such a text.
+  /// True if these bytes are a valid text.
   public static func isText(_ text: Span<UInt8>, most: Int) -> Bool {
     guard text.count > 0, text.count <= most else { return false }
     return forbiddenPlace(in: text) == nil
   }
 
-  /// The first byte that no such text may have there: a control character (U+0080…U+009F are two bytes, the first of
-  /// them C2), a blank at either end, or what is no UTF-8.
+  /// The position of the first forbidden byte: a control character (U+0080…U+009F are two bytes, the first of them C2),
+  /// a blank at either end, or invalid UTF-8.
   private static func forbiddenPlace(in text: Span<UInt8>) -> Int? {
     if text[0] == 0x20 { return 0 }
     var index = 0
@@ -124,7 +124,7 @@ public enum RequestRules {
     return text[text.count - 1] == 0x20 ? text.count - 1 : nil
   }
 
-  /// Checks a priority against the type that it goes with. A broadcast takes any of the three.
+  /// Checks a priority against its push type. A broadcast allows all three.
   public static func checkPriority(
     _ priority: Int64, type: PushType, isBroadcast: Bool = false
   ) throws(RequestError) {
@@ -137,12 +137,12 @@ public enum RequestRules {
     throw RequestError(.priority, .priorityNotAllowed(priority, type, allowed))
   }
 
-  /// No time in a request is this late, in epoch seconds: milliseconds given for seconds would keep a notification for
-  /// thousands of years. In milliseconds, it is far from overflowing.
+  /// The upper bound of times in a request, in epoch seconds: milliseconds given as seconds would keep a notification
+  /// for thousands of years. In milliseconds, it is far from overflowing.
   public static let timeLimit: Int64 = 100_000_000_000
 
-  /// No time in a request is this early, in epoch seconds (2001, before there was APNs): a number of seconds given for a
-  /// time would end a notification at once.
+  /// The lower bound of times in a request, in epoch seconds (2001, before APNs existed): a duration given as a time
+  /// would expire a notification at once.
   public static let earliestTime: Int64 = 1_000_000_000
 
   /// Checks an expiration: epoch seconds, 0 for "one attempt, do not store".
@@ -156,11 +156,11 @@ public enum RequestRules {
     }
   }
 
-  /// The longest `expires_in`, in seconds: a year. APNs stores a notification for 30 days at most; more than a year is
+  /// The longest `expires_in`, in seconds: a year. APNs stores a notification for at most 30 days; more than a year is
   /// most likely a time in epoch seconds, or milliseconds.
   public static let maximumExpiresIn: Int64 = 31_536_000
 
-  /// Checks how many seconds after the request a notification expires: 0 for "one attempt, do not store".
+  /// Checks a number of seconds until expiration: 0 for "one attempt, do not store".
   public static func checkExpiresIn(_ seconds: Int64) throws(RequestError) {
     guard (0...maximumExpiresIn).contains(seconds) else {
       throw RequestError(.expiresIn, .notDuration(seconds, limit: maximumExpiresIn))
@@ -170,20 +170,20 @@ public enum RequestRules {
   /// The longest time from a request to its `send_at`, in days.
   public static let furthestDays: Int64 = 30
 
-  /// Checks a `send_at` that is a number, in epoch seconds.
+  /// Checks a numeric `send_at`, in epoch seconds.
   public static func checkSendAt(seconds: Int64) throws(RequestError) {
     guard seconds < timeLimit else { throw RequestError(.sendAt, .notSeconds(seconds)) }
     guard seconds >= earliestTime else { throw RequestError(.sendAt, .notAMoment) }
   }
 
-  /// Checks a `send_at` against when the request was written; both in milliseconds since the epoch.
+  /// Checks a `send_at` against the time when the request was written; both in milliseconds since the epoch.
   public static func checkSendAt(_ time: Int64, received: Int64) throws(RequestError) {
     guard time - received <= furthestDays * 86_400_000 else {
       throw RequestError(.sendAt, .tooFarAhead(days: furthestDays))
     }
   }
 
-  /// Checks what stands beside a `send_at` (milliseconds since the epoch): an expiration that is later.
+  /// Checks that the expiration is later than a `send_at` (milliseconds since the epoch).
   public static func checkScheduled(_ time: Int64, expiration: Int64?) throws(RequestError) {
     if let expiration, expiration > 0, expiration * 1_000 <= time {
       throw RequestError(.expiration, .expiresBeforeSending)
@@ -191,12 +191,12 @@ public enum RequestRules {
   }
 
   /// The expiration, in epoch seconds, of a request made at `created` (milliseconds since the epoch) that expires
-  /// `seconds` later. A part of a second counts as a whole one; 0 stays 0.
+  /// `seconds` later. Fractions of a second round up; 0 stays 0.
   public static func expiration(in seconds: Int64, created: Int64) -> Int64 {
     seconds == 0 ? 0 : created / 1_000 + (created % 1_000 == 0 ? 0 : 1) + seconds
   }
 
-  /// Checks the size of a payload against its type's limit, or the limit of broadcasts.
+  /// Checks the size of a payload against the limit of its type, or of broadcasts.
   public static func checkPayload(
     _ bytes: Int, type: PushType, isBroadcast: Bool = false
   ) throws(RequestError) {
@@ -206,8 +206,7 @@ public enum RequestRules {
     }
   }
 
-  /// Checks a channel id and what may stand beside it: a broadcast is a Live Activity push, and APNs knows
-  /// no collapse id for it.
+  /// Checks a channel id and the fields beside it: a broadcast is a Live Activity push, without a collapse id.
   public static func checkChannel(
     _ channel: Span<UInt8>, type: PushType, hasCollapseID: Bool
   ) throws(RequestError) {
@@ -220,19 +219,17 @@ public enum RequestRules {
     if hasCollapseID { throw RequestError(.collapseID, .notOnChannel) }
   }
 
-  /// True if an app is a Wallet pass type instead of a bundle id.
+  /// True if an app is a Wallet pass type rather than a bundle id.
   public static func isPass(_ app: Span<UInt8>) -> Bool {
     app.count > 5 && app.extracting(0..<5).spells("pass.")
   }
 }
 
 extension RequestRules {
-  /// True if these bytes can be the content of a JSON string as they are (RFC 8259 §7): every quote and control
-  /// character escaped, every escape complete and a character (no half of a surrogate pair, which parsers refuse),
-  /// everything else UTF-8.
+  /// True if these bytes are valid as the content of a JSON string (RFC 8259 §7): every quote and control character
+  /// escaped, every escape complete and a character (no lone surrogate, which parsers reject), and valid UTF-8.
   public static func isEscapedText(_ text: Span<UInt8>) -> Bool {
-    // Nearly every text has nothing but letters and digits: without a branch for each byte, so that the compiler looks at
-    // many at once.
+    // Nearly every text has only letters and digits: without a branch per byte, the compiler vectorizes the loop.
     var found: UInt8 = 0
     for index in text.indices {
       let byte = text[index]
@@ -260,7 +257,7 @@ extension RequestRules {
     return true
   }
 
-  /// Bytes of the escape that starts at `index`, or 0 if it is none.
+  /// The length of the escape that starts at `index`; 0 if it is not an escape.
   private static func escapeLength(_ text: Span<UInt8>, _ index: Int) -> Int {
     guard index + 1 < text.count else { return 0 }
     switch text[index + 1] {
@@ -270,7 +267,7 @@ extension RequestRules {
     case UInt8(ascii: "u"):
       guard let unit = codeUnit(text, index) else { return 0 }
       guard unit & 0xF800 == 0xD800 else { return 6 }
-      // The second half is an escape as well.
+      // The second surrogate must be an escape as well.
       guard unit < 0xDC00, index + 7 < text.count, text[index + 6] == UInt8(ascii: "\\"),
         text[index + 7] == UInt8(ascii: "u"), let low = codeUnit(text, index + 6)
       else { return 0 }
@@ -279,7 +276,7 @@ extension RequestRules {
     }
   }
 
-  /// The number of the escape `\uXXXX` at `index`; nil if it is none.
+  /// The code unit of the escape `\uXXXX` at `index`; nil if there is none.
   private static func codeUnit(_ text: Span<UInt8>, _ index: Int) -> UInt32? {
     guard index + 5 < text.count else { return nil }
     var value: UInt32 = 0
@@ -291,7 +288,7 @@ extension RequestRules {
     return value
   }
 
-  /// Bytes of the UTF-8 sequence of more than one byte that starts at `index`, or 0 if it is broken.
+  /// The length of the multi-byte UTF-8 sequence that starts at `index`; 0 if it is invalid.
   private static func sequenceLength(_ text: Span<UInt8>, _ index: Int) -> Int {
     let lead = text[index]
     let length: Int
@@ -303,7 +300,7 @@ extension RequestRules {
     }
     guard index + length <= text.count else { return 0 }
     for next in index + 1..<index + length where text[next] & 0xC0 != 0x80 { return 0 }
-    // Overlong forms, surrogates and what lies above U+10FFFF.
+    // Overlong forms, surrogates and code points above U+10FFFF.
     switch (lead, text[index + 1]) {
     case (0xE0, ..<0xA0), (0xED, 0xA0...), (0xF0, ..<0x90), (0xF4, 0x90...): return 0
     default: return length

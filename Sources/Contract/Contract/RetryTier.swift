@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A retry topic: first in, first out, every record due the same time after it was written. The shortest comes first.
+/// A retry topic: first in, first out, each record due the same time after it was written. Shortest first.
 public enum RetryTier: UInt8, Sendable, CaseIterable, Comparable {
   case seconds5
   case minute1
   case minutes15
 
-  /// The time from the writing of a record until it is due, in milliseconds.
+  /// The time from writing a record until it is due, in milliseconds.
   public var delay: Int64 {
     switch self {
     case .seconds5: 5_000
@@ -27,15 +27,15 @@ public enum RetryTier: UInt8, Sendable, CaseIterable, Comparable {
   public static let shortest = allCases[0]
   public static let longest = allCases[allCases.count - 1]
 
-  /// The shortest tier that waits at least so many milliseconds, or the longest one.
+  /// The shortest tier that waits at least this many milliseconds, or the longest one.
   public static func fitting(_ delay: Int64) -> RetryTier {
     for tier in allCases where tier.delay >= delay { return tier }
     return longest
   }
 
-  /// The next longer one; the longest stays.
+  /// The next longer tier; the longest returns itself.
   public var next: RetryTier { RetryTier(rawValue: rawValue + 1) ?? self }
-  /// The next shorter one; nil for the shortest.
+  /// The next shorter tier; nil for the shortest.
   public var previous: RetryTier? { rawValue == 0 ? nil : RetryTier(rawValue: rawValue - 1) }
 
   public static func < (left: RetryTier, right: RetryTier) -> Bool {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A character as messages about bad text show it: in quotes, or by its number where it has no shape of its
-/// own or would steer a terminal.
+/// A character in messages about invalid text: in quotes, or as its number if it has no glyph of its own or would
+/// control a terminal.
 public enum ShownCharacter {
-  /// The character that begins at a byte of UTF-8 text; a byte that begins none is shown as hexadecimal.
+  /// The character that begins at a byte of UTF-8 text; any other byte is shown in hexadecimal.
   public static func text(_ bytes: Span<UInt8>, at index: Int) -> String {
     let length =
       switch bytes[index] {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The start of a Live Activity that is running already, as an update of it: the same request, with the event `update` and
-/// without what only a start may carry. Everything else stays byte for byte.
+/// Turns the start of a Live Activity that is already running into an update: the same request, with the event `update`
+/// and without the members that only a start may have. Everything else stays byte for byte.
 public enum StartedActivity {
-  /// Members of `aps` that only a start has a use for, or may have.
+  /// Members of `aps` that only a start uses or may have.
   private static let ofStart: Set<[UInt8]> = [
     Array("attributes".utf8), Array("attributes-type".utf8), Array("input-push-token".utf8),
     Array("input-push-channel".utf8),
@@ -13,7 +13,7 @@ public enum StartedActivity {
 
   /// The request as an update.
   ///
-  /// - Parameter json: a request that keeps the rules, with `event` `start_or_update` and the payload of a start.
+  /// - Parameter json: a valid request with `event` `start_or_update` and the payload of a start.
   public static func update(of json: [UInt8]) -> [UInt8] {
     JSONMembers.edited(json, of: 0..<json.count) { name, value in
       if name == event { return update }

@@ -3,9 +3,9 @@
 /// A topic as it is on a cluster.
 public struct TopicState: Equatable, Sendable {
   public var partitions: Int
-  /// Copies of each partition.
+  /// The number of replicas of each partition.
   public var copies: Int
-  /// The topic's settings by Kafka's names; nil where this user may not read them, or the broker has none.
+  /// The topic's settings by Kafka's names; nil if this user may not read them, or the broker has none.
   public var settings: [String: String]?
 
   public init(partitions: Int, copies: Int, settings: [String: String]?) {
@@ -15,7 +15,7 @@ public struct TopicState: Equatable, Sendable {
   }
 }
 
-/// A property of an existing topic that is not what `martlet topics create` would have made.
+/// A property of an existing topic that differs from what `martlet topics create` would have created.
 public struct TopicDifference: Equatable, Sendable {
   public enum Property: Equatable, Sendable {
     case partitions
@@ -29,19 +29,19 @@ public struct TopicDifference: Equatable, Sendable {
   public let wanted: String
   /// The consequence of the difference.
   public let consequence: String
-  /// The remedy: arguments of Kafka's own tools, or words.
+  /// The remedy: arguments for Kafka's own tools, or a description.
   public let remedy: String
-  /// True if records may be lost, refused or misread because of it. Any other difference may be what the operator
-  /// wants, as a larger number of partitions.
+  /// True if records may be lost, refused or misread because of it. Any other difference may be intended by the
+  /// operator, such as more partitions.
   public let isHarmful: Bool
 }
 
 extension TopicSpecification {
   /// The differences of the topic from this specification that matter: another number of partitions, another cleanup
-  /// policy, a shorter retention, fewer or too many copies that must have a record. A longer retention is no
-  /// difference, nor are settings that only change how fast readers start.
+  /// policy, a shorter retention, too few or too many in-sync replicas. A longer retention does not count, nor do
+  /// settings that only change how fast readers start.
   ///
-  /// - Parameter mustHaveOnePartition: another number is harmful, not a matter of taste.
+  /// - Parameter mustHaveOnePartition: whether any other number of partitions is harmful.
   public func differences(
     from state: TopicState, mustHaveOnePartition: Bool
   ) -> [TopicDifference] {
@@ -104,7 +104,7 @@ extension TopicSpecification {
       "cleanup.policy", actual: actual, wanted: cleanup.rawValue, consequence: consequence)
   }
 
-  /// A time that must be at least the specification's; −1 stands for ever.
+  /// The difference of a time that must be at least the specification's; −1 means for ever.
   private func difference(
     inDuration setting: String, _ settings: [String: String], _ consequence: String
   ) -> TopicDifference? {
@@ -129,7 +129,7 @@ extension TopicSpecification {
         : "nothing can be written while a broker is away")
   }
 
-  /// What is set with a setting, as Kafka's tool takes it: it refuses a shortest lag of compaction above the longest one.
+  /// The assignment for Kafka's tool, which requires that the shortest compaction lag is not above the longest one.
   private func assignment(_ setting: String, _ wanted: String) -> String {
     let others = settings.filter {
       setting == "min.compaction.lag.ms" && $0.name == "max.compaction.lag.ms"
@@ -152,13 +152,13 @@ extension TopicSpecification {
 }
 
 extension TopicNames {
-  /// True if a topic must have exactly one partition: its owner is the one signer that mints, and its order is the
-  /// order of provider tokens.
+  /// True if a topic must have exactly one partition: its owner is the only signer that mints, and provider tokens have
+  /// its order.
   public func mustHaveOnePartition(_ topic: String) -> Bool {
     topic == providerTokens || topic == tokenRequests
   }
 
-  /// The differences of these existing topics from the table, in the table's order.
+  /// The differences of these existing topics from the table, in its order.
   ///
   /// - Parameter topics: the table, with the operator's partition counts.
   public func differences(

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The consumer groups, one a service, but for `martlet-webhooks`.
+/// The consumer groups, one per service, except for `martlet-webhooks`.
 public enum ReaderGroup: String, Sendable, CaseIterable {
   case ingest = "martlet-ingest"
   case sender = "martlet-sender"
   case feedback = "martlet-feedback"
   case signer = "martlet-signer"
   case scheduler = "martlet-scheduler"
-  /// The beginning of the groups of `martlet-webhooks`: one for each endpoint.
+  /// The prefix of the groups of `martlet-webhooks`: one per endpoint.
   case webhooks = "martlet-webhooks"
 }
 
 /// The names of all topics under one prefix.
 public struct TopicNames: Equatable, Sendable {
   public static let defaultPrefix = "push."
-  /// Kafka takes names of 249 bytes; the longest of ours behind the prefix is that of a lane.
+  /// Kafka allows names of 249 bytes; the longest of ours after the prefix is that of a lane.
   public static let longestPrefix = 249 - "notifications.".utf8.count - Lanes.longestName
 
   public let prefix: String
@@ -26,9 +26,9 @@ public struct TopicNames: Equatable, Sendable {
   }
 
   public var requests: String { prefix + "requests" }
-  /// The topics of the lanes, in their order.
+  /// The topics of the lanes, in order.
   public var notifications: [String] { lanes.all.map(notifications) }
-  /// The retry topics, that with the shortest wait first.
+  /// The retry topics, shortest wait first.
   public var retries: [String] { RetryTier.allCases.map(retries) }
   public var receipts: String { prefix + "receipts" }
   public var feedback: String { prefix + "feedback" }
@@ -44,28 +44,28 @@ public struct TopicNames: Equatable, Sendable {
   /// Device tokens of campaigns, from files.
   public var audiences: String { prefix + "audiences" }
 
-  /// True for the topic of a lane, whatever the lanes are called.
+  /// True for the topic of any lane, whatever its name.
   public func isOfLane(_ topic: String) -> Bool {
     let first = notifications(.first)
     return topic.utf8.elementsEqual(first.utf8) || topic.utf8.starts(with: "\(first).".utf8)
   }
 
-  /// True for a topic of the pipeline, also for that of a lane or a retry tier that this process does not know.
+  /// True for a topic of the pipeline, including lanes and retry tiers that this process does not know.
   public func isOwn(_ topic: String) -> Bool {
     guard topic.utf8.starts(with: prefix.utf8) else { return false }
     return isOfLane(topic) || topic.utf8.starts(with: "\(prefix)retries.".utf8)
       || all.contains { $0.name.utf8.elementsEqual(topic.utf8) }
   }
 
-  /// The name of a consumer group. Two pipelines on one cluster differ by their prefix, and so must their
-  /// groups: with another prefix than the default it goes before the group's name.
+  /// The name of a consumer group. Two pipelines on one cluster have different prefixes and need different groups: any
+  /// prefix other than the default precedes the group's name.
   public func group(_ reader: ReaderGroup) -> String {
     prefix == Self.defaultPrefix ? reader.rawValue : prefix + reader.rawValue
   }
 
   /// The group of one endpoint of `martlet-webhooks`.
   ///
-  /// - Parameter endpoint: its name.
+  /// - Parameter endpoint: the name of the endpoint.
   public func webhookGroup(_ endpoint: String) -> String { "\(group(.webhooks)).\(endpoint)" }
 
   /// The topic of a lane.
@@ -78,11 +78,11 @@ public struct TopicNames: Equatable, Sendable {
     prefix + "retries." + tier.suffix.description
   }
 
-  /// Every topic with its default form: the table that `martlet topics create`, `deploy/topics.txt` and
-  /// `deploy/topics.sh` share.
+  /// Every topic with its defaults: the table shared by `martlet topics create`, `deploy/topics.txt` and
+  /// `deploy/topics.sh`.
   ///
-  /// The counts of `feedback`, `devices` and `invalid-tokens` are independent: every feedback process reads all of the
-  /// two tables, and who owns a partition of `feedback` speaks for the devices in it.
+  /// The counts of `feedback`, `devices` and `invalid-tokens` are independent: every feedback process reads both tables
+  /// whole, and the owner of a partition of `feedback` decides about the devices in it.
   public var all: [TopicSpecification] {
     func log(
       _ name: String, _ partitions: Int32, days: Int64, _ reader: ReaderGroup?

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The `traceparent` of W3C Trace Context, version 00: `00-<trace id>-<parent id>-<flags>`. It is passed on as it
-/// came, from a request's Kafka header to its receipts.
+/// The `traceparent` of W3C Trace Context, version 00: `00-<trace id>-<parent id>-<flags>`. It is passed on unchanged,
+/// from a request's Kafka header to its receipts.
 public enum TraceParent {
   /// The name of the header.
   public static let header = "traceparent"
-  /// Every one of version 00 is so long.
+  /// The fixed length in version 00.
   public static let length = 55
 
   private static let dash = UInt8(ascii: "-")

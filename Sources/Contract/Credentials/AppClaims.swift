@@ -3,15 +3,15 @@
 public import APNS
 import Contract
 
-/// Which apps the entries of a list claim: signing keys or client certificates. Two that claim one app in one
-/// environment would leave the choice to chance, so the second one is refused. `*` stands for the apps that nobody
+/// The apps claimed by the entries of a list of signing keys or client certificates. If two entries claimed one app in
+/// one environment, the choice would be arbitrary, so the second is refused. `*` stands for the apps that no entry
 /// names, and is claimed like an app.
 public struct AppClaims: Sendable {
-  /// Two entries claim the same.
+  /// Two entries claim the same app.
   public struct Overlap: Error, Equatable, Sendable, CustomStringConvertible {
     public let app: String
     public let environment: Environment
-    /// The number of the entry that claims it already, from 0.
+    /// The index of the entry that already claims it, from 0.
     public let other: Int
 
     public var description: String {
@@ -29,7 +29,7 @@ public struct AppClaims: Sendable {
 
   public init() {}
 
-  /// Takes an entry's claims in; all or, if any is somebody else's, none.
+  /// Adds an entry's claims: all of them, or none if another entry has any.
   public mutating func claim(
     _ apps: [String], _ scope: ProviderTokenBook.Scope, by entry: Int
   ) throws(Overlap) {
@@ -45,9 +45,9 @@ public struct AppClaims: Sendable {
     }
   }
 
-  /// The fault in a list of apps; nil when each is a bundle id, or the only one is `*`.
+  /// The fault in a list of apps; nil if each is a bundle id, or the only one is `*`.
   ///
-  /// - Parameter allowsStar: `*` alone stands for every app.
+  /// - Parameter allowsStar: whether a single `*` may stand for every app.
   public static func problem(in apps: [String], allowsStar: Bool) -> String? {
     if apps == ["*"], allowsStar { return nil }
     for (index, app) in apps.enumerated() {

@@ -2,20 +2,20 @@
 
 import APNS
 
-/// The apps that a list of signing keys or client certificates serves, by environment, and whose they are: to tell what
-/// a changed list would take away from a process that is at work.
+/// The apps served by a list of signing keys or client certificates, per environment, and their teams: to report what a
+/// running process would lose by a changed list.
 public struct AppCoverage: Sendable, Equatable {
   private struct App: Hashable, Sendable {
     let name: String
     let environment: UInt8
   }
 
-  /// Team ids; empty where it is not known.
+  /// Team ids; empty where unknown.
   private var served: [App: String] = [:]
 
   public init() {}
 
-  /// - Parameter team: who the credential was issued to; nil if it does not say.
+  /// - Parameter team: the team of the credential; nil if unknown.
   public mutating func add(
     _ apps: [String], _ scope: ProviderTokenBook.Scope, team: String? = nil
   ) {
@@ -24,13 +24,13 @@ public struct AppCoverage: Sendable, Equatable {
     }
   }
 
-  /// Apps that are served here and would not be by `next`, in order: `com.example.app`, or `com.example.app in sandbox`
-  /// when another environment stays.
+  /// Apps served here but not by `next`, in order: `com.example.app`, or `com.example.app in sandbox` if it keeps
+  /// another environment.
   public func lost(in next: AppCoverage) -> [String] {
     words(served.keys.filter { next.team(of: $0) == nil })
   }
 
-  /// Apps that `next` serves for another team, in order, in the same words.
+  /// Apps that `next` serves for another team, in order, in the same form.
   public func moved(in next: AppCoverage) -> [String] {
     let moved = served.filter { app, team in
       guard !team.isEmpty, let other = next.team(of: app), !other.isEmpty else { return false }

@@ -3,13 +3,13 @@
 public import APNS
 internal import Contract
 
-/// From an app's bundle id to a small number per environment, and to all who claim the app.
+/// Maps an app's bundle id to a small number per environment, and to all credentials that claim the app.
 ///
-/// An app is known by the 64-bit hash of its bundle id: so a push carries a number and no bytes, and whoever could make
-/// two bundle ids with one hash may send for either of them anyway.
+/// An app is identified by the 64-bit hash of its bundle id, so that a push carries a number instead of bytes; whoever
+/// could create two bundle ids with one hash may send for both anyway.
 ///
-/// A change costs the apps that it is about, not the whole table. The table grows as apps come; what nobody claims any
-/// more goes when it grows.
+/// A change costs time in proportion to its apps, not to the whole table. The table grows with the apps; rows that
+/// nobody claims are removed when it grows.
 public struct AppTable: Sendable {
   public struct Row: Sendable {
     public internal(set) var hash: UInt64
@@ -22,7 +22,7 @@ public struct AppTable: Sendable {
   }
 
   public internal(set) var rows: [Row] = []
-  /// Row indices plus one; 0 is an empty place.
+  /// Row indices plus one; 0 for an empty slot.
   public internal(set) var places: [UInt32] = Array(repeating: 0, count: 8)
   public internal(set) var mask = 7
 
@@ -34,7 +34,7 @@ public struct AppTable: Sendable {
     return row >= 0 ? rows[row].values[Int(environment.rawValue)] : -1
   }
 
-  /// The app's row, or −1. A row's number holds until the next app is added.
+  /// The app's row, or −1. A row index is valid until the next app is added.
   public func row(of hash: UInt64) -> Int {
     var place = Int(truncatingIfNeeded: hash) & mask
     while places[place] != 0 {
@@ -45,7 +45,7 @@ public struct AppTable: Sendable {
     return -1
   }
 
-  /// Notes that somebody wants to serve the app.
+  /// Records that a claimant wants to serve the app.
   ///
   /// - Returns: the app's row.
   public mutating func claim(_ app: String, by claimant: Int) -> Int {
@@ -56,7 +56,7 @@ public struct AppTable: Sendable {
     return row
   }
 
-  /// Notes that somebody does not serve the app any more.
+  /// Records that a claimant no longer serves the app.
   ///
   /// - Returns: the app's row; nil when no credential ever claimed it.
   public mutating func disclaim(_ app: String, by claimant: Int) -> Int? {
@@ -66,12 +66,12 @@ public struct AppTable: Sendable {
     return row
   }
 
-  /// Gives a row its number in an environment; −1 for none.
+  /// Sets the number of a row in an environment; −1 for none.
   public mutating func choose(_ row: Int, _ environment: Environment, _ value: Int32) {
     rows[row].values[Int(environment.rawValue)] = value
   }
 
-  /// Gives the app a number in an environment, unless it has one.
+  /// Sets the app's number in an environment, unless it has one.
   public mutating func insert(_ app: String, _ environment: Environment, _ value: Int) {
     let row = add(app)
     if rows[row].values[Int(environment.rawValue)] < 0 { choose(row, environment, Int32(value)) }
@@ -87,7 +87,7 @@ public struct AppTable: Sendable {
     return rows.count - 1
   }
 
-  /// Drops the rows that are not needed, and leaves at least three quarters of the places free.
+  /// Removes unneeded rows, and leaves at least three quarters of the slots free.
   private mutating func makeRoom() {
     rows.removeAll(where: \.isVacant)
     var size = 8

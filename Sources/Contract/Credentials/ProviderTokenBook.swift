@@ -3,22 +3,22 @@
 public import APNS
 import Contract
 
-/// The sender's provider tokens: the newest of each credential, and which credential an app's pushes use.
+/// The sender's provider tokens: the newest of each credential, and which credential serves each app.
 ///
-/// Tokens only go forward (`iat`, then generation). One whose `iat` lies more than a minute ahead is quarantined until
-/// its time comes or the next record replaces it, and the last good one stays: a clock that was wrong for a moment
-/// stops nothing. A credential that was withdrawn, or has lost its token, is without a stamp: whatever follows counts.
+/// Tokens only move forward (`iat`, then generation). A token whose `iat` is more than a minute ahead is quarantined
+/// until its time comes or the next record replaces it, and the last good one stays in use: a clock that was briefly
+/// wrong stops nothing. A credential that was withdrawn or has lost its token has no stamp: any next token counts.
 ///
-/// `resolve` is called for each push and costs one probe of an open-addressing table. A record
-/// costs the apps of its credential: thousands of credentials may arrive at once.
+/// `resolve` is called for each push and costs one probe of an open-addressing table. A record costs time in proportion
+/// to its credential's apps: thousands of credentials may arrive at once.
 ///
-/// When several credentials serve an app, the choice is the same in all senders that know the same
-/// credentials: a usable token before none, an app that is named before `*`, the very environment before
-/// `any`, then the lower id. Naming one key and leaving it is what APNs asks of a team.
+/// When several credentials serve an app, all senders that know the same credentials choose the same one: a usable
+/// token before none, a named app before `*`, the exact environment before `any`, then the lower id. APNs asks each
+/// team to stay with one key.
 ///
-/// It cannot be copied: a loop asks it for each push, and a copy would count twelve references up and down.
+/// Not copyable: a loop uses it for each push, and a copy would retain and release twelve references.
 public struct ProviderTokenBook: ~Copyable, Sendable {
-  /// Which environments a credential is good for.
+  /// The environments that a credential is valid for.
   public enum Scope: UInt8, Sendable, Equatable {
     case production
     case sandbox
@@ -40,11 +40,11 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     public var teamID: String
     public var keyID: String
     public var scope: Scope
-    /// Bundle ids, or `*` alone for all.
+    /// Bundle ids, or only `*` for all.
     public var apps: [String]
     public var stamp: ProviderTokenStamp
-    /// The token itself (a JWT): a secret. Empty when the record holds none that can be read: the credential is known
-    /// by it, and its pushes wait.
+    /// The token itself (a JWT): a secret. Empty when the record has no readable token: the credential is then known,
+    /// and its pushes wait.
     public var token: [UInt8]
 
     public init(
@@ -64,64 +64,63 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
   /// A record of the topic about a credential.
   public enum Update: Sendable, Equatable {
     case token(Entry)
-    /// The credential was withdrawn: it serves no app any more.
+    /// The credential was withdrawn: it no longer serves any app.
     case removed(credential: String)
-    /// Its token is gone from the topic, and nobody says that it was withdrawn: it is known and without a token.
+    /// The token is no longer on the topic, but the credential was not withdrawn: it is known, without a token.
     case lost(credential: String)
   }
 
-  /// The change that a record made.
+  /// The effect of a record.
   public enum Change: Sendable, Equatable {
-    /// A credential that was not known, or was removed before. It may have no token that can be used.
+    /// A credential that was unknown or removed. It may have no usable token.
     case added(Int)
-    /// A newer token of a known credential; `hasOtherApps`: or of other environments.
+    /// A newer token of a known credential. `hasOtherApps`: its apps or environments have changed.
     case renewed(Int, hasOtherApps: Bool)
     case removed(Int)
-    /// Known, and without a token now.
+    /// A known credential that now has no token.
     case lost(Int)
-    /// Dated into the future: kept aside.
+    /// Dated in the future: quarantined.
     case quarantined(Int)
     /// Older than what is known: nothing changed.
     case stale
   }
 
-  /// Credentials by dense index. An index is never used for another credential.
+  /// Credentials by dense index. An index is never reused for another credential.
   public private(set) var entries: [Entry] = []
   private var indexes: [String: Int] = [:]
   private var isRemoved: [Bool] = []
-  /// True if the token could be sent when it was last looked at.
+  /// True if the token was usable at the last check.
   public internal(set) var wasUsable: [Bool] = []
-  /// Newest records that are dated into the future.
+  /// The newest records dated in the future.
   private var quarantine: [Int: Entry] = [:]
   public internal(set) var apps = AppTable()
-  /// The credentials that serve `*`, and the one of them that is chosen, by environment; −1 for none.
+  /// The credentials that serve `*`, and the chosen one per environment; −1 for none.
   private var stars: [Int] = []
   public internal(set) var fallback: InlineArray<2, Int32> = [-1, -1]
-  /// Nothing changes by time alone between these two, in milliseconds since the epoch.
+  /// Between these two times nothing changes by time alone, in milliseconds since the epoch.
   private var calmFrom = Int64.min
   private var calmUntil = Int64.max
 
   public init() {}
 
-  /// The credential for an app's pushes, or nil when none is known. Its token may be too old to be used: ask
-  /// `isUsable(_:now:)`.
+  /// The credential for an app's pushes, or nil when none is known. Its token may be too old: check `isUsable(_:now:)`.
   ///
   /// - Parameter appHash: `AppHash` of the bundle id.
   public func resolve(appHash: UInt64, environment: Environment) -> Int? {
     let named = apps.find(appHash, environment)
     let star = fallback[Int(environment.rawValue)]
     guard named >= 0 else { return star >= 0 ? Int(star) : nil }
-    // A usable `*` goes before a named app without a usable token.
+    // A usable `*` is preferred to a named app without a usable token.
     return !wasUsable[Int(named)] && star >= 0 && wasUsable[Int(star)] ? Int(star) : Int(named)
   }
 
-  /// The newest token's stamp.
+  /// The stamp of the newest token.
   public func stamp(_ index: Int) -> ProviderTokenStamp { entries[index].stamp }
 
-  /// True if the credential has not been withdrawn.
+  /// True unless the credential was withdrawn.
   public func isKnown(_ index: Int) -> Bool { !isRemoved[index] }
 
-  /// The credential with this id, unless it was never known or is removed.
+  /// The credential with this id; nil if unknown or removed.
   public func index(of credential: String) -> Int? {
     indexes[credential].flatMap { isRemoved[$0] ? nil : $0 }
   }
@@ -131,7 +130,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     !entries[index].token.isEmpty && entries[index].stamp.isUsable(now: now)
   }
 
-  /// Takes a record of the topic in.
+  /// Applies a record of the topic.
   ///
   /// - Parameter now: milliseconds since the epoch.
   public mutating func apply(_ update: Update, now: Int64) -> Change {
@@ -142,7 +141,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     }
   }
 
-  /// Takes a token in.
+  /// Applies a token.
   ///
   /// - Parameter now: milliseconds since the epoch.
   public mutating func apply(_ entry: Entry, now: Int64) -> Change {
@@ -157,7 +156,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     let known = entries[index]
     let isNewer =
       known.token.isEmpty || entry.stamp > known.stamp || known.stamp.isFromFuture(now: now)
-    // A token that cannot be read leaves the one that is known.
+    // An unreadable token does not replace the known one.
     guard isNewer, known.token.isEmpty || !entry.token.isEmpty else { return .stale }
     let hasOtherApps = entry.apps != known.apps || entry.scope != known.scope
     if hasOtherApps { withdrawClaims(of: index) }
@@ -167,7 +166,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     return .renewed(index, hasOtherApps: hasOtherApps)
   }
 
-  /// The credential's token is gone: its pushes wait for the next one.
+  /// Removes the credential's token: its pushes wait for the next one.
   public mutating func lose(credential: String, now: Int64) -> Change {
     guard let index = index(of: credential) else { return .stale }
     quarantine[index] = nil
@@ -177,7 +176,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     return .lost(index)
   }
 
-  /// The credential is withdrawn, and with it what was known of its tokens.
+  /// Removes the credential with everything known about its tokens.
   public mutating func remove(credential: String, now: Int64) -> Change {
     guard let index = index(of: credential) else { return .stale }
     withdrawClaims(of: index)
@@ -189,10 +188,10 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     return .removed(index)
   }
 
-  /// Lets credentials whose token became too old give way to others, and takes tokens in whose time has come. To be
-  /// called every second or so; costs two comparisons when nothing is due.
+  /// Replaces credentials whose token has expired, and releases quarantined tokens whose time has come. Call it about
+  /// once per second; it costs two comparisons when nothing is due.
   ///
-  /// - Returns: the credentials whose token may be used from now on, or may not any more.
+  /// - Returns: the credentials whose token has become usable or unusable.
   public mutating func refresh(now: Int64) -> [Int] {
     // A clock that was set back makes tokens young again.
     guard now >= calmUntil || now < calmFrom else { return [] }
@@ -239,7 +238,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
 
   private mutating func wake(at time: Int64) { calmUntil = min(calmUntil, time) }
 
-  /// Notes whether a token can be used now, and chooses again for its apps if that has changed.
+  /// Records whether a token is usable now, and chooses again for its apps if that has changed.
   @discardableResult
   private mutating func look(at index: Int, now: Int64, mustChoose: Bool = false) -> Bool {
     calmFrom = max(calmFrom, now)
@@ -262,7 +261,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
   }
 
   private mutating func withdrawClaims(of index: Int) {
-    // Not for the choice any more.
+    // Exclude it from the choice.
     wasUsable[index] = false
     for app in entries[index].apps where app != "*" {
       if let row = apps.disclaim(app, by: index) { choose(row) }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A time in which an abnormal number of tokens of one app and environment was called bad or unregistered: the circuit
-/// breaker is open, and no answer of that time makes a token invalid until the wave is decided.
+/// A period in which abnormally many tokens of one app and environment were reported bad or unregistered: the circuit
+/// breaker is open, and no answer of that period invalidates a token until the wave is decided.
 public struct BadTokenWave: Equatable, Sendable {
   public enum Verdict: String, Sendable {
-    /// Its answers count as any other.
+    /// Its answers count like any other.
     case released
     /// Its answers never count.
     case rejected
   }
 
-  /// The operator's decision about the wave, or that of the evidence.
+  /// The decision about the wave, by an operator or by evidence.
   public struct Decision: Equatable, Sendable {
     public var verdict: Verdict
     /// Milliseconds since the epoch.
@@ -25,13 +25,12 @@ public struct BadTokenWave: Equatable, Sendable {
   /// Milliseconds since the epoch.
   public let from: Int64
   public private(set) var until: Int64
-  /// nil: its answers wait.
+  /// The decision; nil while its answers wait.
   public var decision: Decision?
 
-  /// The rate is taken over so many milliseconds, and the breaker stays open for as long after the last excess.
+  /// The period of the rate, in milliseconds; the breaker stays open for as long after the last excess.
   public static let window: Int64 = 3_600_000
-  /// The longer time over which the rate is taken, and for how long a decision holds for a wave that goes on, in
-  /// milliseconds.
+  /// The longer period of the rate, and how long a decision holds for a wave that continues, in milliseconds.
   public static let day: Int64 = 86_400_000
 
   public init(from: Int64, until: Int64, decision: Decision? = nil) {
@@ -40,26 +39,26 @@ public struct BadTokenWave: Equatable, Sendable {
     self.decision = decision
   }
 
-  /// True if the breaker was open then.
+  /// True if the breaker was open at that time.
   public func covers(_ time: Int64) -> Bool { from <= time && time <= until }
 
-  /// True if an answer of that time is no evidence.
+  /// True if an answer of that time does not count as evidence.
   public func holds(_ time: Int64) -> Bool { covers(time) && decision?.verdict != .released }
 
-  /// The newest wave after the rate at a time. A decision holds for a wave that goes on, but for a day only.
+  /// The newest wave, given the rate at a time. A decision holds for a wave that continues, but only for a day.
   ///
   /// - Parameters:
-  ///   - devices: how many devices were called bad in the span before `time`.
-  ///   - limit: how many of them are normal.
-  ///   - span: in milliseconds.
+  ///   - devices: the devices reported bad in the span before `time`.
+  ///   - limit: the number that is normal.
+  ///   - span: the span in milliseconds.
   ///   - newest: the newest wave of the app and environment.
-  /// - Returns: the wave that goes on or begins; nil when the rate is normal.
+  /// - Returns: the wave that continues or begins; nil when the rate is normal.
   public static func after(
     devices: Int, limit: Int, at time: Int64, within span: Int64 = window, newest: BadTokenWave?
   ) -> BadTokenWave? {
     guard devices > limit else { return nil }
     guard var wave = newest, wave.covers(time) else {
-      // What a wave has decided stays decided.
+      // A decided wave keeps its decision.
       let earliest = newest.map { $0.until < time ? $0.until + 1 : .min } ?? .min
       return BadTokenWave(from: max(time - span, earliest), until: time + window)
     }
@@ -70,7 +69,7 @@ public struct BadTokenWave: Equatable, Sendable {
     return wave
   }
 
-  /// The moment at which most of some times lie within the span before it, and how many do; nil without any.
+  /// The time with the most of these times in the span before it, and their number; nil without any.
   ///
   /// - Parameter times: milliseconds since the epoch, in any order.
   public static func peak(
@@ -109,29 +108,28 @@ public struct BadTokenWave: Equatable, Sendable {
   }
 }
 
-/// The most tokens of one app and environment that may be called unregistered, by what is normal for the app: within an
-/// hour and within a day.
+/// The most tokens of one app and environment that may be reported unregistered in an hour and in a day, from what is
+/// normal for the app.
 ///
-/// A share of the app's devices is no norm: a fiftieth of a million devices is room for 20,000 forged answers. So a wave
-/// is more than the fixed limit (a day: three times that) and more than twice the busiest hour (day) of the last four
-/// weeks. That time ends a day ago, and what was in a wave that nobody has released is not part of it: a wave that
-/// comes again is a wave again. A campaign to devices that were not pushed for long is one as well: its answers wait for
-/// `WaveEvidence` or an operator.
+/// A share of the app's devices is not a usable norm: 2 % of a million devices leaves room for 20,000 forged answers.
+/// So a wave exceeds both the fixed limit (three times that per day) and twice the busiest hour (or day) of the last
+/// four weeks. That period ends a day ago and excludes waves that nobody has released: a repeated wave is still a wave.
+/// A campaign to devices not pushed for long is one, too: its answers wait for `WaveEvidence` or an operator.
 public struct UnregisteredNorm: Sendable, Equatable {
-  /// The multiple of the busiest hour or day that is still normal.
+  /// The multiple of the busiest hour or day that still counts as normal.
   public static let factor = 2
-  /// The multiple of an hour's fixed limit that is always normal for a day.
+  /// The multiple of the hourly limit that is always normal for a day.
   public static let floorsPerDay = 3
-  /// The least and the greatest age of the busiest hour that counts, in milliseconds.
+  /// The age range in which the busiest hour and day are searched, in milliseconds.
   public static let past: ClosedRange<Int64> = 86_400_000...2_419_200_000
 
   public let hour: Int
   public let day: Int
 
   /// - Parameters:
-  ///   - floor: what is always normal within an hour.
-  ///   - busiestHour: devices called unregistered in the busiest hour of `past`.
-  ///   - busiestDay: the same of its busiest day.
+  ///   - floor: the number that is always normal within an hour.
+  ///   - busiestHour: devices reported unregistered in the busiest hour of `past`.
+  ///   - busiestDay: the same for the busiest day.
   public init(floor: Int, busiestHour: Int, busiestDay: Int) {
     hour = max(floor, Self.times(busiestHour, Self.factor))
     day = max(hour, Self.times(floor, Self.floorsPerDay), Self.times(busiestDay, Self.factor))
@@ -143,23 +141,23 @@ public struct UnregisteredNorm: Sendable, Equatable {
   }
 }
 
-/// Signs of life of the devices that a wave calls invalid, beside those of the app's other devices.
+/// Evidence that the devices of a wave are alive, compared with the app's other devices.
 ///
-/// Apps register at each launch. Of devices in use, as many register again as of all the others; of devices
-/// that are gone, none. So a wave is believed without an operator if its devices show less than a tenth of the life that
-/// was to be expected, and so much was to be expected that this is no accident. An app whose devices never register again
-/// gives no evidence: its waves wait for an operator.
+/// Apps register at each launch, so devices in use register again at the same rate as all the others, and devices that
+/// are gone never do. A wave is believed without an operator if its devices show less than a tenth of the registrations
+/// expected, and the expected number is too large for chance. If an app's devices never register again, there is no
+/// evidence: its waves wait for an operator.
 public struct WaveEvidence: Sendable, Equatable {
-  /// Registered devices that the wave called invalid, and those of them that have registered since.
+  /// Registered devices that the wave reported invalid, and how many of them have registered since.
   public var held: Int
   public var heldValid: Int
-  /// Devices of the app that were registered before the wave, and those of them that have registered since.
+  /// Devices of the app registered before the wave, and how many of them have registered since.
   public var known: Int
   public var knownValid: Int
 
-  /// Registrations that have to be expected before their absence proves anything.
+  /// The least number of expected registrations at which their absence proves anything.
   public static let leastExpected = 20
-  /// One of so many of the expected registrations is too little for living devices.
+  /// The divisor of the expected registrations below which the devices count as gone.
   public static let fewest = 10
   /// The least age of a wave that is believed, in milliseconds.
   public static let leastAge = BadTokenWave.day
@@ -171,13 +169,13 @@ public struct WaveEvidence: Sendable, Equatable {
     self.knownValid = knownValid
   }
 
-  /// The number of the wave's devices that would have registered again if they were in use like the others.
+  /// The number of the wave's devices that would have registered again if they were used like the others.
   public var expected: Int {
     guard known > 0 else { return 0 }
     return known.dividingFullWidth(held.multipliedFullWidth(by: min(knownValid, known))).quotient
   }
 
-  /// True if the answers of a wave of that age are true.
+  /// True if the answers of a wave of this age count as true.
   public func isBelieved(age: Int64) -> Bool {
     age >= Self.leastAge && expected >= Self.leastExpected
       && heldValid < expected / Self.fewest

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The position up to which a local table reflects one partition of the compacted topic it is made from.
+/// The position up to which a local table reflects one partition of the compacted topic it is built from.
 ///
-/// librdkafka does not tell a topic's id, so the last record that was applied stands for the log's identity: a log
-/// that has another record there, or none, is another one or was compacted meanwhile.
+/// librdkafka does not expose a topic's id, so the last applied record identifies the log: if the log has another
+/// record there, or none, the topic was recreated or has been compacted since.
 public struct ChangelogPosition: Equatable, Sendable {
-  /// The last record that was applied.
+  /// The last record applied.
   public struct Anchor: Equatable, Sendable {
     public let offset: Int64
     /// The record's timestamp, milliseconds since the epoch; −1 for none.
@@ -27,51 +27,51 @@ public struct ChangelogPosition: Equatable, Sendable {
     }
   }
 
-  /// nil: nothing was applied yet.
+  /// nil: nothing has been applied yet.
   public var anchor: Anchor?
 
   public init(anchor: Anchor? = nil) { self.anchor = anchor }
 
-  /// The first offset that is not applied.
+  /// The first offset not applied yet.
   public var next: Int64 { anchor.map { $0.offset + 1 } ?? 0 }
-  /// The offset from which reading goes on: with the last record that was applied, to see that it is still the same
+  /// The offset from which reading continues: the last applied record is read again, to check that it is still the same
   /// log.
   public var start: Int64? { anchor?.offset }
 }
 
-/// Checks that one partition goes on with the record that was applied last.
+/// Checks that a partition still has the last applied record.
 public struct AnchorCheck: Sendable {
   private var expected: ChangelogPosition.Anchor?
 
   public init(_ position: ChangelogPosition) { expected = position.anchor }
 
-  /// A record came.
+  /// Checks a record that was read.
   ///
-  /// - Returns: nil when it is to be applied, true for the anchor itself (which is applied already), false when the
-  ///   log is another one.
+  /// - Returns: nil when it is to be applied, true for the anchor itself (already applied), false when the log is a
+  ///   different one.
   public mutating func isAnchor(_ record: ChangelogPosition.Anchor) -> Bool? {
     guard let anchor = expected else { return nil }
     expected = nil
     return record == anchor
   }
 
-  /// The log ended.
+  /// The end of the log was reached.
   ///
-  /// - Returns: false when it ends without the record that was applied last: it is another one.
+  /// - Returns: false when the last applied record was not in it: it is a different log.
   public func mayEnd() -> Bool { expected == nil }
 }
 
-/// Why a local table is rebuilt from its topics.
+/// The reason why a local table is rebuilt from its topics.
 public enum RestoreReason: Equatable, Sendable, CustomStringConvertible {
   /// There is no local table yet.
   case empty
-  /// The local table is so old that tombstones it has not read may be gone.
+  /// The local table is so old that Kafka may have removed tombstones it has not read.
   case tooOld(milliseconds: Int64)
-  /// It was up to date at a time in the future: its age is unknown.
+  /// The table was up to date at a time in the future: its age is unknown.
   case clockWentBack(milliseconds: Int64)
-  /// It was made from other topics.
+  /// The table was built from other topics.
   case otherTopics
-  /// A partition does not have the record that was applied last: the topic was recreated or cut, or compaction took
+  /// A partition does not have the last applied record: the topic was recreated or truncated, or compaction removed
   /// that record.
   case otherLog(topic: String, partition: Int32)
 
@@ -89,23 +89,23 @@ public enum RestoreReason: Equatable, Sendable, CustomStringConvertible {
   }
 }
 
-/// The rule for whether a local table is restored from the changelog or rebuilt.
+/// Decides whether a local table is restored from the changelog or rebuilt.
 public struct RestoreRule: Sendable {
-  /// Milliseconds; below the topics' `delete.retention.ms`, for which Kafka keeps tombstones.
+  /// In milliseconds; less than the topics' `delete.retention.ms`, for which Kafka keeps tombstones.
   public let maxAge: Int64
-  /// The most that the clock may have gone back unnoticed, in milliseconds.
+  /// The most that the clock may go back unnoticed, in milliseconds.
   public static let clockTolerance: Int64 = 60_000
 
   public init(maxAge: Int64) { self.maxAge = maxAge }
 
-  /// A table that was complete so long ago lacks too much to be looked up in while the rest is read, in milliseconds. A
-  /// process that follows idle topics notes every ten minutes that it is complete.
+  /// A table last complete longer ago than this lacks too much for lookups while the rest is read, in milliseconds. A
+  /// process that follows idle topics records every ten minutes that it is complete.
   public static let freshness: Int64 = 1_200_000
 
-  /// A part of the time for which Kafka keeps tombstones: clocks differ, and reading takes its time.
+  /// Less than the time for which Kafka keeps tombstones: clocks differ, and reading takes time.
   public static func maxAge(deleteRetention: Int64) -> Int64 { deleteRetention / 10 * 9 }
 
-  /// Whether nothing is to be looked up in a table before all that was written since has been read.
+  /// Whether lookups in a table must wait until everything written since has been read.
   ///
   /// - Parameter followedAt: as for `reason`.
   public static func isBehind(followedAt: Int64?, now: Int64) -> Bool {
@@ -114,14 +114,14 @@ public struct RestoreRule: Sendable {
     return overflow || age > freshness
   }
 
-  /// The reason why a table has to be read from the first records of its topics on.
+  /// The reason why a table must be read from the first records of its topics; nil if it need not be.
   ///
   /// - Parameters:
-  ///   - followedAt: until when its positions reflect the topics: when it was last complete, or was last begun anew;
-  ///     milliseconds since the epoch, nil for never.
+  ///   - followedAt: the time to which its positions reflect the topics: when it was last complete, or last rebuilt
+  ///     from scratch; milliseconds since the epoch, nil for never.
   ///   - now: milliseconds since the epoch.
-  ///   - topics: of which it has positions.
-  ///   - wanted: the topics it is to be made from.
+  ///   - topics: the topics of its positions.
+  ///   - wanted: the topics it is to be built from.
   public func reason(
     followedAt: Int64?, now: Int64, topics: Set<String>, wanted: Set<String>
   ) -> RestoreReason? {

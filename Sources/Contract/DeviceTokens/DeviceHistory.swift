@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The facts that the topics have stated about one device, bounded: of each kind the newest facts, and the first
+/// The facts that the topics have stated about one device, bounded: the newest facts of each kind, and the first
 /// registration.
 ///
-/// It is a set. The order in which facts come, and how often, changes nothing: each process that has read the same
-/// facts has the same history.
+/// It is a set: the order and repetition of facts do not matter, so processes that have read the same facts have the
+/// same history.
 public struct DeviceHistory: Equatable, Sendable {
   public enum Kind: UInt8, Sendable {
-    // In this order where times are the same: a registration at the very moment from which one revives does so.
+    // The order for equal times: a registration at the exact time from which one revives does so.
     case invalid, registered, removed
-    /// With a registration: it is not any more whose it was (`DeviceRelease`).
+    /// Beside a registration: the device changed hands (`DeviceRelease`).
     case released
   }
 
   /// A registration, a removal, or a mark. Times are milliseconds since the epoch.
   public struct Fact: Hashable, Comparable, Sendable {
     public let kind: Kind
-    /// When it happened; of a mark, since when the token is invalid.
+    /// When it happened; for a mark, since when the token is invalid.
     public let at: Int64
-    /// Of a mark, the earliest registration that revives the token; otherwise `at`.
+    /// For a mark, the earliest registration that revives the token; otherwise `at`.
     public let effect: Int64
-    /// Of a mark, APNs' reason; otherwise empty.
+    /// For a mark, APNs' reason; otherwise empty.
     public let reason: String
 
     public static func < (one: Fact, other: Fact) -> Bool {
@@ -29,17 +29,17 @@ public struct DeviceHistory: Equatable, Sendable {
     }
   }
 
-  /// The change that a fact made to the device.
+  /// The change of the device by a fact.
   public enum Change: String, Sendable {
     case registered, invalid, revived, removed
     /// Registered for another user, or for none any more.
     case ownerChanged = "owner_changed"
   }
 
-  /// The number of facts of a kind that are kept, besides the first registration.
+  /// The number of facts kept of each kind, besides the first registration.
   public static let perKind = 4
 
-  /// In the order of their effect.
+  /// The facts, ordered by their effect.
   public private(set) var facts: [Fact] = []
 
   public init() {}
@@ -56,17 +56,17 @@ public struct DeviceHistory: Equatable, Sendable {
         kind: .invalid, at: mark.since, effect: mark.aliveFrom, reason: Self.word(mark.reason)))
   }
 
-  /// Takes in what another one has.
+  /// Adds the facts of another history.
   public mutating func merge(_ other: DeviceHistory) {
     for fact in other.facts { insert(fact) }
   }
 
-  /// A registration at this time has ended what the device was before.
+  /// Notes that a registration at this time released the device.
   mutating func noteRelease(at time: Int64) {
     insert(Fact(kind: .released, at: time, effect: time, reason: ""))
   }
 
-  /// When a registration last did so.
+  /// When a registration last released the device.
   var releasedAt: Int64? { facts.last { $0.kind == .released }?.at }
 
   private mutating func insert(_ fact: Fact) {
@@ -81,7 +81,7 @@ public struct DeviceHistory: Equatable, Sendable {
     facts.remove(at: oldest[0])
   }
 
-  /// The changes that the facts result in, oldest first: what changed nothing is left out.
+  /// The changes that result from the facts, oldest first; facts that changed nothing are omitted.
   public var changes: [(change: Change, at: Int64, reason: String)] {
     var changes: [(change: Change, at: Int64, reason: String)] = []
     var isInvalid = false
@@ -92,7 +92,7 @@ public struct DeviceHistory: Equatable, Sendable {
       case .removed: change = .removed
       case .registered: change = isInvalid ? .revived : .registered
       case .released:
-        // After a removal nobody had it.
+        // After a removal it had no owner.
         if changes.last?.at == fact.at, changes.dropLast().last?.change == .removed { continue }
         change = .ownerChanged
       }
@@ -111,8 +111,8 @@ public struct DeviceHistory: Equatable, Sendable {
 // MARK: As text
 
 extension DeviceHistory {
-  /// The facts with blanks between them, each a letter and a time: `r1795000000000`; a mark has also from how much
-  /// later on a registration revives, and the reason: `i1795000000000+1:Unregistered`.
+  /// The facts separated by blanks, each a letter and a time: `r1795000000000`; a mark also has how much later a
+  /// registration revives it, and the reason: `i1795000000000+1:Unregistered`.
   public var text: String {
     var text = ""
     for fact in facts {
@@ -133,7 +133,7 @@ extension DeviceHistory {
     return text
   }
 
-  /// Reads such a text; what in it is none is left out.
+  /// Reads a text in this form; invalid parts are ignored.
   public init(text: String) {
     for part in text.utf8.split(separator: UInt8(ascii: " ")) {
       guard let fact = Fact(String(Substring(part))) else { continue }
@@ -141,7 +141,7 @@ extension DeviceHistory {
     }
   }
 
-  /// A reason in a form that needs no escapes.
+  /// The reason in a form that needs no escapes.
   static func word(_ reason: String) -> String {
     let bytes = reason.utf8.prefix(48).map { byte -> UInt8 in
       switch byte {

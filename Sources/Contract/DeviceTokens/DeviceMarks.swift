@@ -2,16 +2,16 @@
 
 internal import APNS
 
-/// An answer of APNs that says something about a device token. Times are milliseconds since the epoch.
+/// An answer of APNs that is evidence about a device token. Times are milliseconds since the epoch.
 public struct TokenAnswer: Sendable, Equatable {
   public var status: UInt16
   public var reason: String
   /// APNs' own time, if the answer had one.
   public var timestamp: Int64?
-  /// When the push was sent, and when the answer came.
+  /// When the push was sent, and when the answer arrived.
   public var sentAt: Int64
   public var at: Int64
-  /// That the token is invalid was judged before: its reason, whatever it is, raises no mere suspicion.
+  /// The token was judged invalid before: its reason never counts as a mere suspicion.
   public var isJudged = false
 
   public init(status: UInt16, reason: String, timestamp: Int64?, sentAt: Int64, at: Int64) {
@@ -23,19 +23,19 @@ public struct TokenAnswer: Sendable, Equatable {
   }
 }
 
-/// The marks that a batch of answers comes to: the last one of each device, in the order in which the devices first
-/// came up. An answer is judged by what the topics say of its device and by the answers before it in the batch.
+/// The marks that follow from a batch of answers: the last one of each device, ordered by the device's first answer. An
+/// answer is judged by the topics' facts about its device and the earlier answers in the batch.
 public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
-  // Inlined into other modules: only there it is known what a device is.
+  // Inlinable, so that other modules specialize it for their device type.
   @usableFromInline var places: [Device: Int] = [:]
   @usableFromInline var states: [(device: Device, state: DeviceState)] = []
   @usableFromInline let clockSkew: Int64
 
-  /// - Parameter clockSkew: by how many milliseconds APNs' clock may be behind ours.
+  /// - Parameter clockSkew: how far APNs' clock may be behind ours, in milliseconds.
   @inlinable
   public init(clockSkew: Int64) { self.clockSkew = clockSkew }
 
-  /// The state of a device after the facts of the batch so far; nil if the batch has none about it.
+  /// The state of a device after the facts of the batch so far; nil if there are none about it.
   @inlinable
   public func state(_ device: Device) -> DeviceState? {
     places[device].map { states[$0].state }
@@ -43,7 +43,7 @@ public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
 
   /// Judges an answer about a device.
   ///
-  /// - Parameter state: what the topics say of the device.
+  /// - Parameter state: the state of the device according to the topics.
   @inlinable
   public mutating func judge(
     _ answer: TokenAnswer, _ device: Device, _ state: DeviceState
@@ -53,9 +53,9 @@ public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
     return verdict
   }
 
-  /// A mark is to be published, unless the topic has it, or one that says more.
+  /// Adds a mark to publish, unless the topic has it or a stronger one.
   ///
-  /// - Parameter state: what the topics say of the device.
+  /// - Parameter state: the state of the device according to the topics.
   @inlinable
   public mutating func note(_ mark: DeviceState.Mark, _ device: Device, _ state: DeviceState) {
     if let place = places[device] {
@@ -76,7 +76,7 @@ public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
 }
 
 extension TokenAnswer {
-  /// The consequence of the answer, and the mark of a token that it calls invalid.
+  /// The consequence of the answer, and the mark of a token that it reports invalid.
   public func verdict(
     registeredAt: Int64?, clockSkew: Int64
   ) -> (verdict: TokenInvalidation.Verdict, mark: DeviceState.Mark?) {

@@ -4,9 +4,8 @@ public import Contract
 internal import Identity
 
 /// The state of one device according to the topics: its newest registration or removal (`push.devices`) and whether it
-/// is marked invalid (`push.invalid-tokens`). A database row is this value; it follows from the topics alone, so every
-/// process ends in the same one. Only the history depends on more: which of the facts that compaction removes since a
-/// process has read.
+/// is marked invalid (`push.invalid-tokens`). A database row is this value; it follows from the topics alone, so all
+/// processes agree. Only the history depends on more: which facts, since compacted away, a process has read.
 ///
 /// Times are milliseconds since the epoch.
 public struct DeviceState: Equatable, Sendable {
@@ -25,13 +24,13 @@ public struct DeviceState: Equatable, Sendable {
 
   /// A record of `push.invalid-tokens`.
   public struct Mark: Equatable, Sendable {
-    /// Invalid since, by APNs' clock.
+    /// The time since when it is invalid, by APNs' clock.
     public var since: Int64
     /// The earliest registration that proves the token valid.
     public var aliveFrom: Int64
     /// APNs' reason.
     public var reason: String
-    /// When APNs said so.
+    /// When APNs reported it.
     public var recordedAt: Int64
 
     public init(since: Int64, aliveFrom: Int64, reason: String, recordedAt: Int64) {
@@ -49,11 +48,10 @@ public struct DeviceState: Equatable, Sendable {
         since: time, aliveFrom: time, reason: DeviceRelease.removedReason, recordedAt: time)
     }
 
-    /// It says that the application has removed the device; APNs has said nothing.
+    /// True if the application removed the device; APNs reported nothing.
     public var isRemoval: Bool { reason.utf8.elementsEqual(DeviceRelease.removedReason.utf8) }
 
-    /// The mark without times that lie after the moment at which it was heard of: one of a far future would hold for
-    /// ever.
+    /// The mark with times limited to the moment of its receipt: one in the far future would hold for ever.
     public func bounded(by received: Int64) -> Mark {
       Mark(
         since: OutsideTime.bounded(since, received: received),
@@ -62,16 +60,16 @@ public struct DeviceState: Equatable, Sendable {
     }
   }
 
-  /// nil: nothing is known, or the topic's record was deleted.
+  /// nil: unknown, or the topic's record was deleted.
   public private(set) var presence: Presence?
-  /// nil: not marked, or the mark was taken back.
+  /// nil: not marked, or the mark was removed.
   public private(set) var mark: Mark?
-  /// nil: none. Most devices have none, and a state is copied often.
+  /// nil for most devices; a state is copied often.
   private var described: Described?
-  /// nil: no more than `presence` and `mark`.
+  /// nil if there is no more than `presence` and `mark`.
   private var earlier: DeviceHistory?
 
-  /// Nothing is known.
+  /// A device about which nothing is known.
   public init() {}
 
   /// - Parameter history: earlier facts; nil for none.
@@ -94,13 +92,13 @@ public struct DeviceState: Equatable, Sendable {
     init(_ details: DeviceDetails) { self.details = details }
   }
 
-  /// Of the newest registration.
+  /// The details of the newest registration.
   public private(set) var details: DeviceDetails {
     get { described?.details ?? .none }
     set { described = newValue == .none ? nil : Described(newValue) }
   }
 
-  /// Since the row is there; it has always what is in `presence` and `mark`.
+  /// The history since the row was created; it always includes `presence` and `mark`.
   public private(set) var history: DeviceHistory {
     get {
       if let earlier { return earlier }
@@ -120,7 +118,7 @@ public struct DeviceState: Equatable, Sendable {
     return earlier
   }
 
-  /// True if nothing but the mark is another one than in `other`, and no history has to be kept of either.
+  /// True if only the mark differs from `other`, and neither has a history to keep.
   public func differsInMark(from other: DeviceState) -> Bool {
     mark != nil && presence == other.presence && earlierHistory == nil
       && other.earlierHistory == nil
@@ -137,7 +135,7 @@ public struct DeviceState: Equatable, Sendable {
       && ((one.earlier == nil && other.earlier == nil) || one.history == other.history)
   }
 
-  /// The state of a device, in one word.
+  /// The device's state as one word.
   public enum Word: String, CaseIterable, Sendable {
     case registered, removed, invalid
   }
@@ -154,10 +152,10 @@ public struct DeviceState: Equatable, Sendable {
     if case .registered(let time) = presence { time } else { nil }
   }
 
-  /// True if the token is invalid: APNs said so, and it was not registered since.
+  /// True if APNs reported the token invalid and it has not been registered since.
   public var isInvalid: Bool { mark != nil && !isMarkObsolete && mark?.isRemoval == false }
 
-  /// True if `push.invalid-tokens` has a mark that the newest registration refutes: the mark is to be taken back.
+  /// True if `push.invalid-tokens` has a mark that the newest registration refutes and that must be removed.
   public var isMarkObsolete: Bool {
     guard let mark, let registeredAt else { return false }
     return registeredAt >= mark.aliveFrom
@@ -166,10 +164,10 @@ public struct DeviceState: Equatable, Sendable {
   /// True if nothing is known.
   public var isEmpty: Bool { presence == nil && mark == nil }
 
-  /// A record of `push.devices`. The newest by its own time counts; of two at the same time, the later record. nil:
-  /// a tombstone, the registration is forgotten.
+  /// Applies a record of `push.devices`: the newest by its own time counts; of two with the same time, the later
+  /// record. nil: a tombstone, which deletes the registration.
   ///
-  /// - Parameter details: what a registration says besides.
+  /// - Parameter details: further details of a registration.
   public mutating func apply(_ fact: Presence?, _ details: DeviceDetails = .none) {
     guard let fact else {
       if presence != nil { earlier = history }
@@ -186,7 +184,7 @@ public struct DeviceState: Equatable, Sendable {
     self.details = if case .registered = fact { details } else { .none }
   }
 
-  /// A record of `push.invalid-tokens`: the last one counts. nil: a tombstone.
+  /// Applies a record of `push.invalid-tokens`: the last one counts. nil: a tombstone.
   public mutating func apply(_ mark: Mark?) {
     if self.mark != nil, self.mark != mark { earlier = history }
     self.mark = mark
@@ -195,8 +193,8 @@ public struct DeviceState: Equatable, Sendable {
     if earlier != nil, !mark.isRemoval { history.note(mark) }
   }
 
-  /// True if this fact says that the device is not any more whose it was: registered for another user, for none any more,
-  /// or again after it had been removed. The first user of a device that had none is no other one.
+  /// True if the device changes hands: it was registered for another user, for none any more, or again after a removal.
+  /// The first user of a device without one is no change.
   private func releases(_ fact: Presence, _ details: DeviceDetails) -> Bool {
     guard case .registered(let time) = fact, let presence, time >= presence.time else {
       return false
@@ -206,12 +204,12 @@ public struct DeviceState: Equatable, Sendable {
     return details.user?.exact != user.exact
   }
 
-  /// What has to be told about pushes that were requested before a fact of `push.devices`: they are not sent any more. nil:
-  /// nothing, or something newer does.
+  /// The release to publish so that pushes requested before this fact of `push.devices` are not sent; nil if none is
+  /// needed, or a newer one does it.
   ///
   /// - Parameters:
-  ///   - fact: that this state has taken in.
-  ///   - received: when its record was: no clock of whoever wrote it ends what is requested later.
+  ///   - fact: a fact that this state has applied.
+  ///   - received: when its record was received, so that a writer's fast clock cannot end later requests.
   public func release(by fact: Presence, received: Int64) -> DeviceRelease? {
     guard !isInvalid else { return nil }
     switch fact {
@@ -223,12 +221,12 @@ public struct DeviceState: Equatable, Sendable {
     }
   }
 
-  /// With the row goes its history.
+  /// The history is removed with the row.
   private mutating func forgetIfEmpty() {
     if isEmpty { earlier = nil }
   }
 
-  /// True if this mark has to be published: the topic has none, or one that an earlier registration refutes.
+  /// True if this mark must be published: the topic has none, or one that an earlier registration refutes.
   public func needs(_ new: Mark) -> Bool {
     guard let mark else { return true }
     return (mark.aliveFrom, mark.since) < (new.aliveFrom, new.since)

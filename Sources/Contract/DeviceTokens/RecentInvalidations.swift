@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The devices that APNs has called invalid a short while ago (410), so that what was queued for them before is not sent in
-/// vain. Bounded: a new one takes the place of the oldest in its row. One that is forgotten costs a request, no more.
+/// The devices that APNs recently reported invalid (410), so that pushes queued before are not sent in vain. Bounded: a
+/// new device replaces the oldest in its set. A forgotten one costs only a request.
 ///
-/// The rule is that of times: a push that was requested before the invalid one was sent is of no use. One that was requested
-/// later is sent: the app may have registered in between, and ingest, which hears of registrations, has let it through.
+/// The rule is by time: a push requested before the invalid one was sent is pointless. A later one is sent: the app may
+/// have registered in between, and ingest, which reads registrations, has let it through.
 public struct RecentInvalidations: Sendable {
-  /// The time that an invalidation is remembered, in milliseconds: an app that registers again meanwhile loses what was
+  /// How long an invalidation is remembered, in milliseconds: an app that registers again meanwhile loses the pushes
   /// requested before.
   public static let memory: UInt64 = 3_600_000
-  /// By how much the clock of the requests may be ahead or behind ours, in milliseconds.
+  /// How far the clock of the requests may be ahead or behind, in milliseconds.
   public static let tolerance: Int64 = 1_000
-  /// Devices that have a place in common.
+  /// The number of devices per set.
   private static let width = 4
 
   private struct Entry: Sendable {
     var device: UInt64 = 0
-    /// When the push was sent that found it invalid, milliseconds since the epoch.
+    /// When the push that found it invalid was sent, in milliseconds since the epoch.
     var sentAt: Int64 = 0
-    /// Until when it is remembered, monotonic milliseconds; 0: nothing is here.
+    /// The time until which it is remembered, in monotonic milliseconds; 0 for a free entry.
     var until: UInt64 = 0
   }
 
   private var entries: [Entry]
   private let mask: UInt64
-  /// Until when the newest is remembered: no look is needed after that.
+  /// The time until which the newest is remembered: no lookup is needed after that.
   private var until: UInt64 = 0
 
-  /// - Parameter capacity: devices that are remembered at most, a power of two from 4 on; 24 bytes for each.
+  /// - Parameter capacity: the most devices remembered, a power of two from 4 on; 24 bytes for each.
   public init(capacity: Int = 8_192) {
     precondition(capacity >= Self.width && capacity & (capacity - 1) == 0, "a power of two from 4")
     entries = Array(repeating: Entry(), count: capacity)
     mask = UInt64(capacity / Self.width - 1)
   }
 
-  /// True if none is remembered: the usual case is none, which costs one comparison.
+  /// True if none is remembered, the usual case, which costs one comparison.
   public func isEmpty(now: UInt64) -> Bool { until <= now }
 
-  /// APNs has answered 410 for a device.
+  /// Notes a 410 for a device.
   ///
   /// - Parameters:
   ///   - device: a hash of token, app and environment.
@@ -60,7 +60,7 @@ public struct RecentInvalidations: Sendable {
     until = now + Self.memory
   }
 
-  /// True if a push is of no use.
+  /// True if a push is pointless.
   ///
   /// - Parameter created: when it was requested, milliseconds since the epoch.
   public func covers(_ device: UInt64, created: Int64, now: UInt64) -> Bool {
@@ -72,7 +72,7 @@ public struct RecentInvalidations: Sendable {
     return false
   }
 
-  /// APNs has accepted a push for the device: it lives.
+  /// APNs has accepted a push for the device: its token is valid.
   public mutating func forget(_ device: UInt64, now: UInt64) {
     guard !isEmpty(now: now) else { return }
     for index in row(of: device) where entries[index].device == device { entries[index].until = 0 }

@@ -2,30 +2,30 @@
 
 public import Contract
 
-/// The devices that were removed or have changed their owner within the last day: what was requested before is not sent to
-/// them. Bounded: a new one takes the place of the oldest in its row.
+/// The devices that were removed or changed owner within the last day: pushes requested before are not sent to them.
+/// Bounded: a new device replaces the oldest in its set.
 ///
-/// Requests and registrations are compared by the times that they bear, to the millisecond: whoever moves a device from
-/// one user to another and requests a push for the new one does it in this order.
+/// Requests and registrations are compared by their timestamps, to the millisecond: the application first moves a
+/// device to another user and then requests a push for that user.
 public struct ReleasedDevices: Sendable {
-  /// The time that a release is remembered, in milliseconds: the age that lanes allow a push by default is no higher.
+  /// How long a release is remembered, in milliseconds: lanes allow no greater age of a push by default.
   public static let memory: UInt64 = 86_400_000
-  /// Devices that have a place in common.
+  /// The number of devices per set.
   private static let width = 4
 
-  /// What a record of `push.invalid-tokens` says about a device.
+  /// The content of a record of `push.invalid-tokens` about a device.
   public enum News: Sendable, Equatable {
-    /// It was released. With `isGone` nothing at all is sent to it until the next news.
+    /// The device was released. With `isGone`, nothing is sent to it until the next record.
     case released(DeviceRelease, isGone: Bool)
-    /// Its token may be used: for what is requested from this time on, if nothing at all was sent before.
+    /// The token is usable: for requests from this time on, if nothing at all was sent before.
     case usable(from: Int64)
   }
 
   private struct Entry: Sendable {
     var device: UInt64 = 0
-    /// What was requested before is not sent, milliseconds since the epoch; `.max` while nothing is.
+    /// Requests before this time are not sent, in milliseconds since the epoch; `.max` while nothing is sent.
     var before: Int64 = 0
-    /// Until when it is remembered, monotonic milliseconds; 0: nothing is here.
+    /// The time until which it is remembered, in monotonic milliseconds; 0 for a free entry.
     var until: UInt64 = 0
     var reason = DeviceRelease.Reason.removed
   }
@@ -33,21 +33,21 @@ public struct ReleasedDevices: Sendable {
   private var entries: [Entry] = []
   private let capacity: Int
   private let mask: UInt64
-  /// Until when the newest is remembered: no look is needed after that.
+  /// The time until which the newest is remembered: no lookup is needed after that.
   private var until: UInt64 = 0
 
-  /// - Parameter capacity: devices that are remembered at most, a power of two from 4 on; 32 bytes for each, taken with
-  ///   the first of them.
+  /// - Parameter capacity: the most devices remembered, a power of two from 4 on; 32 bytes for each, allocated with the
+  ///   first of them.
   public init(capacity: Int = 65_536) {
     precondition(capacity >= Self.width && capacity & (capacity - 1) == 0, "a power of two from 4")
     self.capacity = capacity
     mask = UInt64(capacity / Self.width - 1)
   }
 
-  /// True if none is remembered, which costs one comparison.
+  /// True if none is remembered; costs one comparison.
   public func isEmpty(now: UInt64) -> Bool { until <= now }
 
-  /// Takes in news of a device.
+  /// Applies a record about a device.
   ///
   /// - Parameters:
   ///   - device: a hash of token, app and environment.
@@ -59,7 +59,7 @@ public struct ReleasedDevices: Sendable {
       let place = place(of: device, now: now) ?? placeForNew(device)
       let isKnown = entries[place].device == device && entries[place].until > now
       let known = isKnown && entries[place].before != .max ? entries[place].before : .min
-      // What it was released for last says why.
+      // The reason is that of the last release.
       guard isGone || release.at >= known else { return }
       entries[place] = Entry(
         device: device, before: isGone ? .max : release.at, until: now + Self.memory,
@@ -71,7 +71,7 @@ public struct ReleasedDevices: Sendable {
     }
   }
 
-  /// Why a push is not sent; nil if it may be.
+  /// The reason why a push is not sent; nil if it may be sent.
   ///
   /// - Parameter created: when it was requested, milliseconds since the epoch.
   public func reason(_ device: UInt64, created: Int64, now: UInt64) -> DeviceRelease.Reason? {

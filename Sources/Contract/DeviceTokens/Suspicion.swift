@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Answers that a token is bad: the token may be, or our own configuration.
+/// Answers that report a bad token: either it is bad, or our configuration is wrong.
 ///
-/// One such answer proves nothing. Two that are a day apart do, if both came while such answers were rare for the
-/// app and environment. More than that is a wave: a circuit breaker opens, the cause is ours (sandbox tokens sent to
-/// production, a wrong topic), and nothing of the wave counts.
+/// One such answer proves nothing. Two that are at least a day apart do, if both came while such answers were rare for
+/// the app and environment. Otherwise they are a wave: a circuit breaker opens, the cause is taken to be ours (sandbox
+/// tokens sent to production, a wrong topic), and no answer of the wave counts.
 ///
-/// Only `BadDeviceToken` can be confirmed; that a token is not for its topic is a mistake of configuration.
+/// Only `BadDeviceToken` can be confirmed; a token that does not match its topic is a configuration mistake.
 public struct Suspicion: Equatable, Sendable {
-  /// The first and the last answer that count, milliseconds since the epoch.
+  /// The times of the first and the last answer that count, in milliseconds since the epoch.
   public var firstAt: Int64
   public var lastAt: Int64
   /// When the last of these pushes was sent.
@@ -16,7 +16,7 @@ public struct Suspicion: Equatable, Sendable {
   public var count: Int64
   /// APNs' reason in the last answer.
   public var reason: String
-  /// True if the last answer would have proved the token invalid, had it not come in a wave.
+  /// True if the last answer would have proved the token invalid outside a wave.
   public var isHeld: Bool
 
   public init(
@@ -39,8 +39,8 @@ public struct Suspicion: Equatable, Sendable {
   /// - Parameters:
   ///   - known: the suspicion so far.
   ///   - registeredAt: the device's newest registration.
-  ///   - waves: of its app and environment.
-  /// - Returns: nil when the answer casts none: it is one we know, or older than the registration.
+  ///   - waves: the waves of its app and environment.
+  /// - Returns: nil when the answer raises no suspicion: it is already known, or older than the registration.
   public static func cast(
     at time: Int64, sentAt: Int64, reason: String, known: Suspicion?, registeredAt: Int64?,
     waves: [BadTokenWave]
@@ -57,8 +57,8 @@ public struct Suspicion: Equatable, Sendable {
       count: known.count + 1, reason: reason)
   }
 
-  /// The suspicion after an answer that would have proved the token invalid, had it not come in a wave: nil when the answer
-  /// is one we know.
+  /// The suspicion after an answer that would have proved the token invalid outside a wave; nil when the answer is
+  /// already known.
   public static func held(_ mark: DeviceState.Mark, known: Suspicion?) -> Suspicion? {
     let new = Suspicion(
       firstAt: mark.recordedAt, lastAt: mark.recordedAt, lastSentAt: mark.since, count: 1,
@@ -79,13 +79,13 @@ public struct Suspicion: Equatable, Sendable {
       reason: reason, recordedAt: lastAt)
   }
 
-  /// True if the token is invalid by now.
+  /// True if the token is now proved invalid.
   ///
   /// - Parameters:
-  ///   - now: all answers until then are known, milliseconds since the epoch.
-  ///   - waves: of the device's app and environment.
+  ///   - now: the time up to which all answers are known, in milliseconds since the epoch.
+  ///   - waves: the waves of the device's app and environment.
   public func isConfirmed(now: Int64, registeredAt: Int64?, waves: [BadTokenWave]) -> Bool {
-    // Whether the last answer belongs to a wave shows a while later.
+    // Whether the last answer belongs to a wave is known only later.
     reason == "BadDeviceToken" && lastAt - firstAt >= Self.confirmingInterval
       && now - lastAt >= BadTokenWave.window && (registeredAt ?? .min) < firstAt
       && !waves.contains { $0.holds(firstAt) || $0.holds(lastAt) }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Whether the table of devices has all that its topics say. Only then may anything be looked up in it: from some of the
-/// devices no other answer follows than from all, and it would be wrong.
+/// Whether the device table has everything its topics say. Only then is it used for lookups: with only some of the
+/// devices, results would be wrong.
 public enum TableState: Equatable, Sendable {
-  /// No `martlet-feedback` has begun to read its topics into it.
+  /// No `martlet-feedback` has started to read its topics into it.
   case unfilled
-  /// The topics are being read into it, for the first time, or from where they were read before, or anew.
+  /// The topics are being read into it: for the first time, from the last position, or from the start.
   case filling(TableProgress)
-  /// It has all of them. Another number stands for another reading from their first records on.
+  /// It has everything. The generation changes with each new reading from the first records on.
   case complete(generation: Int64)
 
-  /// Why nothing is to be looked up; nil if it may be.
+  /// The reason why it must not be used; nil if it may be.
   public var obstacle: String? {
     switch self {
     case .complete: nil
@@ -22,10 +22,10 @@ public enum TableState: Equatable, Sendable {
   }
 }
 
-/// How far the reading of topics is, in offsets of all partitions together.
+/// The progress of reading the topics, in offsets of all partitions together.
 public struct TableProgress: Equatable, Sendable, CustomStringConvertible {
   public let done: Int64
-  /// How many there were to read when it began; 0 if that is not known yet.
+  /// The number to read when it began; 0 while unknown.
   public let total: Int64
 
   public init(done: Int64, total: Int64) {
@@ -33,7 +33,7 @@ public struct TableProgress: Equatable, Sendable, CustomStringConvertible {
     self.total = max(0, total)
   }
 
-  /// 0 to 99: what is not complete is not at its end.
+  /// 0 to 99: never 100 while incomplete.
   public var percent: Int {
     total == 0 ? 0 : min(99, Int(Double(done) / Double(total) * 100))
   }

@@ -2,19 +2,18 @@
 
 public import APNS
 
-/// When a device token may be called invalid: only on proof.
+/// Decides when a device token is invalid: only on proof.
 ///
-/// APNs answers 410 with the time at which it last saw the token invalid for the topic. An app that registers
-/// the same token again later revives it, so an answer that is older than the newest registration proves
-/// nothing. A configuration mistake (wrong topic, wrong environment) looks like a bad token, so those answers
-/// only raise a suspicion and never invalidate.
+/// A 410 has the time at which APNs last saw the token invalid for the topic. An app that registers the same token
+/// later revives it, so an answer older than the newest registration proves nothing. A configuration mistake (wrong
+/// topic, wrong environment) looks like a bad token, so those answers only raise a suspicion and never invalidate.
 ///
-/// A known reason decides with its class, whatever the status: `410` with `BadDeviceToken` is a suspicion, too.
+/// A known reason decides by its class, whatever the status: `410` with `BadDeviceToken` is a suspicion, too.
 ///
 /// Source: Apple, "Handling notification responses from APNs" and the older guide's rule "until the device
 /// registers a token with a later timestamp".
 public enum TokenInvalidation {
-  /// Why an answer leaves the token as it is.
+  /// The reason why an answer does not affect the token.
   public enum Kept: UInt8, Equatable, Sendable {
     /// The device registered after APNs saw the token invalid, or after the push was sent.
     case registeredLater
@@ -27,7 +26,7 @@ public enum TokenInvalidation {
     /// The token is invalid for its app since this time (milliseconds since the epoch).
     case invalidate(since: Int64)
     case keep(Kept)
-    /// Invalid, or our own mistake: to be counted, never acted upon alone.
+    /// Either invalid or a mistake of ours: counted, but never acted upon alone.
     case suspect
   }
 
@@ -38,9 +37,10 @@ public enum TokenInvalidation {
   ///   - reason: the answer's reason, if it is known.
   ///   - timestamp: APNs' own time in the answer, milliseconds since the epoch; nil when there was none.
   ///   - sentAt: when the push was sent, milliseconds since the epoch.
-  ///   - registeredAt: the newest registration of this very token that is known *now*; nil for none.
-  ///   - answeredAt: when the answer came. APNs cannot know of a later moment: nothing in the answer is taken as one.
-  ///   - skew: by how many milliseconds APNs' clock may be behind ours, 0 … a few thousand.
+  ///   - registeredAt: the newest registration of this token that is known *now*; nil for none.
+  ///   - answeredAt: when the answer arrived. APNs cannot know of a later time, so times in the answer are capped by
+  ///     it.
+  ///   - skew: how far APNs' clock may be behind ours, in milliseconds, 0 … a few thousand.
   public static func verdict(
     status: UInt16, reason: Reason?, timestamp: Int64?, sentAt: Int64, registeredAt: Int64?,
     answeredAt: Int64 = .max, skew: Int64 = 0
@@ -60,12 +60,12 @@ public enum TokenInvalidation {
     return .keep(.registeredLater)
   }
 
-  /// The earliest registration that proves the token of a 410 valid, milliseconds since the epoch; for who
-  /// stores the answer and hears of registrations later. Parameters as for `verdict`.
+  /// The earliest registration that proves the token of a 410 valid, in milliseconds since the epoch, for a caller that
+  /// stores the answer and learns of registrations later. Parameters as for `verdict`.
   public static func earliestRevival(
     timestamp: Int64?, sentAt: Int64, answeredAt: Int64 = .max, skew: Int64 = 0
   ) -> Int64 {
-    // Without APNs' time the push itself is the latest moment at which the token can have been found invalid.
+    // Without APNs' time, the push itself is the latest time at which the token can have been found invalid.
     guard let timestamp else { return min(sentAt, answeredAt) }
     let (moment, overflow) = timestamp.addingReportingOverflow(skew)
     let latest = min(overflow ? .max : moment, answeredAt)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text from outside that identifies something: the id of a request, a user, an app, a group, a tag. Two are equal only if
-/// each of their bytes is.
+/// Text from outside that identifies something: the id of a request, a user, an app, a group, a tag. Two texts are
+/// equal only if all their bytes are.
 ///
 /// `String` compares by canonical equivalence: "é" as U+00E9 and as "e" with U+0301 are one key of a dictionary and one
-/// member of a set, though Kafka, SQLite and whoever wrote them tell them apart (The Unicode Standard, section 3.7; Swift's
-/// `String`). Where texts from outside are keys, members or compared, they are of this type.
+/// member of a set, although Kafka, SQLite and their authors distinguish them (The Unicode Standard, section 3.7;
+/// Swift's `String`). Texts from outside that are keys, members or compared have this type.
 public struct ExactText: Hashable, Sendable {
   public let text: String
 
@@ -38,7 +38,7 @@ public func haveSameBytes(_ one: String, _ other: String) -> Bool {
   return true
 }
 
-/// In the order of the bytes, which is that of the code points, and of a database's `BLOB` or collation `C`.
+/// Ordered by bytes, which is the order of code points, and of a database's `BLOB` or collation `C`.
 extension ExactText: Comparable {
   public static func < (one: ExactText, other: ExactText) -> Bool {
     one.text.utf8.lexicographicallyPrecedes(other.text.utf8)

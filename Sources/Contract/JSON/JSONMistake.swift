@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Mistakes of hand-written JSON, by the names that people know them by: the parser only says where it stopped.
+/// Mistakes of hand-written JSON by their usual names: the parser only says where it stopped.
 enum JSONMistake {
-  /// The first mistake of a text that is not JSON, if it is one of these, and the byte where it stands.
+  /// The first of these mistakes in a text that is not JSON, and its position.
   static func find(in text: UnsafeRawBufferPointer) -> (problem: String, offset: Int)? {
     if text.starts(with: [0xEF, 0xBB, 0xBF]) {
       return ("begins with a byte order mark; save it as UTF-8 without BOM", 0)
@@ -38,7 +38,7 @@ enum JSONMistake {
     return nil
   }
 
-  /// The position of the quotation mark that ends a string; the end of the text without one.
+  /// The position of the quotation mark that ends a string, or the end of the text.
   private static func endOfString(_ text: UnsafeRawBufferPointer, from start: Int) -> Int {
     var index = start
     while index < text.count, text[index] != UInt8(ascii: "\"") {

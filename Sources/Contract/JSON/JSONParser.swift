@@ -2,17 +2,17 @@
 
 internal import CSimdjson
 
-/// Why text is not JSON.
+/// The reason why a text is not JSON.
 public struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
-  /// The mistake by its name (`JSONMistake`), else the parser's words.
+  /// The mistake by name (`JSONMistake`), otherwise the parser's message.
   public let problem: String
-  /// The byte of the text where it was noticed.
+  /// The byte of the text at which it was found.
   public let offset: Int
 
   public var description: String { "not valid JSON: \(problem) (byte \(offset))" }
 }
 
-/// Reads JSON text into values. Keeps its buffers between texts; belongs to one thread.
+/// Parses JSON text into values. Reuses its buffers; belongs to one thread.
 public final class JSONParser {
   /// The version of simdjson.
   public static let libraryVersion = String(cString: martlet_json_library_version())
@@ -27,7 +27,7 @@ public final class JSONParser {
     martlet_json_destroy(handle)
   }
 
-  /// The value that the text holds: all of it, and nothing after it. Throws what is wrong, and where.
+  /// The single value in the text. Throws the fault and its position.
   public func parse(_ text: UnsafeRawBufferPointer) throws(JSONError) -> JSONValue {
     var nodes: UnsafePointer<martlet_node>?
     var count = 0
@@ -45,7 +45,7 @@ public final class JSONParser {
     return tree.next()
   }
 
-  /// True if the text is a JSON object, and nothing after it. Makes no values.
+  /// True if the text is a single JSON object. Creates no values.
   public func isObject(_ text: UnsafeRawBufferPointer) -> Bool {
     var nodes: UnsafePointer<martlet_node>?
     var count = 0
@@ -56,7 +56,7 @@ public final class JSONParser {
   }
 
   public func parse(_ text: [UInt8]) throws(JSONError) -> JSONValue {
-    // withUnsafeBytes rethrows untyped errors: the result carries it out instead.
+    // withUnsafeBytes rethrows untyped errors, so the error is returned in the result.
     try text.withUnsafeBytes { bytes in
       Result { () throws(JSONError) in try parse(bytes) }
     }.get()
@@ -67,7 +67,7 @@ public final class JSONParser {
   }
 }
 
-/// One text read at once: `JSONDocument(text).root["aps"]?["badge"]?.int`.
+/// A text parsed in one call: `JSONDocument(text).root["aps"]?["badge"]?.int`.
 public struct JSONDocument: Equatable, Sendable {
   public let root: JSONValue
 
@@ -84,7 +84,7 @@ public struct JSONDocument: Equatable, Sendable {
   }
 }
 
-/// Builds values from the parser's nodes, which stand in document order.
+/// Builds values from the parser's nodes, which are in document order.
 private struct NodeReader {
   let nodes: UnsafeBufferPointer<martlet_node>
   var position = 0
@@ -95,7 +95,7 @@ private struct NodeReader {
     switch Int(node.kind) {
     case MARTLET_NODE_FALSE: return .bool(false)
     case MARTLET_NODE_TRUE: return .bool(true)
-    // -0 is an integer without a sign.
+    // -0 would lose its sign as an integer.
     case MARTLET_NODE_INTEGER where node.integer == 0 && node.text.count > 1:
       return .digits(text(node.text))
     case MARTLET_NODE_INTEGER: return .integer(node.integer)

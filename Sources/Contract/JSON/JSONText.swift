@@ -9,7 +9,7 @@ extension JSONValue {
     case .null: buffer.append("null")
     case .bool(let value): buffer.append(value ? "true" as StaticString : "false")
     case .integer(let value): buffer.append(decimal: value)
-    // JSON has no infinity and no NaN.
+    // JSON has neither infinity nor NaN.
     case .double(let value): buffer.append(value.isFinite ? "\(value)" : "null")
     case .digits(let text): buffer.append(text)
     case .string(let value): buffer.append(jsonString: value)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import Identity
 
-/// A JSON value as Swift values, for everything that is not on a hot path.
+/// A JSON value as Swift values, for everything off the hot paths.
 public enum JSONValue: Sendable {
   case null
   case bool(Bool)
-  /// A number without fraction or exponent that fits.
+  /// A number without fraction or exponent that fits into `Int64`.
   case integer(Int64)
   case double(Double)
-  /// Any other number that was read, as its text stood there: what is written of it has the same digits (RFC 8259 §6
-  /// leaves to each program how many it keeps).
+  /// Any other number that was read, as its original text: it is written with the same digits (RFC 8259 §6 leaves the
+  /// precision to each program).
   case digits(String)
   case string(String)
   case array([JSONValue])
@@ -22,13 +22,13 @@ public enum JSONValue: Sendable {
     if case .string(let value) = self { value } else { nil }
   }
 
-  /// A whole number that fits, however it is written (to JSON Schema, too, 1.0 is an integer): to look at, and not to
+  /// A whole number that fits, in whatever notation (in JSON Schema, too, 1.0 is an integer): to compare, not to
   /// calculate with.
   public var int: Int64? {
     switch self {
     case .integer(let value): return value
     case .digits(let text):
-      // From 2⁵³ on a floating-point number does not tell whole numbers apart.
+      // Above 2⁵³, a floating-point number cannot represent every whole number.
       guard let value = Double(text), abs(value) <= 9_007_199_254_740_992, value == value.rounded()
       else { return nil }
       return Int64(value)
@@ -36,13 +36,13 @@ public enum JSONValue: Sendable {
     }
   }
 
-  /// A number without fraction or exponent that is in the range: safe to calculate with as far as the range is. Whatever
-  /// anyone may have written is read by this, and not by `int`.
+  /// A number without fraction or exponent within the range: safe to calculate with. Values that anyone may
+  /// have written are read with this, not with `int`.
   public func int(_ range: ClosedRange<Int64>) -> Int64? {
     int.flatMap { range.contains($0) ? $0 : nil }
   }
 
-  /// Any number that is in the range, as a double.
+  /// Any number within the range, as a double.
   public func number(_ range: ClosedRange<Double>) -> Double? {
     let value: Double? =
       switch self {
@@ -54,7 +54,7 @@ public enum JSONValue: Sendable {
     return value.flatMap { range.contains($0) ? $0 : nil }
   }
 
-  /// Any number, as a double: to look at, and not to calculate with.
+  /// Any number, as a double: to compare, not to calculate with.
   public var anyNumber: Double? { number(-.infinity ... .infinity) }
 
   public var bool: Bool? {
@@ -72,7 +72,7 @@ public enum JSONValue: Sendable {
   public var isNull: Bool { self == .null }
 }
 
-/// Equal values; a number that was read is equal to any of the same value.
+/// Compares by value; numbers that were read equal any number of the same value.
 extension JSONValue: Equatable {
   public static func == (one: JSONValue, other: JSONValue) -> Bool {
     switch (one, other) {
@@ -113,14 +113,14 @@ public struct JSONObject: Equatable, Sendable {
     members.first { haveSameBytes($0.key, key) }?.value
   }
 
-  /// The first member with this key that is not null, for records where null says as much as nothing.
+  /// The first non-null member with this key, for records in which null means absent.
   public func given(_ key: String) -> JSONValue? {
     members.first { haveSameBytes($0.key, key) && !$0.value.isNull }?.value
   }
 
   public var keys: [String] { members.map(\.key) }
 
-  /// A key that stands more than once, if any: RFC 8259 leaves its meaning open.
+  /// A key that appears more than once, if any: RFC 8259 leaves its meaning open.
   public var duplicateKey: String? {
     var seen: Set<ExactText> = []
     return members.first { !seen.insert($0.key.exact).inserted }?.key

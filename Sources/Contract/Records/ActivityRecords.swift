@@ -4,15 +4,15 @@ public import APNS
 public import Contract
 public import Identity
 
-/// The last that was sent to an activity of a user, on `push.schedule`: the line `A1`, when it was sent, when its request
-/// was written, the event, the channel of the activity and the request's `traceparent` (both may be empty), with tabs
-/// between them. A newline and the request's JSON follow. It stays for a day, for update tokens that come late. Times are
+/// The last state sent to a user's activity, on `push.schedule`: the line `A1`, when it was sent, when its request was
+/// written, the event, the activity's channel and the request's `traceparent` (both may be empty), separated by tabs. A
+/// newline and the request's JSON follow. It is kept for a day, for update tokens that are registered late. Times are
 /// milliseconds since the epoch.
 public struct ActivityState: Equatable, Sendable {
   public var sentAt: Int64
   public var accepted: Int64
   public var event: Recipients.Activity.Event
-  /// The channel that the activity was started with (`input-push-channel`); empty for none.
+  /// The channel of the activity's start (`input-push-channel`); empty for none.
   public var channel: String
   public var traceParent: String
 
@@ -37,11 +37,11 @@ public struct ActivityState: Equatable, Sendable {
       traceParent: TraceParent.isValid(Array(fields[5].utf8).span) ? fields[5] : "")
   }
 
-  /// Whether the activity is running, as far as is known.
+  /// Whether the activity is running, as far as known.
   public var isRunning: Bool { event != .end }
 
-  /// Whether an update token that was seen first at a time has missed it: it was sent before, to tokens, and not to start
-  /// the activity.
+  /// Whether an update token first seen at a time has missed this state: it was sent earlier, to tokens, and not to
+  /// start the activity.
   public func isFor(tokenSeenAt time: Int64) -> Bool {
     event != .start && channel.isEmpty && sentAt <= time + 1_000
   }
@@ -53,7 +53,7 @@ public struct ActivityState: Equatable, Sendable {
 }
 
 extension ScheduleKey {
-  /// The key of the last state of an activity: no request has an id with a tab.
+  /// The key of an activity's last state: no request id has a tab.
   public init(app: String, environment: Environment, user: ExactText, activity: ExactText) {
     self.init(app: app, environment: environment, id: "\t\(user)\t\(activity)")
   }

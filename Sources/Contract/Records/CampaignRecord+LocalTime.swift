@@ -5,18 +5,18 @@ internal import JSON
 internal import Schedule
 internal import Telemetry
 
-/// Campaigns by each device's own clock.
+/// Campaigns by each device's local clock.
 extension CampaignRecord {
-  /// The zone of devices of which none is known, unless the campaign names one.
+  /// The zone of devices whose zone is unknown, unless the campaign names one.
   static let defaultZone = "UTC"
 
-  /// When it begins: RFC 3339, without an offset if it is local time.
+  /// The start time: RFC 3339, without an offset if it is local time.
   public var startText: String {
     guard let local = plan.local else { return Timestamp.text(milliseconds: plan.startAt) }
     return String(Timestamp.text(milliseconds: local.time).dropLast())
   }
 
-  /// The local time in `send_at`; nil if that has an offset, or is missing.
+  /// The local time in `send_at`; nil if it has an offset, or is missing.
   static func localTime(
     _ fields: RecordFields, at: Int64
   ) throws(RecordError) -> CampaignPlan.LocalTime? {
@@ -24,7 +24,7 @@ extension CampaignRecord {
     let text = fields.members.given("send_at")?.string
     guard let time = text.flatMap({ Timestamp.moment($0 + "Z") }) else {
       if zone == nil { return nil }
-      // What is no time in either form is a mistake of its own.
+      // A text that is not a time in either form is a fault of its own.
       if let text, Timestamp.moment(text) == nil {
         throw fields.fail(
           "send_at", "is not a time with date, hours, minutes and seconds, as 2026-12-24T18:00:00")
@@ -46,7 +46,7 @@ extension CampaignRecord {
     return local
   }
 
-  /// Throws if its local time's zone is not known on this host.
+  /// Throws if the zone of its local time is unknown on this host.
   public func checkZone() throws(RecordError) {
     guard let zone = plan.local?.zone, ZoneFile.rules(of: zone) == nil else { return }
     throw RecordError(

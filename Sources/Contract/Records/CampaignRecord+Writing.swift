@@ -9,7 +9,7 @@ extension CampaignRecord {
   /// The record's value.
   public var value: [UInt8] { Self.mark + JSONValue.object(object).text }
 
-  /// Everything about it but the request's content.
+  /// The campaign without the request's content.
   public var summary: JSONObject {
     JSONObject(object.members.filter { $0.key != "request" })
   }
@@ -78,7 +78,7 @@ extension CampaignRecord {
     return object
   }
 
-  /// A share in percent, as its author has written it: without the error of a multiplication.
+  /// A share in percent, as its author wrote it, without the rounding error of a multiplication.
   private static func percent(_ share: Double) -> JSONValue {
     .double((share * 1e11).rounded() / 1e9)
   }
@@ -102,11 +102,11 @@ extension CampaignRecord {
     return object
   }
 
-  /// The value of a request to some of its devices, for the topic that only the scheduler writes: it names its campaign. Its
-  /// id is that of the campaign, so each device's notification has the same `apns-id` whichever others it is written with.
-  /// Without a lane it is ingest that chooses one, which knows the lanes that there are.
+  /// The value of a request to some of its devices, for the topic that only the scheduler writes: it names its
+  /// campaign. Its id is the campaign's, so a device's notification has the same `apns-id` whatever other devices are
+  /// in the request. Without a lane, ingest chooses one, because it knows the lanes.
   ///
-  /// - Parameter tokens: JSON strings with commas between them, at most `RequestRules.maximumTokens`.
+  /// - Parameter tokens: JSON strings separated by commas, at most `RequestRules.maximumTokens`.
   public func request(tokens: some Collection<UInt8>) -> [UInt8] {
     var object = JSONObject()
     object.append(RequestField.id.name, .string(key.requestID))
@@ -117,9 +117,9 @@ extension CampaignRecord {
       + Array("]}".utf8)
   }
 
-  /// Checks the request as ingest will.
+  /// Runs ingest's checks on the request.
   ///
-  /// - Parameter reader: of nothing else meanwhile.
+  /// - Parameter reader: a reader not in use for anything else meanwhile.
   @discardableResult
   public func checkRequest(_ reader: RequestReader) throws(RequestError) -> PayloadWarnings {
     let before = reader.takesCampaigns

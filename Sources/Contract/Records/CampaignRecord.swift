@@ -6,8 +6,9 @@ public import JSON
 public import Schedule
 internal import Telemetry
 
-/// A campaign: a request to every device of an audience. Its record on `push.schedule` has its `CampaignKey` as key, and the
-/// value `M1`, a newline and a JSON object: what its author wrote, and how far it is, which only the scheduler adds.
+/// A campaign: a request to every device of an audience. Its record on `push.schedule` has its `CampaignKey` as key,
+/// and as value `M1`, a newline and a JSON object: what its author wrote, plus the progress, which only the scheduler
+/// adds.
 public struct CampaignRecord: Equatable, Sendable {
   /// Its name, and the app and environment of its request.
   public let key: CampaignKey
@@ -18,17 +19,17 @@ public struct CampaignRecord: Equatable, Sendable {
   public private(set) var request: JSONObject
   public let audience: Audience
   public let plan: CampaignPlan
-  /// The pace of its requests, which the scheduler sets; nil: it sets none.
+  /// The pace of its requests, set by the scheduler; nil for none.
   public let pace: PaceRate?
   public var progress = CampaignProgress()
-  /// Its pushes by outcome, as far as they were counted when the record was written.
+  /// Its pushes by outcome, as counted when the record was written.
   public var outcomes = CampaignCounts()
-  /// How fast it was then.
+  /// Its rates at that time.
   public var rates: CampaignRates?
 
-  /// The header of device tokens on `push.audiences` that were written for one start of a campaign: its `at`.
+  /// The header of device tokens on `push.audiences` that belong to one start of a campaign: its `at`.
   public static let startHeader: StaticString = "campaign-at"
-  /// The most campaigns of an app that are not over, as the HTTP API starts them.
+  /// The most unfinished campaigns of an app that the HTTP API allows.
   public static let mostOpen = 1_000
 
   private static let kind = "campaign"
@@ -37,14 +38,14 @@ public struct CampaignRecord: Equatable, Sendable {
     "campaign", "request", "audience", "send_at", "time_zone", "first", "stop", "pace", "at", "by",
     "progress", "outcomes", "rates",
   ]
-  /// Members of a request that say to whom, when, and as what it is sent.
+  /// Members not allowed in a campaign's request: they say to whom, when and as what it is sent.
   private static let forbidden: [RequestField] = [
     .token, .tokens, .channel, .user, .users, .id, .apnsID, .group, .sendAt, .campaign,
   ]
 
   public var name: String { key.name }
 
-  /// Forgets the request, which is most of what a campaign needs of memory: for those who only tell how it stands.
+  /// Drops the request, most of a campaign's memory, for readers that only report its status.
   public mutating func dropRequest() { request = JSONObject() }
 
   // MARK: Reading
@@ -63,13 +64,14 @@ public struct CampaignRecord: Equatable, Sendable {
     try self.init(json: json, at: nil, by: nil, parser: parser)
   }
 
-  /// The campaign that an author's JSON describes. Members that are not known are refused: one that was meant to narrow
-  /// the audience must not be passed over.
+  /// The campaign described by its author's JSON. Unknown members are refused: one meant to narrow the audience must
+  /// not be ignored.
   ///
   /// - Parameters:
-  ///   - at: when it is started, in milliseconds since the epoch; nil: the JSON says so, and how far it is.
-  ///   - by: by whom.
-  ///   - tokenTopic: the topic of its device tokens, where they are given beside the JSON: that names no other audience.
+  ///   - at: the start time, in milliseconds since the epoch; nil if the JSON has it, with the progress.
+  ///   - by: who starts it.
+  ///   - tokenTopic: the topic of its device tokens, if they are given beside the JSON, which then names no other
+  ///     audience.
   public init(
     json: UnsafeRawBufferPointer, at: Int64?, by: String?, tokenTopic: String? = nil,
     parser: JSONParser
@@ -95,8 +97,8 @@ public struct CampaignRecord: Equatable, Sendable {
     rates = try Self.rates(fields)
   }
 
-  /// The revision of the campaign in a record's value, which has to be that of its key, with a topic of device tokens that
-  /// is one; a new one's time zone has to be known, and its request is checked as ingest will.
+  /// The revision of the campaign in a record's value. The campaign must be that of the key, and a topic of device
+  /// tokens valid; a new campaign's time zone must be known, and its request passes ingest's checks.
   public static func revision(
     _ value: UnsafeRawBufferPointer, key: String, _ topics: AudienceTopics
   ) throws(RecordError) -> Int64 {
@@ -117,7 +119,7 @@ public struct CampaignRecord: Equatable, Sendable {
     return campaign.progress.revision
   }
 
-  /// Throws if it is for a topic that is none of these.
+  /// Throws if it is for another topic than these.
   public func check(_ topics: AudienceTopics) throws(RecordError) {
     guard let topic = audience.tokenTopic, !topics.contains(topic) else { return }
     throw RecordError(record: "audience", field: "topic", problem: topics.problem)
@@ -184,7 +186,7 @@ public struct CampaignRecord: Equatable, Sendable {
       registeredSince: try moment("registered_since", members))
   }
 
-  /// Members of an audience of registrations.
+  /// Members of an audience selected by registrations.
   private static let details = [
     "locale", "app_version", "bundle", "tags_any", "tags_all", "registered_since",
   ]
@@ -211,7 +213,7 @@ public struct CampaignRecord: Equatable, Sendable {
     return tags
   }
 
-  /// A condition on a detail of registrations, which is as long as these are.
+  /// A condition on a detail of registrations, with the same maximum length.
   private static func detail(
     _ field: String, _ fields: RecordFields
   ) throws(RecordError) -> String? {
@@ -222,7 +224,7 @@ public struct CampaignRecord: Equatable, Sendable {
     return text
   }
 
-  /// Epoch seconds, or RFC 3339 with an offset; in milliseconds.
+  /// Epoch seconds, or RFC 3339 with an offset; returned in milliseconds.
   private static func moment(
     _ field: String, _ fields: RecordFields
   ) throws(RecordError) -> Int64? {

@@ -6,9 +6,9 @@ public import JSON
 public import Schedule
 internal import Telemetry
 
-/// How a campaign stands, for people and programs that ask.
+/// The status of a campaign, for people and programs.
 extension CampaignRecord {
-  /// The campaign in the value of a record as a database keeps it; nil if it cannot be read.
+  /// The campaign in a record's value from a database; nil if it cannot be read.
   public init?(stored value: String) {
     var text = value
     let campaign = text.withUTF8 { bytes in
@@ -18,13 +18,13 @@ extension CampaignRecord {
     self = campaign
   }
 
-  /// Its outcomes without those of notifications that were repeated.
+  /// Its outcomes without those of repeated notifications.
   public var ended: Int { outcomes.ended }
 
-  /// Devices that were addressed and have no outcome, as far as that was counted: they may still be sent to.
+  /// Addressed devices without an outcome, as far as counted: their pushes may still be sent.
   public var unsent: Int { max(0, progress.addressed - outcomes.total) }
 
-  /// Whether something can be asked of it: it is not over, or something of it may still be sent.
+  /// Whether it can still be controlled: it is not over, or some of its pushes may still be sent.
   ///
   /// - Parameter now: milliseconds since the epoch.
   public func isUnderWay(now: Int64) -> Bool {
@@ -41,23 +41,23 @@ extension CampaignRecord {
     return (Double(outcomes[.rejected]) / Double(ended) * 1_000).rounded() / 10
   }
 
-  /// How fast it is.
+  /// Its current rates.
   ///
   /// - Parameter now: milliseconds since the epoch.
   public func currentRates(now: Int64) -> CampaignRates {
     rates?.current(now: now) ?? CampaignRates(at: now, addressed: 0, outcomes: 0)
   }
 
-  /// Seconds until every device has its outcome; nil where nothing moves.
+  /// Seconds until every device has its outcome; nil if nothing moves.
   public func secondsLeft(now: Int64) -> Int? {
     currentRates(now: now).secondsLeft(progress, outcomes: ended)
   }
 
-  /// What its author should know of its pace and the time that its pushes have; nil for nothing.
+  /// A warning for its author if its pace is too slow for the expiration of its pushes; nil if it is not.
   ///
   /// - Parameters:
-  ///   - devices: of its audience.
-  ///   - pace: the pushes of a millisecond.
+  ///   - devices: the devices of its audience.
+  ///   - pace: the pushes per millisecond.
   public func expiryNote(devices: Int, perMillisecond pace: Double) -> String? {
     let time = Double(devices) / pace
     guard time.isFinite, time < 1e15 else { return nil }
@@ -86,11 +86,11 @@ extension CampaignRecord {
     return minutes < 120 ? "\(minutes) min" : "\(minutes / 60) h \(minutes % 60) min"
   }
 
-  /// Its author's words but for the request, and how far it is.
+  /// The campaign as its author described it, without the request, and its progress.
   ///
   /// - Parameters:
   ///   - now: milliseconds since the epoch.
-  ///   - isPaused: as it was asked for last; nil: as the scheduler has noted it.
+  ///   - isPaused: the last control, if known; nil for the state recorded by the scheduler.
   public func standing(now: Int64, isPaused: Bool?) -> JSONObject {
     var object = JSONObject()
     object.append("campaign", .string(name))

@@ -5,17 +5,16 @@ public import Schedule
 
 /// The value of a record of `push.controls`.
 public enum ControlRecord {
-  /// Whether the record pauses what its key names: its value is an object whose `paused` is true. A tombstone, and one
-  /// whose `paused` is false, resumes it.
+  /// Whether the record pauses the subject of its key: its value is an object whose `paused` is true. A tombstone, or
+  /// `paused` set to false, resumes it.
   ///
-  /// - Returns: nil for a value that cannot be read, which pauses nothing.
+  /// - Returns: nil for an unreadable value, which pauses nothing.
   public static func isPaused(_ value: UnsafeRawBufferPointer?) -> Bool? {
     guard let value else { return false }
     return (try? JSONDocument(value))?.root["paused"]?.bool
   }
 
-  /// What the record asks of the campaign that its key names, and when it was written; nil for a value that cannot be
-  /// read, which asks nothing.
+  /// The control of the campaign in its key, and when it was written; nil for an unreadable value, which has no effect.
   public static func campaign(
     _ value: UnsafeRawBufferPointer
   ) -> (control: CampaignControl, at: Int64)? {
@@ -28,11 +27,11 @@ public enum ControlRecord {
     )
   }
 
-  /// The beginning of the key of a record about a key of the HTTP API; its holder, as `APIKey.actor` has it, follows.
+  /// The prefix of the key of a record about an API key; its holder, in the form of `APIKey.actor`, follows.
   public static let holderPrefix = "holder:"
 
-  /// When what a holder has asked for was ended, in milliseconds since the epoch: campaigns and requests that wait for their
-  /// time and were written until then. Nil for a value that ends nothing.
+  /// The time up to which a holder's campaigns and waiting requests are ended, in milliseconds since the epoch, by when
+  /// they were written. Nil for a value that ends nothing.
   public static func endsRequests(_ value: UnsafeRawBufferPointer) -> Int64? {
     guard let root = (try? JSONDocument(value))?.root, root["ended"]?.bool == true else {
       return nil
@@ -40,13 +39,14 @@ public enum ControlRecord {
     return root["at"]?.time
   }
 
-  /// A value that cannot be read as a pace.
+  /// A value that is not a readable pace.
   public struct NoPace: Error, Sendable {
-    /// As text.
+    /// The value as text.
     public let value: String
   }
 
-  /// The pace that the record sets for what its key names: its value is an object whose `pace` is text such as `200/s`.
+  /// The pace that the record sets for the subject of its key: its value is an object whose `pace` is text such as
+  /// `200/s`.
   ///
   /// - Returns: nil for a tombstone, which clears it.
   public static func pace(_ value: UnsafeRawBufferPointer?) throws(NoPace) -> PaceRate? {
@@ -56,7 +56,7 @@ public enum ControlRecord {
     return rate
   }
 
-  /// Who has written a record, when and why, as far as it says so. Anyone may have written anything.
+  /// Who wrote a record, when and why, as far as it says so. Anyone may have written anything.
   public struct Author: Sendable, Equatable {
     /// Milliseconds since the epoch.
     public var at: Int64?
@@ -77,7 +77,7 @@ public enum ControlRecord {
     }
   }
 
-  /// The value that a record with this member has.
+  /// The value of a record with this member.
   public static func value(_ member: JSONObject.Member, by author: Author) -> [UInt8] {
     var record = JSONObject([member])
     if let at = author.at { record.append("at", .integer(at)) }

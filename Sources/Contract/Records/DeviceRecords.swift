@@ -21,7 +21,7 @@ extension DeviceKey {
     return object
   }
 
-  /// True if it is the key of a record.
+  /// True if this is the key of the record.
   public func isKey(_ key: UnsafeRawBufferPointer) -> Bool {
     var text = description
     return text.withUTF8 { bytes in
@@ -29,7 +29,7 @@ extension DeviceKey {
     }
   }
 
-  /// Appends the members with which a record begins.
+  /// Appends the members that begin a record.
   func writeMembers(into buffer: inout ByteBuffer) {
     var text = description
     text.withUTF8 { bytes in
@@ -45,20 +45,20 @@ extension DeviceKey {
   }
 }
 
-/// A record of `push.feedback`: an answer of APNs that says something about a device token.
+/// A record of `push.feedback`: an answer of APNs that is evidence about a device token.
 public struct FeedbackRecord: Equatable, Sendable {
   public var device: DeviceKey
   public var topic: String
   public var status: UInt16
   public var reason: String
-  /// When APNs last knew the token to be invalid, in milliseconds; `nil` if it did not say.
+  /// When APNs last saw the token invalid, in milliseconds; `nil` if it did not say.
   public var timestamp: Int64?
   public var apnsID: String
   /// When the notification was sent, in milliseconds.
   public var sentAt: Int64
-  /// When the answer came, in milliseconds.
+  /// When the answer arrived, in milliseconds.
   public var at: Int64
-  /// Whether an operator brings it from another system (`martlet tokens import`), in place of a sender.
+  /// Whether an operator imported it from another system (`martlet tokens import`).
   public var isImported = false
 
   public init(
@@ -102,7 +102,7 @@ public struct FeedbackRecord: Equatable, Sendable {
     isImported = try fields.flag("imported")
   }
 
-  /// A record as `value` has it; nil for one in another form.
+  /// Reads a record in the form of `value`; nil for any other form.
   init?(written bytes: UnsafeRawBufferPointer) {
     var record = WrittenRecord(bytes)
     guard let device = record.device(), record.takes(#"","topic":""#),
@@ -138,7 +138,7 @@ public struct FeedbackRecord: Equatable, Sendable {
   }
 }
 
-/// A record of `push.devices`: an app registered a token, or says that it is gone.
+/// A record of `push.devices`: an app registered or removed a token.
 public struct DeviceRecord: Equatable, Sendable {
   public enum Event: Equatable, Sendable {
     /// Milliseconds since the epoch.
@@ -148,7 +148,7 @@ public struct DeviceRecord: Equatable, Sendable {
 
   public var device: DeviceKey
   public var event: Event
-  /// Of a registration.
+  /// The details of a registration.
   public var details: DeviceDetails
 
   public init(device: DeviceKey, event: Event, details: DeviceDetails = .none) {
@@ -190,7 +190,7 @@ public struct DeviceRecord: Equatable, Sendable {
 }
 
 extension RecordFields {
-  /// A detail of a registration. One that is no usable text is left out: the registration counts all the same.
+  /// A detail of a registration. An invalid one is ignored: the registration still counts.
   fileprivate func detail(_ name: String) -> String? {
     guard let text = (try? members.detail(name)) ?? nil, !text.isEmpty,
       text.utf8.count <= DeviceDetails.longest
@@ -199,13 +199,13 @@ extension RecordFields {
   }
 }
 
-/// The reason why a value is no detail of a registration.
+/// The fault in a registration's detail.
 public struct DetailError: Error {
   public let problem: String
 }
 
 extension JSONObject {
-  /// The details that are there.
+  /// Appends the details that are present.
   public mutating func append(_ details: DeviceDetails) {
     for (name, value) in details.members {
       guard let value else { continue }
@@ -217,7 +217,7 @@ extension JSONObject {
     .array(text.split(separator: " ").map { .string(String($0)) })
   }
 
-  /// A detail of a registration, tags as words with blanks between them; nil if it is absent or null.
+  /// A detail of a registration, tags as words separated by blanks; nil if it is absent or null.
   public func detail(_ name: String) throws(DetailError) -> String? {
     guard let value = self[name], !value.isNull else { return nil }
     guard name == DeviceDetails.tagsName else {
@@ -237,13 +237,13 @@ extension JSONObject {
   }
 }
 
-/// A record of `push.invalid-tokens`: a token that is invalid. Its tombstone: registered again.
+/// A record of `push.invalid-tokens`: a token is invalid. A tombstone: the token was registered again.
 public struct InvalidTokenRecord: Equatable, Sendable {
   public var device: DeviceKey
-  /// Since when, in milliseconds.
+  /// Since when it is invalid, in milliseconds.
   public var invalidSince: Int64
   public var reason: String
-  /// When APNs said so, in milliseconds.
+  /// When APNs reported it, in milliseconds.
   public var at: Int64
   /// The earliest registration that proves the token valid, in milliseconds.
   public var aliveFrom: Int64
@@ -270,7 +270,7 @@ public struct InvalidTokenRecord: Equatable, Sendable {
     aliveFrom = try fields.optionalTime("alive_from") ?? invalidSince + 1
   }
 
-  /// The record of a device whose key it has; nil for one that says nothing usable, or is about another device.
+  /// The record of the device with this key; nil for an unusable value, or one about another device.
   public init?(of device: DeviceKey, _ bytes: UnsafeRawBufferPointer, parser: JSONParser) {
     if let written = Self(of: device, written: bytes) {
       self = written
@@ -282,7 +282,7 @@ public struct InvalidTokenRecord: Equatable, Sendable {
     self = record
   }
 
-  /// A record as `write` has it, of this device; nil for others.
+  /// Reads a record in the form of `write`, for this device; nil for any other.
   init?(of device: DeviceKey, written bytes: UnsafeRawBufferPointer) {
     var record = WrittenRecord(bytes)
     guard let written = record.device(), written.isDevice(device),

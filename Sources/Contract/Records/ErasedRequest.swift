@@ -5,19 +5,19 @@ import Contract
 public import Identity
 public import JSON
 
-/// What is left of an entry of `push.schedule` when a user and some devices are forgotten.
+/// The rest of an entry of `push.schedule` after a user and some devices are erased.
 public enum ErasedRequest: Equatable, Sendable {
-  /// It names none of them.
+  /// The entry names none of them.
   case untouched
-  /// It is to nobody else.
+  /// The entry has no other recipient.
   case gone
   /// The value of its record without them.
   case rest([UInt8])
 
   /// - Parameters:
-  ///   - value: of the record.
-  ///   - user: whose name is forgotten; names are equal if each of their bytes is.
-  ///   - tokens: of the devices that are forgotten.
+  ///   - value: the value of the record.
+  ///   - user: the erased user's name; names are equal if all their bytes are.
+  ///   - tokens: the tokens of the erased devices.
   public init(
     _ value: UnsafeRawBufferPointer, key: ScheduleKey, without user: ExactText,
     _ tokens: Set<ExactText>,
@@ -61,7 +61,7 @@ public enum ErasedRequest: Equatable, Sendable {
     return with(.array(rest), as: "tokens", in: json, of: request)
   }
 
-  /// The request with another list; gone if that is empty, or if the member is not to be found.
+  /// The request with another list; gone if that is empty, or if the member is missing.
   private static func with(
     _ list: JSONValue, as member: String, in json: UnsafeRawBufferPointer,
     of request: ScheduledRequest

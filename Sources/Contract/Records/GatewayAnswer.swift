@@ -3,23 +3,23 @@
 public import APNS
 public import JSON
 
-/// What an answer, or the debug data of a GOAWAY frame, says.
+/// The content of an answer, or of the debug data of a GOAWAY frame.
 public struct GatewayAnswer: Equatable, Sendable {
-  /// Bytes of an answer's body that `excerpt` shows.
+  /// The number of bytes of an answer's body in `excerpt`.
   public static let excerptLength = 80
 
   public let response: GatewayResponse
-  /// The reason, or without one the beginning of the body. One text, since answers are copied for each receipt.
+  /// The reason, or without one the start of the body. A single text, since answers are copied for each receipt.
   private let text: String
 
-  /// An answer that was read before.
+  /// An answer that has already been parsed.
   public init(_ response: GatewayResponse, reasonText: String) {
     self.response = response
     text = reasonText
   }
 
-  /// Reads a body. One that is missing, cut off or no JSON gives no reason; members other than `reason` and `timestamp`
-  /// are ignored, and so is a timestamp that is no time in milliseconds.
+  /// Parses a body. A missing, truncated or non-JSON body gives no reason; members other than `reason` and `timestamp`
+  /// are ignored, and so is a timestamp that is not in milliseconds.
   public init(
     status: UInt16, id: AnswerID, body: UnsafeRawBufferPointer, parser: JSONParser
   ) {
@@ -34,10 +34,10 @@ public struct GatewayAnswer: Equatable, Sendable {
 
   private var hasReason: Bool { response.body != .nothing }
 
-  /// The reason as it was written, also if it is not one that is known; empty without one.
+  /// The reason as written, known or not; empty without one.
   public var reasonText: String { hasReason ? text : "" }
 
-  /// The beginning of a body without a reason, for the log: printable ASCII, with "?" for every other byte.
+  /// The start of a body without a reason, for the log: printable ASCII, with "?" for every other byte.
   public var excerpt: String { hasReason ? "" : text }
 
   /// Untrusted bytes as printable ASCII.

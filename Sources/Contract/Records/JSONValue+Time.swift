@@ -4,7 +4,7 @@ internal import Contract
 public import JSON
 
 extension JSONValue {
-  /// The time in milliseconds since the epoch that this number is (`OutsideTime`); nil for everything else.
+  /// The number as a time in milliseconds since the epoch (`OutsideTime`); nil for anything else.
   public var time: Int64? {
     int(0...OutsideTime.last).flatMap { OutsideTime.problem($0) == nil ? $0 : nil }
   }

@@ -5,7 +5,7 @@ public import JSON
 
 /// A record of `push.provider-tokens`: the current provider token of one credential. A bearer secret.
 public struct ProviderTokenRecord: Equatable, Sendable {
-  /// Where the key may be used.
+  /// The environments in which the key may be used.
   public enum Scope: String, Sendable {
     case production
     case sandbox
@@ -25,22 +25,22 @@ public struct ProviderTokenRecord: Equatable, Sendable {
   public var teamID: String
   public var keyID: String
   public var scope: Scope
-  /// Bundle ids, or `*` alone for every app.
+  /// Bundle ids, or only `*` for every app.
   public var apps: [String]
-  /// `iat` of the token, in seconds.
+  /// The token's `iat`, in seconds.
   public var issuedAt: Int64
   public var generation: Int64
-  /// The JWT; empty as long as it is sealed.
+  /// The JWT; empty while sealed.
   public var token: String
-  /// The JWT under the deployment's key, in place of `token`.
+  /// The JWT sealed with the deployment's key, instead of `token`.
   public var sealed: String?
-  /// Whether the signer withdraws the credential: no token follows. A tombstone, which anybody may write, says only that
+  /// Whether the signer withdraws the credential: no token follows. A tombstone, which anyone may write, only says that
   /// the record is gone.
   public var isRemoved = false
 
   /// The end of the year 9999, in seconds since the epoch.
   private static let latestIssue: Int64 = 253_402_300_799
-  /// One a second for longer than the sun lasts: the next ones can always be counted.
+  /// One per second for longer than the sun lasts: the counter cannot run out.
   private static let highestGeneration: Int64 = 1 << 60
 
   public init(
@@ -57,7 +57,7 @@ public struct ProviderTokenRecord: Equatable, Sendable {
     self.token = token
   }
 
-  /// The withdrawal of a credential; nil if that is not named as credentials are.
+  /// The withdrawal of a credential; nil if its name is invalid.
   public init?(withdrawing credential: String, at now: Int64) {
     let parts = credential.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 3, !parts[0].isEmpty, !parts[1].isEmpty,
@@ -102,8 +102,8 @@ public struct ProviderTokenRecord: Equatable, Sendable {
     guard hasPlausibleToken else { throw fields.fail("token", "has a character that no JWT has") }
   }
 
-  /// Reads the value of a record under a key, which has to be its credential: a record under another one could pass
-  /// for a credential that it is not.
+  /// Reads a record's value. The key has to be that of its credential: otherwise a record could impersonate another
+  /// credential.
   public init(
     _ value: UnsafeRawBufferPointer, key: String, parser: JSONParser
   ) throws(RecordError) {
@@ -116,7 +116,7 @@ public struct ProviderTokenRecord: Equatable, Sendable {
     }
   }
 
-  /// Whether the token holds only what a JWT is made of (RFC 7515 §2): it becomes a header value as it is.
+  /// Whether the token has only characters of a JWT (RFC 7515 §2): it becomes a header value as it is.
   public var hasPlausibleToken: Bool { token.utf8.allSatisfy(Self.isTokenCharacter) }
 
   private static func isTokenCharacter(_ byte: UInt8) -> Bool {
@@ -145,7 +145,7 @@ public struct ProviderTokenRecord: Equatable, Sendable {
   }
 }
 
-/// A record of `push.token-requests`: a sender misses a provider token, or had one refused.
+/// A record of `push.token-requests`: a sender has no provider token, or APNs refused it.
 public struct TokenRequest: Equatable, Sendable {
   /// The credential, if one is known for the app.
   public var credential: String?
@@ -153,11 +153,11 @@ public struct TokenRequest: Equatable, Sendable {
   public var environment: Environment?
   /// `missing`, `aging`, `probe`, or the reason that APNs gave.
   public var reason: String
-  /// The `reason` of a sender that knows no token for an app.
+  /// The `reason` of a sender that has no token for an app.
   public static let missing = "missing"
-  /// The `reason` of a sender whose token grows old without a newer one.
+  /// The `reason` of a sender whose token grows old and has not been replaced.
   public static let aging = "aging"
-  /// The `reason` of who only wants to know whether a signer reads requests: it changes nothing.
+  /// The `reason` of a caller that only checks whether a signer reads requests: it changes nothing.
   public static let probe = "probe"
   /// In milliseconds.
   public var at: Int64
@@ -187,7 +187,7 @@ public struct TokenRequest: Equatable, Sendable {
     }
   }
 
-  /// The credential, or `<app>/<environment>` where none is known.
+  /// The credential, or `<app>/<environment>` if unknown.
   public var key: [UInt8] {
     Array((credential ?? "\(app ?? "")/\(environment?.description ?? "")").utf8)
   }

@@ -5,7 +5,7 @@ public import Bytes
 internal import CSimdjson
 public import Contract
 
-/// A request that keeps the rules, as views of the reader's memory: valid until its next read.
+/// A valid request, as views of the reader's memory: valid until its next read.
 public struct PushRequest {
   private static var nothing: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: nil, count: 0)
@@ -15,65 +15,65 @@ public struct PushRequest {
   public internal(set) var app = nothing
   public internal(set) var environment = RequestDefaults.environment
   public internal(set) var type = RequestDefaults.type(isBroadcast: false)
-  /// The type as `apns-push-type` spells it.
+  /// The push type as spelled in `apns-push-type`.
   public internal(set) var typeName = nothing
-  /// What follows the bundle id in the topic of this type.
+  /// The suffix after the bundle id in the topic of this type.
   public internal(set) var topicSuffix = nothing
-  /// The topic, if the request gave one; otherwise it is app and the type's suffix.
+  /// The topic, if the request gave one; otherwise the app plus the type's suffix.
   public internal(set) var topic = nothing
   public internal(set) var lane = RequestDefaults.lane
   public internal(set) var laneName = nothing
   public internal(set) var priority: UInt8 = 0
-  /// Epoch seconds, if the request gave them; see `expiration(created:)`.
+  /// Epoch seconds, if given; see `expiration(created:)`.
   public internal(set) var expiration: Int64?
-  /// Seconds after the request, if it gave those instead.
+  /// Seconds after the request, if given instead.
   public internal(set) var expiresIn: Int64?
-  /// When it is to be sent, in milliseconds since the epoch; nil for at once.
+  /// When to send it, in milliseconds since the epoch; nil for at once.
   public internal(set) var sendAt: Int64?
-  /// Whether the schedule may have to keep it: it has a time, or is to people.
+  /// Whether the schedule may have to keep it: it has a `send_at`, or is to users.
   public internal(set) var isForSchedule = false
   /// The request id, unescaped; empty if there is none.
   public internal(set) var id = nothing
-  /// The request id as it stands in the JSON.
+  /// The request id as escaped in the JSON.
   public internal(set) var escapedID = nothing
-  /// Given by the caller; otherwise it is derived for each token.
+  /// The `apns-id` given by the caller; otherwise one is derived for each token.
   public internal(set) var apnsID: NotificationID?
   /// The body for APNs, byte for byte.
   public internal(set) var payload = nothing
   public internal(set) var tokens = RequestTokens(nil, 0)
   /// Header fields that the request names itself.
   public internal(set) var headers = RequestMembers()
-  /// Data that come back in the receipt; nil for none, which is not the same as no members.
+  /// Data returned in the receipt; nil for none, which differs from no members.
   public internal(set) var data: RequestMembers?
-  /// True if there are header fields, data or texts that are only carried.
+  /// True if there are headers, data or carried texts.
   public internal(set) var isCarrying = false
-  /// The channel that a broadcast goes to, in place of tokens; empty for devices.
+  /// The channel of a broadcast; empty for device pushes.
   public internal(set) var channel = nothing
-  /// The payload has neither alert nor sound.
+  /// True if the payload has neither alert nor sound.
   public internal(set) var isSilent = false
-  /// What devices will ignore of the payload.
+  /// Mistakes in the payload that devices ignore.
   public internal(set) var warnings = PayloadWarnings()
-  /// The part that it has in the states of an activity.
+  /// Its role in the states of an activity.
   public internal(set) var activity = Activity.none
-  /// It starts its activity only if that is not running.
+  /// True if it starts its activity only when that is not running.
   public internal(set) var isStartOrUpdate = false
-  /// The field that the tokens came in: `token` or `tokens`.
+  /// The field with the tokens: `token` or `tokens`.
   public internal(set) var tokenField = RequestField.token
 
-  /// The part that a push has in the states of a Live Activity or a media session.
+  /// The role of a push in the states of a Live Activity or a media session.
   public enum Activity: UInt8, Sendable {
-    /// It is about none.
+    /// Not about an activity.
     case none
     case start
     case update
     case end
 
-    /// The spelling of `event`.
+    /// The name in `event`.
     public var name: String { self == .none ? "" : "\(self)" }
   }
 
-  /// The key by which a newer push supersedes older ones, if the request names none: the device token names the activity,
-  /// so all pushes to it have one key. A channel's viewers may have missed any of them.
+  /// The default key by which a newer push supersedes older ones: the device token identifies the activity, so all
+  /// pushes to it share one key. A channel's viewers may have missed any of them, so broadcasts have none.
   var defaultKey: StaticString? {
     switch activity {
     case .none, .start: nil
@@ -81,25 +81,25 @@ public struct PushRequest {
     }
   }
 
-  /// The users that it is to, or was: with tokens beside them their devices were looked up.
+  /// The users named by the request; if it also has tokens, their devices have been looked up.
   public var users: [UnsafeBufferPointer<UInt8>] {
     guard isForSchedule, let raw else { return [] }
     return raw.users
   }
 
-  /// Whether the devices of its users are still to be looked up.
+  /// Whether the devices of its users still have to be looked up.
   public var isToUsers: Bool {
     guard isForSchedule, let raw else { return false }
     return raw.hasUsers && !raw.has(.tokens) && !raw.has(.token) && !raw.has(.channel)
   }
 
-  /// Whether the devices of its users were looked up.
+  /// Whether the devices of its users have been looked up.
   public var isResolved: Bool {
     guard isForSchedule, let raw else { return false }
     return raw.hasUsers && (raw.has(.tokens) || raw.has(.channel))
   }
 
-  /// The activity of its user that it is about; empty for none.
+  /// The user's activity that the request is about; empty for none.
   public var activityName: UnsafeRawBufferPointer {
     guard isForSchedule, let raw, raw.has(.activity) else { return Self.nothing }
     return UnsafeRawBufferPointer(raw.text(.activity))
@@ -108,21 +108,21 @@ public struct PushRequest {
   /// Whether it goes to a channel.
   public var isBroadcast: Bool { !channel.isEmpty }
 
-  /// `apns-expiration` in epoch seconds of a request that was made at `created` (milliseconds since the epoch).
+  /// The `apns-expiration` in epoch seconds for a request made at `created` (milliseconds since the epoch).
   public func expiration(created: Int64) -> Int64? {
     guard let expiresIn else { return expiration }
     return RequestRules.expiration(in: expiresIn, created: created)
   }
 
-  /// Checks that its time is not too far ahead of when it was written (milliseconds since the epoch).
+  /// Checks that `send_at` is not too far after the request was written (milliseconds since the epoch).
   public func checkSendAt(received: Int64) throws(RequestError) {
     if let sendAt { try RequestRules.checkSendAt(sendAt, received: received) }
   }
 
-  /// The parser's result; nil if nothing is only carried.
+  /// The parser's result; nil if there are no carried fields.
   var raw: UnsafeMutablePointer<martlet_request>?
 
-  /// The text of a field that is only carried; empty if there is none.
+  /// The text of a carried field; empty if there is none.
   public subscript(_ field: CarriedField) -> UnsafeRawBufferPointer {
     guard isCarrying, let raw, let field = field.row.request, raw.has(field) else {
       return Self.nothing
@@ -130,11 +130,11 @@ public struct PushRequest {
     return UnsafeRawBufferPointer(raw.text(field))
   }
 
-  /// An empty one, to be replaced.
+  /// An empty request, to be filled.
   public init() {}
 }
 
-/// The members of a request's `headers` or `data`: names and values, which are all strings.
+/// The members of a request's `headers` or `data`: names and values, all strings.
 public struct RequestMembers {
   let entries: UnsafeBufferPointer<martlet_member>
 
@@ -147,13 +147,13 @@ public struct RequestMembers {
   /// Bytes of all names and values.
   var bytes: Int { entries.reduce(0) { $0 + $1.name.count + $1.value.count } }
 
-  /// Bytes as a JSON object without white space.
+  /// Size in bytes as a JSON object without white space.
   var objectBytes: Int {
     let content = entries.reduce(0) { $0 + $1.raw_name.count + $1.raw_value.count }
     return 2 + content + entries.count * 5 + max(0, entries.count - 1)
   }
 
-  /// The first name that stands there twice.
+  /// The first name that appears twice.
   var duplicate: UnsafeRawBufferPointer? {
     for (place, entry) in entries.enumerated() {
       let name = UnsafeRawBufferPointer(entry.name)
@@ -165,7 +165,7 @@ public struct RequestMembers {
     return nil
   }
 
-  /// Appends them as keyed fields of an envelope.
+  /// Appends the members as keyed fields of an envelope.
   func appendFields(to buffer: inout ByteBuffer) {
     for entry in entries {
       buffer.append("\t")
@@ -175,7 +175,7 @@ public struct RequestMembers {
     }
   }
 
-  /// Appends them as a JSON object without white space, their strings as they stand in the request.
+  /// Appends the members as a JSON object without white space, with strings as in the request.
   public func appendObject(to buffer: inout ByteBuffer) {
     var separator: StaticString = "{\""
     for entry in entries {
@@ -194,10 +194,10 @@ extension UnsafeRawBufferPointer {
 }
 
 extension UnsafeMutablePointer<martlet_request> {
-  /// Checks that it names users.
+  /// Whether the request names users.
   var hasUsers: Bool { pointee.present & 3 << UInt32(RequestField.user.rawValue) != 0 }
 
-  /// The users that it names, one by `user` or those of `users`.
+  /// The users of `user` or `users`.
   var users: [UnsafeBufferPointer<UInt8>] {
     if has(.user) { return [text(.user)] }
     guard has(.users) else { return [] }
@@ -206,7 +206,7 @@ extension UnsafeMutablePointer<martlet_request> {
     }
   }
 
-  /// Checks that the field was given.
+  /// Whether the field was given.
   func has(_ field: RequestField) -> Bool { pointee.present & 1 << UInt32(field.rawValue) != 0 }
 
   /// The unescaped text of a field that was given.
@@ -218,7 +218,7 @@ extension UnsafeMutablePointer<martlet_request> {
   }
 }
 
-/// The device tokens of a request as they were given: not yet judged.
+/// The device tokens of a request as given, not yet checked.
 public struct RequestTokens {
   private let entries: UnsafeBufferPointer<martlet_token>
 
@@ -228,15 +228,15 @@ public struct RequestTokens {
 
   public var count: Int { entries.count }
 
-  /// The text of a token; for an entry that is no string, its JSON.
+  /// The text of a token; for an entry that is not a string, its JSON.
   public subscript(index: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: entries[index].bytes, count: Int(entries[index].count))
   }
 
-  /// Copies a token in lower case to `destination`, which has room for 512 bytes: as `DeviceToken.normalized`, of which
-  /// this is the form without allocation.
+  /// Copies a token in lower case to `destination`, which has room for 512 bytes: `DeviceToken.normalized` without
+  /// allocation.
   ///
-  /// Throws what is wrong with it. Returns the number of digits.
+  /// Throws the token's fault. Returns the number of digits.
   public func normalize(
     _ index: Int, into destination: UnsafeMutablePointer<UInt8>
   ) throws(DeviceToken.Problem) -> Int {
@@ -254,9 +254,9 @@ public struct RequestTokens {
         if DeviceToken.isDecoration(byte) { continue }
         throw .notHexadecimal(at: position, DeviceToken.TokenLookalike(span))
       }
-      // Counted on, so that the error can tell the length.
+      // Counting continues so that the error can give the length.
       if digits < DeviceToken.maximumDigits {
-        // Sets the bit that makes a letter lower case; digits have it already.
+        // The bit that makes letters lower case; it is already set in digits.
         destination[digits] = byte | 0x20
       }
       digits += 1
@@ -265,7 +265,7 @@ public struct RequestTokens {
     return digits
   }
 
-  /// Copies a token that is digits and nothing else, as nearly all are; false if it is another one.
+  /// Copies a token of only digits, the usual case; false for any other text.
   private static func copyDigits(
     _ text: UnsafeRawPointer, _ count: Int, to destination: UnsafeMutablePointer<UInt8>
   ) -> Bool {

@@ -17,7 +17,7 @@ public struct Receipt: Equatable, Sendable {
   /// The channel of a broadcast.
   public var channel: String?
   public var lane: String?
-  /// The fields that its record carried, as JSON text where `CarriedField` says that it is JSON.
+  /// The carried fields of its record, as JSON text where `CarriedField` declares JSON.
   public var carried: [CarriedField: String] = [:]
   public var status: UInt16?
   public var reason: String?
@@ -27,15 +27,15 @@ public struct Receipt: Equatable, Sendable {
   public var at: Int64
   public var timestamp: Int64?
   public var uniqueID: String?
-  /// `apns-id` and `apns-request-id` of the answer where they are others than what was sent.
+  /// `apns-id` and `apns-request-id` of the answer where they differ from the ones sent.
   public var answeredID: String?
   public var gatewayRequestID: String?
-  /// Seconds.
+  /// The answer's `retry-after`, in seconds.
   public var retryAfter: Int64?
-  /// How many devices a request to people is sent to.
+  /// The number of devices that a request to users is sent to.
   public var addressed: Int64?
 
-  /// The receipt in one line.
+  /// Reads the receipt in a line.
   public init(_ line: UnsafeRawBufferPointer, parser: JSONParser) throws(RecordError) {
     let fields = try RecordFields(line, parser: parser, record: "receipt")
     let name = try fields.text("outcome")
@@ -87,10 +87,10 @@ public struct Receipt: Equatable, Sendable {
   public var traceParent: String? { carried[.traceParent] }
   /// The request's `data`, a JSON object of strings.
   public var data: String? { carried[.data] }
-  /// The mistakes in the payload that devices ignore, a JSON array of strings as `PayloadWarning.code`.
+  /// The mistakes in the payload that devices ignore, as a JSON array of `PayloadWarning.code`.
   public var warnings: String? { carried[.warnings] }
 
-  /// Calls `body` with each line of a record, empty ones left out.
+  /// Calls `body` with each non-empty line of a record.
   public static func forEachLine<E: Error>(
     in record: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws(E) -> Void
   ) throws(E) {
@@ -104,7 +104,7 @@ public struct Receipt: Equatable, Sendable {
     }
   }
 
-  /// All receipts of a record; the first line that is none is thrown.
+  /// All receipts of a record; throws at the first line that is not one.
   public static func all(
     in record: UnsafeRawBufferPointer, parser: JSONParser
   ) throws(RecordError) -> [Receipt] {

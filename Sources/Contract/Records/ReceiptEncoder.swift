@@ -4,46 +4,46 @@ public import APNS
 public import Bytes
 public import Contract
 
-/// What a receipt line says, as byte slices of whatever record it is about: nothing is copied or
-/// allocated to fill one. What is empty or `nil` is left out of the line.
+/// The content of a receipt line, as byte slices of the record it is about: nothing is copied or allocated to fill one.
+/// Empty or `nil` members are omitted from the line.
 public struct ReceiptLine {
   public static var nothing: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: nil, count: 0)
   }
 
   public var outcome: Outcome
-  /// The name.
+  /// The lane's name.
   public var lane = nothing
   public var environment: Environment?
   /// The HTTP status of APNs' answer, 0 without one.
   public var status: UInt16 = 0
   public var attempts: UInt16 = 0
-  /// 36 characters.
+  /// The `apns-id`, 36 characters.
   public var apnsID = nothing
-  /// The content of the request id's JSON string, still escaped.
+  /// The request id as the content of a JSON string, still escaped.
   public var escapedID = nothing
   public var app = nothing
   public var token = nothing
-  /// The channel of a broadcast, in place of a token.
+  /// The channel of a broadcast, instead of a token.
   public var channel = nothing
-  /// The keyed fields of its envelope; those that `CarriedField` says come back in it.
+  /// The keyed fields of its envelope; `CarriedField` says which of them a receipt returns.
   public var carried = CarriedFields()
-  /// APNs' reason, or a code of ours.
+  /// APNs' reason, or a code of Martlet.
   public var reason = nothing
-  /// Words for people.
+  /// A description for people.
   public var detail = nothing
-  /// `apns-unique-id`, which the sandbox gives.
+  /// `apns-unique-id`, which the sandbox returns.
   public var uniqueID = nothing
-  /// `apns-id` and `apns-request-id` of the answer where they are others than `apnsID`.
+  /// `apns-id` and `apns-request-id` of the answer where they differ from `apnsID`.
   public var answeredID = nothing
   public var gatewayRequestID = nothing
-  /// Seconds of the answer's `retry-after`, 0 without one.
+  /// Seconds of the answer's `retry-after`; 0 without one.
   public var retryAfter: UInt32 = 0
-  /// When the request was made, in milliseconds; 0 if that is not known.
+  /// When the request was made, in milliseconds; 0 if unknown.
   public var created: Int64 = 0
   /// When the outcome was known, in milliseconds.
   public var at: Int64
-  /// With 410: APNs' timestamp, in milliseconds.
+  /// For 410: APNs' timestamp, in milliseconds.
   public var timestamp: Int64?
 
   public init(_ outcome: Outcome, at: Int64) {
@@ -76,10 +76,10 @@ public enum ReceiptEncoder {
     escaped("\",\"apns_unique_id\":\"", line.uniqueID, &buffer)
     escaped("\",\"answered_apns_id\":\"", line.answeredID, &buffer)
     escaped("\",\"apns_request_id\":\"", line.gatewayRequestID, &buffer)
-    // Every text is closed by the one after it; the numbers come last.
+    // Each text is closed by the following one; the numbers come last.
     switch line.status {
     case 0: buffer.append("\"")
-    // Nearly every answer, and the first attempt.
+    // The status of nearly every answer; likewise one attempt below.
     case 200: buffer.append("\",\"status\":200")
     default: buffer.append("\",\"status\":", Int64(line.status))
     }
@@ -96,7 +96,7 @@ public enum ReceiptEncoder {
     buffer.append(UInt8(ascii: "}"))
   }
 
-  /// Appends the line of a request to people: with how many devices it is sent to.
+  /// Appends the line of a request to users, with the number of devices it goes to.
   public static func append(
     _ line: borrowing ReceiptLine, addressed: Int, into buffer: inout ByteBuffer
   ) {

@@ -4,8 +4,8 @@ internal import APNS
 internal import Bytes
 public import Contract
 
-/// A receipt's line as it is counted: its fields are looked for where `ReceiptEncoder` writes them, and nothing is parsed.
-/// To be used while the line's bytes are there.
+/// A receipt line for counting: fields are searched where `ReceiptEncoder` writes them, without parsing. Valid only
+/// while the line's bytes are.
 public struct ReceiptGlance {
   private static let start = Array(#"{"outcome":""#.utf8)
   private static let idKey = key("id", isText: true)
@@ -22,7 +22,7 @@ public struct ReceiptGlance {
   private let line: UnsafeRawBufferPointer
   public let outcome: String
 
-  /// - Returns: nil for a line that is no receipt.
+  /// - Returns: nil for a line that is not a receipt.
   public init?(_ line: UnsafeRawBufferPointer) {
     guard line.starts(with: Self.start) else { return nil }
     self.line = line
@@ -32,10 +32,10 @@ public struct ReceiptGlance {
   /// The request id.
   public var id: String? { text(Self.idKey) }
 
-  /// The campaign that it belongs to, of the app and environment that it names; nil for none.
+  /// The campaign of the receipt, with its app and environment; nil for none.
   ///
-  /// The name is the last member of a receipt that has one, and has no character that JSON escapes. `data`, which may have
-  /// any members, is an object: after one that stands last come two braces.
+  /// The campaign's name is the last member of such a receipt, and has no character that JSON escapes. `data`, which
+  /// may have any members, is an object: if it came last, two braces would follow.
   public var campaign: CampaignKey? {
     guard line.count > Self.campaignKey.count + 2, line[line.count - 1] == UInt8(ascii: "}"),
       line[line.count - 2] == UInt8(ascii: "\"")
@@ -52,29 +52,29 @@ public struct ReceiptGlance {
       name: String(decoding: line[start..<end], as: UTF8.self), app: app, environment: environment)
   }
 
-  /// The line ends as one that belongs to a campaign does.
+  /// True if the record ends like a receipt of a campaign.
   public static func mayBeOfCampaign(_ record: UnsafeRawBufferPointer) -> Bool {
     record.holds(campaignKey)
   }
 
-  /// It is of this app.
+  /// True if the receipt is of this app and environment.
   public func isOf(_ app: String, _ environment: String) -> Bool {
     holds(Self.appKey, app) && holds(Self.environmentKey, environment)
   }
 
-  /// It is of a request that ingest has refused as a whole, and not of a device.
+  /// True if it is about a request that ingest refused as a whole, rather than a device.
   public var isOfRequest: Bool {
     outcome == "\(Outcome.deadLettered)" && text(Self.apnsIDKey) == nil
       && text(Self.tokenKey) == nil
   }
 
-  /// APNs has called the device token invalid.
+  /// True if APNs reported the device token invalid.
   public var isUnregistered: Bool {
     guard outcome == "\(Outcome.rejected)" else { return false }
     return number(Self.statusKey) == 410 || text(Self.reasonKey) == "\(Reason.badDeviceToken)"
   }
 
-  /// From the request to the outcome, in milliseconds; nil if that is not known.
+  /// The time from the request to the outcome, in milliseconds; nil if unknown.
   public var duration: Int64? {
     guard let created = number(Self.createdKey), let at = number(Self.atKey) else { return nil }
     return at - created

@@ -4,17 +4,17 @@ internal import APNS
 internal import Contract
 public import JSON
 
-/// What a kept receipt is found by. Everything else in its line is only checked.
+/// The keys by which a stored receipt is found. The rest of its line is only checked.
 public struct ReceiptKeys: Equatable, Sendable {
   /// The time of the outcome, milliseconds since the epoch.
   public let at: Int64
   public let app: String?
   /// The request id.
   public let id: String?
-  /// In canonical form.
+  /// The `apns-id` in canonical form.
   public let apnsID: String?
 
-  /// The keys of a line. Throws for one that is no receipt.
+  /// The keys of a line. Throws if it is not a receipt.
   public init(_ line: UnsafeRawBufferPointer, parser: JSONParser) throws(RecordError) {
     if let written = Self(written: line) {
       self = written
@@ -29,7 +29,7 @@ public struct ReceiptKeys: Equatable, Sendable {
     apnsID = receipt.apnsID.map { "\($0)" }
   }
 
-  /// Those of a line as `ReceiptEncoder` writes it; nil for one in another form.
+  /// The keys of a line in the form of `ReceiptEncoder`; nil for any other form.
   init?(written line: UnsafeRawBufferPointer) {
     var record = WrittenRecord(line)
     guard record.takes(#"{"outcome":""#), let outcome = record.text(), outcome.isOutcome,
@@ -62,7 +62,7 @@ extension WrittenRecord {
     !takes(#"","environment":""#) || environment() != nil
   }
 
-  /// The carried fields that receipts have, in the order of `CarriedField.table`.
+  /// Skips the carried fields of receipts, in the order of `CarriedField.table`.
   fileprivate mutating func skipsCarried() -> Bool {
     guard !takes(#","data":"#) || skipsStrings() else { return false }
     return skipsText(after: #","replay":""#) && skipsText(after: #","traceparent":""#)
@@ -70,7 +70,7 @@ extension WrittenRecord {
       && skipsText(after: #","campaign":""#)
   }
 
-  /// An array of strings behind this beginning.
+  /// Skips an array of strings after these bytes.
   private mutating func skipsTexts(after literal: StaticString) -> Bool {
     guard takes(literal), !takes("]") else { return true }
     repeat {
@@ -83,7 +83,7 @@ extension WrittenRecord {
     !takes(literal) || (text() != nil && takes("\""))
   }
 
-  /// An object of strings.
+  /// Skips an object of strings.
   private mutating func skipsStrings() -> Bool {
     guard takes("{") else { return false }
     if takes("}") { return true }
@@ -105,7 +105,7 @@ extension UnsafeRawBufferPointer {
 
   fileprivate var isLane: Bool { withSpan { Lanes.any.find($0) != nil } }
 
-  /// True for the text that `NotificationID.description` gives.
+  /// True for text in the form of `NotificationID.description`.
   fileprivate var isCanonicalID: Bool {
     count == NotificationID.textLength && withSpan { NotificationID($0) != nil }
       && !contains { $0 &- UInt8(ascii: "A") < 6 }

@@ -4,18 +4,18 @@ internal import APNS
 internal import Contract
 internal import JSON
 
-/// Why a record of a topic is not what it should be: the record's kind, the field and the problem.
+/// The fault in a record of a topic: the record's kind, the field and the problem.
 public struct RecordError: Error, Equatable, Sendable, CustomStringConvertible {
   public let record: String
   /// The field at fault; `nil` if it is the record as a whole.
   public let field: String?
   public let problem: String
-  /// What has to change before it is right.
+  /// The cause of the fault: what has to change.
   public let cause: Cause
 
   public enum Cause: Sendable {
     case content
-    /// Its time is further from now than may be: the same record is right later.
+    /// Its time is too far ahead: the same record becomes valid later.
     case tooFarAhead
     /// Its time has passed.
     case isOver
@@ -34,8 +34,7 @@ public struct RecordError: Error, Equatable, Sendable, CustomStringConvertible {
   }
 }
 
-/// The members of a JSON record, read by type. Unknown members are ignored: a newer writer
-/// may say more.
+/// The members of a JSON record, read by type. Unknown members are ignored: a newer writer may add some.
 struct RecordFields {
   private let record: String
   let members: JSONObject
@@ -124,7 +123,7 @@ struct RecordFields {
     return time
   }
 
-  /// A truth value; false if it is absent.
+  /// A Boolean; false if it is absent.
   func flag(_ field: String) throws(RecordError) -> Bool {
     guard let value = member(field) else { return false }
     guard let flag = value.bool else { throw fail(field, "is not true or false") }

@@ -7,39 +7,39 @@ public import Contract
 internal import Glibc
 internal import Telemetry
 
-/// Reads the records of `push.requests`: one pass of the JSON parser a record, then the rules of each
-/// field. Keeps its buffers; belongs to one thread.
+/// Reads the records of `push.requests`: one pass of the JSON parser per record, then the rules of each field. Reuses
+/// its buffers; belongs to one thread.
 public final class RequestReader {
-  /// What an error shows of a text, which may be as long as the record.
+  /// The most bytes of a text shown in an error; the text may be as long as the record.
   static let shownBytes = 64
 
   private let handle: OpaquePointer
   private let raw: UnsafeMutablePointer<martlet_request>
   private let types: PushTypes
   private let lanes: Lanes
-  /// Whether a payload with a mistake that devices ignore is refused.
+  /// Whether payloads with mistakes that devices ignore are refused.
   private let refusesWarnings: Bool
-  /// More members of `headers` or `data` are not read: those of `data` would be too long.
+  /// The most members of `headers` or `data` that are read; more members of `data` would be too long.
   static let maximumMembers = 128
   private static let startOrUpdate = Recipients.Activity.Event.startOrUpdate.rawValue
-  /// The bits of the fields that are carried beside the payload.
+  /// The bits of the fields carried beside the payload.
   private static let carried: UInt32 = ~0 << UInt32(RequestField.headers.rawValue)
-  /// The bits of the fields with which a request may have to wait in the schedule.
+  /// The bits of the fields that may make a request wait in the schedule.
   private static let scheduled: UInt32 = 31 << UInt32(RequestField.sendAt.rawValue)
-  /// The lanes' names, by their places, for as long as the reader lives.
+  /// The names of the lanes by index, for the reader's lifetime.
   private let laneNames: [UnsafeRawBufferPointer]
-  /// The suffixes of custom types, by their place, for as long as the reader lives.
+  /// The suffixes of custom types by index, for the reader's lifetime.
   private let suffixes: [UnsafeRawBufferPointer]
-  /// The last app that was a bundle id.
+  /// The last app that was a valid bundle id.
   private var checkedApp = ByteBuffer()
-  /// The records that are read come from the topic that only the scheduler writes: they may name their campaign, and a
-  /// campaign's request without a lane is for the one that matters least.
+  /// Set for records from the topic that only the scheduler writes: they may name their campaign, and a campaign's
+  /// request without a lane goes to the least important one.
   public var takesCampaigns = false
 
   /// - Parameters:
   ///   - types: the push types that requests may have.
   ///   - lanes: the lanes.
-  ///   - refusesWarnings: refuses payloads with `PayloadWarnings` in place of noting them in the request.
+  ///   - refusesWarnings: refuses payloads with `PayloadWarnings` instead of recording them in the request.
   public init(
     types: PushTypes = .builtIn, lanes: Lanes = .standard, refusesWarnings: Bool = false
   ) {
@@ -68,15 +68,15 @@ public final class RequestReader {
 
   /// The request in a record's value. Its bytes belong to the reader and are valid until the next read.
   ///
-  /// Throws the first thing that is wrong, by field. Tokens are not judged here: a bad one does not
-  /// make the request bad.
+  /// Throws the first fault, in field order. Tokens are not checked here: an invalid token does not make the request
+  /// invalid.
   public func read(_ value: UnsafeRawBufferPointer) throws(RequestError) -> PushRequest {
     var request = PushRequest()
     try read(value, into: &request)
     return request
   }
 
-  /// The same without copies of the result, for hot paths. What `request` is after an error has no meaning.
+  /// The same without copying the result, for hot paths. `request` is undefined after an error.
   public func read(
     _ value: UnsafeRawBufferPointer, into request: inout PushRequest
   ) throws(RequestError) {
@@ -89,13 +89,12 @@ public final class RequestReader {
     try check(value.count, &request)
   }
 
-  /// What is known of the request that was refused last, for its receipt: the id as it stood in the JSON,
-  /// if the whole record could be read.
+  /// The id of the request that was last refused, for its receipt, as in the JSON, if the whole record could be read.
   public var refusedID: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: raw.pointee.raw_id.bytes, count: raw.pointee.raw_id.count)
   }
 
-  /// The app of that request, if it could be read and is a bundle id; else empty.
+  /// The app of that request, if it could be read and is a valid bundle id; otherwise empty.
   public var refusedApp: UnsafeRawBufferPointer {
     guard has(.app), (try? RequestRules.checkName(text(.app).span, .app)) != nil else {
       return UnsafeRawBufferPointer(start: nil, count: 0)
@@ -112,14 +111,14 @@ public final class RequestReader {
     return (UnsafeRawBufferPointer(text(.campaign)), environment ?? RequestDefaults.environment)
   }
 
-  /// What stands in the payload of the last request.
+  /// The facts about the last request's payload.
   var facts: PayloadFacts { PayloadFacts(raw.pointee.facts) }
 
   private func has(_ field: RequestField) -> Bool {
     raw.has(field)
   }
 
-  /// The unescaped text of a field that was given.
+  /// The unescaped text of a given field.
   private func text(_ field: RequestField) -> UnsafeBufferPointer<UInt8> {
     raw.text(field)
   }
@@ -136,7 +135,7 @@ public final class RequestReader {
       guard has(.token) || has(.tokens) || raw.hasUsers else {
         throw RequestError(.token, .missing)
       }
-      // Nobody may have a device.
+      // A user may have no devices.
       guard raw.pointee.token_count > 0 || raw.hasUsers else {
         throw RequestError(.tokens, .noTokens)
       }
@@ -190,7 +189,7 @@ public final class RequestReader {
     request.tokens = RequestTokens(raw.pointee.tokens, Int(raw.pointee.token_count))
   }
 
-  /// Checks the app, unless it is the one that was checked last, as it is in most requests.
+  /// Checks the app, unless it equals the last one checked, as in most requests.
   private func checkApp(_ app: UnsafeBufferPointer<UInt8>) throws(RequestError) {
     let last = checkedApp.bytes
     if let new = app.baseAddress, let old = last.baseAddress, app.count == last.count,
@@ -203,7 +202,7 @@ public final class RequestReader {
     checkedApp.append(app.span)
   }
 
-  /// Says what the push is in the states of an activity.
+  /// Sets the push's role in the states of an activity.
   private func noteActivity(
     _ facts: PayloadFacts, _ request: inout PushRequest
   ) throws(RequestError) {
@@ -288,12 +287,12 @@ public final class RequestReader {
 
   private func checkUsers(_ bytes: Int) throws(RequestError) {
     let field: RequestField = has(.user) ? .user : .users
-    // Their tokens come in addition: the record has to stay one that a topic takes.
+    // Their tokens are added later: the record must still fit a topic's limit.
     guard bytes <= RequestRules.maximumPeopleBytes || has(.tokens) else {
       throw RequestError(nil, .tooLong(bytes: bytes, limit: RequestRules.maximumPeopleBytes))
     }
     guard !has(.user) || !has(.users) else { throw RequestError(.users, .bothUserAndUsers) }
-    // The schedule looked up an activity's channel, or the one token that came late.
+    // The scheduler has looked up the activity's channel, or the single late token.
     guard has(.activity) || (!has(.token) && !has(.channel)) else {
       throw RequestError(field, .userAndTarget)
     }
@@ -345,7 +344,7 @@ public final class RequestReader {
 }
 
 extension RequestReader {
-  /// Checks what is carried beside the payload.
+  /// Checks the fields carried beside the payload.
   private func checkCarried(_ request: inout PushRequest) throws(RequestError) {
     request.isCarrying = true
     request.raw = raw
@@ -369,7 +368,7 @@ extension RequestReader {
     try RequestRules.checkCarried(bytes: bytes)
   }
 
-  /// - Returns: their bytes.
+  /// - Returns: their size in bytes.
   private func checkHeaders(_ request: inout PushRequest) throws(RequestError) -> Int {
     let headers = RequestMembers(raw.pointee.headers)
     try RequestRules.checkHeaders(count: headers.entries.count, bytes: headers.bytes)
@@ -383,7 +382,7 @@ extension RequestReader {
     return headers.bytes
   }
 
-  /// - Returns: their bytes.
+  /// - Returns: their size in bytes.
   private func checkData(_ request: inout PushRequest) throws(RequestError) -> Int {
     let data = RequestMembers(raw.pointee.data)
     try RequestRules.checkData(bytes: data.objectBytes)
@@ -397,7 +396,7 @@ extension RequestReader {
     throw RequestError(field, .member(Self.shown(name), .duplicate))
   }
 
-  /// The beginning of a text, for a message.
+  /// The beginning of a text, for an error message.
   static func shown(_ text: UnsafeRawBufferPointer) -> String {
     String(decoding: text.prefix(shownBytes), as: UTF8.self)
   }
@@ -419,7 +418,7 @@ extension PayloadFacts {
 }
 
 extension RequestError {
-  /// What the parser says of a record.
+  /// The error of the parser for a record.
   init(_ error: martlet_json_error, in record: UnsafeRawBufferPointer) {
     let field = RequestField(rawValue: UInt8(truncatingIfNeeded: error.field))
     let words = error.words.map { String(cString: $0) } ?? ""
@@ -461,7 +460,7 @@ extension RequestError {
     return ShownCharacter.text(bytes.span, at: offset)
   }
 
-  /// The key that the error is about, cut to what a message can bear.
+  /// The key that the error is about, shortened for a message.
   private static func name(_ error: martlet_json_error) -> String {
     RequestReader.shown(UnsafeRawBufferPointer(error.name))
   }

@@ -5,8 +5,8 @@ public import Bytes
 public import Contract
 public import Identity
 
-/// The key of a record of `push.schedule`: `<app>:<environment>:<id>`. A scheduled request is found, replaced and
-/// cancelled by it.
+/// The key of a record of `push.schedule`: `<app>:<environment>:<id>`. It identifies a scheduled request, to replace or
+/// cancel it.
 public struct ScheduleKey: Hashable, Sendable, CustomStringConvertible {
   public let app: String
   public let environment: Environment
@@ -17,7 +17,7 @@ public struct ScheduleKey: Hashable, Sendable, CustomStringConvertible {
     (self.app, self.environment, self.id) = (app, environment, id)
   }
 
-  /// The key that a text spells; nil if it is none.
+  /// The key in a text; nil if it is not a key.
   public init?(_ key: ExactText) {
     let text = key.text
     let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
@@ -28,11 +28,11 @@ public struct ScheduleKey: Hashable, Sendable, CustomStringConvertible {
   }
 
   public var description: String { "\(app):\(environment):\(id)" }
-  /// The key as it stands on the topic, and in the database.
+  /// The key as on the topic and in the database.
   public var exact: ExactText { description.exact }
   public var bytes: [UInt8] { Array(description.utf8) }
 
-  /// Appends the key of a request, and returns its bytes.
+  /// Appends the key of a request, and returns its length in bytes.
   public static func append(_ request: borrowing PushRequest, to buffer: inout ByteBuffer) -> Int {
     let start = buffer.count
     buffer.append(request.app)
@@ -44,25 +44,26 @@ public struct ScheduleKey: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// The line with which a scheduled request begins on `push.schedule`: `S1`, when it is due, when it was accepted, when
-/// ingest handed it back, and its `traceparent` with, after a blank, who has requested it over the HTTP API, with tabs between them; of a request to people, also its push type, the
-/// event and the name of the activity that it is about, if there is one, and their names. A newline and the request's JSON follow, byte for byte. Times are milliseconds since the epoch.
+/// The line that begins a scheduled request on `push.schedule`, separated by tabs: `S1`, when it is due, when it was
+/// accepted, when ingest handed it back, and its `traceparent`, followed by a blank and its requester over the HTTP
+/// API; for a request to users also its push type, the event and name of its activity, if any, and the users' names. A
+/// newline and the request's JSON follow, byte for byte. Times are milliseconds since the epoch.
 public struct ScheduledRequest: Equatable, Sendable {
-  /// The header of a request that says who has requested it over the HTTP API, and the most bytes of it.
+  /// The header that names the requester over the HTTP API, and its most bytes.
   public static let byHeader: StaticString = "by"
   public static let longestBy = 80
-  /// The header of a released request: `accepted`, and with a blank between them `requeuedAt` if there is one.
+  /// The header of a released request: `accepted`, followed by a blank and `requeuedAt` if there is one.
   public static let header = "scheduled"
 
   public var due: Int64
-  /// When the request was written; a cancellation that is not older concerns it.
+  /// When the request was written; a cancellation at that time or later applies to it.
   public var accepted: Int64
-  /// Ingest's clock when it handed a released request back because its time had not come; nil for all others.
+  /// Ingest's clock when it handed back a released request that was not due yet; nil for all others.
   public var requeuedAt: Int64?
   public var traceParent = ""
-  /// The API key that it came with, as `APIKey.actor` has it; empty for none.
+  /// The API key that it came with, in the form of `APIKey.actor`; empty for none.
   public var by = ""
-  /// The people whose devices are looked up when it is due; nil for a request to tokens or a channel.
+  /// The users whose devices are looked up when it is due; nil for a request to tokens or a channel.
   public var recipients: Recipients?
 
   public init(due: Int64, accepted: Int64, requeuedAt: Int64?, traceParent: String = "") {
@@ -73,7 +74,7 @@ public struct ScheduledRequest: Equatable, Sendable {
   /// The value of that header.
   public var headerValue: String { "\(accepted)" + (requeuedAt.map { " \($0)" } ?? "") }
 
-  /// The times in the header of a released request; nil if it is none.
+  /// The times in the header of a released request; nil if it is malformed.
   public static func released(
     _ header: UnsafeRawBufferPointer
   ) -> (accepted: Int64, requeuedAt: Int64?)? {
@@ -113,8 +114,8 @@ public struct ScheduledRequest: Equatable, Sendable {
   }
 }
 
-/// A cancellation on `push.schedule`: the line `C1`, when, and by whom. It stays for a while, for requests that were
-/// written before it and arrive after it.
+/// A cancellation on `push.schedule`: the line `C1`, when, and by whom. It is kept for a while, for requests that were
+/// written before it but arrive after it.
 public struct ScheduleCancellation: Equatable, Sendable {
   /// In milliseconds since the epoch.
   public let at: Int64
@@ -129,9 +130,9 @@ public struct ScheduleCancellation: Equatable, Sendable {
   }
 }
 
-/// The value of a record of `push.schedule`, which anybody may have written.
+/// The value of a record of `push.schedule`, which anyone may have written.
 public enum ScheduleRecord: Equatable, Sendable {
-  /// The header of a tombstone that ends one value and no other: `ScheduleRow.identity` of it, in decimal digits.
+  /// The header of a tombstone that ends only one value: its `ScheduleRow.identity` in decimal digits.
   public static let endsHeader = "ends"
 
   case request(ScheduledRequest)
@@ -157,7 +158,7 @@ public enum ScheduleRecord: Equatable, Sendable {
     }
   }
 
-  /// The request's JSON in the value of such a record.
+  /// The request's JSON in the value of a scheduled request.
   public static func request(in value: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     let start = value.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? value.count
     return UnsafeRawBufferPointer(rebasing: value[start...])
@@ -196,7 +197,7 @@ public enum ScheduleRecord: Equatable, Sendable {
 }
 
 extension Recipients {
-  /// The people that a request is to.
+  /// The users that a request is to.
   public init(_ request: borrowing PushRequest) {
     self.init(
       type: String(decoding: request.typeName, as: UTF8.self),

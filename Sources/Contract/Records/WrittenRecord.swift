@@ -4,9 +4,8 @@ internal import APNS
 internal import Contract
 internal import Glibc
 
-/// Reads a record from its start in the very form in which Martlet writes it: members in their order, nothing between
-/// them, texts of ASCII without escapes. That is no parser: what has another form, which may be as good, is left to
-/// one. It costs a tenth.
+/// Reads a record in exactly the form in which Martlet writes it: members in order, nothing between them, ASCII texts
+/// without escapes. It is not a parser: any other form, valid or not, is left to one. It costs a tenth.
 struct WrittenRecord {
   private let bytes: UnsafeRawBufferPointer
   private var place = 0
@@ -15,7 +14,7 @@ struct WrittenRecord {
 
   var isAtEnd: Bool { place == bytes.count }
 
-  /// Goes on behind these bytes; false, and stays, if others follow.
+  /// Skips these bytes; false, without moving, if others follow.
   @inline(__always)
   mutating func takes(_ literal: StaticString) -> Bool {
     let count = literal.utf8CodeUnitCount
@@ -26,13 +25,13 @@ struct WrittenRecord {
     return true
   }
 
-  /// A text up to the quote that ends it; nil if it has an escape, a control character, or more than ASCII.
+  /// A text up to its closing quote; nil if it has an escape, a control character, or is not ASCII.
   mutating func text() -> UnsafeRawBufferPointer? {
     guard let base = bytes.baseAddress else { return nil }
     let start = place
     var end = start
-    // Eight bytes per step. A byte that ends the text, or that it must not have, sets the high bit of its place; a borrow
-    // may set a higher one as well, and then the bytes are looked at one by one.
+    // Eight bytes per step. A byte that ends the text or is not allowed sets its high bit; a borrow may also set a
+    // higher one, and then the bytes are checked one by one.
     let ones: UInt64 = 0x0101_0101_0101_0101
     while end &+ 8 <= bytes.count {
       let word = base.loadUnaligned(fromByteOffset: end, as: UInt64.self)
@@ -54,13 +53,13 @@ struct WrittenRecord {
     return nil
   }
 
-  /// A text if these bytes come first: nil if it is none, and `.some(nil)` if others come.
+  /// A text after these bytes: nil if it is malformed, `.some(nil)` if other bytes follow.
   mutating func text(after literal: StaticString) -> UnsafeRawBufferPointer?? {
     guard takes(literal) else { return .some(nil) }
     return text().map { .some($0) }
   }
 
-  /// A text that is not empty.
+  /// A non-empty text.
   mutating func filledText() -> UnsafeRawBufferPointer? {
     guard let text = text(), !text.isEmpty else { return nil }
     return text
@@ -81,7 +80,7 @@ struct WrittenRecord {
     return value
   }
 
-  /// A number if these bytes come first: nil if it is none, and `.some(nil)` if others come.
+  /// A number after these bytes: nil if it is malformed, `.some(nil)` if other bytes follow.
   mutating func number(after literal: StaticString, upTo limit: Int64) -> Int64?? {
     guard takes(literal) else { return .some(nil) }
     return number(upTo: limit).map { .some($0) }
@@ -95,7 +94,7 @@ struct WrittenRecord {
     return time
   }
 
-  /// A time if these bytes come first: nil if it is none, and `.some(nil)` if others come.
+  /// A time after these bytes: nil if it is malformed, `.some(nil)` if other bytes follow.
   mutating func time(after literal: StaticString) -> Int64?? {
     guard takes(literal) else { return .some(nil) }
     return time().map { .some($0) }
@@ -107,7 +106,7 @@ struct WrittenRecord {
     return takes("sandbox") ? .sandbox : nil
   }
 
-  /// The members of a device, with which a record begins, up to the quote behind its environment.
+  /// The members of a device that begin a record, up to the quote after its environment.
   mutating func device() -> WrittenDevice? {
     guard takes(#"{"token":""#), let token = text(), WrittenDevice.isToken(token),
       takes(#"","app":""#), let app = filledText(), takes(#"","environment":""#),
@@ -117,7 +116,7 @@ struct WrittenRecord {
   }
 }
 
-/// A device whose parts stand in a record.
+/// A device as views of a record.
 struct WrittenDevice {
   let token: UnsafeRawBufferPointer
   let app: UnsafeRawBufferPointer
@@ -163,6 +162,6 @@ struct WrittenDevice {
 }
 
 extension UnsafeRawBufferPointer {
-  /// The text of bytes that are ASCII.
+  /// The text of ASCII bytes.
   var asciiText: String { String(decoding: self, as: UTF8.self) }
 }

@@ -9,7 +9,7 @@ public enum ZoneFile {
   public static let folder = "/usr/share/zoneinfo"
   private static let longestName = 64
 
-  /// True for what can be a zone's name: letters, digits, `_`, `+`, `-`, and `/` but at the beginning.
+  /// True for a possible zone name: letters, digits, `_`, `+`, `-`, and `/` except at the start.
   public static func isName(_ text: String) -> Bool {
     (1...longestName).contains(text.utf8.count) && !text.hasPrefix("/")
       && text.utf8.allSatisfy { byte in
@@ -18,7 +18,7 @@ public enum ZoneFile {
       }
   }
 
-  /// The rules of a zone; nil for one that is not known.
+  /// The rules of a zone; nil if unknown.
   public static func rules(of name: String) -> ZoneRules? { rules(of: name, in: folder) }
 
   private static func rules(of name: String, in folder: String) -> ZoneRules? {
@@ -28,7 +28,7 @@ public enum ZoneFile {
     return ZoneRules(file)
   }
 
-  /// Files that say which edition it is: tzdata.zi in its first line, the others as their only one.
+  /// Files with the edition: tzdata.zi on its first line, the others on their only line.
   private static let editions = ["tzdata.zi", "+VERSION", "VERSION"]
   private static let longestEdition = 1 << 20
 

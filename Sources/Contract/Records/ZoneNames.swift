@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which names of zones exist here, with a memory: most registrations have one of a few hundred.
+/// Checks which time zone names exist here, with a cache: most registrations have one of a few hundred.
 public struct ZoneNames {
-  /// Names of each kind that are remembered.
+  /// The most names of each kind in the cache.
   private static let most = 1_000
 
   private let hasDatabase = ZoneFile.rules(of: "UTC") != nil
-  // By their bytes: names come from outside.
+  // Compared by bytes: names come from outside.
   private var known: Set<[UInt8]> = []
   private var unknown: Set<[UInt8]> = []
 
   public init() {}
 
-  /// What a name is.
+  /// The result of a lookup.
   public enum Verdict: Sendable {
     case exists
-    /// It does not.
+    /// The zone does not exist.
     case isUnknown
-    /// The same, and it is seen for the first time, as far as is remembered.
+    /// The zone does not exist, and is new to the cache.
     case isNew
   }
 
-  /// Looks a name up. Where there is no time zone database at all every name exists.
+  /// Looks up a name. Without any time zone database, every name counts as existing.
   public mutating func look(_ name: String) -> Verdict {
     guard hasDatabase else { return .exists }
     let bytes = Array(name.utf8)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// That ingest has handed a released request back, because its time had not come. Of two of one key that with the newer
-/// request counts, then the later one: what is written again of an earlier one may come last, and the tombstone of that
-/// one's release after it. Times are milliseconds since the epoch, as the record has them.
+/// Marks a released request that ingest has handed back because it was not due. Of two with the same key, the one with
+/// the newer request counts, then the later one: a rewritten earlier one may come last, followed by the tombstone
+/// of its release. Times are milliseconds since the epoch, as in the record.
 public struct Requeue: Comparable, Sendable {
   /// When the request was written.
   public let written: Int64
@@ -11,12 +11,12 @@ public struct Requeue: Comparable, Sendable {
 
   public init(written: Int64, at: Int64) { (self.written, self.at) = (written, at) }
 
-  /// Reads the value of a record of the schedule; nil if it is none of a request that was handed back.
+  /// Reads the value of a schedule record; nil if it is not a request that was handed back.
   public init?(value: borrowing Span<UInt8>) {
     guard value.count > 3, value[0] == UInt8(ascii: "S"), value[1] == UInt8(ascii: "1") else {
       return nil
     }
-    // The tabs behind the first four fields.
+    // The tabs after the first four fields.
     var tabs: (Int, Int, Int, Int) = (0, 0, 0, 0)
     var (count, index) = (0, 2)
     while count < 4, index < value.count, value[index] != UInt8(ascii: "\n") {

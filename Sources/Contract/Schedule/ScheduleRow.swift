@@ -3,24 +3,24 @@
 internal import Contract
 public import Identity
 
-/// The state of one key of the schedule as the database has it: the record that counts. Times are milliseconds since the
+/// The state of one key of the schedule in the database, from the record that counts. Times are milliseconds since the
 /// epoch.
 public struct ScheduleRow: Equatable, Sendable {
   /// The record's offset.
   public var offset: Int64
   /// When the request is released, or the cancellation removed.
   public var due: Int64
-  /// When the request was written, or cancelled; of a request that ingest has handed back: this process's clock when that
-  /// was read.
+  /// When the request was written or cancelled; for a request that ingest has handed back, this process's clock when it
+  /// read that record.
   public var at: Int64
   public var isCancellation: Bool
-  /// True for the record of a campaign: `at` is its revision.
+  /// True for the record of a campaign, whose `at` is its revision.
   public var isCampaign: Bool { due == Self.never }
-  /// The time of what is not released at one.
+  /// The `due` of entries that are never released by time.
   public static let never = Int64.max
   /// `identity(of:)` of the record's value.
   public var identity: Int64
-  /// Of a request that ingest has handed back.
+  /// Set for a request that ingest has handed back.
   public var requeue: Requeue?
 
   public init(
@@ -33,7 +33,7 @@ public struct ScheduleRow: Equatable, Sendable {
     self.requeue = requeue
   }
 
-  /// Tells one value of a key from another, also on a copy of the topic, where it has another offset: FNV-1a, 64 bits.
+  /// Identifies a value of a key, also on a copy of the topic, where its offset differs: FNV-1a, 64 bits.
   public static func identity(of value: some Sequence<UInt8>) -> Int64 {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in value { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
@@ -41,42 +41,42 @@ public struct ScheduleRow: Equatable, Sendable {
   }
 }
 
-/// The meaning of one record of the schedule for its key.
+/// The meaning of a schedule record for its key.
 public enum ScheduleChange: Equatable, Sendable {
-  /// `requeue`: ingest has handed it back, after it was released.
+  /// `requeue`: ingest has handed the request back after its release.
   case request(due: Int64, accepted: Int64, identity: Int64, requeue: Requeue? = nil)
-  /// Requests that were written until `at` are cancelled: the canceller's clock and the requests' writer's say so, no
-  /// process's that reads them. It stays for `cancellationKept` from then, or from `keptFrom`, if its clock is ahead of
-  /// the reader's.
+  /// Requests written until `at` are cancelled, by the clocks of the canceller and of the requests' writer, not of the
+  /// process that reads them. The cancellation is kept for `cancellationKept` from then, or from `keptFrom` if its
+  /// clock is ahead of the reader's.
   case cancellation(at: Int64, keptFrom: Int64? = nil, identity: Int64)
-  /// The record of a campaign: of those with the same key, that with the highest revision counts.
+  /// The record of a campaign: among those with the same key, the highest revision counts.
   case campaign(revision: Int64, identity: Int64)
-  /// A tombstone: what the key has ends, whatever it is, or only the value with this identity.
+  /// A tombstone: ends whatever the key has, or only the value with this identity.
   case end(of: Int64?)
   /// A record that cannot be read.
   case unreadable
 
-  /// For how long a cancellation stays, in milliseconds: a request that was written before it may arrive after it, when
-  /// ingest was behind. As long as requests are kept, and as compaction leaves the topic alone.
+  /// How long a cancellation is kept, in milliseconds: if ingest was behind, a request written before it may arrive
+  /// after it. As long as requests are kept, and as compaction leaves the topic alone.
   public static let cancellationKept = TopicSpecification.cancellationKept
 
-  /// The consequence of a record.
+  /// The effect of a record.
   public enum Verdict: Equatable, Sendable {
     /// The record is the one that counts.
     case store(ScheduleRow)
-    /// Nothing counts any more.
+    /// Nothing counts for the key any more.
     case remove
-    /// What counts stands before this record on the topic, where compaction would drop it: write it again.
+    /// The record that counts stands before this one, where compaction would remove it: rewrite it.
     case restore
-    /// Known already, or of no consequence.
+    /// Already known, or without effect.
     case ignore
   }
 
-  /// Decides what a record means.
+  /// Decides the effect of a record.
   ///
   /// - Parameters:
-  ///   - offset: the record's.
-  ///   - row: what counts until now; nil for nothing.
+  ///   - offset: the record's offset.
+  ///   - row: the row that has counted so far; nil for none.
   public func verdict(at offset: Int64, over row: ScheduleRow?) -> Verdict {
     // Read again after a crash.
     if let row, offset <= row.offset { return .ignore }
@@ -102,8 +102,8 @@ public enum ScheduleChange: Equatable, Sendable {
           isCancellation: true, identity: identity))
     case .request(let due, let accepted, let identity, let requeue):
       if let row, row.isCancellation, accepted <= row.at { return .restore }
-      // Ingest has read the request again whose release it has handed back since, or handed back what was replaced since,
-      // or a process has written again what was handed back before: that one's end may be on its way.
+      // Ingest has reread a request whose release it has handed back since, or handed back one replaced since, or a
+      // process has rewritten one that was handed back before: the tombstone of that one may be in flight.
       if let row, Self.isOlder(requeue, accepted, than: row) { return .restore }
       return .store(
         ScheduleRow(
@@ -114,7 +114,7 @@ public enum ScheduleChange: Equatable, Sendable {
 }
 
 extension ScheduleChange {
-  /// True if a request is older than what counts.
+  /// True if a request is older than the row.
   private static func isOlder(_ requeue: Requeue?, _ accepted: Int64, than row: ScheduleRow)
     -> Bool
   {
@@ -123,36 +123,36 @@ extension ScheduleChange {
   }
 }
 
-/// Rules of the view that the database keeps of the schedule's topic.
+/// Rules for the database's view of the schedule topic.
 public enum ScheduleView {
-  /// Whether the database has all that the group has committed of a partition. If not, it is another one, or an older
-  /// one, and the partition is read again from its first record.
+  /// Whether the database has everything of a partition that the group has committed. If not, it is a different or
+  /// older database, and the partition is read again from its first record.
   ///
   /// - Parameters:
-  ///   - position: the next offset that it has not taken; nil if it has nothing of the partition.
-  ///   - committed: the group's; nil for none, or where the log is another one than was read.
+  ///   - position: the next offset for the database; nil if it has nothing of the partition.
+  ///   - committed: the group's committed offset; nil for none, or where the log is not the one that was read.
   public static func isComplete(position: Int64?, committed: Int64?) -> Bool {
     guard let position, let committed else { return false }
     return position >= committed
   }
 
-  /// Whether the log of a partition is another one than the database was read from: it ends before what was read of it.
-  /// Then nothing of what the database has is on it.
+  /// Whether a partition's log is not the one that the database was read from: it ends before the database's position.
+  /// Then it has none of the database's entries.
   ///
   /// - Parameters:
-  ///   - position: the next offset that the database has not taken; nil if it has nothing of the partition.
-  ///   - end: of the log; nil if that is not known.
+  ///   - position: the next offset for the database; nil if it has nothing of the partition.
+  ///   - end: the log's end offset; nil if unknown.
   public static func isAnotherLog(position: Int64?, end: Int64?) -> Bool {
     guard let position, let end else { return false }
     return end < position
   }
 
-  /// Whether the log is another one though it is long enough by now: where the database has read an entry's record, it has
-  /// that of another key, or with another value.
+  /// Whether the log is a different one although it is long enough: at the offset of a known entry it has a record with
+  /// another key or value.
   ///
   /// - Parameters:
-  ///   - found: the key and the value's identity of the record at the entry's offset; nil where compaction has removed it,
-  ///     which says nothing.
+  ///   - found: the key and the value's identity of the record at the entry's offset; nil where compaction has removed
+  ///     it, which proves nothing.
   ///   - known: those of the entry.
   public static func isAnotherLog(
     found: (key: ExactText, identity: Int64)?, known: (key: ExactText, identity: Int64)
@@ -161,13 +161,13 @@ public enum ScheduleView {
     return found.key != known.key || found.identity != known.identity
   }
 
-  /// When a request is released. One that ingest has handed back waits for as long as ingest's clock says that it is
-  /// early, at least a second and at most five minutes: then it is tried again.
+  /// When a request is released. A request that ingest has handed back waits for as long as it is early by ingest's
+  /// clock, at least a second and at most five minutes, and is then tried again.
   ///
   /// - Parameters:
-  ///   - requeuedAt: ingest's clock when it did; nil for a request that was not released yet.
+  ///   - requeuedAt: ingest's clock when it handed the request back; nil for one not released yet.
   ///   - now: this process's clock.
-  ///   - isCaughtUp: whether the record was written just now. An older one has waited already.
+  ///   - isCaughtUp: whether the record was written just now. An older one has already waited.
   public static func release(
     due: Int64, requeuedAt: Int64?, now: Int64, isCaughtUp: Bool
   ) -> Int64 {

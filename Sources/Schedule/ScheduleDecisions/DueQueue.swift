@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Numbers in the order of their times: a binary heap.
+/// Numbers ordered by time: a binary heap.
 struct DueQueue: Sendable {
   struct Item: Equatable, Sendable {
     let due: Int64
     let slot: Int
-    /// Tells an entry from a later one in the same slot.
+    /// Distinguishes an entry from a later one in the same slot.
     let serial: UInt64
   }
 

@@ -2,15 +2,15 @@
 public import Identity
 public import Schedule
 
-/// One process's part of the schedule: which entries of its partitions are loaded from the database when, which are
-/// released, and which are ended when Kafka has the request. Events and times in, actions out. Times are milliseconds
+/// The state machine of one process's share of the schedule: when entries of its partitions are loaded from the
+/// database, released, and removed once Kafka has the request. Events and times in, actions out. Times are milliseconds
 /// since the epoch.
 ///
-/// Only what is due within seconds is in memory; the rest is in the database. A request is released when its time has come
-/// and everything that was written to its partition until a second before that has been read: a cancellation that is
-/// older always counts, however far behind the process was.
+/// Only entries due within seconds are in memory; the rest stay in the database. A request is released once it is due
+/// and everything written to its partition until a second before that has been read: an earlier cancellation always
+/// counts, however far behind the process was.
 public struct ScheduleMachine: Sendable {
-  /// One entry, with what its owner needs to write it.
+  /// One entry, with everything needed to write it.
   public struct Entry: Sendable {
     public let partition: Int32
     public let key: ExactText
@@ -24,18 +24,17 @@ public struct ScheduleMachine: Sendable {
   }
 
   public enum Action: Sendable, Equatable {
-    /// Load the entries of a partition that are due until a time and follow a place, in the order of time and key; ends
-    /// with `loaded`.
+    /// Load the entries of a partition after a position and due by a time, ordered by time and key; ends with `loaded`.
     case load(partition: Int32, after: Place, through: Int64, limit: Int)
-    /// Write the request of the entry in a slot; ends with `released`, or `postponed`.
+    /// Write the request of the entry in a slot; ends with `released` or `postponed`.
     case release(Int)
-    /// Write the tombstone of that entry; ends with `ended`, or `postponed`.
+    /// Write the tombstone of that entry; ends with `ended` or `postponed`.
     case end(Int)
-    /// Ask where the logs of these partitions end; ends with `answered`.
+    /// Ask for the end offsets of these partitions; ends with `answered`.
     case ask([Int32])
   }
 
-  /// A place in the order in which entries are loaded.
+  /// A position in the order in which entries are loaded.
   public struct Place: Sendable, Equatable {
     public let due: Int64
     public let key: ExactText
@@ -54,7 +53,7 @@ public struct ScheduleMachine: Sendable {
     let serial: UInt64
     let bytes: Int
     var state = State.waiting
-    /// The key has another record by now, or none: no tombstone is needed.
+    /// The key has a newer record, or was removed: no tombstone is needed.
     var isReplaced = false
   }
 
@@ -65,13 +64,13 @@ public struct ScheduleMachine: Sendable {
 
   private struct Partition: Sendable {
     var queue = DueQueue()
-    /// Entries up to here are in memory, or were.
+    /// Entries up to here are or were in memory.
     var loaded = Place(due: .min, key: "")
     /// The next offset to read.
     var position: Int64 = 0
-    /// Everything that was written until then has been read; nil before that was found out.
+    /// Everything written before this time has been read; nil until known.
     var readUntil: Int64?
-    /// When that is reached.
+    /// The end offset to read to, and the time for which it was asked.
     var target: (end: Int64, at: Int64)?
 
     mutating func settle() {
@@ -81,14 +80,14 @@ public struct ScheduleMachine: Sendable {
     }
   }
 
-  /// Entries that are due so far ahead are loaded.
+  /// How far ahead of their due time entries are loaded.
   static var ahead: Int64 { 3_000 }
-  /// What was written so long before an entry is due is read before it is released.
+  /// Everything written until this long before an entry is due is read before its release.
   static var grace: Int64 { 1_000 }
-  /// The ends of logs are asked for so long before an entry is due.
+  /// How long before an entry is due the end offsets are asked for.
   static var askAhead: Int64 { 500 }
 
-  /// What is due within so long goes in no particular order: to the next partition only after that.
+  /// Entries due within this span are released in any order; the next partition has its turn only after it.
   static var stride: Int64 { 100 }
 
   private let capacity: Int
@@ -102,51 +101,51 @@ public struct ScheduleMachine: Sendable {
   private var serial: UInt64 = 0
   private var askedAt: Int64?
   private var latest = Int64.min / 2
-  /// Entries are loaded up to here in every partition, or further.
+  /// The earliest `loaded` position of any partition.
   private var leastLoaded = Int64.min
-  /// Entries of this partition are released until they are due later than this.
+  /// The partition being released, and the due time up to which it stays so.
   private var current: (partition: Int32, until: Int64)?
   private var loadNotBefore = Int64.min
   private var isDraining = false
-  /// The clock went back: what was kept by it is to be looked at again (`reload`).
+  /// The clock went back: entries loaded by time must be loaded again (`reload`).
   public private(set) var hasClockGoneBack = false
   /// Entries and bytes in memory.
   public private(set) var count = 0
   private var bytes = 0
-  /// Requests and tombstones that Kafka has not acknowledged.
+  /// Requests and tombstones that Kafka has not acknowledged yet.
   public private(set) var underWay = 0
 
   /// - Parameters:
-  ///   - capacity: entries in memory.
-  ///   - bytes: of them.
-  ///   - page: entries that are loaded at once; at most a quarter of the capacity are.
+  ///   - capacity: the most entries in memory.
+  ///   - bytes: their most bytes.
+  ///   - page: entries loaded at once; at most a quarter of the capacity is.
   public init(capacity: Int, bytes: Int, page: Int) {
     (self.capacity, capacityBytes, self.page) = (capacity, bytes, min(page, (capacity + 3) / 4))
   }
 
-  /// Whether Kafka has acknowledged everything that was written.
+  /// Whether Kafka has acknowledged everything written.
   public var isIdle: Bool { underWay == 0 }
-  /// The partitions that are ours.
+  /// The assigned partitions.
   public var owned: [Int32] { partitions.keys.sorted() }
 
-  /// Whether a partition has been read to its end since it is ours.
+  /// Whether a partition has been read to its end since it was assigned.
   public func isCaughtUp(_ partition: Int32) -> Bool { partitions[partition]?.readUntil != nil }
 
-  /// The entry in a slot that an action named.
+  /// The entry in a slot named by an action.
   public func entry(_ slot: Int) -> Entry { slots[slot]!.entry }
 
   // MARK: The group
 
-  /// These partitions are ours from now on.
+  /// These partitions are assigned.
   public mutating func begin(_ partitions: [Int32]) {
     removeAll()
     for partition in partitions { self.partitions[partition] = Partition() }
   }
 
-  /// Nothing more is released.
+  /// Releases nothing more.
   public mutating func drain() { isDraining = true }
 
-  /// The partitions are given back, and what is under way is given up.
+  /// Revokes all partitions and abandons what is in flight.
   public mutating func removeAll() {
     (partitions, slots, free, places, endings) = ([:], [], [], [:], [])
     (count, bytes, underWay, askedAt, isDraining) = (0, 0, 0, nil, false)
@@ -162,12 +161,12 @@ public struct ScheduleMachine: Sendable {
     partitions[partition]!.settle()
   }
 
-  /// Where logs end, of as many partitions as that could be found out for.
+  /// The end offsets of those partitions for which they could be determined.
   public mutating func answered(_ ends: [Int32: Int64]) {
     guard let at = askedAt else { return }
     askedAt = nil
     for (partition, end) in ends where partitions[partition] != nil {
-      // An older question goes first: the log may grow for ever.
+      // An earlier target is kept: the log may grow for ever.
       if partitions[partition]!.target == nil { partitions[partition]!.target = (end, at) }
       partitions[partition]!.settle()
     }
@@ -177,7 +176,7 @@ public struct ScheduleMachine: Sendable {
   public mutating func stored(_ entry: Entry, bytes: Int) {
     leave(entry.partition, entry.key)
     guard let partition = partitions[entry.partition] else { return }
-    // What follows is loaded later.
+    // Later entries are loaded when their time comes.
     if partition.loaded.isBefore(entry.row, entry.key) { return }
     guard hasRoom else {
       partitions[entry.partition]!.loaded = Place(due: entry.row.due - 1, key: "")
@@ -187,16 +186,16 @@ public struct ScheduleMachine: Sendable {
     insert(entry, bytes)
   }
 
-  /// The database has nothing of a key any more.
+  /// The database no longer has an entry for the key.
   public mutating func removed(_ partition: Int32, _ key: ExactText) { leave(partition, key) }
 
-  /// The row of a key that the database has, if it is in memory.
+  /// The database row of a key, if it is in memory.
   public func row(_ partition: Int32, _ key: ExactText) -> ScheduleRow? {
     guard let slot = places[Key(partition: partition, key: key)] else { return nil }
     return slots[slot]!.entry.row
   }
 
-  /// The entry of a key in memory counts no more.
+  /// Invalidates the entry of a key in memory.
   private mutating func leave(_ partition: Int32, _ key: ExactText) {
     guard let slot = places.removeValue(forKey: Key(partition: partition, key: key)) else { return }
     switch slots[slot]!.state {
@@ -230,7 +229,7 @@ public struct ScheduleMachine: Sendable {
       .init(due: entry.row.due, slot: slot, serial: slots[slot]!.serial))
   }
 
-  /// The slot is free.
+  /// Frees the slot.
   private mutating func release(_ slot: Int) {
     guard let old = slots[slot] else { return }
     count -= 1
@@ -241,7 +240,7 @@ public struct ScheduleMachine: Sendable {
 
   // MARK: What the database had
 
-  /// The answer to `load`: its entries with their bytes, in their order.
+  /// The answer to `load`: its entries with their sizes, in order.
   public mutating func loaded(
     _ partition: Int32, _ entries: [(entry: Entry, bytes: Int)], through: Int64, limit: Int
   ) {
@@ -259,7 +258,7 @@ public struct ScheduleMachine: Sendable {
 
   // MARK: Steps
 
-  /// The next action; nil when there is none now. To be called until then, every turn.
+  /// The next action; nil when there is none now. Call it every turn until it returns nil.
   public mutating func next(now: Int64) -> Action? {
     note(now)
     if !isDraining, let load = nextLoad(now) { return load }
@@ -271,7 +270,7 @@ public struct ScheduleMachine: Sendable {
     return nextRelease(now) ?? nextQuestion(now)
   }
 
-  /// A clock that went back makes what was read until then a promise of the future.
+  /// After the clock went back, `readUntil` would lie in the future.
   private mutating func note(_ now: Int64) {
     if now < latest - Self.grace {
       for partition in partitions.keys {
@@ -284,8 +283,8 @@ public struct ScheduleMachine: Sendable {
   }
 
   private mutating func nextLoad(_ now: Int64) -> Action? {
-    // There may be hundreds of partitions, and this is asked for each action. What there is room for is loaded a page at a
-    // time: with one entry for each that has gone, every one would cost a question.
+    // Called for each action, with possibly hundreds of partitions. Loading waits until a whole page fits: filling up
+    // one entry at a time would cost a query for each.
     guard hasRoom, count + page <= capacity, now >= loadNotBefore,
       now + Self.ahead / 2 > leastLoaded
     else { return nil }
@@ -300,7 +299,7 @@ public struct ScheduleMachine: Sendable {
       limit: page)
   }
 
-  /// The entry that has been due for longest, give or take `stride`, of those partitions that are read far enough.
+  /// The entry that has been due longest, give or take `stride`, among partitions read far enough.
   private mutating func nextRelease(_ now: Int64) -> Action? {
     guard let (partition, item) = itemOfCurrent(now) ?? oldestItem(now) else {
       current = nil
@@ -313,8 +312,8 @@ public struct ScheduleMachine: Sendable {
     return isCancellation ? .end(item.slot) : .release(item.slot)
   }
 
-  /// What is due of the partition that was released from last: to look through all of them for each entry would cost more
-  /// than the entry.
+  /// The next due entry of the partition released from last: searching all partitions for each entry would cost more
+  /// than the entry itself.
   private mutating func itemOfCurrent(_ now: Int64) -> (Int32, DueQueue.Item)? {
     guard let current, partitions[current.partition] != nil,
       let item = firstWaiting(of: current.partition), item.due <= min(now, current.until),
@@ -337,7 +336,7 @@ public struct ScheduleMachine: Sendable {
     return (best.partition, best.item)
   }
 
-  /// The first entry of a partition's queue that still waits.
+  /// The first waiting entry of a partition's queue.
   private mutating func firstWaiting(of partition: Int32) -> DueQueue.Item? {
     while let item = partitions[partition]!.queue.first {
       if let slot = slots[item.slot], slot.serial == item.serial, slot.state == .waiting {
@@ -348,8 +347,8 @@ public struct ScheduleMachine: Sendable {
     return nil
   }
 
-  /// Whether everything was read that may cancel an entry in time. What was due when it was written needs no question:
-  /// that stands before it.
+  /// Whether everything that may cancel an entry in time has been read. An entry that was already due when it was
+  /// written needs no check: such a cancellation stands before it.
   private func isFresh(_ partition: Int32, _ item: DueQueue.Item) -> Bool {
     guard let readUntil = partitions[partition]?.readUntil, let slot = slots[item.slot] else {
       return false
@@ -357,8 +356,8 @@ public struct ScheduleMachine: Sendable {
     return readUntil >= item.due - Self.grace || item.due <= slot.entry.row.at
   }
 
-  /// Asks for the ends of the logs whose next entry cannot be released without. Also at the beginning: what is caught up
-  /// is of interest then.
+  /// Asks for the end offsets of the partitions whose next entry needs them. Also asks after an assignment, to tell
+  /// when they are caught up.
   private mutating func nextQuestion(_ now: Int64) -> Action? {
     guard askedAt == nil else { return nil }
     let wanted = partitions.filter { _, partition in
@@ -372,7 +371,7 @@ public struct ScheduleMachine: Sendable {
     return .ask(wanted.keys.sorted())
   }
 
-  /// The database has other times than were loaded: what waits in memory is loaded again.
+  /// Times in the database have changed since loading: reloads what waits in memory.
   public mutating func reload() {
     hasClockGoneBack = false
     for (key, slot) in places where slots[slot]!.state == .waiting { leave(key.partition, key.key) }
@@ -380,24 +379,24 @@ public struct ScheduleMachine: Sendable {
     leastLoaded = .min
   }
 
-  /// The question that `ask` named could not be asked.
+  /// The end offsets of `ask` could not be requested.
   public mutating func askFailed() { askedAt = nil }
 
-  /// The database does not answer: nothing is loaded before this time.
+  /// The database does not answer: load nothing before this time.
   public mutating func notLoaded(until time: Int64) { loadNotBefore = time }
 
-  /// For how long the oldest entry in memory that Kafka does not have has been due.
+  /// How long the oldest entry in memory that Kafka does not have yet has been due.
   public func lateness(now: Int64) -> Int64 {
     let oldest = partitions.values.compactMap { $0.queue.first?.due }.min()
     return max(0, now - (oldest ?? now))
   }
 
-  /// Whether the key of an entry that is under way has another record by now, or none.
+  /// Whether the key of an entry in flight has a newer record, or was removed.
   public func isReplaced(_ slot: Int) -> Bool { slots[slot]!.isReplaced }
 
   // MARK: Kafka's answers
 
-  /// Kafka has the request of an entry.
+  /// Kafka has acknowledged the request of an entry.
   public mutating func released(_ slot: Int) {
     guard slots[slot]!.isReplaced else {
       slots[slot]!.state = .released
@@ -408,13 +407,13 @@ public struct ScheduleMachine: Sendable {
     release(slot)
   }
 
-  /// Kafka has the tombstone of an entry, which stays in memory until that has been read: the database has it until then.
+  /// Kafka has the entry's tombstone. Until that is read, the entry stays in memory, as in the database.
   public mutating func ended(_ slot: Int) {
     underWay -= 1
     if slots[slot]!.isReplaced { release(slot) } else { slots[slot]!.state = .ended }
   }
 
-  /// What an action asked for could not be written now.
+  /// The record of an action could not be written now.
   public mutating func postponed(_ slot: Int) {
     switch slots[slot]!.state {
     case .ending where !slots[slot]!.entry.row.isCancellation:

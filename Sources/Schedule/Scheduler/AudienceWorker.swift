@@ -11,14 +11,14 @@ import Store
 import Synchronization
 import Waiting
 
-/// Looks audiences up, in the database of device tokens or on topics, on a thread of its own: to look through millions of
-/// devices takes seconds, and what is due does not wait for them. Apps take turns: one whose campaigns have large topics
-/// delays another's by `turn` each time.
+/// Looks up audiences, in the device token database or on topics, on a thread of its own: scanning millions of devices
+/// takes seconds, and due requests must not wait for it. Apps take turns: one whose campaigns have large topics delays
+/// another's by `turn` each time.
 final class AudienceWorker {
   enum Question: Sendable {
     case count
     case waves(CampaignPlan.LocalTime)
-    /// With `zones` only those in them.
+    /// With `zones`, only devices in those zones.
     case devices(in: CampaignWave.Zones?, after: String, limit: Int)
   }
 
@@ -26,18 +26,18 @@ final class AudienceWorker {
     case count(TokenTopicReader.Count)
     case waves(Zones)
     case devices(AudiencePage, limit: Int)
-    /// The database or Kafka does not answer, or the default zone is not known; and why.
+    /// The database or Kafka does not answer, or the default zone is unknown; with the reason.
     case none(String)
   }
 
-  /// The waves of an audience, and what its devices name that is no zone here.
+  /// The waves of an audience, and zone names of its devices that are unknown here.
   struct Zones: Sendable {
     var waves: [CampaignWave]
     var unknown: [String] = []
     var devicesWithoutZone = 0
   }
 
-  /// The campaign that asks, the number of its run, and when it was started, in milliseconds since the epoch.
+  /// The campaign that asks, its run's number, and when it was started, in milliseconds since the epoch.
   struct Asker: Sendable, Hashable {
     let campaign: CampaignKey
     let run: Int
@@ -54,14 +54,14 @@ final class AudienceWorker {
     let hasEnded = Atomic(false)
   }
 
-  /// A turn with a topic, in milliseconds. A question to the database is one, however long it takes.
+  /// The time slice of a topic, in milliseconds. A question to the database is one slice, however long it takes.
   private static let turn: UInt64 = 200
 
   private let messages = Mailbox<Message>(wakeup: Wakeup())
   private let answers: Mailbox<(Asker, Answer)>
   private let flags = Flags()
 
-  /// - Parameter wakeup: of the loop that takes the answers.
+  /// - Parameter wakeup: the wakeup of the loop that takes the answers.
   init(
     _ location: String, _ topics: AudienceTopics, _ kafka: KafkaConfiguration, wakeup: Wakeup
   ) throws(SystemError) {
@@ -80,7 +80,7 @@ final class AudienceWorker {
 
   deinit { messages.post(.stop) }
 
-  /// Ends the thread, if it can within a second.
+  /// Ends the thread, if it stops within a second.
   func close() {
     flags.isStopping.store(true, ordering: .relaxed)
     messages.post(.stop)
@@ -96,7 +96,7 @@ final class AudienceWorker {
 
   func drainAnswers() -> [(Asker, Answer)] { answers.drain() }
 
-  /// A question that waits for its turn, with what was read of a topic for it.
+  /// A question waiting for its turn, with what was read from a topic so far.
   private struct Job {
     let asker: Asker
     let audience: Audience
@@ -140,7 +140,7 @@ final class AudienceWorker {
       }
     }
 
-    /// - Returns: nil if it is not done.
+    /// - Returns: nil if the question is not done yet.
     private func step(_ job: inout Job) -> Answer? {
       if let topic = job.audience.tokenTopic { return step(&job, topic) }
       do throws(StoreError) {
@@ -156,7 +156,7 @@ final class AudienceWorker {
           return .devices(page, limit: limit)
         }
       } catch {
-        // It is opened again for the next question.
+        // The database is opened again for the next question.
         reader = nil
         return .none("\(error)")
       }
@@ -177,12 +177,12 @@ final class AudienceWorker {
     }
 
     private func step(_ job: inout Job, _ topic: String) -> Answer? {
-      // The database may have it from before the settings were others.
+      // The campaign may be older than the current settings.
       guard topics.contains(topic) else { return .none("\(topic) \(topics.problem)") }
       do throws(KafkaError) {
         if job.reading == nil { job.reading = try begin(job, topic) }
         guard var reading = job.reading else {
-          // Nothing is known of where the devices are.
+          // It is unknown where the devices are.
           guard case .waves(let local) = job.question else { return nil }
           return waves(local, zones: [])
         }
@@ -196,7 +196,7 @@ final class AudienceWorker {
       }
     }
 
-    /// - Returns: nil for a question that no topic answers.
+    /// - Returns: nil for a question that is not about a topic.
     private func begin(
       _ job: Job, _ topic: String
     ) throws(KafkaError) -> TokenTopicReader.Reading? {

@@ -5,24 +5,24 @@ import JSON
 import Records
 import Schedule
 
-/// What `push.controls` says of campaigns: what was asked of them, and the paces of their requests. Anyone may have
+/// The campaigns' part of `push.controls`: pauses, cancellations, and the paces of their requests. Any client may have
 /// written anything there. Owned by the scheduler's thread.
 struct CampaignControls {
-  /// Campaigns and paces of which something is noted, at most.
+  /// The most campaigns and paces kept.
   private static let most = 20_000
 
   private var controls: [CampaignKey: (control: CampaignControl, at: Int64)] = [:]
-  /// nil: it was cleared.
+  /// A nil pace was cleared.
   private var paces: [PaceSubject: PaceRate?] = [:]
   private var room = PaceRoom()
-  /// When what these have asked for was ended, in milliseconds since the epoch: API keys that were removed.
+  /// API keys that were removed, with when their requests were ended, in milliseconds since the epoch.
   private(set) var ended: [ExactText: Int64] = [:]
-  /// Another number after each record of those.
+  /// Changes with each record of a removed key.
   private(set) var endedRevision = 0
-  /// Another number after each record.
+  /// Changes with each record.
   private(set) var revision = 1
 
-  /// All is read again.
+  /// Forgets everything; the topic is read again.
   mutating func forget() {
     (controls, paces, room, ended) = ([:], [:], PaceRoom(), [:])
     revision += 1
@@ -40,7 +40,7 @@ struct CampaignControls {
     controls[campaign] = value.flatMap { ControlRecord.campaign($0) }
   }
 
-  /// A pace is set, or cleared: on the topic, or by this process on its way there.
+  /// A pace was set or cleared, on the topic or by this process's own record in flight.
   mutating func set(_ subject: PaceSubject, _ rate: PaceRate?) {
     revision += 1
     let known = paces[subject]
@@ -57,7 +57,8 @@ struct CampaignControls {
     endedRevision += 1
   }
 
-  /// What is to become of a campaign: what was asked of it, and its end with the API key that has started it.
+  /// The control in effect for a campaign: what was asked of it, and its end if the API key that started it was
+  /// removed.
   func verdict(on campaign: CampaignRecord) -> CampaignControl {
     var control = control(of: campaign) ?? CampaignControl()
     if control.cancelledBy == nil, let end = ended[campaign.by.exact], end >= campaign.at {
@@ -66,22 +67,22 @@ struct CampaignControls {
     return control
   }
 
-  /// What was asked of a campaign since it was started; nil for nothing.
+  /// The control of a campaign since it was started; nil for none.
   func control(of campaign: CampaignRecord) -> CampaignControl? {
     guard let found = controls[campaign.key], found.at >= campaign.at else { return nil }
     return found.control
   }
 
-  /// Whether there is a record that concerned another campaign of this name, before this one.
+  /// Whether the topic has a control of an earlier campaign of this name.
   func isStale(for campaign: CampaignRecord) -> Bool {
     controls[campaign.key].map { $0.at < campaign.at } ?? false
   }
 
-  /// Whether anything was asked, of this campaign or another one of the name.
+  /// Whether the topic has a control of this campaign or another one of its name.
   func has(_ campaign: CampaignKey) -> Bool { controls[campaign] != nil }
 
-  /// The pace of a campaign's requests, in pushes a millisecond: the slowest of those of its group, its app and the lane
-  /// that it names. Its own until its group's is known.
+  /// The pace of a campaign's requests, in pushes per millisecond: the slowest of its group's, its app's and its
+  /// lane's. Its own until its group's is known.
   func pace(of campaign: CampaignRecord) -> Double? {
     let (app, environment) = (campaign.key.app, campaign.key.environment)
     let lane = campaign.request.given(RequestField.lane.name)?.string
@@ -95,7 +96,7 @@ struct CampaignControls {
     return rates.compactMap { rate in rate?.perMillisecond }.min()
   }
 
-  /// Whether the pace of a campaign's group may be set: the groups of its app, and all together, are not too many.
+  /// Whether the pace of a campaign's group may be set: the limits of groups per app and in all are not reached.
   func maySetPace(of campaign: CampaignKey) -> Bool {
     let own = paces[.group(campaign.app, campaign.environment, campaign.name)] ?? nil
     return own != nil || room.hasRoom(forGroupOf: campaign.app)

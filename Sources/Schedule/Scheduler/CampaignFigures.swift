@@ -6,14 +6,14 @@ import ServiceKit
 import Synchronization
 import Telemetry
 
-/// The series that have one value per campaign. The scheduler's thread writes them, the status server's thread reads.
+/// The per-campaign metrics. The scheduler's thread writes them; the status server's thread reads them.
 final class CampaignFigures: MetricSource {
-  /// The campaigns that are shown, at most.
+  /// The most campaigns shown.
   static let most = 100
-  /// One that is over is shown for so long after its end, in milliseconds.
+  /// How long a finished campaign is shown after its end, in milliseconds.
   static let kept: Int64 = 3_600_000
 
-  /// Characters of a reason: it may name who has cancelled it, as anyone may have written it.
+  /// The most characters of a reason: it may name who cancelled the campaign, in any client's words.
   private static let longestReason = 200
 
   private struct Values {
@@ -24,7 +24,7 @@ final class CampaignFigures: MetricSource {
 
   private let values = Mutex(Values())
 
-  /// Shows how these campaigns stand: those that are not over first, then the newest.
+  /// Shows the status of these campaigns: unfinished ones first, then the newest.
   ///
   /// - Parameter now: milliseconds since the epoch.
   func show(_ campaigns: [CampaignRecord], now: Int64) {

@@ -10,13 +10,13 @@ import Schedule
 import ServiceKit
 import Synchronization
 
-/// Counts the receipts of campaigns by outcome, on a thread of its own: from the time of each on, so that a process that
-/// takes a campaign over counts what the one before it did.
+/// Counts the receipts of campaigns by outcome, on a thread of its own: from the time of each campaign on, so that a
+/// process that takes one over counts what the previous owner did.
 ///
-/// A further campaign begins at its own time: what was written between that and the place that is read is read beside it,
-/// and what was counted of others stands.
+/// A campaign that is added starts at its own time: the receipts between that and the current position are read
+/// separately, and the counts of other campaigns are kept.
 final class CampaignReceipts: Sendable {
-  /// What is counted of a campaign.
+  /// What is counted for a campaign.
   struct Subject: Equatable, Sendable {
     /// Milliseconds since the epoch.
     let since: Int64
@@ -37,7 +37,7 @@ final class CampaignReceipts: Sendable {
   typealias Tallies = [CampaignKey: Tally]
 
   private enum Message: Sendable {
-    /// Counts these campaigns and no others from now on.
+    /// Count these campaigns and no others from now on.
     case follow(Subjects)
     case stop
   }
@@ -65,7 +65,7 @@ final class CampaignReceipts: Sendable {
 
   func follow(_ campaigns: Subjects) { messages.post(.follow(campaigns)) }
 
-  /// What was counted until now.
+  /// The current counts.
   var current: Tallies { tallies.withLock { $0 } }
 
   func close() {
@@ -85,10 +85,10 @@ final class CampaignReceipts: Sendable {
     private let log: Logger
     private let shared: CampaignReceipts
     private var followed: Subjects = [:]
-    /// Those of them whose receipts are read from where the reading is; the others come when the past is read.
+    /// The campaigns counted at the current position; the others join once the past is read.
     private var present: Subjects = [:]
     private var reading: ReceiptReading?
-    /// The past of campaigns that were added, up to where the reading was then.
+    /// The past of the campaigns that were added, up to the position at that time.
     private var past: (reading: ReceiptReading, campaigns: Subjects)?
     private var batch = KafkaBatch(capacity: 1_000)
     private var hasFailed = false
@@ -102,7 +102,7 @@ final class CampaignReceipts: Sendable {
     func run(_ poller: Poller) {
       var ready: [ReadyEvent] = []
       while true {
-        // With campaigns it is receipts that are waited for.
+        // With campaigns, it waits for receipts instead.
         let timeout: Int32 = followed.isEmpty ? 600_000 : hasFailed ? 1_000 : 0
         poller.wait(timeoutMilliseconds: timeout, into: &ready)
         shared.messages.wakeup.clear()
@@ -155,14 +155,15 @@ final class CampaignReceipts: Sendable {
           past = nil
         }
       }
-      // While the past is read nothing is waited for.
+      // While the past is being read, do not wait for new receipts.
       reading?.poll(into: &batch, timeoutMilliseconds: past == nil ? 100 : 10) { record in
         CampaignReceipts.count(record, present, &tallies)
       }
       shared.tallies.withLock { $0 = tallies }
     }
 
-    /// Opens what is missing: the reading from the first campaign's time on, then the past of those that were added.
+    /// Opens what is missing: the reading from the first campaign's time on, then the past of campaigns that were
+    /// added.
     private func begin() throws(KafkaError) {
       guard let open = reading else {
         reading = try ReceiptReading(kafka, topic, since: Self.first(followed))
@@ -182,8 +183,8 @@ final class CampaignReceipts: Sendable {
     }
   }
 
-  /// Counts the lines of a record that are receipts of these campaigns, and the others of their apps where a campaign is
-  /// compared with them.
+  /// Counts the receipts of these campaigns in a record, and the others of their apps where a campaign is compared with
+  /// them.
   static func count(
     _ record: UnsafeRawBufferPointer, _ campaigns: Subjects, _ tallies: inout Tallies
   ) {
@@ -203,17 +204,17 @@ final class CampaignReceipts: Sendable {
   }
 }
 
-/// The receipts from a time on, of all partitions. Owned by one thread.
+/// The receipts of all partitions from a time on. Owned by one thread.
 private final class ReceiptReading {
   private let tail: KafkaTail
   /// The next offset of each partition.
   private(set) var positions: [Int32: Int64]
-  /// Where it ends; nil: it goes on.
+  /// The end offsets of the reading; nil if it has no end.
   private let ends: [Int32: Int64]?
 
   /// - Parameters:
   ///   - since: milliseconds since the epoch.
-  ///   - until: the first offsets that do not belong to it; nil: none.
+  ///   - until: the first offsets beyond the reading; nil for no end.
   init(
     _ kafka: KafkaConfiguration, _ topic: String, since: Int64, until: [Int32: Int64]? = nil
   ) throws(KafkaError) {
@@ -228,13 +229,13 @@ private final class ReceiptReading {
     tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
   }
 
-  /// Whether nothing is left of what belongs to it: it has come to its end, or to that of the topic.
+  /// Whether everything has been read: up to its own end, or that of the topic.
   var isDone: Bool {
     guard let ends else { return false }
     return tail.isCaughtUp || ends.allSatisfy { positions[$0.key] ?? $0.value >= $0.value }
   }
 
-  /// - Parameter body: gets the value of each record that belongs to it.
+  /// - Parameter body: receives the value of each record in the reading.
   func poll(
     into batch: inout KafkaBatch, timeoutMilliseconds: Int32,
     _ body: (UnsafeRawBufferPointer) -> Void
@@ -270,7 +271,7 @@ extension CampaignReceipts.Tally {
 }
 
 extension CampaignEvidence.Devices {
-  /// - Returns: whether it is the outcome of a push.
+  /// - Returns: whether the receipt is the outcome of a push.
   @discardableResult
   fileprivate mutating func add(_ receipt: ReceiptGlance) -> Bool {
     guard receipt.outcome != "\(Outcome.deduplicated)", receipt.outcome != "\(Outcome.addressed)"

@@ -10,16 +10,16 @@ import ScheduleDecisions
 import ServiceKit
 import Store
 
-/// The campaigns of this process's partitions: performs what the machine of each decides. Owned by the scheduler's thread.
+/// The campaigns of this process's partitions: performs the actions of their machines. Owned by the scheduler's thread.
 final class CampaignRunner {
-  /// A record of a campaign, until Kafka has it.
+  /// The tag of a campaign's record in flight.
   struct Tag {
     enum Kind {
       case request(page: Int)
       case progress
       /// The pace of its requests.
       case pace
-      /// What senders are to do with its pushes, or that nothing is asked of it any more.
+      /// The record on `push.controls` for the campaign's pushes, or its removal.
       case control
       case end
     }
@@ -34,22 +34,22 @@ final class CampaignRunner {
     let partition: Int32
     var record: CampaignRecord
     var machine: CampaignMachine
-    /// Of the record that counts.
+    /// The identity of the current record.
     var identity: Int64
-    /// Pages that were read and that Kafka does not have.
+    /// Pages that were read and that Kafka does not have yet.
     var pages: [Int: AudiencePage] = [:]
-    /// With a local time, as far as they are known.
+    /// The waves by local time, as far as known.
     var waves: [CampaignWave] = []
-    /// When its counts were written last.
+    /// When the counts were last written.
     var countedAt: Int64 = 0
-    /// What was told of it last.
+    /// The last note logged.
     var toldNote: String?
-    /// What it was told of `push.controls`, and for which course its note was made.
+    /// The revision of `push.controls` last seen, and the state for which the note was made.
     var seen = 0
     var notedFor: (total: Int?, hasSetPace: Bool) = (nil, false)
-    /// Its record is removed: nothing more is said about it.
+    /// The record is being removed: nothing more is reported.
     var isForgotten = false
-    /// What is asked of it is on its way to Kafka; when the topic has it, it is read back.
+    /// A record on `push.controls` is in flight; it is read back from the topic.
     var isControlled = false
     var meter: CampaignMeter
 
@@ -71,9 +71,9 @@ final class CampaignRunner {
     let receipts: CampaignReceipts
   }
 
-  /// Devices of a page: one request.
+  /// Devices per page; a page is one request.
   static let pageSize = RequestRules.maximumTokens
-  /// Between two records of its counts, in milliseconds.
+  /// The interval between saved counts, in milliseconds.
   private static let countPeriod: Int64 = 5_000
 
   private let context: ServiceContext
@@ -85,9 +85,9 @@ final class CampaignRunner {
   private let controlsTopic: KafkaTopic
   private let openControls: () throws -> KafkaTable
   private let openTools: () throws -> Tools
-  /// Followed from the first turn on: requests of API keys that are removed end, too.
+  /// Read from the first turn on: removed API keys end requests, too.
   private var controls: KafkaTable?
-  /// Made for the first campaign.
+  /// Created for the first campaign.
   private var tools: Tools?
   private let figures = CampaignFigures()
   private var nextShown: Int64 = 0
@@ -99,7 +99,7 @@ final class CampaignRunner {
   private var hasFailedQuestion = false
   /// Campaigns whose topic of device tokens could not be read.
   private var withoutTopic: Set<CampaignKey> = []
-  /// Why the service has to give up.
+  /// The reason why the service must stop.
   private(set) var failure: ServiceFailure?
 
   init(
@@ -136,17 +136,17 @@ final class CampaignRunner {
     controls?.close()
   }
 
-  /// Whose requests end, and until when they were written, and another number when that has changed.
+  /// Holders whose requests end, each with the time up to which they were written, and a revision of this set.
   var ended: (holders: [ExactText: Int64], revision: Int) {
     (controlRecords.ended, controlRecords.endedRevision)
   }
 
-  /// Whether nothing is on its way to Kafka.
+  /// Whether nothing is in flight to Kafka.
   var isIdle: Bool { runs.values.allSatisfy { $0.machine.isIdle } }
 
   // MARK: The group
 
-  /// Nothing is ours any more, or not yet.
+  /// No partitions are assigned.
   func removeAll() {
     runs = [:]
     withoutTopic = []
@@ -154,7 +154,7 @@ final class CampaignRunner {
     isDraining = false
   }
 
-  /// Nothing further is begun.
+  /// Starts nothing new.
   func drain() {
     isDraining = true
     for run in runs.values { run.machine.drain() }
@@ -162,7 +162,7 @@ final class CampaignRunner {
 
   // MARK: Records
 
-  /// The database has this record of a campaign.
+  /// The database has a new record of a campaign.
   func stored(_ entry: ScheduledEntry, _ partition: Int32) {
     guard let key = CampaignKey(entry.key.text) else { return }
     let record = inHand.work(on: entry.row.identity, key: entry.key.text) {
@@ -172,7 +172,7 @@ final class CampaignRunner {
     if let run = runs[key], run.partition == partition,
       run.machine.progress.revision >= record.progress.revision
     {
-      // Ours, as it comes back.
+      // The process's own record, read back.
       run.identity = entry.row.identity
       return
     }
@@ -182,7 +182,7 @@ final class CampaignRunner {
     runs[key] = run
   }
 
-  /// The database has nothing of a campaign any more.
+  /// The database no longer has the campaign.
   func removed(key: ExactText) {
     if let key = CampaignKey(key.text) { runs[key] = nil }
   }
@@ -191,7 +191,7 @@ final class CampaignRunner {
 
   /// - Parameters:
   ///   - now: milliseconds since the epoch.
-  ///   - isCaughtUp: whether all that was written to a partition before it was taken over has been read.
+  ///   - isCaughtUp: whether a partition has been read to its end since it was assigned.
   /// - Returns: whether there is more to do at once.
   func turn(now: Int64, isCaughtUp: (Int32) -> Bool) -> Bool {
     do { controls = try controls ?? openControls() } catch {
@@ -227,8 +227,8 @@ final class CampaignRunner {
     return hasActed
   }
 
-  /// Tells a campaign what is asked of it, and its pace. As long as another one's cancellation stands on the topic under its
-  /// key, senders would end its pushes: it waits.
+  /// Passes on the campaign's control and pace. While the topic has the cancellation of an earlier campaign under the
+  /// same key, senders would end the new one's pushes: the campaign waits.
   private func follow(_ run: Run) {
     let progress = run.machine.progress
     let isNoted = run.notedFor == (progress.total, progress.hasSetPace)
@@ -243,14 +243,14 @@ final class CampaignRunner {
     if !progress.state.isOver { run.machine.tell(note(run)) }
   }
 
-  /// What is known of its outcomes: no fewer than the owner before has written.
+  /// The known outcomes: never fewer than the previous owner saved.
   private func evidence(_ run: Run, _ tally: CampaignReceipts.Tally) -> CampaignEvidence {
     var evidence = tally.evidence
     evidence.ended = max(evidence.ended, run.record.outcomes.total)
     return evidence
   }
 
-  /// What its author should know, or what it waits for.
+  /// The note for the campaign's author: a warning, or what the campaign waits for.
   private func note(_ run: Run) -> String? {
     let (record, progress) = (run.record, run.machine.progress)
     if record.pace != nil, !progress.hasSetPace, !run.machine.maySetPace {
@@ -261,10 +261,10 @@ final class CampaignRunner {
     return record.expiryNote(devices: total, perMillisecond: pace)
   }
 
-  /// Has senders end the pushes of a campaign that has stopped itself or is cancelled, and removes from the topic what was
-  /// asked of another one of its name.
+  /// Makes senders end the pushes of a stopped or cancelled campaign, and removes the control of an earlier campaign of
+  /// the same name.
   ///
-  /// - Returns: false when Kafka's client has no room.
+  /// - Returns: false when the producer's queue is full.
   private func control(_ run: Run, _ now: Int64) -> Bool {
     guard !isDraining, !run.isControlled, !run.isForgotten else { return true }
     let asked = controlRecords.control(of: run.record)
@@ -286,7 +286,7 @@ final class CampaignRunner {
     return run.isControlled
   }
 
-  /// Shows on `/metrics`, once a second, how each campaign stands now: its record is a few seconds behind.
+  /// Reports the current state of each campaign on `/metrics`, once per second: the records are a few seconds behind.
   private func show(_ tallies: CampaignReceipts.Tallies, _ now: Int64) {
     guard now >= nextShown || nextShown > now + 1_000 else { return }
     nextShown = now + 1_000
@@ -380,7 +380,7 @@ final class CampaignRunner {
       ["campaign": "\(campaign.key)", "lines": "\(count.others)", "first": count.example])
   }
 
-  /// Has the receipts counted of campaigns that have begun.
+  /// Starts counting the receipts of campaigns that have begun.
   private func follow(_ receipts: CampaignReceipts, _ now: Int64) {
     var wanted: CampaignReceipts.Subjects = [:]
     for (key, run) in runs where run.machine.progress.state != .scheduled {
@@ -396,7 +396,7 @@ final class CampaignRunner {
 
   // MARK: Actions
 
-  /// - Returns: false when Kafka's client has no room.
+  /// - Returns: false when the producer's queue is full.
   private func perform(
     _ action: CampaignMachine.Action, _ run: Run, _ tools: Tools, _ outcomes: CampaignCounts,
     _ now: Int64
@@ -424,7 +424,7 @@ final class CampaignRunner {
     return true
   }
 
-  /// Sets the pace of its requests, or removes it.
+  /// Sets the pace of the campaign's requests, or removes it.
   private func setPace(_ pace: PaceRate?, _ run: Run, _ now: Int64) -> Bool {
     let key = run.record.key
     let author = ControlRecord.Author(at: now, by: run.record.by, reason: "\(key)")
@@ -433,7 +433,7 @@ final class CampaignRunner {
       controlsTopic, Array(subject.key.utf8),
       pace.map { ControlRecord.value($0, by: author) }, [], Tag(asker: run.asker, kind: .pace))
     if isTaken {
-      // The campaigns after it in this turn count it.
+      // Later campaigns of this turn take it into account.
       controlRecords.set(subject, pace)
     } else {
       run.machine.paceFailed()
@@ -441,7 +441,7 @@ final class CampaignRunner {
     return isTaken
   }
 
-  /// A campaign of its name may be started from then on: nothing that was asked of this one stands.
+  /// Removes the campaign and its control, which frees its name.
   private func forget(_ run: Run) -> Bool {
     if controlRecords.has(run.record.key), !run.isControlled, !write(control: nil, run) {
       run.machine.forgetFailed()
@@ -494,7 +494,7 @@ final class CampaignRunner {
   }
 
   private func save(_ run: Run, _ outcomes: CampaignCounts, _ now: Int64) -> Bool {
-    // A new owner counts from the first one again.
+    // A new owner counts from the first receipt again.
     if outcomes.total >= run.record.outcomes.total { run.record.outcomes = outcomes }
     run.record.rates = run.meter.rates ?? run.record.rates
     run.countedAt = now
@@ -505,7 +505,7 @@ final class CampaignRunner {
     return isTaken
   }
 
-  /// Writes counts that have changed since the last record.
+  /// Writes the counts if they have changed since the last record.
   private func keepCounts(_ run: Run, _ outcomes: CampaignCounts, _ now: Int64) {
     guard !isDraining, run.machine.isIdle else { return }
     if now >= run.countedAt + Self.countPeriod,
@@ -528,7 +528,7 @@ final class CampaignRunner {
     }
   }
 
-  /// Kafka has a record.
+  /// Kafka has acknowledged a record.
   func acknowledged(_ tag: Tag) {
     guard let run = runs[tag.asker.campaign], run.number == tag.asker.run else { return }
     switch tag.kind {

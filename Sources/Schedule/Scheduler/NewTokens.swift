@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import Store
 
-/// Update tokens of activities that have been registered lately: which of them may have missed the last state. Times are
-/// milliseconds since the epoch.
+/// Recently registered update tokens of activities that may have missed the last state. Times are milliseconds since
+/// the epoch.
 struct NewTokens {
-  /// Tokens that are looked at at once: of more the newest.
+  /// The most tokens checked at once; the newest are preferred.
   static let most = 10_000
-  /// Registrations of so long before are looked at: they come to the database some time after they were made.
+  /// How far back registrations are checked: they reach the database some time after they were made.
   private static let window: Int64 = 120_000
-  /// The same at the beginning: what came while nobody looked.
+  /// The same for the first check, which covers the time when no process was running.
   private static let firstWindow: Int64 = 900_000
-  /// For so long a token waits for the state that was sent just before it came.
+  /// How long a token waits for a state that was sent just before its registration.
   static let patience: Int64 = 10_000
 
   private var firstSeen: [ActivityToken: Int64] = [:]
@@ -19,11 +19,11 @@ struct NewTokens {
 
   init() {}
 
-  /// Registrations after this time are wanted.
+  /// The time after which registrations are wanted.
   func since(_ now: Int64) -> Int64 { now - (isFirst ? Self.firstWindow : Self.window) }
 
   /// - Parameter found: all registrations since then.
-  /// - Returns: those that are new, with when each was seen first.
+  /// - Returns: those that are new, and when each was first seen.
   mutating func look(
     _ found: [ActivityToken], wall now: Int64
   ) -> [(token: ActivityToken, firstSeen: Int64)] {

@@ -9,24 +9,24 @@ import Records
 import ServiceKit
 import Store
 
-/// The requests to people that are due, until their devices are known: looked up in the database of `martlet-feedback`,
-/// many at once. What cannot be looked up waits.
+/// Resolves the users of due requests to their devices, looked up in the database of `martlet-feedback`, many at once.
+/// Requests whose users cannot be looked up wait.
 struct RecipientResolver {
-  /// One request to people.
+  /// One request to users.
   struct Request {
-    /// Its place in the scheduler's machine.
+    /// The request's slot in the scheduler's machine.
     let slot: Int
     let key: ScheduleKey
     fileprivate(set) var recipients: Recipients
     let scheduled: ScheduledRequest
     fileprivate(set) var json: [UInt8]
-    /// It starts its activity only if that is not running: decided anew each time that it is looked up.
+    /// The request starts its activity only if that is not running; decided anew at each lookup.
     fileprivate let startsOrUpdates: Bool
-    /// Until then the start of an activity waits for a token that starts any, in monotonic milliseconds; nil before it was
-    /// looked up.
+    /// How long the start of an activity waits for a push-to-start token, in monotonic milliseconds; nil before the
+    /// first lookup.
     fileprivate var waitsUntil: UInt64?
 
-    /// Of the state of the activity that it is about; nil without one.
+    /// The key of the state of the request's activity; nil without one.
     var activityKey: ScheduleKey? {
       recipients.activity.map {
         ScheduleKey(
@@ -35,7 +35,7 @@ struct RecipientResolver {
       }
     }
 
-    /// The questions that it makes.
+    /// The questions to look up for this request.
     var questions: [PersonQuestion] {
       recipients.users.map {
         PersonQuestion(
@@ -46,28 +46,28 @@ struct RecipientResolver {
     }
   }
 
-  /// What is known of a request's people.
+  /// The result of looking up a request's users.
   struct Answer {
     let request: Request
     let devices: [Recipients.Device]
-    /// The request as it is released.
+    /// The request to release.
     let json: [UInt8]
-    /// The state of its activity from now on; nil without an activity.
+    /// The new state of its activity; nil without an activity.
     var state: ActivityState?
     /// Whether no later request about the activity was sent.
     var isNewest = true
-    /// Whether anybody gets it.
+    /// Whether the request reaches any device or a channel.
     var reaches: Bool { !devices.isEmpty || isToChannel }
     var isToChannel = false
   }
 
-  /// Questions that are asked at once.
+  /// The most questions asked at once.
   private static let questionsAtOnce = 1_000
-  /// After a failure nothing is asked for so long, in milliseconds.
+  /// The pause after a failure, in milliseconds.
   private static let pause: UInt64 = 500
   private static let mostWritten = 10_000
-  /// Starts whose users have no device wait for one as long as an update token waits for the state that it missed, at most
-  /// so many, and are looked up again after so many milliseconds.
+  /// How long starts whose users have no device wait for one (as long as an update token waits for the state that it
+  /// missed), how many may wait, and the delay until they are looked up again, in milliseconds.
   private static let startPatience = UInt64(NewTokens.patience)
   private static let mostStarts = 1_000
   private static let startPause: UInt64 = 1_000
@@ -90,8 +90,8 @@ struct RecipientResolver {
   private var nextState: UInt64 = 0
 
   /// - Parameters:
-  ///   - location: of the database of device tokens.
-  ///   - onePerModel: apps of whose devices with the same model and bundle only the newest counts.
+  ///   - location: the location of the device token database.
+  ///   - onePerModel: apps for which only the newest device of the same model and bundle counts.
   init(
     _ location: String, onePerModel: Set<ExactText>, _ context: ServiceContext,
     _ counters: Counters<SchedulerMetrics>
@@ -100,7 +100,7 @@ struct RecipientResolver {
     (self.context, self.counters) = (context, counters)
   }
 
-  /// A request that is due. Each user of it is meant once.
+  /// Adds a due request. A user named twice counts once.
   mutating func add(
     _ slot: Int, _ key: ScheduleKey, _ recipients: Recipients, _ scheduled: ScheduledRequest,
     _ json: [UInt8]
@@ -114,9 +114,9 @@ struct RecipientResolver {
         startsOrUpdates: recipients.activity?.event == .startOrUpdate))
   }
 
-  /// Gives up what waits.
+  /// Abandons the waiting requests.
   ///
-  /// - Returns: its places.
+  /// - Returns: their slots.
   mutating func removeAll() -> [Int] {
     defer { (waiting, starts) = ([], []) }
     written = [:]
@@ -124,11 +124,11 @@ struct RecipientResolver {
     return (waiting + starts).map(\.slot)
   }
 
-  /// Looks up the devices of requests that wait. Empty when there are none, or when the database does not answer.
+  /// Looks up the devices of waiting requests. Empty when there are none, or when the database does not answer.
   ///
   /// - Parameters:
   ///   - now: monotonic milliseconds.
-  ///   - state: tells the state of an activity.
+  ///   - state: returns the state of an activity.
   mutating func look(
     now: UInt64, state: (ScheduleKey) throws(StoreError) -> ActivityState?
   ) -> [Answer] {
@@ -162,7 +162,7 @@ struct RecipientResolver {
     }
   }
 
-  /// True if a request starts an activity of somebody who has no device that could, and waits for one.
+  /// True if the request starts an activity, its users have no device for it yet, and it may still wait for one.
   private mutating func mayWait(_ answer: Answer, now: UInt64) -> Bool {
     guard answer.request.recipients.activity?.event == .start, !answer.reaches,
       starts.count < Self.mostStarts
@@ -185,7 +185,7 @@ struct RecipientResolver {
     return own
   }
 
-  /// What becomes of a request. The state of its activity says which channel it is followed on, if any.
+  /// The result for one request. The activity's state tells which channel it is followed on, if any.
   private func answer(
     _ request: Request, _ devices: [Recipients.Device],
     _ state: (ScheduleKey) throws(StoreError) -> ActivityState?
@@ -220,8 +220,8 @@ struct RecipientResolver {
     written[key] = state
   }
 
-  /// Update tokens that were registered lately and got nothing as late ones, with the keys of their activities and when
-  /// each was seen first; once a second, empty otherwise.
+  /// Recently registered update tokens that have not been sent the last state yet, with the keys of their activities
+  /// and when each was first seen; once per second, otherwise empty.
   mutating func newTokens(
     now: UInt64, wall: Int64
   ) -> [(token: ActivityToken, key: ScheduleKey, firstSeen: Int64)] {
@@ -237,7 +237,7 @@ struct RecipientResolver {
         return (token, key, firstSeen)
       }
     } catch {
-      // Requests to people say so. There may be none, and no such database.
+      // Requests to users report this. There may be no such requests and no such database.
       reader = nil
       return []
     }
@@ -246,7 +246,7 @@ struct RecipientResolver {
   /// A token got its activity's last state.
   mutating func served(_ token: ActivityToken) { tokens.served(token) }
 
-  /// As many requests as are asked for at once, at least one, with their questions; and those that are left.
+  /// The next requests to ask for at once, at least one, with their questions; and the remaining requests.
   private func nextQuestions(
     _ state: (ScheduleKey) throws(StoreError) -> ActivityState?
   ) throws(StoreError) -> ([Request], [PersonQuestion], left: [Request]) {
@@ -261,7 +261,7 @@ struct RecipientResolver {
       if let key = request.activityKey {
         let isFirst = activities.insert(key).inserted
         if request.startsOrUpdates {
-          // What becomes of the one before it says whether it starts the activity.
+          // The result of the previous request decides whether this one starts the activity.
           guard isFirst else {
             left.append(request)
             continue
@@ -283,8 +283,8 @@ struct RecipientResolver {
     try open().devices(questions)
   }
 
-  /// Says once a second whether the devices are being read from the topics, while which nothing is looked up in them. Where
-  /// nobody keeps devices, none are missing.
+  /// Logs, once per second, whether devices are still being read from the topics; until then nothing is looked up.
+  /// Where no devices are kept, none are missing.
   mutating func lookAtState(now: UInt64) {
     guard now >= nextState else { return }
     nextState = now + 1_000
@@ -299,7 +299,7 @@ struct RecipientResolver {
     do throws(StoreError) {
       return try open().state()
     } catch {
-      // Requests to people say so.
+      // Requests to users report this.
       reader = nil
       return nil
     }

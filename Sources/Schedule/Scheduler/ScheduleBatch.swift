@@ -8,7 +8,7 @@ import Schedule
 import ServiceKit
 import Store
 
-/// One record of the schedule as it was read; a copy, so that Kafka's memory is free while it waits for the database.
+/// One record of the schedule, copied so that Kafka's memory is free while the record waits for the database.
 struct ScheduleJob {
   let source: Source
   let offset: Int64
@@ -16,44 +16,44 @@ struct ScheduleJob {
   let change: ScheduleChange
   /// The record's value; empty for a tombstone.
   let value: String
-  /// This process's clock, if ingest has handed the request back: its new time was reckoned by that.
+  /// This process's clock, for a request that ingest has handed back: its new time was computed from it.
   var requeuedAt: Int64?
-  /// Of a record that cannot be read: its dead letter.
+  /// The dead letter of an unreadable record.
   var refused: UnreadableRecord?
 }
 
-/// The records that were taken and are not in the database yet.
+/// Records that were read and are not in the database yet.
 struct ScheduleBatch {
   /// In the order in which they were read.
   var jobs: [Int32: [ScheduleJob]] = [:]
-  /// The next offset to read of each partition that has moved.
+  /// The next offset to read of each partition that has advanced.
   var positions: [Int32: Int64] = [:]
-  /// Partitions that were read to their ends, there.
+  /// The end offsets of partitions that were read to their ends.
   var ends: [(source: Source, offset: Int64)] = []
   var isEmpty: Bool { positions.isEmpty }
-  /// Records.
+  /// The number of records.
   private(set) var count = 0
-  /// Whether nothing but ends of entries is in it, which keeps nobody waiting.
+  /// Whether the batch has only tombstones, which are not urgent.
   private var isOfEnds = true
   /// When its first record was read, in monotonic milliseconds.
   private var began: UInt64 = 0
-  /// So many ends make a transaction worth waiting for, which writes a page once for all of them; and so long, in
-  /// milliseconds.
+  /// The number of tombstones worth a transaction, which writes a database page once for all of them, and how long to
+  /// wait for that many, in milliseconds.
   private static let manyEnds = 20
   private static let endsWait: UInt64 = 200
 
-  /// Records are about to be read into it.
+  /// Marks the time of the first record.
   mutating func begin(now: UInt64) { if isEmpty { began = now } }
 
-  /// Whether the database is to take it now.
+  /// Whether it is time to write the batch to the database.
   ///
-  /// - Parameter capacity: records that it may have.
+  /// - Parameter capacity: the most records that it may have.
   func isDue(now: UInt64, capacity: Int) -> Bool {
     let mayWait = isOfEnds && (Self.manyEnds..<capacity).contains(count)
     return !mayWait || now >= began + Self.endsWait
   }
 
-  /// Whether the database has anything to take, given the positions that it has.
+  /// Whether the batch changes anything in the database, given the positions that it has.
   func changes(_ known: [Int32: Int64]) -> Bool {
     !jobs.isEmpty || positions.contains { known[$0.key] ?? -1 < $0.value }
   }
@@ -74,7 +74,7 @@ extension ScheduleJob {
   /// Reads a record.
   ///
   /// - Parameters:
-  ///   - topics: those whose device tokens a campaign may be for.
+  ///   - topics: the topics of device tokens that campaigns may use.
   ///   - now: milliseconds since the epoch.
   ///   - isCaughtUp: whether its partition has been read to the end before.
   init(
@@ -87,13 +87,13 @@ extension ScheduleJob {
       return
     }
     let header = record.header(named: ScheduleRecord.endsHeader)
-    // Of any key: the end of a record that could not be read.
+    // A key of any form: the tombstone of an unreadable record.
     self.init(
       source: source, offset: record.offset, key: String(decoding: record.key, as: UTF8.self).exact,
       change: .end(of: header.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }), value: "")
   }
 
-  /// Reads a record that is no tombstone from its key and value.
+  /// Reads a record with a value from its key and value.
   init(
     _ recordKey: UnsafeRawBufferPointer, _ content: UnsafeRawBufferPointer, _ source: Source,
     _ offset: Int64, _ topics: AudienceTopics, now: Int64, isCaughtUp: Bool
@@ -137,7 +137,7 @@ extension ScheduleJob {
 }
 
 extension ScheduleJob {
-  /// A record that cannot be read, and why.
+  /// An unreadable record, and why it is unreadable.
   init(unreadable record: KafkaRecord, _ source: Source, _ detail: String) {
     self.source = source
     offset = record.offset
@@ -149,13 +149,13 @@ extension ScheduleJob {
   }
 }
 
-/// A record of no consequence, behind which compaction would drop what counts for its key: that is written again, and the
-/// record is completed when Kafka has it.
+/// A record without effect, because of which compaction would remove the one that counts for its key: that one is
+/// rewritten, and this record is completed once Kafka has it.
 struct ScheduleRepair {
   let key: ExactText
   let source: Source
   let offset: Int64
-  /// The key of a record that cannot be read, and the headers of the tombstone that ends it where nothing counts.
+  /// The key of an unreadable record, and the headers of the tombstone that ends it where nothing counts.
   var unreadable: (key: [UInt8], ends: [KafkaHeader])?
 
   init(_ job: ScheduleJob) {
@@ -168,11 +168,11 @@ struct ScheduleRepair {
   }
 }
 
-/// The consequences of one partition's records, in their order.
+/// The effects of one partition's records, in order.
 struct ScheduleOutcome {
-  /// The last state of each key that has changed; nil for nothing.
+  /// The new state of each changed key; nil if removed.
   var changed: [ExactText: ScheduledEntry?] = [:]
-  /// What is to be written again, by the records that make it necessary.
+  /// Records to rewrite, with the records that make it necessary.
   var restored: [ScheduleRepair] = []
   /// Records that cannot be read.
   var refused: [ScheduleJob] = []
@@ -182,7 +182,7 @@ struct ScheduleOutcome {
   /// Campaigns that were started again while their names were in use.
   var startedAgain: [ExactText] = []
 
-  /// - Parameter rows: what the database has of the keys.
+  /// - Parameter rows: the database's rows of the keys.
   init(_ jobs: [ScheduleJob], over rows: [ExactText: ScheduleRow]) {
     for job in jobs {
       let current = changed[job.key].map { $0?.row } ?? rows[job.key]

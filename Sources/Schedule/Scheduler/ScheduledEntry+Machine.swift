@@ -6,7 +6,7 @@ import ScheduleDecisions
 import Store
 
 extension ScheduledEntry {
-  /// The request with the time that its record has.
+  /// The request with the time in its record.
   ///
   /// - Parameter now: milliseconds since the epoch.
   func withOwnTime(at now: Int64) -> ScheduledEntry {
@@ -17,7 +17,7 @@ extension ScheduledEntry {
     return ScheduledEntry(key: key, row: row, value: value)
   }
 
-  /// Bytes of memory, about.
+  /// The approximate memory size in bytes.
   var bytes: Int { key.utf8.count + value.utf8.count + 200 }
 
   func machineEntry(_ partition: Int32) -> ScheduleMachine.Entry {

@@ -2,8 +2,7 @@
 import Contract
 public import Telemetry
 
-/// What the scheduler counts, and has on `/metrics`. Every record of the schedule ends as one that counts, or as one that is
-/// of no consequence.
+/// The scheduler's metrics. Every schedule record counts either as applied or as without effect.
 public enum SchedulerMetrics: Int, MetricTable {
   case scheduled, released, cancelled, handedBack, lateness, lateMilliseconds, entries, loaded
   case restored, unreadable, databaseRetries, databaseFailing, databaseLogBytes, rebuilds
@@ -12,7 +11,7 @@ public enum SchedulerMetrics: Int, MetricTable {
   case campaignsStartedAgain, withoutZone, campaignState, campaignAudience, campaignAddressed
   case campaignOutcomes, campaignRate, campaignLeft, campaignsUnlisted
 
-  /// The labels that tell one campaign from others.
+  /// The labels that identify a campaign.
   private static let own = ["campaign", "app", "environment"]
 
   public var row: MetricRow {

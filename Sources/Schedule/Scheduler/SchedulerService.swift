@@ -7,7 +7,7 @@ public import ServiceKit
 public import Settings
 import Store
 
-/// `martlet-scheduler`: keeps requests until their `send_at`, and produces them to `push.requests` then.
+/// `martlet-scheduler`: keeps requests until their `send_at`, then produces them to `push.requests`.
 ///
 /// Everything happens on one thread, in `SchedulerWorker`.
 public enum SchedulerService: Service {

@@ -52,7 +52,7 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
   ) public var onePerModel: [String]
 
   @Declared(CommonSettings.audienceTopics) private var audiencePrefixes: [String]
-  /// The topics of device tokens that campaigns may be for.
+  /// The topics of device tokens that campaigns may use.
   public var audienceTopics: AudienceTopics {
     AudienceTopics(TopicNames(prefix: topicPrefix), prefixes: audiencePrefixes)
   }
@@ -64,7 +64,7 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
   public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-scheduler")
-    // Requests are due while a copy that died is still believed to be there.
+    // Requests are due while the group still counts a crashed process as a member.
     kafka.consumerPreferences = [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500")]
     do throws(StoreError) {
       try TokenStore.checkLocation(database)

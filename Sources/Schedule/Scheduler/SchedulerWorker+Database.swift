@@ -8,24 +8,24 @@ import ScheduleDecisions
 import ServiceKit
 import Store
 
-/// What the scheduler does for its database besides records.
+/// Maintenance of the scheduler's database, besides records.
 struct ScheduleUpkeep {
-  /// Between two looks, in monotonic milliseconds.
+  /// The interval between two checks, in monotonic milliseconds.
   static let period: UInt64 = 2_000
-  /// Between two cuts of a log that is not long.
+  /// The interval between two truncations of a short write-ahead log.
   static let cutPeriod: UInt64 = 60_000
 
   var next: UInt64 = 0
   var nextCut: UInt64 = 0
-  /// Whether entries were removed since the log was cut: their requests are still in it.
+  /// Whether entries were removed since the log was truncated: their requests are still in it.
   var hasRemoved = false
-  /// Partitions that are ours and that the database has not noted to be complete.
+  /// Assigned partitions that the database has not yet recorded as complete.
   var unnoted: Set<Int32> = []
-  /// Partitions whose new topics are to be written, and behind which key.
+  /// Partitions whose recreated topics are still to be written, and the key after which to continue.
   var unwritten: [(partition: Int32, after: ExactText)] = []
-  /// Until when ends of logs are not waited for.
+  /// Until when end offsets are not waited for.
   var impatientUntil: UInt64 = 0
-  /// Reads records of logs while partitions are taken over.
+  /// Reads log ranges while partitions are taken over.
   var reader: OffsetRangeReader?
 
   mutating func begin(_ partitions: [Int32]) {
@@ -36,7 +36,7 @@ struct ScheduleUpkeep {
 }
 
 extension SchedulerWorker {
-  /// Every two seconds: whether the database takes changes, and its log; at once: which partitions are complete in it.
+  /// Checks every two seconds whether the database accepts writes, and its log; records complete partitions at once.
   func lookAfterDatabase(_ now: UInt64) {
     let complete = upkeep.unnoted.filter { machine.isCaughtUp($0) }
     guard now >= upkeep.next || !complete.isEmpty else { return }
@@ -56,11 +56,11 @@ extension SchedulerWorker {
 
   // MARK: Topics that were made anew
 
-  /// Where the log of a partition ends; nil if that is not found out within five seconds.
+  /// The end offset of a partition; nil if it cannot be determined within five seconds.
   func logEnd(of partition: Int32) -> Int64? {
     let place = TopicPartition(topic: topics.scheduleName, partition: partition)
     let began = MonotonicClock.milliseconds()
-    // Where one partition's leader does not answer, others are not waited for as long.
+    // After one leader has not answered, the others are not waited for as long.
     let deadline = began + (began < upkeep.impatientUntil ? 100 : 5_000)
     var isAsked = false
     while MonotonicClock.milliseconds() < deadline, !context.signals.isStopping {
@@ -68,7 +68,7 @@ extension SchedulerWorker {
         watermarks.ask([place])
         isAsked = true
       }
-      // An answer to an earlier question concerns partitions that were ours before.
+      // An answer to an earlier question concerns partitions of an earlier assignment.
       if let answer = watermarks.drainAnswer(), isAsked {
         if let found = answer[place] { return found.high }
         isAsked = false
@@ -80,8 +80,8 @@ extension SchedulerWorker {
     return nil
   }
 
-  /// Whether a partition's log has another record where the database has read one: its topic was made anew, and is as long
-  /// as the one before by now. Waits for Kafka.
+  /// Whether a partition's log has a different record at an offset that the database has read: the topic was recreated
+  /// and has become as long as the old one. Blocks on Kafka.
   func hasAnotherRecord(_ partition: Int32) throws(StoreError) -> Bool {
     guard let entry = try store.firstRead(partition) else { return false }
     do throws(KafkaError) {
@@ -95,7 +95,7 @@ extension SchedulerWorker {
     }
   }
 
-  /// The key, and the value's identity, of the record at an offset; nil if there is none.
+  /// The key and the value's identity of the record at an offset; nil if there is none.
   private func record(
     _ partition: Int32, at offset: Int64
   ) throws(KafkaError) -> (key: ExactText, identity: Int64)? {
@@ -124,8 +124,8 @@ extension SchedulerWorker {
 
   private static let recordPatience: Int32 = 5_000
 
-  /// A partition's log is another one than the database was read from: what the database has is on no topic. It is written
-  /// there again before anything is sent.
+  /// The partition's log is not the one that the database was read from: no topic has the database's entries. They are
+  /// written there again before anything is sent.
   func renew(_ partition: Int32, _ position: Int64?, _ end: Int64?) throws(StoreError) {
     let entries = try store.entryCount(partition)
     try store.renew(partition)
@@ -138,10 +138,10 @@ extension SchedulerWorker {
       ])
   }
 
-  /// Writes the entries that new topics do not have; false when that has to go on later.
+  /// Writes the entries that recreated topics lack; false when that has to continue later.
   ///
-  /// Not before a partition has been read to its end: what was written again before is known then. And nothing of it is
-  /// released before all is written: what was sent would stand on the topic behind its end.
+  /// Waits until a partition has been read to its end, to know what was rewritten before. Nothing of it is released
+  /// until all is written: otherwise an entry that was sent would stand behind its own tombstone.
   func writeAgain(_ now: UInt64) -> Bool {
     for place in upkeep.unwritten.indices.reversed()
     where machine.isCaughtUp(upkeep.unwritten[place].partition) {

@@ -9,15 +9,15 @@ import ScheduleDecisions
 import ServiceKit
 import Store
 
-/// The requests of API keys that were removed: the look through what waits for its time that ends them, page by page.
+/// Cancels the waiting requests of removed API keys, page by page.
 struct HolderSweep {
-  /// Requests come to the schedule some time after they were written: for so long after the end of their key they are
-  /// looked for again, and how often, in milliseconds.
+  /// How long after a key's removal its requests are still searched for, since requests reach the schedule some time
+  /// after they were written, and how often, in milliseconds.
   static let lateness: Int64 = 3_600_000
   static let period: UInt64 = 60_000
   static let page = 1_000
 
-  /// Where the look is; nil: it is over.
+  /// The position of the sweep; nil once it is over.
   fileprivate var place: (partition: Int32, due: Int64, key: ExactText)?
   fileprivate var left: [Int32] = []
   fileprivate var revision = 0
@@ -28,9 +28,9 @@ struct HolderSweep {
 }
 
 extension SchedulerWorker {
-  /// Cancels what waits for its time and was requested with an API key that was removed since: as anybody would cancel it.
+  /// Cancels waiting requests that were made with an API key removed since, with an ordinary cancellation.
   ///
-  /// - Returns: whether there is more to do at once.
+  /// - Returns: whether there is more to do now.
   func endRequestsOfRemovedKeys(_ now: UInt64) -> Bool {
     let (holders, revision) = ended
     guard failure == nil, !holders.isEmpty, !machine.owned.isEmpty else { return false }
@@ -57,7 +57,7 @@ extension SchedulerWorker {
       else { continue }
       let key = holder.text.dropFirst("key ".count)
       let cancellation = ScheduleCancellation(at: end, by: "the removal of API key \(key)")
-      // Without room the page is looked at again.
+      // Without room, the page is searched again.
       guard write(topics.schedule, key: Array(entry.key.utf8), cancellation.value, as: .late) else {
         return false
       }

@@ -10,11 +10,11 @@ import ScheduleDecisions
 import ServiceKit
 import Store
 
-/// Requests to people: what the devices of their users get, and what activities had last.
+/// Requests to users: resolving their devices, and the last states of activities.
 extension SchedulerWorker {
-  /// Releases the requests to people whose devices can be looked up.
+  /// Releases the requests whose users' devices can be looked up.
   ///
-  /// - Returns: whether there may be more to do at once.
+  /// - Returns: whether there may be more to do now.
   func sendToUsers(_ now: UInt64) -> Bool {
     guard failure == nil else { return false }
     let found = people.look(now: now) { [store] key throws(StoreError) in
@@ -33,15 +33,15 @@ extension SchedulerWorker {
     return !found.isEmpty
   }
 
-  /// - Returns: false when it was put back.
+  /// - Returns: false when the request was put back.
   private func send(_ answer: RecipientResolver.Answer) -> Bool {
     let request = answer.request
-    // What started nothing is no state of its activity.
+    // A start that reached no device is not a state of its activity.
     let isState = answer.reaches || answer.state?.event != .start
     guard let key = request.activityKey, let state = answer.state, answer.isNewest, isState else {
       return release(request.slot, request.key.exact, request.scheduled, answer.json)
     }
-    // The state is on its topic before the request is: a token that comes between the two gets it.
+    // The state is written before the request: a token registered in between gets it.
     let tag = Tag.activity(slot: request.slot, round: round, request.scheduled, answer.json)
     guard
       produce(
@@ -58,7 +58,7 @@ extension SchedulerWorker {
     guard !tokens.isEmpty else { return }
     let keys = Array(Set(tokens.map(\.key.exact)))
     var states: [ExactText: (state: ActivityState, json: [UInt8])] = [:]
-    // What fails here is tried again with the next look.
+    // A failure here is retried at the next check.
     let isDone = withDatabase(now) { () throws(StoreError) in
       for partition in machine.owned {
         for (key, entry) in try store.entries(partition, keys) { states[key] = entry.activity }
@@ -84,7 +84,7 @@ extension SchedulerWorker {
 }
 
 extension ScheduledEntry {
-  /// The state of an activity and its request's JSON; nil if it is another entry.
+  /// The state of an activity and its request's JSON; nil for another kind of entry.
   var activity: (state: ActivityState, json: [UInt8])? {
     var value = value
     return value.withUTF8 { bytes in
@@ -96,7 +96,7 @@ extension ScheduledEntry {
 }
 
 extension ScheduledRequest {
-  /// The headers of the record that releases it.
+  /// The headers of the record that releases the entry.
   var headers: [KafkaHeader] {
     [KafkaHeader(Self.header, headerValue)]
       + (traceParent.isEmpty ? [] : [KafkaHeader(TraceParent.header, traceParent)])

@@ -12,7 +12,7 @@ import Store
 
 /// Records of the schedule, from the topic into the database and the machine's memory.
 extension SchedulerWorker {
-  /// - Returns: how many records were read.
+  /// - Returns: the number of records read.
   func readRecords(_ now: UInt64) -> Int {
     guard !member.isDraining else { return 0 }
     batch.begin(now: now)
@@ -57,7 +57,7 @@ extension SchedulerWorker {
     }
   }
 
-  /// Has the database take the batch, now or, where it does not answer, later.
+  /// Writes the batch to the database, now or, if that does not answer, later.
   private func apply(_ now: UInt64) {
     guard !batch.isEmpty else { return }
     var outcomes: [Int32: ScheduleOutcome] = [:]
@@ -67,7 +67,7 @@ extension SchedulerWorker {
       outcomes = [:]
       try store.transaction { () throws(StoreError) in
         for (partition, position) in batch.positions {
-          // Another owner has gone on: what we have read is older.
+          // Another owner has advanced: our records are older.
           guard try store.position(partition) == positions[partition] else {
             isOwner = false
             return
@@ -90,7 +90,7 @@ extension SchedulerWorker {
     var rows: [ExactText: ScheduleRow] = [:]
     var others: Set<ExactText> = []
     for job in jobs {
-      // An end looks at what tells one record of the key from another, which is in memory as the database has it.
+      // A tombstone only needs what identifies the key's record, which memory has as well.
       if case .end = job.change, let row = machine.row(partition, job.key) {
         rows[job.key] = row
       } else {
@@ -105,7 +105,7 @@ extension SchedulerWorker {
     return outcome
   }
 
-  /// The database has the batch: its offsets are complete, but for those that need a record to be written again.
+  /// The database has the batch: completes its offsets, except where a record must be rewritten first.
   private func finish(_ outcomes: [Int32: ScheduleOutcome]) {
     for (partition, outcome) in outcomes {
       for entry in outcome.stored {

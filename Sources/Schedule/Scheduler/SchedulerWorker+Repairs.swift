@@ -10,11 +10,11 @@ import ScheduleDecisions
 import ServiceKit
 import Store
 
-/// Records of the schedule that cannot be read, or took the place of one that counts.
+/// Schedule records that cannot be read, or that took the place of the record that counts.
 extension SchedulerWorker {
-  /// Writes again what counts and would be dropped by compaction; false when that has to go on later.
+  /// Rewrites the records that count and that compaction would remove; false when that has to continue later.
   ///
-  /// Not before the partition has been read to its end: while it is read anew, the database has what counted long ago.
+  /// Waits until the partition has been read to its end: during a new reading the database has outdated records.
   func restore(_ now: UInt64) -> Bool {
     for index in owed.repairs.indices.reversed()
     where machine.isCaughtUp(owed.repairs[index].source.partition) {
@@ -29,8 +29,8 @@ extension SchedulerWorker {
     return true
   }
 
-  /// - Parameter entry: what counts for the key.
-  /// - Returns: false when Kafka's client has no room.
+  /// - Parameter entry: the entry that counts for the key.
+  /// - Returns: false when the producer's queue is full.
   private func write(_ repair: ScheduleRepair, _ entry: ScheduledEntry?) -> Bool {
     let tag = Tag.restored(repair.source, epoch: member.epoch, repair.offset)
     if let entry, entry.row.offset < repair.offset {
@@ -42,14 +42,14 @@ extension SchedulerWorker {
     if entry == nil, let unreadable = repair.unreadable {
       return write(topics.schedule, key: unreadable.key, nil, unreadable.ends, as: tag)
     }
-    // Its key has a newer record by now, or none.
+    // The key has a newer record, or was removed.
     member.completed(repair.source, epoch: member.epoch, repair.offset)
     return true
   }
 
-  /// Ends a request of the database that cannot be worked on: it becomes a dead letter, and its tombstone follows.
+  /// Ends a request that cannot be processed: it becomes a dead letter, and its tombstone follows.
   ///
-  /// - Returns: false when Kafka's client has no room.
+  /// - Returns: false when the producer's queue is full.
   func bury(_ slot: Int) -> Bool {
     let entry = machine.entry(slot)
     let record = UnreadableRecord(
@@ -66,7 +66,7 @@ extension SchedulerWorker {
     return end(slot)
   }
 
-  /// Writes the dead letters of records that cannot be read; false when Kafka's client has no room.
+  /// Writes the dead letters of unreadable records; false when the producer's queue is full.
   func writeDeadLetters() -> Bool {
     while let job = owed.letters.last, let record = job.refused {
       let place = TopicPartition(topic: topics.scheduleName, partition: job.source.partition)

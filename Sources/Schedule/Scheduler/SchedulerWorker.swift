@@ -11,30 +11,30 @@ import ScheduleDecisions
 import ServiceKit
 import Store
 
-/// The scheduler's one thread. It keeps the database at what `push.schedule` says, and does what `ScheduleMachine` decides
-/// about what is due.
+/// The scheduler's single thread. It keeps the database in step with `push.schedule`, and performs the actions of
+/// `ScheduleMachine`.
 ///
-/// The offset of a record is completed when the database has it. While the database does not answer nothing further is
-/// read, and what is in memory is released.
+/// A record's offset is completed once the database has it. While the database does not answer, no records are read,
+/// and the entries in memory are still released.
 final class SchedulerWorker {
   typealias Machine = ScheduleMachine
 
-  /// What a record is to the scheduler, until Kafka has it.
+  /// The tag of a record in flight to Kafka.
   enum Tag {
     case request(slot: Int, round: Int)
     case tombstone(slot: Int, round: Int)
-    /// The state of an activity, whose request follows.
+    /// The state of an activity; its request follows.
     case activity(slot: Int, round: Int, ScheduledRequest, [UInt8])
-    /// What an update token gets that came late.
+    /// The last state of an activity, for an update token that was registered late.
     case late
     case restored(Source, epoch: UInt32, Int64)
-    /// An entry that a new topic does not have.
+    /// An entry rewritten to a recreated topic.
     case again
     case deadLetter(ScheduleRepair, epoch: UInt32)
     case campaign(CampaignRunner.Tag)
   }
 
-  /// The topics that are written, and those that campaigns may be for.
+  /// The topics that are written, and those that campaigns may use for device tokens.
   struct Topics {
     let requests: KafkaTopic
     let schedule: KafkaTopic
@@ -46,8 +46,8 @@ final class SchedulerWorker {
   }
 
   private static let turnMilliseconds: Int32 = 50
-  /// Records and actions of a turn after which what comes meanwhile gathers: a turn, and a request to Kafka for each
-  /// partition, cost as much as some tens of them.
+  /// From this many records and actions in a turn on, the next ones are batched: a turn, and a request to Kafka for
+  /// each partition, cost as much as some tens of them.
   private static let busy = 20
   private static let restMilliseconds: UInt32 = 25
   private static let recordsAtOnce = 1_000
@@ -69,16 +69,16 @@ final class SchedulerWorker {
   var people: RecipientResolver
   var records: KafkaBatch
   var batch = ScheduleBatch()
-  /// Records to be written again, by the records that make it necessary, and records that cannot be read and have no dead
-  /// letter yet.
+  /// Records to be rewritten, and unreadable records that have no dead letter yet.
   var owed: (repairs: [ScheduleRepair], letters: [ScheduleJob]) = ([], [])
   let campaigns: CampaignRunner
-  /// Whose requests end.
+  /// Holders of API keys whose requests end.
   var ended: (holders: [ExactText: Int64], revision: Int) { campaigns.ended }
   var sweep = HolderSweep()
-  /// What this process has of each partition in the database: another number there means another owner.
+  /// The position that this process has written to the database for each partition: another value there means another
+  /// owner.
   var positions: [Int32: Int64] = [:]
-  /// Counts assignments: an answer to a record of an earlier one concerns no slot.
+  /// Counts assignments: an acknowledgement from an earlier one concerns no slot.
   private(set) var round = 0
   private var databaseNotBefore: UInt64 = 0
   private var nextCount: UInt64 = 0
@@ -211,9 +211,10 @@ final class SchedulerWorker {
     }
   }
 
-  /// Whether a partition is read from its first record, because the database lacks a part of it. Waits for the database.
+  /// Whether a partition must be read from its first record, because the database lacks part of it. Blocks on the
+  /// database.
   ///
-  /// - Parameter committed: the group's offset.
+  /// - Parameter committed: the group's committed offset.
   private func startsOver(_ partition: TopicPartition, _ committed: Int64?) -> Bool {
     let number = partition.partition
     let end = logEnd(of: number)
@@ -257,20 +258,20 @@ final class SchedulerWorker {
     return false
   }
 
-  /// Takes over the campaigns that the database has of these partitions.
+  /// Takes over the campaigns of these partitions from the database.
   private func beginCampaigns(_ partitions: [Int32]) {
     do throws(StoreError) {
       for partition in partitions {
         for entry in try store.campaigns(partition) { campaigns.stored(entry, partition) }
       }
     } catch {
-      // It has answered a moment ago.
+      // The database answered a moment ago.
       failure = failure ?? ServiceFailure("\(error)")
     }
   }
 
-  /// A clock that was ahead reckoned times for requests that ingest had handed back: since it was set right, they would
-  /// wait for that long. They get the times that they were scheduled for, and are handed back again if those are early.
+  /// After a fast clock was set right, requests that ingest handed back would wait as long as it was ahead. They get
+  /// their scheduled times again; ingest hands back those that are early.
   private func mendTimes(_ partition: Int32) throws(StoreError) {
     let now = WallClock.milliseconds()
     let entries = try store.handedBack(partition, after: now + SendTime.tolerance)
@@ -285,7 +286,7 @@ final class SchedulerWorker {
 
   // MARK: The database
 
-  /// Runs something on the database; false when it is to be tried again later.
+  /// Runs an operation on the database; false when it is to be retried later.
   @discardableResult
   func withDatabase(_ now: UInt64, _ body: () throws(StoreError) -> Void) -> Bool {
     guard now >= databaseNotBefore else { return false }
@@ -319,7 +320,7 @@ final class SchedulerWorker {
 
   // MARK: What is due
 
-  /// - Returns: how many actions were done; `actionsATurn` if there are more to do at once.
+  /// - Returns: the number of actions performed; `actionsATurn` if there are more.
   private func act(_ now: UInt64) -> Int {
     guard failure == nil else { return 0 }
     guard writeDeadLetters(), restore(now), writeAgain(now) else { return 0 }
@@ -358,7 +359,7 @@ final class SchedulerWorker {
         partition, through: through, after: after.due, after.key, limit: limit)
     }
     guard isDone else {
-      // What is in memory goes on.
+      // The entries in memory are still released.
       machine.notLoaded(until: WallClock.milliseconds() + Int64(Self.databasePause))
       return true
     }
@@ -368,7 +369,7 @@ final class SchedulerWorker {
     return true
   }
 
-  /// - Returns: false when Kafka's client has no room.
+  /// - Returns: false when the producer's queue is full.
   private func release(_ slot: Int) -> Bool {
     let entry = machine.entry(slot)
     let content = topics.stored.work(on: entry.row.identity, key: entry.key.text) {
@@ -380,7 +381,7 @@ final class SchedulerWorker {
         return (request, Array(ScheduleRecord.request(in: bytes)))
       }
     }
-    // What has crashed this process, or a database that was written by another program: it ends unsent.
+    // Content that has crashed this process, or was written by another program: it ends unsent.
     guard let (request, json) = content else { return bury(slot) }
     if let recipients = request.recipients, let key = ScheduleKey(entry.key) {
       people.add(slot, key, recipients, request, json)
@@ -414,9 +415,9 @@ final class SchedulerWorker {
     return false
   }
 
-  /// Hands a record to Kafka's client; one that Kafka will never take ends the process.
+  /// Hands a record to Kafka's client; a record that Kafka can never accept ends the process.
   ///
-  /// - Returns: false when the client has no room, or there is a failure.
+  /// - Returns: false when the queue is full or the service has failed.
   func write(
     _ topic: KafkaTopic, key: [UInt8]?, _ value: [UInt8]?, _ headers: [KafkaHeader] = [],
     as tag: Tag
@@ -429,7 +430,7 @@ final class SchedulerWorker {
     }
   }
 
-  /// What Kafka will never take ends the process: nothing is lost, and it is tried again when that is mended.
+  /// A record that Kafka can never accept ends the process: nothing is lost, and it is retried after the repair.
   private func drainAnswers() {
     for answer in producer.drainAnswers() {
       if let problem = answer.problem {

@@ -7,8 +7,8 @@ import Records
 import Schedule
 import Store
 
-/// Reads the device tokens of campaigns from topics: one a line, in records that have the campaign's name or key as key, or none.
-/// Owned by one thread.
+/// Reads a campaign's device tokens from topics: one per line, in records keyed by the campaign's name or key, or
+/// without a key. Owned by one thread.
 final class TokenTopicReader {
   /// The tokens of one campaign.
   struct Source: Hashable {
@@ -16,36 +16,36 @@ final class TokenTopicReader {
     let campaign: AudienceWorker.Asker
   }
 
-  /// What a topic has for a campaign.
+  /// The tokens that a topic has for a campaign.
   struct Count: Equatable, Sendable {
     var tokens = 0
-    /// Lines that are no device token, the first one's place, and what is wrong with it.
+    /// Lines that are not device tokens, the position of the first one, and its fault.
     var others = 0
     var example = ""
-    /// The place before the first token.
+    /// The position before the first token.
     var start = ""
   }
 
-  /// A question, and how far its answer is: to read a topic may take minutes, and others have their turns meanwhile.
+  /// A question and its progress: reading a topic may take minutes, and other questions take turns meanwhile.
   struct Reading {
     let source: Source
-    /// Tokens that are wanted; nil: all are counted, and none is kept.
+    /// The number of tokens wanted; nil to count all and keep none.
     let limit: Int?
     fileprivate(set) var cursor: TokenTopicCursor
     fileprivate(set) var count = Count()
     fileprivate(set) var page = AudiencePage()
 
-    /// What is wanted is read.
+    /// Whether the wanted tokens have been read.
     fileprivate var isFull: Bool { limit.map { page.count >= $0 } ?? false }
   }
 
-  /// Topics that are kept open: one that is not is opened again for each turn.
+  /// The most topics kept open; a closed one is opened again at its next turn.
   private static let mostOpen = 4
   private static let timeout: Int32 = 10_000
 
   private let kafka: KafkaConfiguration
   private let isStopping: () -> Bool
-  /// That used last at the end.
+  /// Open topics, the most recently used last.
   private var open: [(source: Source, stretch: TokenStretch)] = []
   private var digits: [UInt8] = []
 
@@ -55,13 +55,13 @@ final class TokenTopicReader {
 
   deinit { close() }
 
-  /// Closes what is open; it is opened again when it is needed.
+  /// Closes the open topics; they are opened again when needed.
   func close() {
     for reading in open { reading.stretch.close() }
     open = []
   }
 
-  /// Begins to count what the topic has now.
+  /// Starts to count the tokens that the topic has now.
   func counting(_ source: Source) throws(KafkaError) -> Reading {
     let start = try start(of: source.topic)
     var reading = Reading(source: source, limit: nil, cursor: start)
@@ -69,7 +69,7 @@ final class TokenTopicReader {
     return reading
   }
 
-  /// Begins to read tokens behind a place, at most `limit`.
+  /// Starts to read at most `limit` tokens after a position.
   func paging(_ source: Source, after place: String, limit: Int) throws(KafkaError) -> Reading {
     guard let cursor = TokenTopicCursor(place) else {
       throw .invalid("\(place) is no place in a topic of device tokens")
@@ -79,10 +79,10 @@ final class TokenTopicReader {
     return reading
   }
 
-  /// Goes on with it.
+  /// Continues a reading.
   ///
   /// - Parameter deadline: monotonic milliseconds.
-  /// - Returns: whether it is done.
+  /// - Returns: whether it is complete.
   func goOn(_ reading: inout Reading, until deadline: UInt64) throws(KafkaError) -> Bool {
     let stretch = try stretch(reading.source, at: reading.cursor)
     let state: TokenStretch.State
@@ -97,7 +97,7 @@ final class TokenTopicReader {
     }
     reading.cursor = stretch.cursor
     reading.page.last = stretch.cursor.description
-    // What is counted is read from its beginning next.
+    // The next reading starts at its beginning.
     if state == .atEnd { stretch.close() } else { open.append((reading.source, stretch)) }
     if open.count > Self.mostOpen { open.removeFirst().stretch.close() }
     return state != .late
@@ -118,7 +118,7 @@ final class TokenTopicReader {
     }
   }
 
-  /// That which stands at this place, if it is open; it is no more in the list.
+  /// The open topic at this position, removed from the list.
   private func stretch(
     _ source: Source, at cursor: TokenTopicCursor
   ) throws(KafkaError) -> TokenStretch {
@@ -143,33 +143,33 @@ final class TokenTopicReader {
   }
 }
 
-/// A topic of device tokens from a place on. Owned by one thread.
+/// A topic of device tokens, read from a position on. Owned by one thread.
 private final class TokenStretch {
-  /// Why reading has ended for now.
+  /// The reason why reading stopped for now.
   enum State {
     /// The caller has enough.
     case enough
-    /// Everything is read.
+    /// Everything has been read.
     case atEnd
-    /// Its time is over.
+    /// The deadline has passed.
     case late
   }
 
-  /// Nothing has come for so long: the question is asked again, in milliseconds.
+  /// Without a record for this long, reading fails and the question is asked again, in milliseconds.
   private static let patience: UInt64 = 10_000
 
   private(set) var cursor: TokenTopicCursor
   private let reader: OffsetRangeReader
-  /// The keys of its records: the campaign's name, and its own key.
+  /// The record keys to accept: the campaign's name, and its own key.
   private let keys: [[UInt8]]
   private let startedAt: Int64
   private let topic: String
   private let isStopping: () -> Bool
   private var batch = KafkaBatch(capacity: 500)
-  /// The record of the batch that is read, and its bytes that are done; nil before its first line.
+  /// The current record of the batch, and how many of its bytes are done; nil before its first line.
   private var index = 0
   private var done: Int?
-  /// When a record came last, in monotonic milliseconds.
+  /// When the last record arrived, in monotonic milliseconds.
   private var heardAt = MonotonicClock.milliseconds()
 
   init(
@@ -193,11 +193,11 @@ private final class TokenStretch {
     reader.close()
   }
 
-  /// Reads lines that are not empty until `body` says that it has enough, there are no more, or a time has come.
+  /// Reads non-empty lines until `body` has enough, the topic ends, or the deadline passes.
   ///
   /// - Parameters:
   ///   - deadline: monotonic milliseconds; at least one record is read.
-  ///   - body: with the line, and its place in words.
+  ///   - body: receives the line, and its position in words.
   func forEachLine(
     until deadline: UInt64, _ body: (_ line: Span<UInt8>, _ place: () -> String) -> Bool
   ) throws(KafkaError) -> State {
@@ -211,7 +211,7 @@ private final class TokenStretch {
     }
   }
 
-  /// - Returns: false if `body` has enough, and the record has more.
+  /// - Returns: false if `body` has enough and the record has more lines.
   private func read(
     _ record: KafkaRecord, _ body: (_ line: Span<UInt8>, _ place: () -> String) -> Bool
   ) -> Bool {
@@ -244,7 +244,7 @@ private final class TokenStretch {
   private func isReadHere(_ record: KafkaRecord) -> Bool {
     if record.key.isEmpty { return true }
     guard keys.contains(where: { record.key.elementsEqual($0) }) else { return false }
-    // Those of another start with this name are not meant.
+    // Tokens of another start with this name do not count.
     return record.headerBytes(named: CampaignRecord.startHeader).map {
       String(decoding: $0, as: UTF8.self) == "\(startedAt)"
     } ?? true
@@ -252,7 +252,7 @@ private final class TokenStretch {
 
   /// Waits for records.
   ///
-  /// - Returns: nil if there are some.
+  /// - Returns: nil once there are records.
   private func fill(until deadline: UInt64) throws(KafkaError) -> State? {
     batch.release()
     index = 0

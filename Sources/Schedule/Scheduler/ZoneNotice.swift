@@ -5,7 +5,7 @@ import Records
 import Schedule
 import ServiceKit
 
-/// Says which edition of the time zone database campaigns by local time go by.
+/// Reports the edition of the time zone database that campaigns by local time use.
 enum ZoneNotice {
   /// For `--check`.
   static func finding() -> Finding {

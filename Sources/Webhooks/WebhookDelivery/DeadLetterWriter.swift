@@ -6,18 +6,18 @@ import Kafka
 import ServiceKit
 import Webhooks
 
-/// Writes what an endpoint did not take to the dead letters: one record for a batch, its value the body that was sent.
-/// The producer is made when there is something to write.
+/// Writes batches that an endpoint did not accept to the dead letters: one record per batch, whose value is the body
+/// sent. The producer is created on first use.
 struct DeadLetterWriter {
   private let kafka: KafkaConfiguration
   private let topicName: String
   private let context: ServiceContext
   private let subscription: Subscription
   private let wakeup: Wakeup
-  /// With the partition and the number of events of each batch that Kafka has not acknowledged.
+  /// Tagged with the partition and the number of events of each unacknowledged batch.
   private var producer: TaggedProducer<(source: Source, count: Int)>?
   private var topic: KafkaTopic?
-  /// Batches that the producer had no room for.
+  /// Batches for which the producer's queue had no room.
   private var waiting: [(source: Source, count: Int, value: [UInt8], headers: [KafkaHeader])] = []
 
   init(
@@ -32,7 +32,7 @@ struct DeadLetterWriter {
   }
 
   /// - Parameters:
-  ///   - topic: that the events come from.
+  ///   - topic: the topic of the events.
   ///   - problem: the result of the last attempt.
   ///   - now: milliseconds since the epoch.
   mutating func write(
@@ -95,7 +95,7 @@ struct DeadLetterWriter {
 
   func watch(now: UInt64) { producer?.lookAfter(now: now) }
 
-  /// Nothing that is not acknowledged counts any more.
+  /// Abandons unacknowledged batches.
   mutating func abandon() {
     producer?.abandon()
     waiting = []

@@ -10,13 +10,13 @@ import Settings
 import Signing
 import Webhooks
 
-/// The thread of one endpoint: reads its topics as a member of its group, sends what it wants, and completes an offset
-/// when the endpoint has accepted every event of the record, or Kafka has their dead letter.
+/// The thread of one endpoint: reads its topics as a member of its group, sends the events it subscribes to, and
+/// completes an offset once the endpoint has accepted every event of the record, or Kafka has their dead letter.
 ///
 /// `EndpointMachine` decides; this shell owns the consumer, the connections and the producer of dead letters.
 final class EndpointWorker {
   private static let turnMilliseconds: Int32 = 100
-  /// Records taken of a partition in one turn.
+  /// The most records read from a partition in one turn.
   private static let most = 4
 
   private let subscription: Subscription
@@ -28,18 +28,18 @@ final class EndpointWorker {
   private let poster: WebhookPoster
   private let reader: EventReader
   private let sources: [EventSource]
-  /// The topics of these.
+  /// The topics of `sources`.
   private let topics: [String]
   private var member: GroupMember
   var machine: EndpointMachine
   private var records = KafkaBatch(capacity: 64)
-  /// The request of each partition that is under way.
+  /// The request in flight of each partition.
   private var underway: [Source: (batch: WebhookBatch, sentAt: UInt64)] = [:]
   private var graves: DeadLetterWriter
   private var reminder = ProblemReminder()
   private var lastProblem = ""
   private var isGoneReported = false
-  /// Monotonic milliseconds and milliseconds since the epoch, of this turn.
+  /// This turn's time, in monotonic milliseconds and in milliseconds since the epoch.
   private var now = MonotonicClock.milliseconds()
   private var wall = WallClock.milliseconds()
 
@@ -78,12 +78,12 @@ final class EndpointWorker {
       topics: subscription.sources.map(names.topic), instanceID: settings.instanceID,
       rebalancePatience: 3_000,
       stopPatience: 10_000, cost: "sends the events above them again")
-    // More copies than partitions stand by.
+    // Instances beyond the number of partitions stand by.
     plan.needsPartitions = false
     return plan
   }
 
-  /// Runs until a stop is requested; then waits for the requests under way.
+  /// Runs until a stop is requested; then waits for the requests in flight.
   func run() throws(ServiceFailure) {
     context.signals.subscribe(wakeup)
     context.log.info(
@@ -105,7 +105,7 @@ final class EndpointWorker {
     if let failure = member.failure { throw failure }
   }
 
-  /// - Returns: true when there is more to do at once.
+  /// - Returns: true when there is more to do now.
   private func turn() throws(ServiceFailure) -> Bool {
     for source in try graves.acknowledged() { buried(source) }
     followGroup()
@@ -220,7 +220,7 @@ final class EndpointWorker {
     for offset in offsets { member.completed(source, epoch: member.epoch, offset) }
   }
 
-  /// Says that the endpoint does not accept events, at once and from time to time.
+  /// Logs that the endpoint does not accept events, at once and then from time to time.
   private func remind() {
     if machine.isGone, !isGoneReported {
       isGoneReported = true
@@ -273,7 +273,7 @@ final class EndpointWorker {
     }
   }
 
-  /// Gives up the work under way, which the next owner of the partitions does again.
+  /// Abandons the work in flight, which the next owner of the partitions repeats.
   private func giveUp() {
     poster.cancelAll()
     underway = [:]

@@ -6,14 +6,14 @@ import Kafka
 import Records
 import Webhooks
 
-/// Makes of a record the events that an endpoint wants.
+/// Extracts the events of a record that an endpoint subscribes to.
 struct EventReader {
   /// The result of reading a record.
   struct Result {
     var events: [WebhookEvent] = []
-    /// Events that the endpoint does not want.
+    /// The number of events not subscribed to.
     var unwanted = 0
-    /// Lines that are not what the topic is for.
+    /// The number of lines that cannot be read as the topic's records.
     var unreadable = 0
   }
 
@@ -26,9 +26,9 @@ struct EventReader {
     self.names = names
   }
 
-  /// - Parameter source: of the record's topic.
+  /// - Parameter source: the source of the record's topic.
   func read(_ record: KafkaRecord, from source: EventSource) -> Result {
-    // What is told to senders about a device is no event: it follows from one of `push.devices`.
+    // A release tells senders about a device and is not an event: it follows from one of `push.devices`.
     if source == .invalidTokens, record.headerBytes(named: DeviceRelease.header) != nil {
       return Result(unwanted: 1)
     }

@@ -12,10 +12,10 @@ public enum SubscriptionFile {
     public let description: String
   }
 
-  /// Endpoints of one process: each is a member of a consumer group of its own, with its threads and connections.
+  /// The most endpoints of a process: each is a member of its own consumer group, with its threads and connections.
   public static let most = 100
 
-  /// - Throws: when others can read the file, which holds secrets; when it cannot be read, or has a mistake.
+  /// - Throws: if others can read the file, which holds secrets, if it cannot be read, or if it is invalid.
   public static func read(_ path: String, allowsHTTP: Bool) throws(Failure) -> [Subscription] {
     let bytes: [UInt8]
     let problem: String?
@@ -115,7 +115,7 @@ private struct SubscriptionEntry {
     if let timeout = try number("timeout_ms", 100...60_000) { subscription.timeout = Int(timeout) }
   }
 
-  /// Nothing of a secret is said.
+  /// Errors show nothing of a secret.
   private func keys() throws(SubscriptionFile.Failure) -> [[UInt8]] {
     let secrets = object["secrets"]?.array ?? []
     guard (1...5).contains(secrets.count) else {

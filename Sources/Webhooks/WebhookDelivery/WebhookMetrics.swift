@@ -4,8 +4,8 @@ import Synchronization
 public import Telemetry
 import Webhooks
 
-/// What `martlet-webhooks` has on `/metrics`, each by endpoint, and the sums over all endpoints of the process, which are on
-/// the counters line.
+/// The metrics of `martlet-webhooks`, per endpoint, and the sums over all endpoints of the process for the counters
+/// line.
 public enum WebhookMetrics: Int, MetricTable {
   case events, attempts, latency, oldest, queuedEvents, failing, gone, delivered, deadLettered
   case requests, failed, queued
@@ -57,9 +57,9 @@ public enum WebhookMetrics: Int, MetricTable {
   }
 }
 
-/// The figures of all endpoints, for `/metrics`. Each endpoint's thread writes its own, rarely.
+/// The metrics of all endpoints. Each endpoint's thread writes its own, rarely.
 final class EndpointFigures: MetricSource {
-  /// Of one endpoint.
+  /// The metrics of one endpoint.
   struct Figures {
     var delivered = 0
     var deadLettered = 0
@@ -69,7 +69,7 @@ final class EndpointFigures: MetricSource {
     var refused = 0
     var unanswered = 0
     var queued = 0
-    /// Milliseconds.
+    /// In milliseconds.
     var oldestAge = 0
     var isFailing = false
     var isGone = false
@@ -128,12 +128,12 @@ struct EndpointRecorder {
 
   func note(_ body: (inout EndpointFigures.Figures) -> Void) { figures.change(index, body) }
 
-  /// A request was answered after so many milliseconds.
+  /// Counts an answered request and its duration.
   func answered(after milliseconds: UInt64) {
     latency.record(Int64(clamping: milliseconds), in: 0)
   }
 
-  /// Shows the present state of the endpoint.
+  /// Shows the current state of the endpoint.
   ///
   /// - Parameter wall: milliseconds since the epoch.
   func show(_ machine: EndpointMachine, wall: Int64) {

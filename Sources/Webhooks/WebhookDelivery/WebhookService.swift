@@ -9,10 +9,10 @@ public import Settings
 import Synchronization
 import Webhooks
 
-/// `martlet-webhooks`: tells whoever asked what became of notifications and device tokens, with signed HTTP requests.
+/// `martlet-webhooks`: reports outcomes of notifications and changes of device tokens with signed HTTP requests.
 ///
-/// Each endpoint has a thread, a consumer group and connections of its own (`EndpointWorker`), so that one which does not
-/// answer delays nobody.
+/// Each endpoint has its own thread, consumer group and connections (`EndpointWorker`), so that one that does not
+/// answer delays no other.
 public enum WebhookService: Service {
   public static let name = "martlet-webhooks"
   public static let summary =
@@ -54,7 +54,7 @@ public enum WebhookService: Service {
     try start(settings, context, names, cluster, laneBytes: laneBytes)
   }
 
-  /// Runs a thread for each endpoint until all have ended; when one cannot go on, the others stop, too.
+  /// Runs a thread for each endpoint until all have ended; if one fails, the others stop, too.
   private static func start(
     _ settings: WebhookSettings, _ context: ServiceContext, _ names: TopicNames,
     _ cluster: ClusterView, laneBytes: Int
@@ -90,7 +90,7 @@ public enum WebhookService: Service {
   }
 }
 
-/// The number of workers that have not ended, and the first failure of those that have.
+/// The number of running workers, and the first failure.
 private final class WorkerFailures: Sendable {
   private let state = Mutex<(running: Int, failure: ServiceFailure?)>((0, nil))
   private let wakeup = Wakeup()

@@ -40,7 +40,7 @@ public struct WebhookSettings: DeclaredSettings, Sendable {
         + " receipts (7 days by default).")
   ) public var retryWindow: Int64
 
-  /// Most bytes of events that wait in memory, for all endpoints together; what is beyond stays in Kafka.
+  /// The most bytes of events waiting in memory, for all endpoints together; further events stay in Kafka.
   public var maxQueuedBytes = 64 << 20
 
   public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)

@@ -2,27 +2,27 @@
 public import ConsumerGroup
 import Waiting
 
-/// All that is decided about one endpoint: which batch is sent when, what an answer means, and what is given up.
+/// The state machine of one endpoint: when to send which batch, what an answer means, and when to give up.
 ///
-/// Each partition's events keep their order, with one request under way. Several partitions are sent at once while the
-/// endpoint accepts requests; while it does not, one request at a time finds out whether it is back.
+/// Each partition's events stay in order, with one request in flight. Several partitions are sent concurrently while
+/// the endpoint accepts requests; otherwise one request at a time probes whether it has recovered.
 public struct EndpointMachine: Sendable {
   public enum Action: Sendable, Equatable {
-    /// Ends with `answered`.
+    /// Send a batch; ends with `answered`.
     case send(Source, WebhookBatch)
-    /// The batch becomes a dead letter; ends with `buried`.
+    /// Write the batch to the dead letters; ends with `buried`.
     case bury(Source, WebhookBatch, attempts: Int)
   }
 
-  /// Requests under way at once, at most.
+  /// The most requests in flight at once.
   public static let concurrency = 4
 
   private let subscription: Subscription
   /// The topic of each `Source`.
   private let topics: [String]
-  /// The time that a batch is tried, in milliseconds.
+  /// How long a batch is retried, in milliseconds.
   private let window: UInt64
-  /// Bytes of events that wait in a partition; above it nothing more is taken.
+  /// The most bytes of events waiting in a partition; above it, nothing more is read.
   private let laneBytes: Int
   private var lanes: [Source: EventLane] = [:]
   private var order: [Source] = []
@@ -30,9 +30,9 @@ public struct EndpointMachine: Sendable {
   private var isDraining = false
   private var backoff = RetrySchedule.backoff
   private var notBefore: UInt64 = 0
-  /// Since when it has accepted nothing; nil while it does.
+  /// Since when the endpoint has accepted nothing; nil while it does.
   private var outage: UInt64?
-  /// True if the endpoint answered 410: nothing is sent any more.
+  /// True if the endpoint returned 410 Gone: nothing more is sent.
   public private(set) var isGone = false
 
   public init(_ subscription: Subscription, topics: [String], window: UInt64, laneBytes: Int) {
@@ -44,7 +44,7 @@ public struct EndpointMachine: Sendable {
 
   // MARK: Partitions
 
-  /// Partitions were assigned; nothing of earlier ones is left.
+  /// Partitions were assigned; those of an earlier assignment are dropped.
   public mutating func begin(_ sources: [Source]) {
     removeAll()
     isDraining = false
@@ -52,7 +52,7 @@ public struct EndpointMachine: Sendable {
     for source in sources { lanes[source] = EventLane(subscription.limits) }
   }
 
-  /// Nothing more is sent until `begin`.
+  /// Sends nothing more until `begin`.
   public mutating func drain() { isDraining = true }
 
   public mutating func removeAll() {
@@ -61,30 +61,30 @@ public struct EndpointMachine: Sendable {
     turn = 0
   }
 
-  /// True if nothing is under way.
+  /// True if nothing is in flight.
   public var isIdle: Bool { !lanes.values.contains { $0.isBusy } }
-  /// True if the newest answer was no acceptance.
+  /// True if the newest answer was not an acceptance.
   public var isFailing: Bool { outage != nil }
-  /// Events that wait or are under way.
+  /// The number of events waiting or in flight.
   public var queued: Int { lanes.values.reduce(0) { $0 + $1.queued } }
-  /// When the oldest of them was recorded, milliseconds since the epoch.
+  /// When the oldest of them was recorded, in milliseconds since the epoch.
   public var oldest: Int64? { lanes.values.compactMap(\.oldest).min() }
 
   // MARK: Events
 
-  /// True if more of a partition is to be taken.
+  /// True if more of a partition may be read.
   public func hasRoom(_ source: Source) -> Bool {
     !isDraining && lanes[source].map { $0.bytes < laneBytes } ?? false
   }
 
-  /// Events of one record, in their order.
+  /// Adds the events of one record, in order.
   public mutating func add(_ events: [WebhookEvent], of source: Source, now: UInt64) {
     lanes[source]?.add(events, now: now)
   }
 
   // MARK: Sending
 
-  /// The next action; nil when there is nothing. To be called until it says so, every turn.
+  /// The next action; nil when there is none. Call it every turn until it returns nil.
   ///
   /// - Parameters:
   ///   - now: monotonic milliseconds.
@@ -94,7 +94,7 @@ public struct EndpointMachine: Sendable {
     for step in order.indices {
       let source = order[(turn + step) % order.count]
       guard let action = next(source, now, wall) else { continue }
-      // The others come first the next time.
+      // The others come first next time.
       turn = (turn + step + 1) % order.count
       return action
     }
@@ -129,9 +129,9 @@ public struct EndpointMachine: Sendable {
 
   // MARK: Answers
 
-  /// A request has ended.
+  /// Takes the result of a request.
   ///
-  /// - Returns: the offsets of its partition that are done.
+  /// - Returns: the completed offsets of its partition.
   public mutating func answered(
     _ source: Source, _ answer: WebhookAnswer, now: UInt64, random: UInt64
   ) -> [Int64] {
@@ -142,7 +142,7 @@ public struct EndpointMachine: Sendable {
     if answer.isTooLarge, lanes[source]?.split() == true { return [] }
     lanes[source]?.failed(now: now, random: random)
     isGone = isGone || answer.isGone
-    // Requests that were under way together fail together: that is one failure.
+    // Concurrent requests fail together: that counts as one failure.
     if outage == nil || now >= notBefore {
       notBefore = now + backoff.failed(random: random)
     }
@@ -159,8 +159,8 @@ public struct EndpointMachine: Sendable {
     backoff.succeeded()
   }
 
-  /// Kafka has the dead letter of a partition's batch.
+  /// Kafka has acknowledged the dead letter of a partition's batch.
   ///
-  /// - Returns: the offsets of the partition that are done.
+  /// - Returns: the completed offsets of the partition.
   public mutating func buried(_ source: Source) -> [Int64] { lanes[source]?.finish() ?? [] }
 }

@@ -9,7 +9,7 @@ public enum EventKind: String, Sendable, CaseIterable {
   case deduplicated = "notification.deduplicated"
   case superseded = "notification.superseded"
   case cancelled = "notification.cancelled"
-  /// A request to people: how many devices they have.
+  /// A request to users: the number of their devices.
   case addressed = "notification.addressed"
   case deadLettered = "notification.dead_lettered"
   /// APNs reported the device token invalid.
@@ -21,7 +21,7 @@ public enum EventKind: String, Sendable, CaseIterable {
   /// The app removed the device.
   case tokenRemoved = "token.removed"
 
-  /// The topic that tells it.
+  /// The topic that the events come from.
   public var source: EventSource {
     switch self {
     case .delivered, .rejected, .expired, .suppressed, .deduplicated, .superseded, .cancelled,
@@ -32,10 +32,10 @@ public enum EventKind: String, Sendable, CaseIterable {
     }
   }
 
-  /// The kind of a receipt with this `outcome`; nil for an outcome that this version does not know.
+  /// The kind of a receipt with this `outcome`; nil for an unknown outcome.
   public init?(outcome: String) { self.init(rawValue: "notification." + outcome) }
 
-  /// The kinds that a text of the subscription file names: a kind, or `notification.*`, `token.*`, `*`. Empty for
+  /// The kinds named by a text in the subscription file: a kind, or `notification.*`, `token.*`, `*`. Empty for
   /// anything else.
   public static func named(_ text: String) -> [EventKind] {
     guard text.hasSuffix("*") else { return EventKind(rawValue: text).map { [$0] } ?? [] }

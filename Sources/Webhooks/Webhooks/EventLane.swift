@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Waiting
 
-/// The events of one partition on their way to one endpoint, in their order: one batch at a time, and the next one when
-/// the endpoint has it, or when it is given up.
+/// The ordered events of one partition for one endpoint: one batch at a time, and the next one when the endpoint has
+/// accepted it or it is given up.
 struct EventLane: Sendable {
   private enum Phase: Sendable {
-    /// No batch has been made.
+    /// There is no batch yet.
     case gathering
     /// A batch waits for its turn.
     case waiting
@@ -15,13 +15,13 @@ struct EventLane: Sendable {
 
   private let limits: BatchLimits
   private var events: [WebhookEvent] = []
-  /// When each was taken, monotonic milliseconds.
+  /// When each event was read, in monotonic milliseconds.
   private var takenAt: [UInt64] = []
   private(set) var bytes = 0
   private var phase = Phase.gathering
-  /// Events of the batch, at the front; 0 without one.
+  /// The number of events in the batch, at the front; 0 without one.
   private var count = 0
-  /// Events that a batch may have; less than the limit after one was too large.
+  /// The most events in a batch; lowered after a batch was too large.
   private var mostEvents: Int
   private(set) var attempts = 0
   private var firstTriedAt: UInt64?
@@ -36,8 +36,8 @@ struct EventLane: Sendable {
   var isBusy: Bool { phase == .sending || phase == .burying }
   var isSending: Bool { phase == .sending }
   var failures: Int { backoff.failures }
-  /// When the oldest event that is not done was recorded, milliseconds since the epoch. A registration may name a time long
-  /// before (`martlet tokens import` does), for which nobody has waited here.
+  /// When the oldest pending event was recorded, in milliseconds since the epoch. A registration may have a much older
+  /// time (`martlet tokens import`), which does not count as a delay here.
   var oldest: Int64? { events.first.map { $0.recordedAt >= 0 ? $0.recordedAt : $0.time } }
   var queued: Int { events.count }
 
@@ -49,9 +49,9 @@ struct EventLane: Sendable {
 
   // MARK: The batch
 
-  /// True if there is a batch that waits for its turn; makes one if it is time.
+  /// True if a batch is waiting for its turn; forms one when it is time.
   ///
-  /// - Parameter isFull: nothing more is taken, so that nothing more can be waited for.
+  /// - Parameter isFull: whether no more events are read, so that waiting for more is pointless.
   mutating func hasBatch(isFull: Bool, now: UInt64) -> Bool {
     if phase == .waiting { return true }
     guard phase == .gathering, let first = takenAt.first else { return false }
@@ -73,15 +73,15 @@ struct EventLane: Sendable {
   /// The events of the batch.
   var batch: ArraySlice<WebhookEvent> { events[..<count] }
 
-  /// True if the time for the batch is over.
+  /// True if the batch has been retried for long enough.
   ///
   /// - Parameters:
-  ///   - outage: since when the endpoint has accepted nothing, monotonic milliseconds.
-  ///   - isGone: nothing is sent to the endpoint any more.
+  ///   - outage: since when the endpoint has accepted nothing, in monotonic milliseconds.
+  ///   - isGone: whether the endpoint is disabled.
   func isExpired(outage: UInt64?, isGone: Bool, window: UInt64, now: UInt64, wall: Int64) -> Bool {
     guard let taken = takenAt.first else { return false }
     if let since = firstTriedAt ?? (isGone ? taken : nil), now >= since + window { return true }
-    // What came later waited for the endpoint as long as it was away. One clock alone may be wrong.
+    // Later events have waited only as long as the outage. Both clocks must agree, since one may be wrong.
     guard attempts > 0 || isGone, let outage, now >= outage + window else { return false }
     let newest = events[count - 1].recordedAt
     return newest >= 0 && wall - newest >= Int64(window)
@@ -95,13 +95,13 @@ struct EventLane: Sendable {
 
   mutating func bury() { phase = .burying }
 
-  /// The endpoint did not take the batch.
+  /// The endpoint did not accept the batch.
   mutating func failed(now: UInt64, random: UInt64) {
     phase = .waiting
     notBefore = now + backoff.failed(random: random)
   }
 
-  /// The batch is to be sent in two halves.
+  /// Splits the batch into two halves.
   ///
   /// - Returns: false for a single event.
   mutating func split() -> Bool {
@@ -111,14 +111,14 @@ struct EventLane: Sendable {
     return true
   }
 
-  /// The endpoint is back: the batch need not wait if it has only failed because of that.
+  /// The endpoint has recovered: a batch that failed only because of the outage need not wait.
   mutating func endpointRecovered(after failures: Int, now: UInt64) {
     if backoff.failures <= failures { notBefore = min(notBefore, now) }
   }
 
   /// The batch is done.
   ///
-  /// - Returns: the offsets of the records of which no event is left.
+  /// - Returns: the offsets of the records without pending events.
   mutating func finish() -> [Int64] {
     var offsets: [Int64] = []
     for index in 0..<count
@@ -143,8 +143,8 @@ struct EventLane: Sendable {
   }
 }
 
-/// The wait of a batch that failed.
+/// The backoff of a failed batch.
 enum RetrySchedule {
-  /// About a second, then twice as long each time, five minutes at most; half of it by chance.
+  /// About a second, doubled each time up to five minutes; half of it is random.
   static var backoff: Backoff { Backoff(base: 1_000, cap: 300_000) }
 }

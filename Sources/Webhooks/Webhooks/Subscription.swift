@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Identity
 
-/// An endpoint that wants to know of events, and of which.
+/// An endpoint, and the events that it subscribes to.
 public struct Subscription: Sendable, Equatable {
-  /// Names the endpoint in its consumer group, in logs and metrics: letters, digits, `-` and `_`.
+  /// The name of the endpoint in its consumer group, logs and metrics: letters, digits, `-` and `_`.
   public var name: String
   public var url: String
-  /// The keys that its requests are signed with; more than one while a secret is replaced.
+  /// The keys that sign its requests; more than one while a secret is being replaced.
   public var keys: [[UInt8]]
   public var kinds: Set<EventKind>
-  /// nil: of every app.
+  /// nil for every app.
   public var apps: Set<ExactText>?
-  /// nil: with any reason, or none.
+  /// nil for any reason, or none.
   public var reasons: Set<ExactText>?
-  /// Milliseconds since the epoch: earlier events are not sent; nil sends all that the topics still have.
+  /// Milliseconds since the epoch; earlier events are not sent. nil to send everything that the topics still have.
   public var since: Int64?
   public var limits = BatchLimits()
-  /// The time that an answer may take, in milliseconds.
+  /// The timeout of an answer, in milliseconds.
   public var timeout = 15_000
 
   public init(name: String, url: String, keys: [[UInt8]], kinds: Set<EventKind>) {
@@ -26,11 +26,11 @@ public struct Subscription: Sendable, Equatable {
     self.kinds = kinds
   }
 
-  /// True if the endpoint wants an event.
+  /// True if the subscription includes an event.
   ///
   /// - Parameters:
-  ///   - app: nil where a refused request did not say; then only who wants every app gets it.
-  ///   - reason: nil for an event without one; then only who wants any reason gets it.
+  ///   - app: nil if a refused request had none; then only subscriptions to every app match.
+  ///   - reason: nil for an event without one; then only subscriptions to any reason match.
   ///   - time: milliseconds since the epoch.
   public func wants(_ kind: EventKind, app: String?, reason: String?, at time: Int64) -> Bool {
     guard kinds.contains(kind), time >= since ?? .min else { return false }
@@ -39,12 +39,12 @@ public struct Subscription: Sendable, Equatable {
     return true
   }
 
-  /// The sources that have what it wants, in their order.
+  /// The sources of its events, in order.
   public var sources: [EventSource] {
     EventSource.allCases.filter { source in kinds.contains { $0.source == source } }
   }
 
-  /// True if a text can be a subscription's name.
+  /// True if a text is valid as a subscription's name.
   public static func isName(_ text: String) -> Bool {
     (1...64).contains(text.utf8.count)
       && text.utf8.allSatisfy { byte in
@@ -58,13 +58,13 @@ public struct Subscription: Sendable, Equatable {
   }
 }
 
-/// The most events of a request, and the time that the first one waits for more.
+/// The limits of a request: its most events, and how long the first one waits for more.
 public struct BatchLimits: Sendable, Equatable {
-  /// Events at most.
+  /// The most events.
   public var events = 100
-  /// Bytes of events at most; a single event may be larger.
+  /// The most bytes of events; a single event may be larger.
   public var bytes = 256 << 10
-  /// Milliseconds.
+  /// In milliseconds.
   public var linger: UInt64 = 1_000
 
   public init() {}

@@ -3,7 +3,7 @@ import Waiting
 
 /// The outcome of a request.
 public enum WebhookAnswer: Sendable, Equatable {
-  /// - Parameter retryAfter: milliseconds that the endpoint wants to be left alone; nil if it did not say.
+  /// - Parameter retryAfter: the endpoint's `Retry-After` in milliseconds; nil if it had none.
   case status(Int, retryAfter: UInt64?)
   /// There was no answer in time, or no connection.
   case none
@@ -15,22 +15,22 @@ public enum WebhookAnswer: Sendable, Equatable {
     if case .status(200..<300, _) = self { true } else { false }
   }
 
-  /// The endpoint wants nothing any more (410).
+  /// True if the endpoint is disabled (410 Gone).
   public var isGone: Bool {
     if case .status(410, _) = self { true } else { false }
   }
 
-  /// The request was too large for the endpoint (413).
+  /// True if the request was too large for the endpoint (413).
   public var isTooLarge: Bool {
     if case .status(413, _) = self { true } else { false }
   }
 
-  /// The delay that a `Retry-After` header asks for in milliseconds, from seconds or a date; nil if it is neither.
+  /// The delay in a `Retry-After` header in milliseconds, from seconds or a date; nil if it is neither.
   ///
   /// - Parameter now: milliseconds since the epoch.
   public static func retryAfter(_ text: String, now: Int64) -> UInt64? {
     if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-      // More digits than a number has are a very long time.
+      // More digits than fit into a number are a very long time.
       let seconds = UInt64(text) ?? .max
       return min(seconds, longestRetryAfter / 1_000) * 1_000
     }

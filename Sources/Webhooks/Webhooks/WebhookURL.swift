@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Checks that a text is a URL that requests may go to.
+/// Checks that a text is a URL to which requests may be sent.
 public enum WebhookURL {
   /// The fault in a URL, as in "url: must begin with https://"; nil if nothing is wrong.
   ///
-  /// - Parameter allowsHTTP: whether requests may go out without TLS.
+  /// - Parameter allowsHTTP: whether requests may be sent without TLS.
   public static func problem(_ url: String, allowsHTTP: Bool) -> String? {
     guard url.utf8.count <= 2_048 else { return "is longer than 2048 bytes" }
     guard url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
@@ -21,13 +21,13 @@ public enum WebhookURL {
     }
     let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
     guard !authority.isEmpty, authority.first != ":" else { return "has no host" }
-    // A password would stand in logs and process lists.
+    // A password would appear in logs and process lists.
     guard !authority.contains("@") else { return "must not have a user or a password" }
     guard !rest.contains("#") else { return "must not have a fragment" }
     return nil
   }
 
-  /// Scheme and host: what logs may show. The path may hold a secret.
+  /// The scheme and host, which logs may show. The path may hold a secret.
   public static func shown(_ url: String) -> String {
     guard let slashes = url.firstRange(of: "://") else { return "" }
     let host = url[slashes.upperBound...].prefix { $0 != "/" && $0 != "?" }

@@ -4,7 +4,7 @@ public import JSON
 /// The answers of gorush.
 public enum GorushAnswer {
   /// - Parameters:
-  ///   - count: tokens of notifications for iOS.
+  ///   - count: the number of tokens for iOS.
   ///   - logs: an entry for each token that gets nothing.
   public static func accepted(count: Int, logs: [JSONValue]) -> JSONValue {
     ["counts": .integer(Int64(count)), "logs": .array(logs), "success": "ok"]
@@ -28,7 +28,7 @@ public enum GorushAnswer {
     return .object(entry)
   }
 
-  /// Ten characters at either end are stars, as gorush does it unless told otherwise.
+  /// Replaces ten characters at each end by stars, gorush's default.
   private static func hidden(_ token: String) -> String {
     guard token.count >= 20 else { return String(repeating: "*", count: token.count) }
     let stars = String(repeating: "*", count: 10)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import JSON
 
-/// An entry of `notifications` in the body of gorush's `POST /api/push`, as far as it concerns iOS.
+/// An entry of `notifications` in the body of gorush's `POST /api/push`, as far as iOS is concerned.
 public struct GorushNotification: Sendable {
   /// The platform of a notification; only iOS is sent.
   public enum Platform: Int64, Sendable {
@@ -9,7 +9,7 @@ public struct GorushNotification: Sendable {
     case android = 2
     case huawei = 3
 
-    /// As gorush's answers name it.
+    /// The name in gorush's answers.
     public var name: String {
       switch self {
       case .ios: "ios"
@@ -19,7 +19,7 @@ public struct GorushNotification: Sendable {
     }
   }
 
-  /// nil for a number that gorush does not know.
+  /// nil for a number unknown to gorush.
   public let platform: Platform?
   public let tokens: [String]
   public let message: String
@@ -48,7 +48,7 @@ public struct GorushNotification: Sendable {
   let interruptionLevel: String
   let activity: GorushActivity
 
-  /// Reads an entry. A member of another type than gorush has is an error, as it is there.
+  /// Reads an entry. A member of another type than in gorush is an error, as there.
   public init(_ value: JSONValue) throws(CompatibilityError) {
     let fields = value.isNull ? GoObject(JSONObject()) : try GoObject(value)
     platform = try fields.integer("platform").flatMap { Platform(rawValue: $0) }
@@ -82,7 +82,7 @@ public struct GorushNotification: Sendable {
 
   /// The entries of a body.
   ///
-  /// - Parameter limit: how many there may be.
+  /// - Parameter limit: the most entries allowed.
   public static func all(
     in body: JSONValue, limit: Int
   ) throws(CompatibilityError) -> [GorushNotification] {
@@ -115,7 +115,7 @@ struct GorushAlert: Sendable {
     "action", "action-loc-key", "body", "launch-image", "loc-key", "title", "subtitle",
     "title-loc-key", "summary-arg",
   ]
-  /// Given texts by their names, which are also those of the payload.
+  /// The given texts by name, which are also their names in the payload.
   private let texts: [String: String]
   let locArguments: [String]
   let titleLocArguments: [String]
@@ -137,7 +137,7 @@ struct GorushAlert: Sendable {
 
   subscript(name: String) -> String { texts[name] ?? "" }
 
-  /// True if iOS gets an object in place of a text because of this.
+  /// True if any of them is given, so that iOS gets an object instead of a text.
   var isGiven: Bool {
     texts.values.contains { !$0.isEmpty } || !locArguments.isEmpty || !titleLocArguments.isEmpty
       || summaryCount > 0

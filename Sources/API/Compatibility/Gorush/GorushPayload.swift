@@ -2,7 +2,7 @@
 import JSON
 
 extension GorushNotification {
-  /// The body for APNs: that of gorush, member for member.
+  /// The body for APNs, with the same members as gorush's.
   func payload() throws(CompatibilityError) -> JSONValue {
     var payload = data ?? JSONObject()
     guard payload["aps"] == nil else {
@@ -39,8 +39,8 @@ extension GorushNotification {
     return aps
   }
 
-  /// A text if there is a message alone; an object as soon as there is a title or a member of `alert`, and then `message`
-  /// counts only beside a `title`.
+  /// A text if only a message is given; an object as soon as there is a title or a member of `alert`, and then
+  /// `message` only counts beside a `title`.
   private var alertValue: JSONValue? {
     guard !title.isEmpty || alert.isGiven else {
       return message.isEmpty ? nil : .string(message)
@@ -62,7 +62,7 @@ extension GorushNotification {
     return .object(object)
   }
 
-  /// `name` and `volume` make a critical alert of their own, whatever `sound` says.
+  /// `name` or `volume` makes a critical alert of its own, whatever `sound` is.
   private func soundValue() throws(CompatibilityError) -> JSONValue? {
     let isLoud = (soundVolume?.anyNumber ?? 0) > 0
     if !soundName.isEmpty || isLoud {
@@ -77,14 +77,14 @@ extension GorushNotification {
         throw error.within("sound")
       }
     case .string: return sound
-    // Anything else gorush passes over.
+    // gorush ignores anything else.
     default: return nil
     }
   }
 
   private func criticalSound(_ fields: GoObject) throws(CompatibilityError) -> JSONValue {
     var object = JSONObject()
-    // gorush leaves a 0 out; APNs wants to be told.
+    // gorush omits a 0, but APNs requires the member.
     object.append("critical", .integer(try fields.integer("critical") ?? 0))
     object.appendText("name", try fields.text("name"))
     if let volume = try fields.number("volume"), volume.anyNumber != 0 {

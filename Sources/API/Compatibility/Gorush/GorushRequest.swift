@@ -2,14 +2,14 @@
 public import APNS
 public import JSON
 
-/// Makes requests of Martlet from gorush's notifications. What gorush takes from its configuration is here.
+/// Creates Martlet requests from gorush's notifications. What gorush configures in its file is set here.
 public struct GorushTranslator: Sendable {
   /// The most tokens of one request.
   public static let tokensPerRequest = 1_000
 
   /// The bundle id of notifications without a topic; gorush leaves that to its certificate.
   private let app: String?
-  /// The environment of a notification that says neither `production` nor `development`.
+  /// The environment of a notification with neither `production` nor `development`.
   private let environment: Environment
   private let types: PushTypes
 
@@ -19,7 +19,7 @@ public struct GorushTranslator: Sendable {
     self.types = types
   }
 
-  /// The requests of a notification for iOS: one for every 1,000 of its tokens.
+  /// The requests of a notification for iOS: one per 1,000 of its tokens.
   public func requests(
     _ notification: GorushNotification
   ) throws(CompatibilityError) -> [JSONValue] {
@@ -36,7 +36,7 @@ public struct GorushTranslator: Sendable {
     }
   }
 
-  /// The members that all requests of a notification have in common.
+  /// The members common to all requests of a notification.
   private func members(
     _ notification: GorushNotification, _ payload: JSONValue
   ) throws(CompatibilityError) -> JSONObject {
@@ -45,7 +45,7 @@ public struct GorushTranslator: Sendable {
       notification.pushType.isEmpty ? isSilent ? "background" : "alert" : notification.pushType
     let isAlone = notification.tokens.count == 1
     var request = JSONObject()
-    // Of several notifications, only one may have the apns-id: it names their request instead.
+    // With several notifications, only one may have the apns-id, so it becomes their request id instead.
     let name = notification.id.isEmpty && !isAlone ? notification.apnsID : notification.id
     request.appendText("id", name)
     request.append("app", .string(try app(of: notification, type)))
@@ -68,14 +68,14 @@ public struct GorushTranslator: Sendable {
     return request
   }
 
-  /// A push that wakes the app and shows nothing: under gorush's type alert, APNs may drop it.
+  /// Whether a push wakes the app and shows nothing: with gorush's type alert, APNs may drop it.
   private func isSilent(_ payload: JSONValue) -> Bool {
     guard let aps = payload["aps"] else { return false }
     return aps["content-available"] != nil && aps["alert"] == nil && aps["badge"] == nil
       && aps["sound"] == nil
   }
 
-  /// The bundle id in the topic.
+  /// The bundle id of the topic.
   private func app(
     of notification: GorushNotification, _ type: String
   ) throws(CompatibilityError) -> String {

@@ -5,8 +5,8 @@ public import Bytes
 public import Contract
 internal import Glibc
 
-/// The keyed fields of an envelope, `key=value` with tabs between them, as they stand in a record that
-/// `Envelope.parse` took: views of its memory.
+/// The keyed fields of an envelope, `key=value` separated by tabs, in a record that `Envelope.parse` accepted: views of
+/// its memory.
 public struct CarriedFields {
   /// The bytes of all of them; empty if there are none.
   public let bytes: UnsafeRawBufferPointer
@@ -20,7 +20,7 @@ public struct CarriedFields {
 
   public var isEmpty: Bool { bytes.isEmpty }
 
-  /// The value of a field; empty if it is not there.
+  /// The value of a field; empty if it is absent.
   public subscript(_ field: CarriedField) -> UnsafeRawBufferPointer {
     var found = UnsafeRawBufferPointer(start: nil, count: 0)
     let wanted = field.row.key
@@ -30,7 +30,7 @@ public struct CarriedFields {
     return found
   }
 
-  /// Calls `body` with each key and value, in the order in which they stand there.
+  /// Calls `body` with each key and value, in order.
   public func forEachField(
     _ body: (_ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Void
   ) {
@@ -47,7 +47,7 @@ public struct CarriedFields {
     }
   }
 
-  /// Calls `body` with the name and value of each header field among them, and whether it is the collapse id.
+  /// Calls `body` with the name and value of each header field, and whether it is the collapse id.
   public func forEachHeader(
     _ body: (
       _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ isCollapseID: Bool
@@ -62,7 +62,7 @@ public struct CarriedFields {
 }
 
 extension CarriedFields {
-  /// Appends one field to a line or a list of such fields; a tab goes before it.
+  /// Appends one field to a line or a list of fields, with a tab before it.
   public static func append(
     _ field: CarriedField, _ value: UnsafeRawBufferPointer, to buffer: inout ByteBuffer
   ) {

@@ -4,14 +4,14 @@ internal import APNS
 
 /// The scope of a notification's id: app and environment, as 128 bits that no other process knows.
 ///
-/// An app may give its notifications ids of its own, and those of other apps can be computed from what is public. So the
-/// windows of `apns-id`s remember an id under its app: mixed with these bits. They come of Swift's `Hasher` (SipHash with
-/// a key of each process): who does not know the key finds no id that collides with another app's. Windows never leave
-/// the process; another one reads the ids again from the log.
+/// An app may choose its notifications' ids, and other apps' ids can be computed from public data. So the dedup windows
+/// remember an id per app: mixed with these bits. They come from Swift's `Hasher` (SipHash with a per-process key):
+/// without the key, nobody can find an id that collides with another app's. Windows never leave the process; another
+/// process reads the ids again from the log.
 enum DedupScope {
   /// - Parameters:
   ///   - app: the bundle id.
-  ///   - environment: with another one it is another notification.
+  ///   - environment: the environment; ids are separate in each.
   static func bits(app: Span<UInt8>, environment: Environment) -> NotificationID {
     NotificationID(high: half(0, app, environment), low: half(1, app, environment))
   }

@@ -3,9 +3,9 @@
 internal import APNS
 internal import Contract
 
-/// The keyed fields, which most records do not have.
+/// The keyed fields, which most records lack.
 extension Envelope {
-  /// Reads them up to the end of the line; the cursor stands at the tab before the first one.
+  /// Reads them up to the end of the line; the cursor is at the tab before the first one.
   @inline(never)
   mutating func readCarried(
     _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
@@ -72,7 +72,7 @@ extension Envelope {
   }
 
   private func checkBroadcast() throws(EnvelopeError) {
-    // A broadcast is a Live Activity push, and APNs insists on an expiration.
+    // A broadcast is a Live Activity push, and APNs requires an expiration.
     guard pushType == .liveactivity else {
       throw EnvelopeError(field: .pushType, problem: .invalid, offset: Int(pushTypeText.start))
     }
@@ -80,7 +80,7 @@ extension Envelope {
       throw EnvelopeError(
         field: .expiration, problem: .missing, offset: Int(expirationText.start))
     }
-    // It is a part of the path.
+    // The app is a part of the path.
     guard Int(app.count) <= RequestRules.maximumName else {
       throw EnvelopeError(field: .app, problem: .tooLong, offset: Int(app.start))
     }

@@ -3,26 +3,25 @@
 public import APNS
 public import Contract
 
-/// The envelope of a notification record: what its first line says, as values where the sender decides
-/// by them and as ranges of the record where it only passes bytes on.
+/// The envelope of a notification record: its first line, as values where the sender decides by them, and as ranges of
+/// the record where it only passes bytes on.
 ///
-/// The record is the line, a newline, and the body for APNs. The line has fourteen fields with fixed places, by which
-/// is decided or which nearly every record has, and then any number of fields `key=value`, which are carried: those
-/// whose key is not known here, too. Anyone may have written it: parsing checks every field, so that what the ranges
-/// point at can be sent as a header value as it is.
+/// The record is the line, a newline, and the body for APNs. The line has fourteen positional fields, which decide
+/// something or are in nearly every record, followed by any number of carried fields `key=value`, including unknown
+/// keys. Anyone may have written it: parsing checks every field, so that each range is valid as a header value.
 public struct Envelope: Sendable {
-  /// The first field of a line. A version that decides by a field which this one does not know begins otherwise; what is only
-  /// carried needs no other version.
+  /// The first field of a line. It changes only when a new field decides something that this version does not know; a
+  /// carried field needs no new version.
   public static let version = "M2"
-  /// The most bytes a line may have, its newline not counted.
+  /// The most bytes of a line, without its newline.
   public static let maximumLine = 2_432
-  /// The most bytes that fields 0…10 and the keyed fields may have together, without the mark of a replay and the place
-  /// in its lane: a retry adds a history of up to 89 bytes and a place of up to 50, a replay its mark of up to 38.
+  /// The most bytes of fields 0…10 and the keyed fields together, without the replay mark and the lane position: a
+  /// retry adds a history of up to 89 bytes and a position of up to 50, a replay its mark of up to 38.
   public static let maximumKept = maximumLine - 188
-  /// The most bytes a body may have, for the push type with the highest limit.
+  /// The most bytes of a body, for the push type with the highest limit.
   public static let maximumBody = 5_120
 
-  /// Checks that a value begins as the values of notifications do, in this version.
+  /// Checks that a value begins as notifications of this version do.
   public static func begins(_ value: some Collection<UInt8>) -> Bool {
     value.starts(with: beginning)
   }
@@ -32,27 +31,27 @@ public struct Envelope: Sendable {
   public internal(set) var lane = Lane.first
   public internal(set) var environment = Environment.production
   public internal(set) var pushType = PushType.alert
-  /// What tells one sending of this notification from another: app, environment and `apns-id`, and for a dead letter that
-  /// was replayed also which one. A notification that is known to have been taken may then be replayed, once for each of
-  /// its dead letters; one that went back from a retry topic to its lane is told from its record before. The same in this
-  /// process only (`DedupScope`).
+  /// Identifies one sending of this notification: app, environment and `apns-id`, plus the replayed dead letter, if
+  /// any. So a notification that was already taken may be replayed, once for each of its dead letters; and one that
+  /// went back from a retry topic to its lane differs from its earlier record. Only meaningful in this process
+  /// (`DedupScope`).
   public internal(set) var dedupKey = NotificationID(high: 0, low: 0)
   /// The app's `AppHash`.
   public internal(set) var appHash: UInt64 = 0
-  /// Envelopes that one reader gave the same number, other than 0, have the same bytes up to the push type.
+  /// Envelopes to which one reader gave the same number, other than 0, have the same bytes up to the push type.
   public internal(set) var beginning: UInt32 = 0
-  /// What the record's key names.
+  /// The kind of target that the record's key names.
   public internal(set) var target = PushTarget.device
   /// 10, 5 or 1.
   public internal(set) var priority: UInt8 = 0
-  /// Attempts that were already made.
+  /// The number of attempts already made.
   public internal(set) var attempt: UInt16 = 0
   public internal(set) var id = NotificationID(high: 0, low: 0)
-  /// `apns-expiration` in epoch seconds; `nil` (absent), 0 and a time are three different things.
+  /// `apns-expiration` in epoch seconds; `nil` (absent), 0 and a time have different meanings.
   public internal(set) var expiration: Int64?
   /// When the request was made, in milliseconds since the epoch.
   public internal(set) var created: Int64 = 0
-  /// When it was first sent, in milliseconds, on retry topics.
+  /// When it was first sent, in milliseconds; only on retry topics.
   public internal(set) var firstSeen: Int64?
 
   public internal(set) var laneText = ByteRange(start: 0, count: 0)
@@ -60,35 +59,35 @@ public struct Envelope: Sendable {
   public internal(set) var topic = ByteRange(start: 0, count: 0)
   public internal(set) var pushTypeText = ByteRange(start: 0, count: 0)
   public internal(set) var priorityText = ByteRange(start: 0, count: 0)
-  /// Empty if there is no expiration.
+  /// The text of the expiration; empty if there is none.
   public internal(set) var expirationText = ByteRange(start: 0, count: 0)
   public internal(set) var idText = ByteRange(start: 0, count: 0)
-  /// The request's id as a JSON string's content, still escaped; empty if there is none.
+  /// The request id as the content of a JSON string, still escaped; empty if there is none.
   public internal(set) var requestID = ByteRange(start: 0, count: 0)
-  /// The last reason for a retry; empty if there is none.
+  /// The reason for the last retry; empty if there is none.
   public internal(set) var lastReason = ByteRange(start: 0, count: 0)
-  /// Fields 0…10, which stay the same when the record moves to a retry topic.
+  /// Fields 0…10, which do not change when the record moves to a retry topic.
   public internal(set) var constantPart = ByteRange(start: 0, count: 0)
-  /// The keyed fields, without the tab before them: they stay the same, too. Empty if there are none.
+  /// The keyed fields, without the tab before them; they do not change either. Empty if there are none.
   public internal(set) var carried = ByteRange(start: 0, count: 0)
-  /// True if there is a key (`supersede`) among them, by which newer pushes supersede this one.
+  /// True if `supersede` is among them: newer pushes with its key supersede this one.
   public internal(set) var hasStateKey = false
-  /// True if it is the last state with its key: it is never superseded.
+  /// True if it is the last state of its key, which is never superseded.
   public internal(set) var isFinal = false
-  /// True if its payload has neither alert nor sound, as far as ingest says so: of pushes that others supersede.
+  /// True if ingest found neither alert nor sound in the payload; only set for pushes that others can supersede.
   public internal(set) var isSilent = false
   /// True if it starts a Live Activity or media session.
   public internal(set) var isStart = false
-  /// The value of the group among them; empty if there is none.
+  /// The `group` among the keyed fields; empty if there is none.
   public internal(set) var group = ByteRange(start: 0, count: 0)
-  /// The name of its campaign among them; empty if there is none.
+  /// The campaign's name among the keyed fields; empty if there is none.
   public internal(set) var campaign = ByteRange(start: 0, count: 0)
-  /// True if there are header fields among them.
+  /// True if there are header fields among the keyed fields.
   public internal(set) var hasHeaders = false
-  /// The first byte of the body; it reaches to the record's end.
+  /// The start of the body, which extends to the record's end.
   public internal(set) var bodyStart = 0
 
-  /// An empty envelope, for a slot that no record has been read into.
+  /// An empty envelope, for a slot without a record.
   public init() {}
 
   /// The keyed fields of the record that this envelope was read from.
@@ -107,7 +106,7 @@ public struct Envelope: Sendable {
     return envelope
   }
 
-  /// Reads what follows the push type.
+  /// Reads the fields after the push type.
   mutating func readRest(
     _ record: Span<UInt8>, _ cursor: inout EnvelopeCursor
   ) throws(EnvelopeError) {
@@ -154,7 +153,7 @@ public struct Envelope: Sendable {
   ) throws(EnvelopeError) {
     let value: Int64?
     (priorityText, value) = try cursor.number(.priority, in: record)
-    // It becomes a header as it stands: no other spelling, such as 010.
+    // The text becomes a header value unchanged: only this spelling, not 010.
     guard let value, value == 10 || value == 5 || value == 1,
       priorityText.count == (value == 10 ? 2 : 1)
     else {
@@ -178,7 +177,7 @@ public struct Envelope: Sendable {
     self.created = time
     requestID = try cursor.field(.requestID, in: record)
     if !requestID.isEmpty {
-      // Receipts carry it as it stands: a loose quote would break them.
+      // Receipts contain it unchanged: an unescaped quote would break them.
       guard RequestRules.isEscapedText(record.extracting(requestID.indices)) else {
         throw cursor.invalid(.requestID, requestID)
       }
@@ -195,7 +194,7 @@ public struct Envelope: Sendable {
     guard first ?? 0 <= OutsideTime.last else { throw cursor.invalid(.firstSeen, seen) }
     firstSeen = first
     lastReason = try cursor.lastFixedField(.lastReason, in: record)
-    // So far it is the scope.
+    // So far, `dedupKey` has only the scope.
     dedupKey = NotificationID(high: dedupKey.high ^ id.high, low: dedupKey.low ^ id.low)
     if cursor.lineGoesOn(in: record) { try readCarried(record, &cursor) }
     cursor.step()

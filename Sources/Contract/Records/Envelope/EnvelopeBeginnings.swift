@@ -3,25 +3,25 @@
 internal import Contract
 internal import Glibc
 
-/// How records began, and what that says: the last one, and those of some thousand apps in places that the hash of a
-/// beginning names.
+/// A cache of record beginnings and their parsed fields: the last one, and those of some thousand apps in a table
+/// hashed by the beginning.
 struct EnvelopeBeginnings: ~Copyable {
   struct Beginning {
-    /// The bytes that it has, behind it.
+    /// The length of the beginning, whose bytes follow.
     let count: Int
-    /// What they say.
+    /// The parsed fields.
     let routing: Envelope
   }
 
-  /// Longer beginnings are not kept.
+  /// The longest beginning that is kept.
   static let longest = 256
-  /// A beginning stands in one of the two places of its pair.
+  /// The number of pairs of slots; a beginning is in either slot of its pair.
   private static let pairs = 2_048
-  /// Fields of a beginning: version, lane, environment, app, topic and push type.
+  /// The number of fields in a beginning: version, lane, environment, app, topic and push type.
   private static let fields = 6
   private static let tab: Int32 = 0x09
 
-  /// Each is a `Beginning` with its bytes behind it, allocated when it is first used.
+  /// Each slot is a `Beginning` followed by its bytes, allocated on first use.
   private let places: UnsafeMutablePointer<UnsafeMutablePointer<Beginning>?>
   private var last: UnsafeMutablePointer<Beginning>?
   private var serial: UInt32 = 0
@@ -36,7 +36,7 @@ struct EnvelopeBeginnings: ~Copyable {
     places.deallocate()
   }
 
-  /// The beginning of a record; nil if none is known that begins so.
+  /// The known beginning of a record; nil if there is none.
   @inline(__always)
   mutating func find(_ record: UnsafeRawBufferPointer) -> UnsafePointer<Beginning>? {
     guard let start = record.baseAddress else { return nil }
@@ -57,12 +57,12 @@ struct EnvelopeBeginnings: ~Copyable {
     return nil
   }
 
-  /// Keeps a beginning; with both of its places taken another one gives way.
+  /// Keeps a beginning; if both of its slots are taken, it replaces one of them.
   mutating func keep(_ beginning: UnsafeRawBufferPointer, _ routing: Envelope) {
     guard beginning.count <= Self.longest, let start = beginning.baseAddress,
       let pair = Self.pair(start, beginning.count)
     else { return }
-    // The one that was used last stays.
+    // The most recently used one is kept.
     let isFirst = places[pair] == nil || (places[pair] != last && places[pair + 1] != nil)
     let place = isFirst ? pair : pair + 1
     let kept = places[place] ?? Self.allocate()
@@ -94,7 +94,7 @@ struct EnvelopeBeginnings: ~Copyable {
     count > kept.pointee.count && memcmp(start, bytes(kept), kept.pointee.count) == 0
   }
 
-  /// The first of the two places of a beginning; nil if its fields do not end soon enough.
+  /// The first slot of a beginning's pair; nil if its fields are too long.
   private static func pair(_ start: UnsafeRawPointer, _ count: Int) -> Int? {
     let end = start + min(count, longest)
     var position = start
@@ -104,7 +104,7 @@ struct EnvelopeBeginnings: ~Copyable {
     }
     var hash: UInt64 = 0
     var word = start
-    // The last word overlaps the one before. Six fields and their tabs may be shorter than one.
+    // The last word overlaps the previous one. Six fields and their tabs may be shorter than a word.
     while word + 8 <= position {
       hash = (hash ^ word.loadUnaligned(as: UInt64.self)) &* 0x9E37_79B9_7F4A_7C15
       hash ^= hash >> 29

@@ -5,17 +5,17 @@ internal import Contract
 
 /// Walks an envelope line field by field.
 struct EnvelopeCursor {
-  /// The next byte to look at: the first of the next field.
+  /// The index of the next byte to read: the first of the next field.
   private(set) var position: Int
 
   private static let tab: UInt8 = 0x09
-  /// Digits of a number, at most: beyond any time in milliseconds, and far from overflowing.
+  /// The most digits of a number: enough for any time in milliseconds, and far from overflowing.
   private static let mostDigits = 16
   private static let newline: UInt8 = 0x0A
 
   init(at position: Int = 0) { self.position = position }
 
-  /// Reads field 0, which says that the rest has the form that we know.
+  /// Reads field 0, which identifies the known form of the others.
   @inline(__always)
   mutating func version(in record: Span<UInt8>) throws(EnvelopeError) {
     let range = try field(.version, in: record)
@@ -24,7 +24,7 @@ struct EnvelopeCursor {
     }
   }
 
-  /// Reads a field that another one follows.
+  /// Reads a field that is followed by another one.
   @inline(__always)
   mutating func field(
     _ field: EnvelopeField, in record: Span<UInt8>
@@ -37,8 +37,8 @@ struct EnvelopeCursor {
     return range
   }
 
-  /// Reads the last field that has a fixed place; `lineGoesOn` tells whether keyed ones follow, `step` goes over the tab or
-  /// newline behind it.
+  /// Reads the last positional field; `lineGoesOn` tells whether keyed fields follow, `step` skips the tab or newline
+  /// after it.
   @inline(__always)
   mutating func lastFixedField(
     _ field: EnvelopeField, in record: Span<UInt8>
@@ -46,11 +46,11 @@ struct EnvelopeCursor {
     try content(field, in: record)
   }
 
-  /// Whether the field that was just read is followed by another one.
+  /// Whether another field follows the one just read.
   @inline(__always)
   func lineGoesOn(in record: Span<UInt8>) -> Bool { record[position] == Self.tab }
 
-  /// Goes over the tab or newline behind a field.
+  /// Skips the tab or newline after a field.
   @inline(__always)
   mutating func step() { position += 1 }
 
@@ -71,8 +71,7 @@ struct EnvelopeCursor {
     )
   }
 
-  /// Reads a field of decimal digits, which may be empty, in one pass; what is wrong with one that is
-  /// not is found by reading it again.
+  /// Reads a field of decimal digits, possibly empty, in one pass; a fault is determined by reading it again.
   @inline(__always)
   mutating func number(
     _ field: EnvelopeField, in record: Span<UInt8>
@@ -95,7 +94,7 @@ struct EnvelopeCursor {
     return (range, try integer(field, range, in: record))
   }
 
-  /// Reads the `apns-id`, whose length is known.
+  /// Reads the `apns-id`, which has a fixed length.
   @inline(__always)
   mutating func id(
     in record: Span<UInt8>
@@ -111,8 +110,8 @@ struct EnvelopeCursor {
     throw invalid(.apnsID, try field(.apnsID, in: record))
   }
 
-  /// Reads the bundle id or the topic: a required name that can stand in a header as it is. In one pass; what is wrong
-  /// with one that is not is found by reading it again.
+  /// Reads the bundle id or the topic, a required name that is valid in a header, in one pass; a fault is determined by
+  /// reading it again.
   @inline(__always)
   mutating func name(
     _ field: EnvelopeField, in record: Span<UInt8>
@@ -140,7 +139,7 @@ struct EnvelopeCursor {
     return EnvelopeError(field: field, problem: .invalid, offset: place ?? Int(range.start))
   }
 
-  /// The bytes up to the next tab or newline, at which `position` then stands.
+  /// The bytes up to the next tab or newline, to which `position` moves.
   @inline(__always)
   private mutating func content(
     _ field: EnvelopeField, in record: Span<UInt8>

@@ -6,12 +6,12 @@ public import Contract
 
 /// Writes the values of notification records: the envelope line, a newline, the body.
 ///
-/// All notifications of one request differ only in their `apns-id`, so a value is written once and the id
-/// replaced in place for each token.
+/// All notifications of a request differ only in their `apns-id`, so the value is written once and the id replaced in
+/// place for each token.
 public struct EnvelopeEncoder: ~Copyable {
   private var buffer = ByteBuffer(capacity: 8 << 10)
   private var idStart = 0
-  /// Where the id stands once more, as the collapse id; 0 if it does not.
+  /// The position of the id as the collapse id; 0 if it is not that.
   private var collapseIDStart = 0
   private var carriedRange = 0..<0
   private var beginning = RepeatedBeginning()
@@ -35,7 +35,7 @@ public struct EnvelopeEncoder: ~Copyable {
   ///
   /// - Parameters:
   ///   - created: the Kafka timestamp of the request, in milliseconds.
-  ///   - traceParent: a valid one, or empty.
+  ///   - traceParent: a valid `traceparent`, or empty.
   public mutating func begin(
     _ request: borrowing PushRequest, created: Int64,
     traceParent: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -74,7 +74,7 @@ public struct EnvelopeEncoder: ~Copyable {
       buffer.append(request.warnings.listText)
     }
     if !traceParent.isEmpty { CarriedFields.append(.traceParent, traceParent, to: &buffer) }
-    // The tab is before them, and not one of them.
+    // Skip the tab that precedes them.
     carriedRange = min(start + 1, buffer.count)..<buffer.count
   }
 
@@ -90,7 +90,7 @@ public struct EnvelopeEncoder: ~Copyable {
     }
   }
 
-  /// Of an activity the newest state wins, and no state comes after the end. A start is shown once, also if its answer is
+  /// For an activity, the newest state wins and none follows the end. A start is shown only once, even if its answer is
   /// lost and it is sent again.
   private mutating func appendActivity(of request: borrowing PushRequest) {
     let (isKeyed, key) = (!request[.supersede].isEmpty, request.defaultKey)
@@ -114,7 +114,7 @@ public struct EnvelopeEncoder: ~Copyable {
     }
   }
 
-  /// Where newer pushes may supersede others it counts whether they would take an alert away.
+  /// Marks silent pushes where newer ones may supersede others, which must not remove an alert.
   private mutating func appendSilence(of request: borrowing PushRequest) {
     let isKeyed = request.defaultKey != nil
     let named = request[.supersede].count + request[.collapseID].count
@@ -132,10 +132,10 @@ public struct EnvelopeEncoder: ~Copyable {
     if collapseIDStart > 0 { buffer.overwrite(at: collapseIDStart, with: id) }
   }
 
-  /// Writes the value of a record that moves to a retry topic: the same envelope and body with another
-  /// history. `reason` must have no control characters (APNs' reasons have none).
+  /// Writes the value of a record that moves to a retry topic: the same envelope and body with a new history. `reason`
+  /// must have no control characters (APNs' reasons have none).
   ///
-  /// - Parameter position: its place in its lane, if it has a key by which newer pushes supersede it.
+  /// - Parameter position: its position in its lane, if it has a key by which newer pushes supersede it.
   public static func encodeRetry(
     of record: UnsafeRawBufferPointer, _ envelope: borrowing Envelope, attempt: UInt16,
     firstSeen: Int64, reason: UnsafeRawBufferPointer, position: LanePosition? = nil,
@@ -147,7 +147,7 @@ public struct EnvelopeEncoder: ~Copyable {
     buffer.append(tab)
     buffer.append(decimal: firstSeen)
     buffer.append(tab)
-    // A reason that is not known may be any text: it must not break the line or make it too long.
+    // An unknown reason may be any text: it must not break the line or make it too long.
     for byte in reason.prefix(64) { buffer.append(byte < 0x20 ? 0x20 : byte) }
     if let position {
       appendFields(of: record, envelope, without: .position, into: &buffer)
@@ -161,8 +161,8 @@ public struct EnvelopeEncoder: ~Copyable {
     buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.bodyStart...]))
   }
 
-  /// Writes the value of a notification that is sent anew, made from a dead letter: the same fields and body, but created
-  /// now, without a history, and with the mark of its dead letter.
+  /// Writes the value of a notification resent from a dead letter: the same fields and body, but created now, without a
+  /// history, and marked with its dead letter.
   public static func encodeReplay(
     of record: UnsafeRawBufferPointer, _ envelope: borrowing Envelope, created: Int64,
     mark: String, into buffer: inout ByteBuffer
@@ -170,7 +170,7 @@ public struct EnvelopeEncoder: ~Copyable {
     let createdStart = envelope.idText.indices.upperBound + 1
     buffer.append(UnsafeRawBufferPointer(rebasing: record[..<createdStart]))
     buffer.append(decimal: created)
-    // The tab before the request id, too.
+    // Including the tab before the request id.
     let idStart = envelope.requestID.indices.lowerBound - 1
     let kept = record[idStart..<envelope.constantPart.indices.upperBound]
     buffer.append(UnsafeRawBufferPointer(rebasing: kept))
@@ -182,7 +182,7 @@ public struct EnvelopeEncoder: ~Copyable {
     buffer.append(UnsafeRawBufferPointer(rebasing: record[envelope.bodyStart...]))
   }
 
-  /// Appends the keyed fields of a record but some, which are its own and not its notification's.
+  /// Appends a record's keyed fields, except those that belong to the record and not to its notification.
   private static func appendFields(
     of record: UnsafeRawBufferPointer, _ envelope: borrowing Envelope,
     without left: CarriedField..., into buffer: inout ByteBuffer
@@ -223,7 +223,7 @@ extension ByteBuffer {
     text[23] = UInt8(ascii: "-")
   }
 
-  /// Four characters of the low half, the first one highest, as they stand in memory.
+  /// The four characters of the low half, most significant first, in memory order.
   private static func four(_ characters: UInt64) -> UInt32 {
     UInt32(truncatingIfNeeded: characters).bigEndian
   }

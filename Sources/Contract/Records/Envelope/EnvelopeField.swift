@@ -2,7 +2,7 @@
 
 public import Contract
 
-/// The fields of an envelope line: those with a fixed place, in their order, and then all others.
+/// The fields of an envelope line: the positional ones in order, then all keyed ones.
 public enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case version
   case lane
@@ -18,10 +18,10 @@ public enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertibl
   case attempt
   case firstSeen
   case lastReason
-  /// A field with a key.
+  /// A keyed field.
   case keyed
 
-  /// Fields with a fixed place.
+  /// The number of positional fields.
   public static let fixedCount = Int(EnvelopeField.keyed.rawValue)
 
   public var description: String {
@@ -45,28 +45,28 @@ public enum EnvelopeField: UInt8, Sendable, CaseIterable, CustomStringConvertibl
   }
 }
 
-/// Why a record of a notification topic is not an envelope and a body: the field, and where it broke.
+/// Why a record of a notification topic is not an envelope and a body: the field and the fault.
 public struct EnvelopeError: Error, Equatable, Sendable, CustomStringConvertible {
   public enum Problem: UInt8, Sendable {
     /// Empty, though the field is required.
     case missing
-    /// Not one of the values that the field may have, or not in its form.
+    /// Not an allowed value or form of the field.
     case invalid
-    /// A version that is not read here.
+    /// An unsupported version.
     case unknownVersion
     /// A control character.
     case controlCharacter
-    /// Longer than the field, the line or the body may be.
+    /// Longer than allowed for the field, the line or the body.
     case tooLong
     /// The line ends before this field.
     case lineEnded
-    /// A keyed field that has no key: `key=value` is missing its `=`, or what is before it.
+    /// A keyed field without a key: `key=value` without its `=`, or with nothing before it.
     case noKey
-    /// A keyed field whose key stands there twice.
+    /// A keyed field whose key appears twice.
     case repeated
-    /// More header fields than a push may have of its own.
+    /// More custom header fields than a push may have.
     case tooMany
-    /// A header field of this name is not passed on.
+    /// A header field whose name is reserved.
     case reservedName
     /// The record ends without the line's newline.
     case unterminated
@@ -76,9 +76,9 @@ public struct EnvelopeError: Error, Equatable, Sendable, CustomStringConvertible
 
   public let field: EnvelopeField
   public let problem: Problem
-  /// The byte of the record where it was noticed.
+  /// The position in the record where the fault was found.
   public let offset: Int
-  /// The keyed field, if it is one that is known.
+  /// The keyed field, if it is a known one.
   public let carried: CarriedField?
 
   init(field: EnvelopeField, problem: Problem, offset: Int, carried: CarriedField? = nil) {

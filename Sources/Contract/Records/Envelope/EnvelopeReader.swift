@@ -4,16 +4,16 @@ public import APNS
 public import Contract
 internal import Glibc
 
-/// Reads the envelopes of many records, one after the other. The records of one app begin alike, up to the push type:
-/// what begins as an earlier record did costs one comparison, in place of a look at each byte of five fields.
+/// Reads the envelopes of many records in sequence. The records of an app begin alike, up to the push type: a known
+/// beginning costs one comparison instead of parsing each byte of five fields.
 public struct EnvelopeReader: ~Copyable {
   private let types: PushTypes
   private let lanes: Lanes
   private var beginnings = EnvelopeBeginnings()
 
   /// - Parameters:
-  ///   - types: the push types that there are.
-  ///   - lanes: the lanes that there are.
+  ///   - types: the known push types.
+  ///   - lanes: the known lanes.
   public init(types: PushTypes = .builtIn, lanes: Lanes = .standard) {
     self.types = types
     self.lanes = lanes

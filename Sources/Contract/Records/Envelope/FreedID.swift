@@ -4,22 +4,22 @@ public import APNS
 public import Bytes
 internal import Contract
 
-/// A record of a lane that is no notification: it says that the `apns-id` of one before it is free again, because APNs has
-/// refused that for the request or the settings and not for the device. Whoever owns the partition then, or reads it again,
-/// takes the next one with this id for the first.
+/// A record of a lane that is not a notification: it frees the `apns-id` of an earlier one, which APNs refused because
+/// of the request or the settings, not the device. The partition's owner, or a later reader, then treats the next
+/// notification with this id as the first.
 ///
-/// It has the key of the notification, so that it comes to the same partition.
+/// Its key is the notification's, so that it goes to the same partition.
 public struct FreedID {
-  /// What the id counts as taken under (`Envelope.dedupKey`).
+  /// The key under which the id counts as taken (`Envelope.dedupKey`).
   public let dedupKey: NotificationID
 
-  /// The first byte of a value; a notification's begins otherwise.
+  /// The first byte of a value, which no notification begins with.
   public static let mark = UInt8(ascii: "F")
   /// The first field, with the tab after it.
   private static let version: StaticString = "F1\t"
   private static let versionBytes = 3
 
-  /// Appends the value for a notification: the version, its id, its environment and its app, with tabs between them.
+  /// Appends the value for a notification: the version, its id, environment and app, separated by tabs.
   ///
   /// - Parameter record: the notification's value.
   public static func append(

@@ -3,11 +3,11 @@ internal import APNS
 internal import Bytes
 internal import Glibc
 
-/// The beginning of an envelope line, up to the priority. Most requests have that of the request before: it is kept.
+/// Caches the beginning of an envelope line, up to the priority: most requests have that of the previous one.
 struct RepeatedBeginning: ~Copyable {
-  /// The kept one; empty if the next request's has to be written.
+  /// The cached beginning; empty if the next request's must be written.
   private var bytes = ByteBuffer(capacity: 1_024)
-  // What it is made of: the parts that are texts stand in it.
+  // The inputs; the texts among them are ranges of `bytes`.
   private var lane = 0..<0
   private var app = 0..<0
   private var type = 0..<0
@@ -18,7 +18,7 @@ struct RepeatedBeginning: ~Copyable {
   mutating func append(_ request: borrowing PushRequest, to buffer: inout ByteBuffer) {
     if !isOf(request) { write(request) }
     buffer.append(bytes.bytes)
-    // Its topic follows neither from the app nor from a type that is always the same.
+    // Its topic depends on neither the app nor a fixed type.
     if case .custom = request.type { return bytes.removeAll() }
     if !request.topic.isEmpty { bytes.removeAll() }
   }
@@ -57,7 +57,7 @@ struct RepeatedBeginning: ~Copyable {
     (environment, priority) = (request.environment, request.priority)
   }
 
-  /// Returns its place.
+  /// Returns the range of the appended text.
   private mutating func add(_ text: UnsafeRawBufferPointer) -> Range<Int> {
     let start = bytes.count
     bytes.append(text)

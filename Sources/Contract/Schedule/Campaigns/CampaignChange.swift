@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What may be asked of a campaign while it is under way; `paused` and `cancelled` are its words on `push.controls`.
+/// A change to a campaign under way; `paused` and `cancelled` are its values on `push.controls`.
 public enum CampaignChange: String, Sendable {
   case paused, resumed, cancelled
 
-  /// Whether the scheduler has noted it.
+  /// Whether the scheduler has applied it.
   public func isNoted(in progress: CampaignProgress) -> Bool {
     switch self {
     case .paused: progress.isPaused || progress.state.isOver

@@ -2,20 +2,20 @@
 
 public import Contract
 
-/// A campaign's pushes by outcome. What a receipt may say is a closed set: anything else that somebody has written is
-/// counted together, so that the record, the metrics and the answers have a bound.
+/// A campaign's pushes by outcome. The outcomes are a closed set: anything else in a receipt is counted together, so
+/// that records, metrics and answers are bounded.
 public struct CampaignCounts: Equatable, Sendable {
-  /// The name under which outcomes that are none are counted.
+  /// The name for all unknown outcomes.
   public static let other = "other"
-  /// More are not counted: twelve of them can be added without overflow, and JSON numbers are exact up to here.
+  /// The upper bound of a count: twelve of them can be added without overflow, and JSON numbers are exact up to here.
   public static let most = 1 << 53
 
-  /// By the outcome's number; the last is of all others.
+  /// Indexed by outcome; the last is for all others.
   private var values = [Int](repeating: 0, count: Outcome.allCases.count + 1)
 
   public init() {}
 
-  /// The counts with these names, such as those of a record; negative ones are left out.
+  /// The counts with these names, as in a record; negative ones are ignored.
   public init(_ counts: some Sequence<(String, Int)>) {
     for (name, count) in counts where count > 0 {
       let place = Self.place(of: name)
@@ -27,7 +27,7 @@ public struct CampaignCounts: Equatable, Sendable {
     Outcome(name.utf8.span).map { Int($0.rawValue) } ?? Outcome.allCases.count
   }
 
-  /// One more with this outcome.
+  /// Counts one more push with this outcome.
   public mutating func add(_ name: String) {
     let place = Self.place(of: name)
     values[place] = min(Self.most, values[place] + 1)
@@ -37,7 +37,7 @@ public struct CampaignCounts: Equatable, Sendable {
 
   public var isEmpty: Bool { values.allSatisfy { $0 == 0 } }
 
-  /// Those that are there, by their names.
+  /// The non-zero counts by name.
   public var named: [(name: String, count: Int)] {
     values.indices.filter { values[$0] > 0 }
       .map { place in
@@ -46,9 +46,9 @@ public struct CampaignCounts: Equatable, Sendable {
       .sorted { $0.name < $1.name }
   }
 
-  /// All.
+  /// The sum of all counts.
   public var total: Int { values.reduce(0, +) }
 
-  /// All without those of pushes that were repeated.
+  /// The sum without deduplicated pushes.
   public var ended: Int { total - self[.deduplicated] }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The outcomes at which a campaign stops itself. Shares are above 0 and at most 1; nil: it does not.
+/// The limits at which a campaign stops itself. Shares are above 0 and at most 1; nil for no limit.
 public struct CampaignLimits: Equatable, Sendable {
   /// The share of rejected pushes above which it stops.
   public var rejected: Double?
   /// The share of pushes to invalid device tokens above which it stops.
   public var unregistered: Double?
-  /// It stops above so many times that share among the app's other pushes.
+  /// The multiple of that share among the app's other pushes above which it stops.
   public var unregisteredTimes: Double?
-  /// It stops when more than half of the outcomes took longer, in milliseconds.
+  /// The duration in milliseconds; it stops when more than half of the outcomes took longer.
   public var slowerThan: Int64?
 
   public init(
@@ -22,10 +22,11 @@ public struct CampaignLimits: Equatable, Sendable {
   public var isEmpty: Bool { self == CampaignLimits() }
 }
 
-/// The outcomes of a campaign's pushes so far, and of the app's other pushes meanwhile. Pushes that were not sent because
-/// they had been before are not counted.
+/// The outcomes of a campaign's pushes so far, and of the app's other pushes meanwhile. Deduplicated pushes are not
+/// counted.
 public struct CampaignEvidence: Equatable, Sendable {
-  /// Pushes, and those of them whose device token APNs has called invalid (410, or BadDeviceToken).
+  /// The number of pushes with an outcome, and of those whose device token APNs reported invalid (410, or
+  /// BadDeviceToken).
   public struct Devices: Equatable, Sendable {
     public var outcomes: Int
     public var unregistered: Int
@@ -36,14 +37,14 @@ public struct CampaignEvidence: Equatable, Sendable {
   }
 
   public var devices: Devices
-  /// Outcomes of any kind, those of repeated pushes included: so many are on their way no more.
+  /// Outcomes of any kind, including deduplicated pushes: the pushes no longer in flight.
   public var ended: Int
   public var rejected: Int
-  /// Outcomes of which it is known how long they took, and those that took longer than the campaign's limit.
+  /// Outcomes whose duration is known, and those that took longer than the campaign's limit.
   public var timed: Int
   public var slow: Int
   public var others: Devices
-  /// Why ingest has refused a request of it as a whole; nil: it has refused none.
+  /// Why ingest refused one of its requests as a whole; nil if it refused none.
   public var refusal: String?
 
   public init(
@@ -55,14 +56,14 @@ public struct CampaignEvidence: Equatable, Sendable {
     (self.rejected, self.timed, self.slow, self.others) = (rejected, timed, slow, others)
   }
 
-  /// The app's norm is known from so many of its other pushes on.
+  /// The number of other pushes from which the app's norm is known.
   static var leastOthers: Int { 1_000 }
-  /// Fewer invalid tokens are never far above the norm.
+  /// Fewer invalid tokens than this are never far above the norm.
   static var leastUnregistered: Int { 10 }
 
-  /// The limit that is passed, in words; nil for none.
+  /// The limit that is exceeded, in words; nil for none.
   ///
-  /// - Parameter least: fewer outcomes are taken for so many, none of the missing ones bad.
+  /// - Parameter least: the number of outcomes to assume at least; missing ones count as good.
   public func problem(_ limits: CampaignLimits, least: Int = 0) -> String? {
     func isPassed(_ share: Double?, _ count: Int, of total: Int) -> Bool {
       share.map { Double(count) > $0 * Double(max(total, least)) } ?? false
@@ -80,12 +81,12 @@ public struct CampaignEvidence: Equatable, Sendable {
     return "\(slow) of \(timed) outcomes took longer than \(time) ms"
   }
 
-  /// The share of invalid tokens that is far above the app's norm; nil while there is too little to say so.
+  /// The share of invalid tokens that is far above the app's norm; nil without enough data.
   private func farAboveNorm(_ limits: CampaignLimits) -> Double? {
     guard let times = limits.unregisteredTimes, others.outcomes >= Self.leastOthers,
       devices.unregistered >= Self.leastUnregistered
     else { return nil }
-    // Without any among the others the next one might be.
+    // With none among the others, assume one.
     return times * Double(max(others.unregistered, 1)) / Double(others.outcomes)
   }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How fast a campaign goes.
+/// The speed of a campaign.
 public struct CampaignRates: Equatable, Sendable {
-  /// When that was measured, in milliseconds since the epoch.
+  /// When it was measured, in milliseconds since the epoch.
   public var at: Int64
-  /// Devices per second, with one decimal: those that were addressed, and those that got an outcome.
+  /// Devices per second, with one decimal: addressed, and with an outcome.
   public var addressed: Double
   public var outcomes: Double
 
@@ -12,22 +12,22 @@ public struct CampaignRates: Equatable, Sendable {
     (self.at, self.addressed, self.outcomes) = (at, addressed, outcomes)
   }
 
-  /// A measurement that is older says nothing of now: the scheduler writes one every few seconds while anything goes on.
+  /// The age from which a measurement is outdated: the scheduler writes one every few seconds while anything moves.
   public static let freshness: Int64 = 60_000
 
-  /// The rates if they are of now; else none.
+  /// The rates if they are current; otherwise zero.
   public func current(now: Int64) -> CampaignRates {
     abs(now - at) <= Self.freshness ? self : CampaignRates(at: now, addressed: 0, outcomes: 0)
   }
 
-  /// Whether another measurement says the same; none says that nothing moved.
+  /// Whether another measurement has the same rates; nil means that nothing moved.
   public func isSame(as other: CampaignRates?) -> Bool {
     addressed == other?.addressed ?? 0 && outcomes == other?.outcomes ?? 0
   }
 
-  /// Seconds until every device has its outcome at these rates; nil where nothing moves, or the audience is not counted.
+  /// Seconds until every device has its outcome at these rates; nil if nothing moves, or the audience was not counted.
   ///
-  /// - Parameter count: devices that have one.
+  /// - Parameter count: the number of devices with an outcome.
   public func secondsLeft(_ progress: CampaignProgress, outcomes count: Int) -> Int? {
     let goal = progress.state.isOver ? progress.addressed : progress.total
     guard let goal, progress.state != .scheduled else { return nil }
@@ -40,7 +40,7 @@ public struct CampaignRates: Equatable, Sendable {
   }
 }
 
-/// Measures how fast a campaign goes, over half a minute. Times are milliseconds since the epoch.
+/// Measures the speed of a campaign over half a minute. Times are milliseconds since the epoch.
 public struct CampaignMeter: Sendable {
   private struct Sample: Sendable {
     let at: Int64
@@ -49,24 +49,24 @@ public struct CampaignMeter: Sendable {
   }
 
   static var window: Int64 { 30_000 }
-  /// Between two samples.
+  /// The interval between two samples.
   static var step: Int64 { 1_000 }
 
   private var samples: [Sample] = []
-  /// Outcomes are counted again from the first one when another campaign begins, and by a new owner: what is below the
-  /// most that was known is no slowdown.
+  /// The most outcomes known. They are recounted from the first one when another campaign begins, and by a new owner: a
+  /// lower count is not a slowdown.
   private var most: Int
 
-  /// - Parameter outcomes: as they were counted before.
+  /// - Parameter outcomes: the outcomes counted before.
   public init(outcomes: Int) { most = outcomes }
 
-  /// To be called every turn.
+  /// Call it every turn.
   public mutating func note(addressed: Int, outcomes: Int, now: Int64) {
     if let last = samples.last, now < last.at { samples = [] }
     guard now - (samples.last?.at ?? .min / 2) >= Self.step else { return }
     most = max(most, outcomes)
     samples.append(Sample(at: now, addressed: addressed, outcomes: most))
-    // One from before the window stays: from it on is measured.
+    // One sample from before the window is kept: the measurement starts there.
     while samples.count > 2, samples[1].at <= now - Self.window { samples.removeFirst() }
   }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The devices of an audience for which a local time is the same instant: they are addressed together.
+/// The devices of an audience for which a local time is the same instant; they are addressed together.
 public struct CampaignWave: Equatable, Sendable {
   public enum Zones: Equatable, Sendable {
     case these([String])
-    /// All others, also devices without a zone.
+    /// All other devices, including those without a zone.
     case allBut([String])
   }
 
@@ -14,33 +14,33 @@ public struct CampaignWave: Equatable, Sendable {
 
   public init(startAt: Int64, zones: Zones) { (self.startAt, self.zones) = (startAt, zones) }
 
-  /// More zones of an audience are not told apart.
+  /// The most zones of an audience that are distinguished.
   public static let mostZones = 1_000
 }
 
 extension CampaignPlan {
-  /// A time by each device's own clock.
+  /// A time by each device's local clock.
   public struct LocalTime: Equatable, Sendable {
     /// Milliseconds since 1970-01-01T00:00:00 by that clock.
     public let time: Int64
-    /// The zone of devices of which none is known: a name of the IANA database.
+    /// The zone of devices whose zone is unknown: a name of the IANA database.
     public let zone: String
 
     public init(time: Int64, zone: String) { (self.time, self.zone) = (time, zone) }
 
-    /// No clock is further ahead of UTC, in milliseconds (Pacific/Kiritimati).
+    /// The largest offset ahead of UTC, in milliseconds (Pacific/Kiritimati).
     public static let furthestAhead: Int64 = 14 * 3_600_000
 
-    /// The first instant at which it is this time somewhere.
+    /// The first instant at which this local time is reached anywhere.
     public var earliest: Int64 { time - Self.furthestAhead }
 
-    /// The waves of an audience, in their order. One is always of all devices whose zone is not known, those of the default
-    /// zone, and those that get another zone later.
+    /// The waves of an audience, in order. One of them always has all devices whose zone is unknown, those of the
+    /// default zone, and those whose zone changes later.
     ///
     /// - Parameters:
-    ///   - zones: of the audience's devices.
-    ///   - rules: nil for a zone that is not known.
-    /// - Returns: nil if the default zone is not known.
+    ///   - zones: the zones of the audience's devices.
+    ///   - rules: returns nil for an unknown zone.
+    /// - Returns: nil if the default zone is unknown.
     public func waves(_ zones: [String], rules: (String) -> ZoneRules?) -> [CampaignWave]? {
       guard let rest = rules(zone)?.instant(ofLocal: time) else { return nil }
       var named: [Int64: [String]] = [:]

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far a topic of device tokens was read for a campaign. As text, `0:17.3-90,1:55.0-60`: of partition 0 the next
-/// record is that at offset 17, three lines of which are done, and offset 90 is the first that does not belong to it.
+/// The position in a topic of device tokens that was read for a campaign. As text, `0:17.3-90,1:55.0-60`: the next
+/// record of partition 0 is at offset 17, three of its lines are done, and its range ends before offset 90.
 public struct TokenTopicCursor: Equatable, Sendable, CustomStringConvertible {
-  /// The part of a partition that is left to read.
+  /// The unread part of a partition.
   public struct Stretch: Equatable, Sendable {
-    /// Of the next record.
+    /// The offset of the next record.
     public fileprivate(set) var offset: Int64
-    /// Lines of it that are done.
+    /// The number of its lines that are done.
     public fileprivate(set) var lines: Int
-    /// One past the last offset; what is written later does not belong to it.
+    /// One past the last offset; later records do not count.
     public let end: Int64
 
     public var isDone: Bool { offset >= end }
@@ -18,14 +18,14 @@ public struct TokenTopicCursor: Equatable, Sendable, CustomStringConvertible {
   /// By partition.
   public private(set) var stretches: [Int32: Stretch]
 
-  /// Nothing is read.
+  /// Starts with everything unread.
   ///
-  /// - Parameter ranges: the offsets of each partition.
+  /// - Parameter ranges: the offset range of each partition.
   public init(_ ranges: [Int32: Range<Int64>]) {
     stretches = ranges.mapValues { Stretch(offset: $0.lowerBound, lines: 0, end: $0.upperBound) }
   }
 
-  /// What `description` has written; nil for other texts.
+  /// Reads the text of `description`; nil for other texts.
   public init?(_ text: String) {
     stretches = [:]
     for part in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -51,13 +51,13 @@ public struct TokenTopicCursor: Equatable, Sendable, CustomStringConvertible {
       .joined(separator: ",")
   }
 
-  /// Lines of a record that are done.
+  /// The number of lines of a record that are done.
   public func lines(_ partition: Int32, _ offset: Int64) -> Int {
     guard let stretch = stretches[partition], stretch.offset == offset else { return 0 }
     return stretch.lines
   }
 
-  /// So many lines of a record are done.
+  /// Notes that this many lines of a record are done.
   public mutating func advance(_ partition: Int32, to offset: Int64, lines: Int = 0) {
     guard let stretch = stretches[partition],
       (stretch.offset, stretch.lines) < (offset, lines)
@@ -65,7 +65,7 @@ public struct TokenTopicCursor: Equatable, Sendable, CustomStringConvertible {
     stretches[partition] = Stretch(offset: offset, lines: lines, end: stretch.end)
   }
 
-  /// Nothing is left to read.
+  /// Marks everything as read.
   public mutating func finish() {
     for (partition, stretch) in stretches { advance(partition, to: stretch.end) }
   }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The edition of the time zone database that is read. Governments change the rules of their zones several times a year, and
-/// whoever reads an old edition is an hour wrong there for good.
+/// The edition of the time zone database in use. Governments change the rules of their zones several times a year, and
+/// with an old edition times there stay wrong by an hour.
 public struct ZoneEdition: Sendable, Equatable {
-  /// As `2026b`; nil where nothing says it.
+  /// The version, such as `2026b`; nil if unknown.
   public let version: String?
-  /// When its files were made, as they say, in milliseconds since the epoch; nil where they do not.
+  /// When its files were created, by their own account, in milliseconds since the epoch; nil if unknown.
   public let madeAt: Int64?
-  /// Zones whose rules have changed and that go by older ones here.
+  /// Zones whose rules have changed and that still have old ones here.
   public let outdated: [String]
 
-  /// Older ones are said to be old: 365 days.
+  /// The age from which an edition is reported as old: 365 days.
   public static let longest: Int64 = 365 * 86_400_000
 
   /// - Parameters:
-  ///   - firstLine: of `tzdata.zi`, or all of a file that holds the version alone.
+  ///   - firstLine: the first line of `tzdata.zi`, or the content of a file that has only the version.
   ///   - madeAt: milliseconds since the epoch.
-  ///   - rules: nil for a zone that is not known.
+  ///   - rules: returns nil for an unknown zone.
   public init(firstLine: String?, madeAt: Int64?, rules: (String) -> ZoneRules?) {
     version = firstLine.flatMap(Self.version)
     self.madeAt = madeAt
@@ -28,8 +28,8 @@ public struct ZoneEdition: Sendable, Equatable {
     }
   }
 
-  /// The time that has passed since it was made, at least, in milliseconds: a copy may have made its files look newer, but
-  /// it is not newer than the end of the year that its version names. Nil if nothing is known.
+  /// The least time since it was created, in milliseconds: copying may have made its files look newer, but it is no
+  /// newer than the end of the year in its version. Nil if nothing is known.
   public func age(at now: Int64) -> Int64? {
     let year = version.flatMap { Int64($0.prefix(4)) }.map { Self.end(of: $0) }
     guard let made = [madeAt, year].compactMap({ $0 }).min() else { return nil }
@@ -41,13 +41,13 @@ public struct ZoneEdition: Sendable, Equatable {
     !outdated.isEmpty || age(at: now) ?? 0 > Self.longest
   }
 
-  /// What it is, for people: `tzdata 2026b`.
+  /// The edition's name for people: `tzdata 2026b`.
   public var name: String { version.map { "tzdata \($0)" } ?? "tzdata of an unknown version" }
 
   // MARK: What is known
 
-  /// Rules that have changed lately: what a clock of the zone shows at a time (seconds since the epoch) since then, in
-  /// seconds ahead of UTC.
+  /// Recent rule changes: the offset from UTC that a zone has had since then at a time (seconds since the epoch), in
+  /// seconds.
   private static let changes: [(zone: String, at: Int64, offset: Int64)] = [
     ("America/Vancouver", december2026, -7 * 3_600), ("America/Edmonton", december2026, -6 * 3_600),
     ("Africa/Casablanca", december2026, 0), ("America/Inuvik", december2026, -6 * 3_600),
@@ -56,7 +56,7 @@ public struct ZoneEdition: Sendable, Equatable {
   /// 2026-12-01T12:00:00Z
   private static let december2026: Int64 = 1_796_126_400
 
-  /// The version in `# version 2026b`, or in `2026b` alone.
+  /// The version in `# version 2026b`, or in `2026b` without more.
   private static func version(_ line: String) -> String? {
     let word = line.split { $0 == " " || $0 == "\n" || $0 == "\r" }.last.map(String.init) ?? ""
     let bytes = Array(word.utf8)
@@ -66,6 +66,6 @@ public struct ZoneEdition: Sendable, Equatable {
     return isOne ? word : nil
   }
 
-  /// The end of a year, in milliseconds since the epoch; a day more or less does not matter.
+  /// The end of a year, in milliseconds since the epoch, to within a day.
   private static func end(of year: Int64) -> Int64 { (year + 1 - 1970) * 31_556_952_000 }
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rule for the years after the last change that a file lists: POSIX's variable `TZ`, as RFC 8536 (3.3.1) extends it.
-/// Times are seconds.
+/// The rule for the years after the last change listed in a file: POSIX's `TZ` variable, as extended by RFC 8536
+/// (3.3.1). Times are seconds.
 struct ZoneFooter: Equatable, Sendable {
   enum Day: Equatable, Sendable {
-    /// 1 to 365; 29 February is not counted.
+    /// The day of the year, 1 to 365, without counting 29 February.
     case ofCommonYear(Int64)
-    /// 0 to 365.
+    /// The day of the year, 0 to 365.
     case ofYear(Int64)
-    /// Of a month (1 to 12) the first to fourth, or the last (5), such day of the week (Sunday is 0).
+    /// The first to fourth or last (5) given day of the week (0 is Sunday) in a month (1 to 12).
     case ofWeek(month: Int64, week: Int64, day: Int64)
   }
 
   struct Moment: Equatable, Sendable {
     let day: Day
-    /// After midnight by the clock that ends then; may be below 0 or above a day.
+    /// The time after midnight by the clock that ends then; may be negative or more than a day.
     let time: Int64
   }
 
@@ -24,7 +24,7 @@ struct ZoneFooter: Equatable, Sendable {
     let end: Moment
   }
 
-  /// Ahead of UTC.
+  /// The offset ahead of UTC.
   let offset: Int64
   let summer: Summer?
 
@@ -32,10 +32,10 @@ struct ZoneFooter: Equatable, Sendable {
     changes(around: time).last { $0.at <= time }?.offset ?? offset
   }
 
-  /// All changes from the year before a time's to the year after it, in their order; none where it never changes.
+  /// All changes from the year before to the year after a time, in order; none if the offset never changes.
   func changes(around time: Int64) -> [ZoneRules.Change] {
     guard let summer else { return [] }
-    // Years of the mean length: near its ends the true one is a neighbour.
+    // By the mean length of a year: near its ends, the true year is an adjacent one.
     let year = 1970 + (Double(time) / 31_556_952).rounded(.down)
     let years = (Int64(year) - 2)...(Int64(year) + 2)
     let starts = years.map { year in
@@ -44,21 +44,21 @@ struct ZoneFooter: Equatable, Sendable {
     let ends = years.map { year in
       ZoneRules.Change(at: summer.end.instant(year, summer.offset), offset: offset)
     }
-    // Summer that ends as it begins goes on.
+    // Summer time that ends as it begins continues.
     let last = ends.filter { end in !starts.contains { $0.at == end.at } }
     return (starts + last).sorted { $0.at < $1.at }
   }
 }
 
 extension ZoneFooter.Moment {
-  /// - Parameter offset: of the clock that ends then.
+  /// - Parameter offset: the offset of the clock that ends then.
   fileprivate func instant(_ year: Int64, _ offset: Int64) -> Int64 {
     day.number(in: year) * 86_400 + time - offset
   }
 }
 
 extension ZoneFooter.Day {
-  /// Days since the epoch.
+  /// The day as days since the epoch.
   fileprivate func number(in year: Int64) -> Int64 {
     switch self {
     case .ofCommonYear(let day):
@@ -74,9 +74,9 @@ extension ZoneFooter.Day {
     }
   }
 
-  /// The first day of a month, in days since the epoch, of years after 0.
+  /// The first day of a month, in days since the epoch, for years after 0.
   private static func first(_ year: Int64, _ month: Int64) -> Int64 {
-    // Years that begin on 1 March have their leap day at the end.
+    // Years that start on 1 March have their leap day at the end.
     let shifted = month <= 2 ? year - 1 : year
     let days = (153 * ((month + 9) % 12) + 2) / 5
     return shifted * 365 + floor(shifted, 4) - floor(shifted, 100) + floor(shifted, 400) + days

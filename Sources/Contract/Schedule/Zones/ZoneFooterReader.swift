@@ -4,7 +4,7 @@
 struct ZoneFooterReader {
   private var rest: ArraySlice<UInt8>
 
-  /// nil if the text is not of this form, or names summer time without saying when that is.
+  /// nil if the text is malformed, or names summer time without its dates.
   static func read(_ text: ArraySlice<UInt8>) -> ZoneFooter? {
     var reader = ZoneFooterReader(rest: text)
     guard let footer = reader.footer(), reader.rest.isEmpty else { return nil }
@@ -76,7 +76,7 @@ struct ZoneFooterReader {
     return true
   }
 
-  /// Letters, or anything between `<` and `>`: at least three.
+  /// Skips at least three letters, or anything between `<` and `>`.
   private mutating func skipName() -> Bool {
     let isQuoted = take("<")
     let name = rest.prefix {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ZoneRules {
-  /// The longest file that is read, in bytes.
+  /// The most bytes of a file.
   public static let longestFile = 1 << 16
 
   /// The rules in a file of the time zone database: TZif of version 2 or later (RFC 8536).
   ///
-  /// nil if it is none, has a mistake, or counts leap seconds.
+  /// nil if it is malformed, or counts leap seconds.
   public init?(_ file: [UInt8]) {
     guard file.count <= Self.longestFile else { return nil }
     var reader = TZifReader(rest: file[...])
-    // Times of 32 bits come first; nobody needs them.
+    // The 32-bit block comes first; it is not needed.
     guard let first = reader.header(), first.version >= UInt8(ascii: "2"),
       reader.take(first.length(time: 4)) != nil, let header = reader.header(),
       let times = reader.take(header.times * 8), let types = reader.take(header.times),
@@ -42,24 +42,24 @@ extension ZoneRules {
 }
 
 extension Int64 {
-  /// One that has an absolute value.
+  /// The value, limited so that it can be negated without overflow.
   fileprivate var clamped: Int64 { Swift.max(self, -.max) }
 }
 
-/// The parts of a TZif file, one after the other.
+/// The parts of a TZif file, in order.
 private struct TZifReader {
   struct Header {
     let version: UInt8
-    /// Numbers of UT indicators, standard indicators, leap seconds, changes, types, and bytes of names.
+    /// The counts of UT indicators, standard indicators, leap seconds, changes, types, and bytes of names.
     let counts: [Int]
 
     var leapSeconds: Int { counts[2] }
     var times: Int { counts[3] }
     var types: Int { counts[4] }
 
-    /// Bytes of its block, of which a time has so many.
+    /// The length of its block, with times of this many bytes.
     func length(time: Int) -> Int { times * (time + 1) + types * 6 + remainder(time: time) }
-    /// Bytes of its block behind the types.
+    /// The length of its block after the types.
     func remainder(time: Int) -> Int {
       counts[5] + leapSeconds * (time + 4) + counts[1] + counts[0]
     }
@@ -79,14 +79,14 @@ private struct TZifReader {
     return Header(version: bytes[bytes.startIndex + 4], counts: counts)
   }
 
-  /// What stands between two newlines.
+  /// The text between two newlines.
   mutating func footer() -> ArraySlice<UInt8>? {
     guard take(1)?.first == 0x0A else { return nil }
     let text = rest.prefix { $0 != 0x0A }
     return text.count < rest.count ? text : nil
   }
 
-  /// Up to 8 bytes, the highest first.
+  /// A number of up to 8 bytes, most significant first.
   static func number(_ bytes: ArraySlice<UInt8>) -> Int64 {
     bytes.reduce(0) { $0 << 8 | Int64($1) }
   }

@@ -2,26 +2,26 @@
 
 /// The local time of one zone: its offsets from UTC, and when they change.
 public struct ZoneRules: Equatable, Sendable {
-  /// From a time on, in seconds since the epoch, local time is so many seconds ahead of UTC.
+  /// From a time on, in seconds since the epoch, the offset of local time ahead of UTC, in seconds.
   struct Change: Equatable, Sendable {
     let at: Int64
     let offset: Int64
   }
 
-  /// Offsets of RFC 8536, in seconds.
+  /// The offsets allowed by RFC 8536, in seconds.
   static let offsets = Int64(-89_999)...93_599
 
-  /// Before the first change.
+  /// The offset before the first change.
   let firstOffset: Int64
-  /// In the order of their times.
+  /// Ordered by time.
   let changes: [Change]
-  /// After the last change.
+  /// The rule after the last change.
   let footer: ZoneFooter?
 
-  /// When it is a local time. Of a time that does not occur, since clocks are put forward over it, by the offset before
-  /// that; of one that occurs twice, the first.
+  /// The instant of a local time. A local time skipped when clocks are put forward is taken by the offset before the
+  /// change; of one that occurs twice, the first counts.
   ///
-  /// - Parameter time: milliseconds since 1970-01-01T00:00:00 by that clock, up to the year 9999.
+  /// - Parameter time: milliseconds since 1970-01-01T00:00:00 local time, up to the year 9999.
   /// - Returns: milliseconds since the epoch.
   public func instant(ofLocal time: Int64) -> Int64 {
     let part = (time % 1_000 + 1_000) % 1_000
@@ -37,7 +37,7 @@ public struct ZoneRules: Equatable, Sendable {
     return (local - offset) * 1_000 + part
   }
 
-  /// The seconds that local time is ahead of UTC.
+  /// The offset of local time ahead of UTC, in seconds.
   ///
   /// - Parameter time: seconds since the epoch.
   public func offset(at time: Int64) -> Int64 {

@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Schedule
 
-/// One campaign in the process that owns it: when its audience is counted and read, which devices are addressed, when how
-/// far it is is written, and when it stops itself. Events and times in, actions out. Times are milliseconds since the
-/// epoch.
+/// The state machine of one campaign, in the process that owns it: when its audience is counted and read, which devices
+/// are addressed, when its progress is saved, and when it stops itself. Events and times in, actions out. Times are
+/// milliseconds since the epoch.
 ///
-/// Devices are addressed page by page, in the order of their tokens; with a local time in waves, one after the other. A
-/// record says up to which token that is done: it is written after Kafka has the requests, so a kill repeats at most
-/// `mostUnsaved` pages, with the same ids.
+/// Devices are addressed page by page, in token order; a campaign by local time runs in waves, one after the other. Its
+/// record names the last token addressed and is written after Kafka has acknowledged the requests, so a crash repeats
+/// at most `mostUnsaved` pages, with the same ids.
 ///
-/// With a pace no more devices are addressed than are sent to within half a minute (`CampaignAhead`), and a page is read
-/// from the database when its turn is near. One that was read and is not addressed is read again after a pause.
+/// With a pace, only as many devices are addressed as can be pushed within half a minute (`CampaignAhead`), and a page
+/// is read from the database shortly before it is needed. After a pause, pages not yet addressed are read again.
 public struct CampaignMachine: Sendable {
   public enum Action: Equatable, Sendable {
-    /// Set the pace of its requests, or remove it; ends with `paced` or `paceFailed`.
+    /// Set the pace of the campaign's requests, or remove it; ends with `paced` or `paceFailed`.
     case setPace(isSet: Bool)
     /// Count the audience; ends with `counted` or `unanswered`.
     case count
-    /// Find out in which waves the audience is addressed; ends with `found` or `unanswered`.
+    /// Determine the waves of the audience; ends with `found` or `unanswered`.
     case findWaves
-    /// Read devices of the audience behind this place (`CampaignProgress.cursor`); with a local time those of the progress's
-    /// wave. Ends with `read` or `unanswered`.
+    /// Read devices of the audience after this position (`CampaignProgress.cursor`), by local time only those of the
+    /// current wave. Ends with `read` or `unanswered`.
     case read(after: String, limit: Int)
     /// Write the requests of a page that was read; ends with `produced` or `postponed`.
     case produce(page: Int)
-    /// Write how far it is; ends with `saved`.
+    /// Save the progress; ends with `saved`.
     case save(CampaignProgress)
-    /// Remove its record; ends with `forgetFailed`, or for good.
+    /// Remove the campaign's record. Final, unless `forgetFailed` follows.
     case forget
   }
 
-  /// With a pace, in pushes a millisecond, no more devices are addressed and without an outcome.
+  /// The most devices addressed but without an outcome at a pace, in pushes per millisecond.
   public static func mostAhead(_ pace: Double) -> Int { CampaignAhead.most(pace) }
 
   private struct Page: Sendable {
@@ -42,54 +42,54 @@ public struct CampaignMachine: Sendable {
     var isProduced = false
   }
 
-  /// What its record says, and the one that is on its way.
+  /// The state of the campaign's record: last acknowledged, and in flight.
   private struct Record: Sendable {
     var isDirty = false
     var isSaving = false
-    /// Pages that Kafka has and no record says so, and those of them that the one under way does.
+    /// Pages acknowledged by Kafka but not yet in a saved record, and those that the record in flight covers.
     var unsavedPages = 0
     var savingPages = 0
-    /// Devices that the last record counts as addressed, and that the one under way does.
+    /// Devices counted as addressed in the last record, and in the one in flight.
     var devices: Int
     var savingDevices = 0
   }
 
-  /// Pages that were handed to Kafka and are in no record, at most.
+  /// The most pages handed to Kafka that no record covers yet.
   public static var mostUnsaved: Int { 10 }
-  /// The share of the first part whose outcomes are known when it is judged.
+  /// The share of the trial's outcomes that must be known before the trial is judged.
   static var evidence: Double { 0.9 }
-  /// Bad outcomes among fewer than these stop nothing, where there is no first part.
+  /// Without a trial, bad outcomes stop a campaign only from this number of outcomes on.
   static var leastOutcomes: Int { 100 }
-  /// Clocks differ by less than this.
+  /// Clocks are assumed to differ by less than this.
   static var clockDifference: Int64 { 1_000 }
-  /// A question that was not answered is asked again after so long.
+  /// The delay before an unanswered question is asked again.
   static var pause: Int64 { 1_000 }
-  /// Senders know a pace after so long: the first page waits for that.
+  /// The time until senders know a new pace; the first page waits for it.
   static var paceLead: Int64 { 1_000 }
-  /// Devices of a page are read again when they were not addressed for so long: they may have changed.
+  /// A page not addressed within this time is read again: its devices may have changed.
   static var shelfLife: Int64 { 30_000 }
-  /// A campaign that is over is remembered for so long: its name cannot be used meanwhile.
+  /// How long a finished campaign is kept; its name cannot be reused meanwhile.
   static var kept: Int64 { 30 * 86_400_000 }
 
   public let plan: CampaignPlan
   private let pageSize: Int
-  /// As it is; its record may be behind.
+  /// The current progress; the saved record may be behind.
   public private(set) var progress: CampaignProgress
   public var control = CampaignControl()
-  /// The pace of its requests, in pushes a millisecond: its own, or what operators have made of it; nil for none.
+  /// The pace of the campaign's requests, in pushes per millisecond: its own, or as changed by operators; nil for none.
   public var pace: Double?
-  /// Whether its pace may be set: its app has not too many.
+  /// Whether the campaign may set its pace: its app has not reached the limit of paces.
   public var maySetPace = true
   private var ahead = CampaignAhead()
   private var pages: [Page] = []
   private var lastNumber = 0
   private var record: Record
   private var isAsking = false
-  /// The answer to the question under way is of before a pause.
+  /// The answer to the pending question predates a pause.
   private var isOutdated = false
-  /// Of the wave, if there are some.
+  /// Whether the whole audience, or the current wave, has been read.
   private var hasReadAll = false
-  /// The instants of the waves that are not over, in their order; nil before they are known.
+  /// The start times of the remaining waves, in order; nil until known.
   private var waves: [Int64]?
   private var askNotBefore = Int64.min
   /// Whether a pace is being set (true) or removed.
@@ -97,39 +97,39 @@ public struct CampaignMachine: Sendable {
   private var produceNotBefore = Int64.min
   private var isForgotten = false
   private var isDraining = false
-  /// It ends when Kafka has the pages that are on their way.
+  /// The campaign ends once Kafka has acknowledged the pages in flight.
   private var isEnding = false
 
-  /// - Parameter progress: as its record has it.
+  /// - Parameter progress: the progress in the campaign's record.
   public init(_ plan: CampaignPlan, _ progress: CampaignProgress, pageSize: Int) {
     (self.plan, self.progress, self.pageSize) = (plan, progress, pageSize)
     record = Record(devices: progress.addressed)
   }
 
-  /// Whether nothing of it is on its way to Kafka.
+  /// Whether nothing of the campaign is in flight to Kafka.
   public var isIdle: Bool {
     !record.isSaving && !record.isDirty && pacing == nil && !pages.contains { $0.isProducing }
   }
 
-  /// Nothing further is begun.
+  /// Starts nothing new.
   public mutating func drain() { isDraining = true }
 
   // MARK: Events
 
-  /// - Parameter start: the place before the first device.
+  /// - Parameter start: the position before the first device.
   public mutating func counted(_ total: Int, start: String = "") {
     (isAsking, isOutdated) = (false, false)
     (progress.total, progress.cursor) = (total, start)
     record.isDirty = true
   }
 
-  /// The waves of the audience by their instants. A new owner goes on with the one that the progress has.
+  /// The waves of the audience by start time. A new owner continues with the wave in the progress.
   public mutating func found(waves: [Int64]) {
     (isAsking, isOutdated) = (false, false)
     enter(waves.sorted().drop { $0 < progress.wave ?? .min })
   }
 
-  /// The first of these waves is the next one.
+  /// Makes the first of these waves the current one.
   private mutating func enter(_ left: ArraySlice<Int64>) {
     (waves, hasReadAll) = (Array(left), left.isEmpty)
     guard let wave = left.first, wave != progress.wave else { return }
@@ -140,9 +140,9 @@ public struct CampaignMachine: Sendable {
   /// The answer to `read`.
   ///
   /// - Parameters:
-  ///   - count: devices of the page; fewer than were asked for: there are no more.
-  ///   - last: the place of the last one.
-  /// - Returns: the page's number; nil if it has no devices, or is of no use any more.
+  ///   - count: the number of devices in the page; fewer than `limit` means the last page.
+  ///   - last: the position of the last device.
+  /// - Returns: the page's number; nil if it has no devices or is no longer needed.
   public mutating func read(count: Int, last: String, limit: Int, now: Int64) -> Int? {
     defer { (isAsking, isOutdated) = (false, false) }
     guard !isOutdated else { return nil }
@@ -153,10 +153,10 @@ public struct CampaignMachine: Sendable {
     return lastNumber
   }
 
-  /// True for a page that was read, and that Kafka does not have yet; another one is of no use any more.
+  /// True for a page that was read and that Kafka does not have yet; any other page is obsolete.
   public func isOpen(page number: Int) -> Bool { pages.contains { $0.number == number } }
 
-  /// Pages that are not handed to Kafka are read again, when their turn comes.
+  /// Drops the pages that were not handed to Kafka; they are read again when needed.
   private mutating func discard() {
     if pages.contains(where: { !$0.isProducing }) { hasReadAll = false }
     pages.removeAll { !$0.isProducing }
@@ -169,7 +169,7 @@ public struct CampaignMachine: Sendable {
     askNotBefore = now + Self.pause
   }
 
-  /// Kafka's client has no room for a page.
+  /// The Kafka producer's queue has no room for a page.
   public mutating func postponed(page number: Int) { update(number) { $0.isProducing = false } }
 
   /// Kafka has all requests of a page.
@@ -189,21 +189,21 @@ public struct CampaignMachine: Sendable {
     change(&pages[index])
   }
 
-  /// Kafka has the record that `save` named.
+  /// Kafka has acknowledged the record of `save`.
   public mutating func saved() {
     record.isSaving = false
     record.unsavedPages -= record.savingPages
     record.devices = record.savingDevices
   }
 
-  /// That record could not be written now.
+  /// The record could not be written now.
   public mutating func saveFailed() {
     (record.isSaving, record.isDirty) = (false, true)
     progress.revision -= 1
     (record.savingPages, record.savingDevices) = (0, record.devices)
   }
 
-  /// Kafka has the pace, or that there is none any more.
+  /// Kafka has acknowledged the pace, or its removal.
   public mutating func paced(now: Int64) {
     if pacing == true {
       progress.hasSetPace = true
@@ -218,13 +218,13 @@ public struct CampaignMachine: Sendable {
   /// The pace could not be written now.
   public mutating func paceFailed() { pacing = nil }
 
-  /// Its record could not be removed now.
+  /// The campaign's record could not be removed now.
   public mutating func forgetFailed() { isForgotten = false }
 
-  /// Something else than its progress is to be written.
+  /// Marks the record as changed by something other than progress.
   public mutating func touch() { record.isDirty = true }
 
-  /// This is what its author should know, or nothing any more.
+  /// Sets or clears the note to the campaign's author.
   public mutating func tell(_ note: String?) {
     guard note != progress.note else { return }
     progress.note = note
@@ -233,7 +233,7 @@ public struct CampaignMachine: Sendable {
 
   // MARK: Steps
 
-  /// The next action; nil when there is none now. To be called until then, every turn.
+  /// The next action; nil when there is none now. Call it every turn until it returns nil.
   public mutating func next(now: Int64, _ evidence: CampaignEvidence) -> Action? {
     if !isDraining {
       follow(now, evidence)
@@ -263,7 +263,7 @@ public struct CampaignMachine: Sendable {
     return question(now, evidence)
   }
 
-  /// At a pace a kill repeats no more than one page, or a tenth of what may be addressed.
+  /// With a pace, limits what a crash repeats to one page, or a tenth of the devices that may be without an outcome.
   private func mayProduce(_ page: Page) -> Bool {
     let producing = pages.filter(\.isProducing)
     guard record.unsavedPages + producing.count < Self.mostUnsaved else { return false }
@@ -272,7 +272,7 @@ public struct CampaignMachine: Sendable {
     return unsaved + page.count <= CampaignAhead.page(pace, atMost: .max)
   }
 
-  /// Notes what it is asked for, how far its pushes are, and what has become too old.
+  /// Applies the current control and outcomes, and drops pages that are too old.
   private mutating func follow(_ now: Int64, _ evidence: CampaignEvidence) {
     let isPaused = control.isPaused && isUnderWay(now, evidence)
     if isPaused != progress.isPaused {
@@ -289,10 +289,10 @@ public struct CampaignMachine: Sendable {
       isHeld: isPaused || progress.state != .running, now: now)
   }
 
-  /// Devices that are addressed, or about to be.
+  /// Devices addressed or in pages about to be.
   private var planned: Int { pages.reduce(progress.addressed) { $0 + $1.count } }
 
-  /// Whether anything of it may still be sent, as far as is known.
+  /// Whether pushes of the campaign may still be sent, as far as is known.
   public func isUnderWay(_ now: Int64, _ evidence: CampaignEvidence) -> Bool {
     switch progress.state {
     case .scheduled, .running, .trial: true
@@ -303,7 +303,7 @@ public struct CampaignMachine: Sendable {
     }
   }
 
-  /// When its last push has its outcome its pace goes, long after its end its record.
+  /// Removes the pace once every push has an outcome, and the record long after the campaign's end.
   private mutating func forgetting(_ now: Int64, _ evidence: CampaignEvidence) -> Action? {
     guard let ended = progress.endedAt, isIdle, !isForgotten else { return nil }
     if plan.hasPace, progress.hasSetPace,
@@ -318,7 +318,7 @@ public struct CampaignMachine: Sendable {
   }
 
   private mutating func question(_ now: Int64, _ evidence: CampaignEvidence) -> Action? {
-    // A clock that was ahead may have set the time.
+    // `askNotBefore` may come from a clock that was ahead.
     guard !isAsking, now >= askNotBefore || now < askNotBefore - Self.pause, !hasReadAll,
       pages.count < Self.mostUnsaved
     else { return nil }
@@ -341,7 +341,7 @@ public struct CampaignMachine: Sendable {
     return .read(after: pages.last?.last ?? progress.cursor, limit: limit)
   }
 
-  /// The devices of the first part while it is not over.
+  /// The number of devices in the trial; nil once it is over or without one.
   private func trialDevices(_ total: Int) -> Int? {
     progress.trialEndedAt == nil ? plan.trial?.devices(of: total) : nil
   }
@@ -361,7 +361,7 @@ public struct CampaignMachine: Sendable {
     }
   }
 
-  /// Everything that was read has been addressed.
+  /// Everything that was read has been addressed: ends the campaign, the wave or the trial's sending.
   private mutating func settle(_ now: Int64) {
     guard let total = progress.total else { return }
     if hasReadAll {
@@ -375,7 +375,7 @@ public struct CampaignMachine: Sendable {
 
   private mutating func judge(_ now: Int64, _ evidence: CampaignEvidence) {
     if let ended = progress.trialEndedAt, now < ended - Self.clockDifference {
-      // A clock that was ahead has set this time: the wait begins now.
+      // The saved time is from a clock that was ahead: restart the wait now.
       (progress.trialEndedAt, record.isDirty) = (now, true)
     }
     guard let trial = plan.trial, let ended = progress.trialEndedAt, now >= ended + trial.wait,
@@ -385,14 +385,15 @@ public struct CampaignMachine: Sendable {
     become(.running)
   }
 
-  /// Why it stops before it would be judged: too many bad outcomes already, whatever becomes of the others.
+  /// The reason to stop before all outcomes are in: the bad ones already exceed a limit, counted against at least
+  /// `least`.
   private func problem(_ evidence: CampaignEvidence) -> String? {
     var least = Self.leastOutcomes
     if let total = progress.total, let trial = plan.trial { least = trial.devices(of: total) }
     return evidence.problem(plan.limits, least: least)
   }
 
-  /// Pages that are not handed to Kafka are left; those that are end first.
+  /// Drops the pages not handed to Kafka, and waits for those in flight before the campaign ends.
   private mutating func end(_ state: CampaignProgress.State, _ now: Int64, _ reason: String?) {
     pages.removeAll { !$0.isProducing }
     isEnding = !pages.isEmpty
