@@ -141,7 +141,7 @@ public struct ServerRequest: ListMember {
   /// The overhead of a field beyond its name and value (RFC 9113 §6.5.2).
   private static let fieldOverhead = 32
 
-  /// The value of the request's `content-length`; nil if absent.
+  /// The value of the request's `content-length`; nil if absent or invalid.
   var declaredLength: Int? {
     let name: StaticString = "content-length"
     for index in 0..<keptFields where fields[index].nameCount == UInt32(name.utf8CodeUnitCount) {
