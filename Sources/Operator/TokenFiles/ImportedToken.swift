@@ -9,7 +9,7 @@ public struct ImportedToken: Equatable, Sendable {
   /// The app; nil if absent in the file.
   public var app: String?
   public var environment: Environment?
-  /// The newest sign of life; nil without `removedAt` if the file has no time.
+  /// The newest sign of life. If this and `removedAt` are nil, the file has no time.
   public var registeredAt: Int64?
   public var removedAt: Int64?
   /// APNs' response that the token is invalid, if any.

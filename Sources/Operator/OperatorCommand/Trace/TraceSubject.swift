@@ -7,8 +7,7 @@ import JSON
 ///
 /// A byte search excludes most records first, so that millions of unrelated records are never parsed.
 struct TraceSubject {
-  /// The number of request ids that are searched for in the requests topic, because each one costs a search of every
-  /// record.
+  /// The number of request ids to search the requests topic for: each costs a search of every record.
   static let mostRequests = 16
 
   enum Wanted: Equatable, Sendable {
