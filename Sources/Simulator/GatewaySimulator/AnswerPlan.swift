@@ -37,7 +37,7 @@ struct AnswerPlan: Sendable, Equatable {
   var isReplaced = false
   var form = FaultForm()
 
-  /// Replaces the verdict with a fault's response; of several the first wins. The push then has no effect.
+  /// Replaces the verdict with a fault's response; the first one wins. A push that it rejects has no effect.
   mutating func replace(by verdict: Verdict) {
     guard !isReplaced else { return }
     self.verdict = verdict

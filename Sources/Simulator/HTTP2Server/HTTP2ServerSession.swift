@@ -14,7 +14,7 @@ public final class HTTP2ServerSession: ServerSession {
   /// The deliberate faults of the server; nil if there are none.
   var faults: ServerFaults?
 
-  /// A session whose SETTINGS wait to be taken; nil for those that `start` gives. Complete requests go to `pool`, marked with `token`.
+  /// Creates a session with these SETTINGS, or nil to pass them to `start`. Requests go to `pool` with `token`.
   ///
   /// - Parameter leavesBlocksToNGHTTP2: Only nghttp2 reads header blocks, which costs twice as much.
   public init(

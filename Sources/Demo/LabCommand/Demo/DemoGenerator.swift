@@ -6,7 +6,7 @@ import Random
 /// About 1 % of the lines are malformed, 0.5 % too large, 0.5 % expired, and 1 % repeat an earlier request; 8 % go to
 /// several devices, 20 % are background pushes. 2 % of the devices are unregistered.
 public struct DemoGenerator {
-  /// One in this many devices no longer has the app.
+  /// One in this many devices no longer has the app installed.
   private static let devicesPerUnregistered: UInt64 = 50
   /// The greatest distance between a repeated request and the first one, in requests.
   private static let memory = 500

@@ -122,7 +122,7 @@ public enum PaceCommand: Service {
         ?? "no pace of \(subject)")
   }
 
-  /// `group:com.example.app:production:spring-sale  200/s  since 2026-11-22T17:00:00.000Z by ann`; nil for a record that sets no pace.
+  /// A line such as `group:com.example.app:production:spring-sale  200/s  since … by ann`; nil without a pace.
   private static func line(_ key: String, _ value: UnsafeRawBufferPointer) -> String? {
     guard let subject = PaceSubject(key: key) else { return nil }
     let rate = (try? ControlRecord.pace(value)).flatMap { $0.map { "\($0)" } }
